@@ -584,6 +584,16 @@ class Pools:
         """Return the writes to keys of a pool after one of its versions, oldest first."""
         return [event for event in self.events(pool_id, after=0) if event.version > version]
 
+    def bulletins(self, *, after: int) -> Sequence[PoolEvent]:
+        """Return the bulletins of all pools that the caller may read, oldest first.
+
+        Args:
+            after: The id of an event, as ``last_event`` gives the latest.
+        """
+        told = [event for event in self._pools.events.after(after) if event.is_bulletin]
+        readable = {pool.pool_id for pool in self.list()} if told else set()
+        return [event for event in told if event.pool_id in readable]
+
     def last_event(self) -> int:
         """Return the id of the latest event of all pools; 0 before the first."""
         return self._pools.events.last_id()

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memctl.errors import CoverageLost, LockedError
+from memctl.pools import remove_expired
 from memctl.records import FactComparison
 from memctl.rows.derived_rows import fold_accesses
 from memctl.schema.table_names import COMPARISON, CONSOLIDATION, UPKEEP
@@ -181,6 +182,7 @@ def _upkeep_is_due(context: JobContext, _busy: bool) -> bool:
 def _upkeep(context: JobContext) -> bool:
     try:
         fold_accesses(context.base.store)
+        remove_expired(context.base.store.ledger, context.base.clock())
         context.base.store.upkeep()
     except LockedError as error:  # whoever writes can do it as well
         _log.info("no upkeep now: %s", error.message)
