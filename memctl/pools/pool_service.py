@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -767,26 +767,37 @@ class Pools:
         return _live(pool, self._pools.keys.of(pool.pool_id), now)
 
 
+def has_expired(ledger: Ledger, now: datetime) -> bool:
+    """Whether there is a pool that has expired, or a key that has outlived its time."""
+    return any(True for _ in _expired(ledger, now))
+
+
 def remove_expired(ledger: Ledger, now: datetime) -> int:
     """Delete the pools that have expired, and the keys that have outlived their time.
 
     Returns:
         How many of both.
     """
-    pools, gone = ledger.pools, 0
     with ledger.transaction():
-        for pool in pools.expired(now):
-            pools.remove_whole(pool.pool_id)
-            gone += 1
-        for pool in pools.all():
-            retention = Retention.of(pool)
-            if retention.ttl_seconds is None:
-                continue
-            for entry in pools.keys.of(pool.pool_id):
-                if retention.is_expired(entry, now):
-                    pools.keys.remove(pool.pool_id, entry.key)
-                    gone += 1
-    return gone
+        gone = list(_expired(ledger, now))
+        for pool_id, key in gone:
+            if key is None:
+                ledger.pools.remove_whole(pool_id)
+            else:
+                ledger.pools.keys.remove(pool_id, key)
+    return len(gone)
+
+
+def _expired(ledger: Ledger, now: datetime) -> Iterator[tuple[str, str | None]]:
+    """Yield the ids of pools that have expired, each with None, and of others with their keys."""
+    for pool in ledger.pools.all():
+        ttl = Retention.of(pool).ttl_seconds
+        if _is_expired(pool, now):
+            yield pool.pool_id, None
+        elif ttl is not None:
+            since = now - timedelta(seconds=ttl)
+            for key in ledger.pools.keys.written_until(pool.pool_id, since):
+                yield pool.pool_id, key
 
 
 def _title(name: str) -> str:
