@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from memctl.identity import (
     DEFAULT_NAMESPACE,
     Identity,
-    checked_name,
     conversations_of,
     readable_by,
+    require_seen,
 )
 from memctl.knowledge_base.resources import Part, Resources
 from memctl.records import Filters, Hit
@@ -39,6 +39,8 @@ class Tiers(Part):
     ) -> Router:
         """Return the tiers as an agent sees them in one session.
 
+        What is left out is as for every command, of the environment.
+
         Args:
             agent: Its name.
             session: The session; where none is named, values are those of the default session.
@@ -46,21 +48,21 @@ class Tiers(Part):
 
         Raises:
             UsageError: A name cannot be one.
+            AccessRefused: The user is another one than the one that is named for all.
         """
         from memctl.tiers.router import Router, RouterParts
 
-        identity = Identity(
-            checked_name(user, "a user"),
-            checked_name(agent, "an agent"),
-            checked_name(session, "a session"),
-        )
         kb = self._kb
-        names = kb.program_config.namespaces
-        namespace = conversations_of(names, identity.user) if identity.user else DEFAULT_NAMESPACE
+        config = kb.program_config
+        identity = Identity.of(config, user=user, agent=agent, session=session)
+        namespace = DEFAULT_NAMESPACE
+        if identity.user is not None:
+            namespace = conversations_of(config.namespaces, identity.user)
+        require_seen(config, namespace)
         parts = RouterParts(
             ledger=kb.store.ledger,
             clock=kb.clock,
-            settings=kb.program_config.tiers,
+            settings=config.tiers,
             redacts=kb.settings.redact,
             require_writable=kb.require_writable,
             is_writable=kb.settings.status != "archived" and kb.store.ledger.is_writable,

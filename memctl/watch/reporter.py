@@ -40,6 +40,7 @@ EventKind = Literal[
     "consolidated",
     "promoted",
     "upkeep",
+    "bulletin",
 ]
 
 

@@ -11,12 +11,10 @@ import typer
 from memctl.cli.arguments import parse_seconds, refuse_empty
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
-    AgentOption,
     DryRun,
     KnowledgeBaseOption,
     Limit,
     Output,
-    UserOption,
     Yes,
     command,
     flag,
@@ -108,6 +106,7 @@ _STATISTICS = (
     memctl tier set --place scratch_pad "ask for the price first" --append
     memctl tier set report - --tier long < report.txt
     """,
+    identity=True,
 )
 def set_(
     context: CommandContext,
@@ -124,8 +123,6 @@ def set_(
         typer.Option("--type", help="What a short-term entry is; observation by default."),
     ] = None,
     session: SessionOption = None,
-    agent: AgentOption = None,
-    user: UserOption = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
@@ -145,7 +142,7 @@ def set_(
     key, words = _key_and_value(given, place)
     value = parse_value(_stdin() if words == "-" else words, as_text=text or place == "scratch_pad")
     seconds = None if ttl is None else _seconds(ttl)
-    identity = _identity(context, agent, session, user)
+    identity = _identity(context, session)
     with context.writing(kb) as base:
         router = _router(base, identity)
         if place is None:
@@ -170,6 +167,7 @@ def set_(
     memctl tier get --place scratch_pad --agent planner
     memctl tier get plan --agent worker --from planner
     """,
+    identity=True,
 )
 def get(
     context: CommandContext,
@@ -181,8 +179,6 @@ def get(
     ),
     keep: bool = flag("--keep", "Also put what another tier has into working memory."),
     session: SessionOption = None,
-    agent: AgentOption = None,
-    user: UserOption = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
@@ -195,7 +191,7 @@ def get(
     if source is not None and (chosen or place or keep):
         raise UsageError("--from goes with a key alone", "leave out --tier, --place and --keep")
     name, _ = _key_and_value([*([] if key is None else [key]), ""], place)
-    identity = _identity(context, agent, session, user)
+    identity = _identity(context, session)
     with context.looking(kb) as base:
         router = _router(base, identity)
         if source is not None:
@@ -217,13 +213,12 @@ def get(
     app,
     "list",
     "memctl tier list --session s1\nmemctl tier list --tier working --agent planner -o json",
+    identity=True,
 )
 def list_(
     context: CommandContext,
     tier: TierOption = None,
     session: SessionOption = None,
-    agent: AgentOption = None,
-    user: UserOption = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
@@ -234,7 +229,7 @@ def list_(
     chosen = _tier(tier)
     if chosen == "long_term":
         raise UsageError("memories are listed by memctl memory list", "memctl memory list")
-    identity = _identity(context, agent, session, user)
+    identity = _identity(context, session)
     rows: list[dict[str, Any]] = []
     with context.looking(kb) as base:
         router = _router(base, identity)
@@ -256,14 +251,13 @@ def list_(
     app,
     "find",
     'memctl tier find "who fixes the boiler" --session s1\nmemctl tier find "budget" -n 5 -o json',
+    identity=True,
 )
 def find(
     context: CommandContext,
     query: list[str] = typer.Argument(..., metavar="QUERY", help="Words; - is standard input."),
     limit: Limit = 10,
     session: SessionOption = None,
-    agent: AgentOption = None,
-    user: UserOption = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
@@ -271,24 +265,22 @@ def find(
     from memctl.cli.arguments import read_question
 
     words = read_question(query)
-    identity = _identity(context, agent, session, user)
+    identity = _identity(context, session)
     with context.looking(kb) as base:
         hits = _router(base, identity).semantic_search(words, limit or 10_000)
     emit(hits, _FOUND, output)
 
 
-@command(app, "remove", "memctl tier remove next_step --session s1")
+@command(app, "remove", "memctl tier remove next_step --session s1", identity=True)
 def remove(
     context: CommandContext,
     key: Key,
     tier: TierOption = None,
     session: SessionOption = None,
-    agent: AgentOption = None,
-    user: UserOption = None,
     kb: KnowledgeBaseOption = None,
 ) -> None:
     """Remove a key from working memory and short-term entries."""
-    identity = _identity(context, agent, session, user)
+    identity = _identity(context, session)
     with context.changing(kb) as base:
         if not _router(base, identity).remove(key, _tier(tier)):
             raise NothingFound(f"no tier has {key!r}", "memctl tier list shows what there is")
@@ -296,14 +288,15 @@ def remove(
 
 
 @command(
-    app, "clear", "memctl tier clear --session s1 --yes\nmemctl tier clear --tier working --dry-run"
+    app,
+    "clear",
+    "memctl tier clear --session s1 --yes\nmemctl tier clear --tier working --dry-run",
+    identity=True,
 )
 def clear(
     context: CommandContext,
     tier: TierOption = None,
     session: SessionOption = None,
-    agent: AgentOption = None,
-    user: UserOption = None,
     yes: Yes = False,
     dry_run: DryRun = False,
     kb: KnowledgeBaseOption = None,
@@ -315,7 +308,7 @@ def clear(
     chosen = _tier(tier)
     if chosen in ("long_term", "shared"):
         raise UsageError(f"{chosen} is not cleared", "memctl forget and memctl pool delete do it")
-    identity = _identity(context, agent, session, user)
+    identity = _identity(context, session)
     with context.changing(kb) as base:
         router = _router(base, identity)
         parts = [
@@ -332,20 +325,18 @@ def clear(
     context.say(f"removed {format_count(gone, 'value')}")
 
 
-@command(app, "refresh", "memctl tier refresh next_step --session s1 --ttl 2h")
+@command(app, "refresh", "memctl tier refresh next_step --session s1 --ttl 2h", identity=True)
 def refresh(
     context: CommandContext,
     key: Key,
     ttl: TtlOption = None,
     session: SessionOption = None,
-    agent: AgentOption = None,
-    user: UserOption = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
     """Let the time of a short-term entry start anew."""
     seconds = None if ttl is None else _seconds(ttl)
-    identity = _identity(context, agent, session, user)
+    identity = _identity(context, session)
     with context.changing(kb) as base:
         from memctl.tiers.router import of_entry
 
@@ -362,6 +353,7 @@ def refresh(
     memctl tier share plan --agent planner --to worker
     memctl tier share plan '{"steps": 3}' --agent planner --to worker --ttl 1h
     """,
+    identity=True,
 )
 def share(
     context: CommandContext,
@@ -375,8 +367,6 @@ def share(
     text: bool = flag("--text", "Take the value as text, even if it is JSON."),
     ttl: TtlOption = None,
     session: SessionOption = None,
-    agent: AgentOption = None,
-    user: UserOption = None,
     kb: KnowledgeBaseOption = None,
 ) -> None:
     """Let one other agent read a value.
@@ -387,7 +377,7 @@ def share(
 
     refuse_empty({"--to": target})
     seconds = None if ttl is None else _seconds(ttl)
-    identity = _identity(context, agent, session, user)
+    identity = _identity(context, session)
     with context.writing(kb) as base:
         working = _router(base, identity).working
         if value is None:
@@ -404,50 +394,45 @@ def share(
                 f" --from {made.agent}")  # fmt: skip
 
 
-@command(app, "save", "memctl tier save before-lunch --session s1 --agent planner")
+@command(app, "save", "memctl tier save before-lunch --session s1 --agent planner", identity=True)
 def save(
     context: CommandContext,
     name: str = typer.Argument(..., metavar="NAME", help="What the copy is called."),
     session: SessionOption = None,
-    agent: AgentOption = None,
-    user: UserOption = None,
     kb: KnowledgeBaseOption = None,
 ) -> None:
     """Keep a copy of a session's working memory under a name."""
-    identity = _identity(context, agent, session, user)
+    identity = _identity(context, session)
     with context.changing(kb) as base:
         count = _router(base, identity).working.save(name)
     context.say(f"saved {format_count(count, 'value')} as {name}")
 
 
-@command(app, "load", "memctl tier load before-lunch --session s2 --agent planner")
+@command(app, "load", "memctl tier load before-lunch --session s2 --agent planner", identity=True)
 def load(
     context: CommandContext,
     name: str = typer.Argument(..., metavar="NAME", help="What the copy is called."),
     session: SessionOption = None,
-    agent: AgentOption = None,
-    user: UserOption = None,
     kb: KnowledgeBaseOption = None,
 ) -> None:
     """Put a saved copy in place of a session's working memory.
 
     Times to live start anew.
     """
-    identity = _identity(context, agent, session, user)
+    identity = _identity(context, session)
     with context.changing(kb) as base:
         count = _router(base, identity).working.load(name)
     context.say(f"loaded {format_count(count, 'value')}")
 
 
-@command(app, "stats", "memctl tier stats\nmemctl tier stats -k notes -o json")
+@command(app, "stats", "memctl tier stats\nmemctl tier stats -k notes -o json", identity=True)
 def stats(
     context: CommandContext,
-    agent: AgentOption = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
     """Show how much each tier holds, and how much is soon over."""
-    identity = _identity(context, agent, None, None)
+    identity = _identity(context, None)
     with context.looking(kb) as base:
         emit(_router(base, identity).stats(), _STATISTICS, output)
 
@@ -459,6 +444,7 @@ def stats(
     memctl tier promote --dry-run
     memctl tier promote --session s1
     """,
+    identity=True,
 )
 def promote(
     context: CommandContext,
@@ -502,13 +488,11 @@ def _show_promotion(context: CommandContext, report: PromotionReport) -> None:
 # --- inside --------------------------------------------------------------------------------------
 
 
-def _identity(
-    context: CommandContext, agent: str | None, session: str | None, user: str | None
-) -> Identity:
+def _identity(context: CommandContext, session: str | None) -> Identity:
     from memctl.identity import Identity
 
-    refuse_empty({"--agent": agent, "--session": session, "--user": user})
-    return Identity.of(context.config, user=user, agent=agent, session=session)
+    refuse_empty({"--session": session})
+    return Identity.of(context.config, session=session)
 
 
 def _router(base: KnowledgeBase, identity: Identity) -> Router:
