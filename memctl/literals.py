@@ -28,3 +28,4 @@ CONTRADICTS = "contradicts"
 QueryKind = Literal["query", "context"]
 Verdict = Literal["good", "bad"]
 """How good what a question gave was."""
+AutoContextMode = Literal["selective", "always", "off"]

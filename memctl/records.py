@@ -671,6 +671,10 @@ class Hit:
     """Other memories that were found and say the same."""
     more_in_document: tuple[str, ...] = ()
     """Ids of further memories of its document, beyond the limit of hits per document."""
+    relevance: float = 0.0
+    """How relevant it is to the question, 0 to 1, in whatever result; from 0.7 on clearly."""
+    similarity: float = 0.0
+    """The cosine of its vector with the question's, 0 to 1."""
 
     @property
     def document(self) -> tuple[str, str]:

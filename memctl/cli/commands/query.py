@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _HITS = (
     Column("rank", "#", right=True),
     Column("score", "SCORE", right=True),
+    Column("relevance", "RELEVANCE", right=True),
     Column("source", "SOURCE"),
     Column("text", "TEXT", lambda text: one_line(text, 80)),
 )
@@ -72,6 +73,16 @@ PerDocumentOption = Annotated[
         min=0,
         max=10_000,
         help="At most this many hits per document; 0, the default, means no limit.",
+    ),
+]
+ThresholdOption = Annotated[
+    float | None,
+    typer.Option(
+        "--threshold",
+        metavar="X",
+        min=0,
+        max=1,
+        help="Least relevance of a hit, 0 to 1; 0.7 is clearly relevant.",
     ),
 ]
 DuplicatesOption = Annotated[
@@ -118,6 +129,7 @@ def query(
     diversity: DiversityOption = None,
     per_document: PerDocumentOption = None,
     duplicates: DuplicatesOption = None,
+    threshold: ThresholdOption = None,
     no_answer: bool = flag("--no-answer", "Show memories, but no answer."),
     stream: bool = flag("--stream", "Print the answer while the model writes it."),
     explain: bool = flag("--explain", "Show what each retriever and signal contributed."),
@@ -143,7 +155,8 @@ def query(
     A text remembered from several documents is one hit that names the others; --duplicates near
     also folds texts that differ in a few words, keep folds none.  --diversity puts hits that say
     something new before those similar to a better one, and --per-document 1 shows the best of
-    each document; both change the hits shown, not the answer.
+    each document; both change the hits shown, not the answer.  --threshold 0.7 leaves out hits
+    that are not clearly relevant; the answer is drawn from the others.
 
     Every question is written to the query log, which memctl stats --queries summarises.
     --feedback ID good|bad judges an answer; the ID is the query_id in JSON, or last.
@@ -167,6 +180,7 @@ def query(
         diversity=diversity,
         per_document=per_document,
         duplicates=duplicates,
+        threshold=threshold,
         answer=not no_answer,
         explain=explain,
     )
@@ -373,6 +387,7 @@ def context(
     ),
     kb: KnowledgeBasesOption = None,
     mode: ModeOption = None,
+    threshold: ThresholdOption = None,
     auto: bool = flag("--auto", "Print nothing unless the message looks like it needs memory."),
     exit_code: bool = flag("--exit-code", "Exit with 4 when nothing was found."),
     output: Output = None,
@@ -385,7 +400,12 @@ def context(
     """
     with context.reading(kb) as bases:
         found = bases.context(
-            read_question(question), budget=budget, mode=mode, filters=filters, auto=auto
+            read_question(question),
+            budget=budget,
+            mode=mode,
+            filters=filters,
+            auto=auto,
+            threshold=threshold,
         )
         context.note_all(found.notes)
     _write_context(found, output)

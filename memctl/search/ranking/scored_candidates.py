@@ -28,7 +28,10 @@ TIME_SCORE = "keyword_time"
 _LEAST_SHOWN = 0.001
 """A smaller time score, of a period years away, is not shown."""
 
-_COMPUTED = {"rank", "score", "kb", "memory_id", "legs", "ended", "also_in", "more_in_document"}
+_COMPUTED = {
+    "rank", "score", "kb", "memory_id", "legs", "ended", "also_in", "more_in_document",
+    "relevance", "similarity",
+}  # fmt: skip
 _COLUMNS = [item.name for item in fields(Hit) if item.name not in _COMPUTED]
 _DUPLICATE_COLUMNS = [item.name for item in fields(DuplicateHit) if item.name in _COLUMNS]
 
