@@ -13,6 +13,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from memctl.ingest.source_reading import SESSION_READER
 from memctl.readers.pieces import storable_text
 from memctl.records import FileOutcome, ProgressListener, Segment, SourceText
 from memctl.rows.references import in_portions
+from memctl.rows.row_changes import set_columns
 from memctl.store.ledger.session_repositories import SessionKey, Turn
 from memctl.store.tables.filter_expressions import col
 
@@ -126,6 +128,26 @@ class Folding:
                     break
         return replace(done, waiting=self.store.ledger.turns.count_pending())
 
+    def change(self, turns: Sequence[tuple[Turn, Turn]], now: datetime) -> None:
+        """Have turns say something else: what they said is history, what they say now waits.
+
+        Args:
+            turns: Each as it was and as it is.
+            now: Since when.
+        """
+        if not turns:
+            return
+        with self.store.write() as transaction:
+            snapshot = transaction.snapshot()
+            said: list[str] = []
+            for old, _ in turns:
+                where = (col("namespace") == old.namespace) & (col("turn") == old.turn)
+                where &= (col("session_id") == old.session_id) & col("valid_to").is_null()
+                said += snapshot.scan("memories", where, ["id"])["id"].to_pylist()
+            set_columns(transaction, "memories", said, valid_to=now)
+            changed = [new for _, new in turns]
+            transaction.ledger(lambda _: self.store.ledger.turns.save(*changed))
+
     # --- inside ---
 
     def _writer_is_gone(self) -> bool:
@@ -202,7 +224,8 @@ class Folding:
                 read, lacks = self._read(turn)
                 said = f"{said}\n{read}".strip()
                 missing |= dict.fromkeys(lacks)
-            before = f"{turn.sender}: " if turn.sender else ""
+            is_named = not turn.sender or said.startswith(f"{turn.sender}:")
+            before = "" if is_named else f"{turn.sender}: "
             start = length + len(before)
             segments.append(
                 Segment(
