@@ -146,6 +146,19 @@ SegmentKind = Literal["prose", "heading", "table", "code", "turn", "caption", "p
 
 
 @dataclass(frozen=True, slots=True)
+class KeptStatement:
+    """What the speaker of a turn asks to be kept, as it is to be kept."""
+
+    text: str
+    type: str
+    phrase: str
+    """By which it was asked."""
+    tags: tuple[str, ...] = ()
+    from_previous: bool = False
+    """Whether it is the turn before that is kept."""
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
     """A run of a document's text that one locator describes; segments are in order, disjoint.
 
@@ -170,6 +183,7 @@ class Segment:
     external_id: str | None = None
     type: str = ""
     """The type of its memories, where the source says it."""
+    kept: KeptStatement | None = None
 
 
 UNIT_MARK = "!/"
@@ -258,6 +272,8 @@ class Distilled:
     relation: str = ""
     object: str = ""
     """Who or what, how, and what it says, where the method can tell them apart."""
+    tags: tuple[str, ...] = ()
+    """Those that it has besides the tags of its document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -595,6 +611,8 @@ class Filters:
     until: datetime | None = None
     as_of: datetime | None = None
     session: str | None = None
+    other_sessions: bool = False
+    """Whether everything but that of ``session`` is meant."""
     source: str | None = None
     where: str | None = None
     private: tuple[str, ...] = ()

@@ -122,7 +122,13 @@ class Resources:
         from memctl.sessions.folding import Folding
 
         services = self.services
-        return Folding(self.store, lambda: services.ingestor, services.readers, self.layout.folder)
+        return Folding(
+            self.store,
+            lambda: services.ingestor,
+            services.readers,
+            self.layout.folder,
+            self.program_config.triggers,
+        )
 
     @property
     def conversations(self) -> Conversations:

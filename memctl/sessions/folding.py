@@ -29,8 +29,10 @@ from memctl.rows.references import in_portions
 from memctl.rows.row_changes import set_columns
 from memctl.store.ledger.session_repositories import SessionKey, Turn
 from memctl.store.tables.filter_expressions import col
+from memctl.understanding.triggers import kept_statement
 
 if TYPE_CHECKING:
+    from memctl.config import TriggerSettings
     from memctl.ingest.ingest_pipeline import Ingestor
     from memctl.readers import Readers
     from memctl.store.store import Store
@@ -46,6 +48,8 @@ _ATTEMPTS = 5
 _WRITER_SECONDS, _PAUSE = 3.0, 0.05
 """So long somebody who writes is waited for, looked at so often."""
 _MEDIA_CHARS = 1_000_000
+TRIGGERING = frozenset({"user", "human"})
+"""Whose messages may ask that something is kept."""
 _log = logging.getLogger(__name__)
 
 
@@ -81,12 +85,14 @@ class Folding:
         ingestor: Gives what makes memories of texts.
         readers: Read pictures, recordings and files.
         folder: That of the knowledge base.
+        triggers: Phrases by which a user has something kept.
     """
 
     store: Store
     ingestor: Callable[[], Ingestor]
     readers: Readers
     folder: Path
+    triggers: TriggerSettings
 
     def before_reading(self) -> Folded:
         """Take over what was said last, so that it is found; goes on without where it cannot be."""
@@ -218,7 +224,12 @@ class Folding:
         segments: list[Segment] = []
         missing: dict[str, None] = {}
         length = 0
+        previous = self._said_before(turns[0])
         for turn in turns:
+            kept = None
+            if turn.sender in TRIGGERING:
+                kept = kept_statement(turn.content, previous, self.triggers)
+            previous = turn.content
             said = storable_text(turn.content).strip()
             if turn.media:
                 read, lacks = self._read(turn)
@@ -237,6 +248,7 @@ class Folding:
                     turn=turn.turn,
                     external_id=turn.external_id,
                     type=turn.memory_type,
+                    kept=kept,
                 )
             )
             pieces.append(f"{before}{said}\n\n")
@@ -249,6 +261,13 @@ class Folding:
             missing=tuple(missing),
             part=number,
         )
+
+    def _said_before(self, turn: Turn) -> str:
+        """Return what the turn before says; "" for the first one."""
+        where = "namespace = ? AND session_id = ? AND turn < ?"
+        key = (turn.namespace, turn.session_id, turn.turn)
+        found = self.store.ledger.turns.select(where, *key, order="turn DESC", limit=1)
+        return found[0].content if found else ""
 
     def _read(self, turn: Turn) -> tuple[str, Sequence[str]]:
         """Return what is in the file of a turn, and what of it could not be read."""

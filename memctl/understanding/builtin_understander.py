@@ -126,7 +126,8 @@ def _understanding(draft: _Draft, method: str) -> Understanding:
 def _tags(source: SourceText) -> tuple[str, ...]:
     if "#" not in source.text and "@" not in source.text:
         return source.tags
-    return _union(source.tags, find_hashtags(source.text, code_spans(source)))
+    turns = [(part.start, part.end) for part in source.segments if part.kind == "turn"]
+    return _union(source.tags, find_hashtags(source.text, [*code_spans(source), *turns]))
 
 
 def _links(source: SourceText) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ _CONTINUES = re.compile(
 """Begins a sentence that says nothing without the one before it."""
 _USERS = word_set("user human me")
 """Who talks to an assistant, and says with a trigger what it is to keep."""
-_MACHINES = word_set("assistant ai bot system chatgpt claude copilot gemini tool model")
+_MACHINES = word_set("agent assistant ai bot system chatgpt claude copilot gemini tool model")
 
 
 @dataclass(frozen=True, slots=True)

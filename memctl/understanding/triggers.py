@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
 from memctl.config import TriggerSettings
 from memctl.language.inline_tags import find_hashtags, without_inline_tags
 from memctl.language.sentence_splitting import QUESTION_MARKS, split_sentences
+from memctl.records import Distilled, KeptStatement, SourceText, Understanding
 
 TriggerType = Literal["memories", "important_fact"]
 
 DEFAULT_TRIGGERS = TriggerSettings()
+KEPT_IMPORTANCE = {"important_fact": 0.85, "memories": 0.75}
+KEPT_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +155,66 @@ def detect_trigger(message: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -
         phrase=f"{alone['verb'].lower()} this",
         end=len(message),
     )
+
+
+def kept_statement(
+    message: str, previous: str, settings: TriggerSettings = DEFAULT_TRIGGERS
+) -> KeptStatement | None:
+    """Return what is to be kept because of a message of a user; None for nothing.
+
+    Args:
+        message: What the user says.
+        previous: What was said before it, by whomever; "" where it is the first.
+        settings: The phrases.
+    """
+    found = detect_trigger(message, settings)
+    if not found.detected or found.memory_type is None:
+        return None
+    earlier = without_inline_tags(previous)
+    from_previous = found.reference_previous and bool(_LETTER.search(earlier))
+    text = earlier if from_previous else found.text
+    if not text:
+        return None
+    return KeptStatement(text, found.memory_type, found.phrase, found.tags, from_previous)
+
+
+def kept_distilled(source: SourceText) -> tuple[Distilled, ...]:
+    """Return what speakers of a text ask to be kept, with where it stands."""
+    found: list[Distilled] = []
+    for place, turn in enumerate(source.segments):
+        if (kept := turn.kept) is None:
+            continue
+        start = source.segments[place - 1].start if kept.from_previous and place else turn.start
+        found.append(
+            Distilled(
+                kept.text,
+                kept.type,
+                start,
+                turn.end,
+                KEPT_IMPORTANCE[kept.type],
+                KEPT_CONFIDENCE,
+                f"trigger: {kept.phrase}",
+                tags=kept.tags,
+            )
+        )
+    return tuple(found)
+
+
+def with_kept(source: SourceText, understood: Understanding) -> Understanding:
+    """Return an understanding with what speakers ask to be kept, and nothing else of these turns.
+
+    What they ask for is one memory, whatever else could be made of its words.
+    """
+    kept = kept_distilled(source)
+    if not kept:
+        return understood
+    turns = [(turn.start, turn.end) for turn in source.segments if turn.kept is not None]
+    others = (
+        each
+        for each in understood.distilled
+        if not any(start < each.end and each.start < end for start, end in turns)
+    )
+    return replace(understood, distilled=(*others, *kept))
 
 
 def label_type(sentence: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -> TriggerType | None:

@@ -96,7 +96,8 @@ _REFERENCES = (
 )
 """What a message refers back by, and says nothing of what it is about."""
 _REFERENCE_BEGINS = re.compile(
-    rf"(?:^|(?<=[.!?] ))\W*(?:(?:so|and|but|hey|hi|ok(?:ay)?|well|please),? )*(?:{'|'.join(_REFERENCES)})\b[,:]?\s*",
+    rf"(?:^|(?<=[.!?] ))\W*(?:(?:so|and|but|hey|hi|ok(?:ay)?|well|please),? )*"
+    rf"(?:{'|'.join(_REFERENCES)})\b[,:]?\s*",
     re.IGNORECASE,
 )
 _REFERENCE_ENDS = re.compile(

@@ -423,7 +423,8 @@ def _shared(filters: Filters) -> Iterable[Expr]:
     if filters.until is not None:
         yield col("created_at") < filters.until
     if filters.session is not None:
-        yield col("session_id") == filters.session
+        same = col("session_id") == filters.session
+        yield (~same | col("session_id").is_null()) if filters.other_sessions else same
     if filters.source is not None:
         yield col("source").like_glob(filters.source)
     if filters.where is not None:
