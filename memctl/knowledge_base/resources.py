@@ -16,6 +16,7 @@ from memctl.files import clear_temporaries
 from memctl.kb_settings import KnowledgeBaseSettings, Layout, follow_embedder, load_settings
 from memctl.queries import QueryService, QueryTarget
 from memctl.queries.query_log import QueryLog
+from memctl.records import Filters
 from memctl.schema.table_names import FORGET
 from memctl.service_factory import ServiceFactory
 from memctl.store.tables.storage import table_storage
@@ -23,8 +24,11 @@ from memctl.store.tables.storage import table_storage
 if TYPE_CHECKING:
     from memctl.forget import ForgetReport, Forgetter
     from memctl.literals import Task
+    from memctl.models.chat_model import ChatModel
+    from memctl.prompts import Prompt
     from memctl.sessions.conversations import Conversations
     from memctl.sessions.folding import Folding
+    from memctl.sessions.profiles import Profiles
     from memctl.store.store import Store
     from memctl.store.tables.snapshot import Snapshot
 
@@ -142,6 +146,28 @@ class Resources:
             self.settings.redact,
             self.clock,
         )
+
+    @property
+    def profiles(self) -> Profiles:
+        """What is known of each user in short."""
+        from memctl.sessions.profiles import Profiles
+
+        return Profiles(
+            self.store.ledger,
+            self.program_config.namespaces,
+            self.snapshot,
+            self.clock,
+            self._profile_model,
+            self.conversations.clean,
+        )
+
+    def _profile_model(self, namespace: str) -> tuple[ChatModel, Prompt] | None:
+        from memctl.prompts import load_prompt
+
+        is_private = self.settings.allows_private(Filters(namespaces=(namespace,)))
+        services = self.services.for_private if is_private else self.services
+        chat = services.providers.chat("understand")
+        return (chat, load_prompt("profile", self.layout.prompts)) if chat else None
 
     def note_settings(self) -> None:
         """Keep a copy of kb.toml in the ledger, from which a lost one can be restored.

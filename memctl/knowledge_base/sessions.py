@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from memctl.knowledge_base.resources import Part
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from memctl.records import ProgressListener
     from memctl.sessions.conversations import Message
     from memctl.sessions.folding import Folded
+    from memctl.sessions.recall import ConversationRecall, Recall
+    from memctl.store.ledger.profile_repositories import Profile
     from memctl.store.ledger.session_repositories import Session, SessionStatus, Turn
 
 
@@ -98,7 +100,87 @@ class Sessions(Part):
         self._kb.require_writable()
         ended = self._kb.conversations.end(session)
         self.fold(session)
+        self._kb.profiles.renew(ended)
         return ended
+
+    def profile(self, user: str | None = None, agent: str | None = None) -> Profile | None:
+        """Return what is known of a user in short; None where nothing is."""
+        return self._kb.profiles.get(user, agent)
+
+    def profile_versions(
+        self, user: str | None = None, agent: str | None = None
+    ) -> Sequence[Profile]:
+        """Return the profile of a user with its former versions, the latest first."""
+        return self._kb.profiles.versions(user, agent)
+
+    def set_profile(
+        self, fields: Mapping[str, str], *, user: str | None = None, agent: str | None = None
+    ) -> Profile:
+        """Write fields of the profile of a user; the others stay as they are.
+
+        Raises:
+            UsageError: There is no such field.
+        """
+        self._kb.require_writable()
+        return self._kb.profiles.set(fields, user, agent)
+
+    def process(self, session: Session, message: Message) -> Mapping[str, Any]:
+        """Add a message, and tell what of it is kept because its user asked for it.
+
+        Returns:
+            ``success``, ``memory_type``, ``text`` and ``tags`` where something is kept; otherwise
+            ``success`` and a ``message``.
+        """
+        (turn,) = self.say(session, message)
+        return self.kept(turn)
+
+    def kept(self, turn: Turn) -> Mapping[str, Any]:
+        """Return what of a turn is kept because its user asked for it; see ``process``."""
+        kept = self._kb.folding.kept(turn)
+        if kept is None:
+            return {"success": False, "message": "No memory triggers detected"}
+        return {
+            "success": True,
+            "memory_type": kept.type,
+            "text": kept.text,
+            "tags": list(kept.tags),
+        }
+
+    def recall(self, session: Session, message: str) -> Recall:
+        """Return what other conversations of the same user say of a message."""
+        found = self._recaller.recall(session, message)
+        self._note_injected(found.text)
+        return found
+
+    def prompt(
+        self, session: Session, message: str, system: str = ""
+    ) -> Sequence[Mapping[str, str]]:
+        """Return the messages that prepare a model for a new message of the user.
+
+        They are the system prompt, the summary of what is no longer in the window, what other
+        conversations say where the message refers to them, the last ten messages, and the new one.
+        """
+        from memctl.sessions.recall import HEADING
+
+        messages = self._recaller.prompt(session, message, system)
+        for each in messages[:-1]:
+            if each["role"] == "system" and each["content"].startswith(HEADING):
+                self._note_injected(each["content"])
+        return messages
+
+    @property
+    def _recaller(self) -> ConversationRecall:
+        from memctl.sessions.recall import ConversationRecall
+
+        kb = self._kb
+        return ConversationRecall(
+            kb.conversations, lambda: kb.queries, kb.program_config.auto_context
+        )
+
+    def _note_injected(self, text: str) -> None:
+        from memctl.sessions.echo import note_injected
+
+        note_injected(self._kb.store.ledger, text, self._kb.clock())
 
     def fold(
         self, session: Session | None = None, *, progress: ProgressListener | None = None

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError, UsageError
+from memctl.identity import DEFAULT_USER, conversations_of, readable_by
 from memctl.ids import storable
 from memctl.literals import Duplicates, Fusion, Mode, Verdict
 from memctl.queries.query_log import LoggedQuestion, shown_text, without_text
@@ -177,6 +178,54 @@ class QueryService:
         """
         session = self._session(mode, private=self._allows_private(filters))
         return session.context(question, budget, filters, auto=auto, threshold=threshold)
+
+    def standing_context(
+        self,
+        question: str = "",
+        *,
+        budget: int = 1000,
+        user: str | None = None,
+        agent: str | None = None,
+        filters: Filters = NO_FILTERS,
+    ) -> Context:
+        """Return what to know without a question: profile, what is important, newest insights.
+
+        It is the same while nothing that is known changes.  Private knowledge bases are left out.
+
+        Args:
+            question: What comes after it bears on this, with its own share of the budget.
+            budget: At most so many tokens.
+            user: Whose profile stands above it.
+            agent: The agent that knows it.
+            filters: What it is limited to.
+        """
+        from memctl.models.protocols import estimate_tokens
+        from memctl.queries.standing_context import joined_contexts, standing_context
+
+        targets = [target for target in self._targets() if not target.settings.private]
+        if not targets:
+            return Context(question, "", 0, budget, (), why="standing")
+        context = SearchContext(targets, private=False, corpora=self._corpora)
+        namespaces = context.config.namespaces
+        place = conversations_of(namespaces, user or DEFAULT_USER)
+        if user is not None and not filters.namespaces:
+            filters = replace(filters, namespaces=readable_by(namespaces, user))
+        filters = context.without_private(filters)
+        is_shown = not any(place in target.settings.private_namespaces for target in targets)
+        found = (target.store.ledger.profiles.latest(place, agent or "") for target in targets)
+        profiles = [profile for profile in found if profile is not None and is_shown]
+        standing = standing_context(
+            context.snapshots(),
+            filters,
+            max(profiles, key=lambda profile: profile.at, default=None),
+            budget // 2 if question else budget,
+            estimate_tokens,
+            context.clock(),
+        )
+        if not question:
+            return standing
+        bearing = self.context(question, budget=budget - standing.tokens, filters=filters)
+        return joined_contexts(standing, bearing, estimate_tokens)
 
     def feedback(self, query_id: str, verdict: Verdict) -> str:
         """Record how good the result of an earlier question was; return the question's id.

@@ -24,9 +24,10 @@ from memctl.ingest.discovery.sources import Source
 from memctl.ingest.ingest_pipeline import IngestStopped
 from memctl.ingest.source_reading import SESSION_READER
 from memctl.readers.pieces import storable_text
-from memctl.records import FileOutcome, ProgressListener, Segment, SourceText
+from memctl.records import FileOutcome, KeptStatement, ProgressListener, Segment, SourceText
 from memctl.rows.references import in_portions
 from memctl.rows.row_changes import set_columns
+from memctl.sessions.echo import without_echo
 from memctl.store.ledger.session_repositories import SessionKey, Turn
 from memctl.store.tables.filter_expressions import col
 from memctl.understanding.triggers import kept_statement
@@ -48,6 +49,8 @@ _ATTEMPTS = 5
 _WRITER_SECONDS, _PAUSE = 3.0, 0.05
 """So long somebody who writes is waited for, looked at so often."""
 _MEDIA_CHARS = 1_000_000
+ECHO = "[said from memory]"
+"""In place of a turn that says nothing but what was put into its prompt."""
 TRIGGERING = frozenset({"user", "human"})
 """Whose messages may ask that something is kept."""
 _log = logging.getLogger(__name__)
@@ -226,11 +229,11 @@ class Folding:
         length = 0
         previous = self._said_before(turns[0])
         for turn in turns:
-            kept = None
-            if turn.sender in TRIGGERING:
-                kept = kept_statement(turn.content, previous, self.triggers)
+            kept = self._kept_of(turn, previous)
             previous = turn.content
-            said = storable_text(turn.content).strip()
+            by_user = turn.sender in TRIGGERING
+            new = without_echo(self.store.ledger, turn.content, turn.at, by_user=by_user)
+            said = storable_text(new).strip() or ECHO
             if turn.media:
                 read, lacks = self._read(turn)
                 said = f"{said}\n{read}".strip()
@@ -261,6 +264,15 @@ class Folding:
             missing=tuple(missing),
             part=number,
         )
+
+    def kept(self, turn: Turn) -> KeptStatement | None:
+        """Return what is kept of a turn because its user asks for it; None for nothing."""
+        return self._kept_of(turn, self._said_before(turn))
+
+    def _kept_of(self, turn: Turn, previous: str) -> KeptStatement | None:
+        if turn.sender not in TRIGGERING:
+            return None
+        return kept_statement(turn.content, previous, self.triggers)
 
     def _said_before(self, turn: Turn) -> str:
         """Return what the turn before says; "" for the first one."""

@@ -139,8 +139,19 @@ def without_reference(message: str, settings: AutoContextSettings = _DEFAULTS) -
         about = shorter
     own = tuple(set(settings.search_triggers).difference(_DEFAULTS.search_triggers))
     about = _any_of(own).sub(" ", about)
-    says_something = any(map(str.isalnum, about)) and analyze_question(about).slots
-    return " ".join(about.split()) if says_something else message
+    return " ".join(about.split()) if _says_something(about) else message
+
+
+def is_only_reference(message: str, settings: AutoContextSettings = _DEFAULTS) -> bool:
+    """Tell whether a message that refers back says nothing of what it is about."""
+    return not any(
+        GENERIC_TERMS.isdisjoint(slot)
+        for slot in analyze_question(without_reference(message, settings)).slots
+    )
+
+
+def _says_something(text: str) -> bool:
+    return any(map(str.isalnum, text)) and bool(analyze_question(text).slots)
 
 
 @cache

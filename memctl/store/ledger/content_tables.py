@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memctl.store.ledger.profile_repositories import PROFILE_FIELDS, PROFILES
 from memctl.store.ledger.repository import Connections, LedgerTable, to_text
 from memctl.store.ledger.session_repositories import SESSIONS, TURNS
 
@@ -63,6 +64,13 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
     ContentTable(
         TURNS,
         texts=("sender", "content", "title", "source", "tags", "metadata", "media"),
+        at="at",
+        session="session_id",
+        namespace="namespace",
+    ),
+    ContentTable(
+        PROFILES,
+        texts=PROFILE_FIELDS,
         at="at",
         session="session_id",
         namespace="namespace",
