@@ -17,8 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from memctl.accounts import Accounts
 from memctl.config import Config
 from memctl.errors import (
+    AccessRefused,
     DiskRefused,
     KnowledgeBaseNotFound,
     KnowledgeBaseUnavailable,
@@ -28,6 +30,7 @@ from memctl.errors import (
 )
 from memctl.files import make_folder, sync_entry
 from memctl.kb_settings import (
+    Grant,
     Inbox,
     KnowledgeBaseSettings,
     Layout,
@@ -38,7 +41,7 @@ from memctl.kb_settings import (
     settings_lock,
 )
 from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
-from memctl.literals import After, ChunkStrategy, StoredStatus
+from memctl.literals import AccessLevel, After, ChunkStrategy, StoredStatus
 from memctl.locking import hold_lock
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.store.tables.storage import TABLES_FOLDER
@@ -255,6 +258,7 @@ class Home:
             UsageError: No knowledge base can have that name.
             KnowledgeBaseNotFound: There is none of that name.
             KnowledgeBaseUnavailable: A newer version made it.
+            AccessRefused: The agent that is named may not read it.
             DamagedError: Its tables or its ledger cannot be read.
         """
         layout = self.layout(name)
@@ -301,13 +305,40 @@ class Home:
             KnowledgeBaseNotFound: One that is named is not there, or there is none at all.
         """
         chosen = list(dict.fromkeys(names)) or ([self.config.kb] if self.config.kb else [])
-        chosen = chosen or [name for name in self.always_on() if not self.settings(name).private]
+        chosen = chosen or [name for name in self.always_on() if self._is_open(name)]
         if not chosen:
             raise KnowledgeBaseNotFound("there is no knowledge base to read", self._no_base_hint())
         with ExitStack() as stack:
             opened = [stack.enter_context(self.open(name)) for name in chosen]
             stack.pop_all()
         return KnowledgeBases(opened)
+
+    def _is_open(self, name: str) -> bool:
+        """Tell whether a knowledge base takes part where none is named."""
+        settings = self.settings(name)
+        return not settings.private and self._allows(settings, "read")
+
+    def _allows(self, settings: KnowledgeBaseSettings, level: AccessLevel) -> bool:
+        agent = self.config.agent
+        teams = self.accounts.teams_of(agent) if agent and settings.grants else frozenset()
+        return settings.allows(agent, teams, level)
+
+    def _require_owner(self, name: str) -> None:
+        """Refuse an agent that may not write to a knowledge base to change it as a whole.
+
+        Raises:
+            AccessRefused: It may not.
+        """
+        if self.config.agent and not self._allows(self.settings(name), "write"):
+            raise AccessRefused(
+                f"agent {self.config.agent!r} may not change knowledge base {name!r}",
+                f"grant it: memctl kb grant {name} --agent {self.config.agent} write",
+            )
+
+    @property
+    def accounts(self) -> Accounts:
+        """The users, teams and agents that are known here."""
+        return Accounts(self.config.home)
 
     def _no_base_hint(self) -> str:
         entries = self.entries()
@@ -458,6 +489,7 @@ class Home:
         chunk_overlap: Change[int] = None,
         consolidate_interval: Change[int] = None,
         half_life: Change[int] = None,
+        grants: Change[tuple[Grant, ...]] = None,
     ) -> KnowledgeBaseSettings:
         """Change settings of a knowledge base; those that are not given stay as they are.
 
@@ -482,13 +514,16 @@ class Home:
             chunk_overlap: Characters that neighbouring passages share.
             consolidate_interval: Minutes between two consolidations while watching; 0 for never.
             half_life: Days after which a memory counts half as recent.
+            grants: Which agents may use it; none for all.
 
         Raises:
+            AccessRefused: The agent that is named may not write to it.
             UsageError: A setting cannot have that value, or a namespace cannot be private while
                 its vectors are from another machine; nothing is changed then.
             LockedError: Somebody else is changing them, and does not stop.
         """
         layout = self.layout(name)
+        self._require_owner(name)
         changes = _given(
             status=status,
             inboxes=inboxes,
@@ -503,6 +538,7 @@ class Home:
             chunk_overlap=chunk_overlap,
             consolidate_interval=consolidate_interval,
             half_life=half_life,
+            grants=grants,
         )
         settings = load_settings(layout.settings)
         # First: killed after it is private, nothing would forget it any more.
@@ -552,6 +588,7 @@ class Home:
             LockedError: Somebody is writing to it or watching it.
         """
         layout = self.layout(old)
+        self._require_owner(old)
         if self.exists(new):
             raise UsageError(f"knowledge base {new!r} is there already", "choose another name")
         with _exclusively(layout, self._clock):
@@ -568,6 +605,7 @@ class Home:
             LockedError: Somebody is writing to it or watching it.
         """
         layout = self.layout(name)
+        self._require_owner(name)
         trash = self._folder / f".deleted-{secrets.token_hex(6)}"
         with _exclusively(layout, self._clock):
             self.layout(name)  # somebody may have been faster

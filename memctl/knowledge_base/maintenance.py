@@ -254,6 +254,10 @@ class Transfer(Part):
             format_: The format of a table; by default what the path's suffix says, else JSON lines.
             namespaces: Limits a table to these; by default all but private ones.
             progress: Receives how far it is.
+
+        Raises:
+            UsageError: All tables are asked for, and a user is named, who reads only some rows.
+            AccessRefused: A namespace is another user's.
         """
         from memctl.store.transfer.exports import export_all, export_table
 
@@ -261,6 +265,11 @@ class Transfer(Part):
         if table != "all":
             where = self._scope(namespaces).of(snapshot, table)
             return export_table(snapshot, table, sink, format_, where, progress=progress)
+        if kb.program_config.user is not None:
+            raise UsageError(
+                "all tables are of all users",
+                "leave out --user and MEMCTL_USER, or name one table",
+            )
         kb.query_log.flush()
         return export_all(
             snapshot,
@@ -276,7 +285,7 @@ class Transfer(Part):
         from memctl.store.sql import NamespaceScope
 
         filters = Filters(namespaces=tuple(namespaces))
-        return NamespaceScope(self._kb.settings.without_private(filters))
+        return NamespaceScope(self._kb.readable(filters))
 
     def import_from(
         self, source: Path | BinaryIO, *, progress: ProgressListener | None = None

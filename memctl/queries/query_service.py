@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError, UsageError
-from memctl.identity import DEFAULT_USER, conversations_of, readable_by
+from memctl.identity import DEFAULT_USER, conversations_of, readable_by, within_reach
 from memctl.ids import storable
 from memctl.literals import Duplicates, Fusion, Mode, Verdict
 from memctl.queries.query_log import LoggedQuestion, shown_text, without_text
@@ -144,6 +144,7 @@ class QueryService:
             filters = options.filters
             if question.namespace is not None:
                 filters = replace(filters, namespaces=(question.namespace,))
+            filters = self._within_reach(filters)
             private = self._allows_private(filters)
             if private not in sessions:
                 sessions[private] = self._session(options.mode, private=private)
@@ -176,6 +177,7 @@ class QueryService:
         Raises:
             UsageError: The question is empty, or an option cannot be used.
         """
+        filters = self._within_reach(filters)
         session = self._session(mode, private=self._allows_private(filters))
         return session.context(question, budget, filters, auto=auto, threshold=threshold)
 
@@ -207,12 +209,13 @@ class QueryService:
             return Context(question, "", 0, budget, (), why="standing")
         context = SearchContext(targets, private=False, corpora=self._corpora)
         namespaces = context.config.namespaces
-        place = conversations_of(namespaces, user or DEFAULT_USER)
         if user is not None and not filters.namespaces:
             filters = replace(filters, namespaces=readable_by(namespaces, user))
-        filters = context.without_private(filters)
+        place = conversations_of(namespaces, user or context.config.user or DEFAULT_USER)
+        agent = agent or context.config.agent or ""
+        filters = context.without_private(self._within_reach(filters))
         is_shown = not any(place in target.settings.private_namespaces for target in targets)
-        found = (target.store.ledger.profiles.latest(place, agent or "") for target in targets)
+        found = (target.store.ledger.profiles.latest(place, agent) for target in targets)
         profiles = [profile for profile in found if profile is not None and is_shown]
         standing = standing_context(
             context.snapshots(),
@@ -263,6 +266,7 @@ class QueryService:
         from memctl.store.sql import NamespaceScope, run_sql
 
         context = self._context(private=False)
+        filters = self._within_reach(Filters(namespaces=tuple(namespaces)))
         bounds = context.config.sql
         return run_sql(
             context.snapshots(),
@@ -270,7 +274,7 @@ class QueryService:
             memory_limit=f"{bounds.memory_limit_mb}MB",
             timeout=bounds.timeout_seconds,
             ledgers={target.name: target.store.ledger for target in context.targets},
-            scope=NamespaceScope(context.without_private(Filters(namespaces=tuple(namespaces)))),
+            scope=NamespaceScope(context.without_private(filters)),
         )
 
     def cap_memory(self) -> None:
@@ -279,6 +283,14 @@ class QueryService:
 
         limit = self._context(private=False).config.sql.memory_limit_mb
         cap_process_memory(2 * limit * 1_000_000)
+
+    def _within_reach(self, filters: Filters) -> Filters:
+        """Return filters limited to what the user who asks may read.
+
+        Raises:
+            AccessRefused: They name a namespace of another user.
+        """
+        return within_reach(filters, self._context(private=False).config)
 
     def _allows_private(self, filters: Filters) -> bool:
         return any(target.settings.allows_private(filters) for target in self._targets())
@@ -332,7 +344,7 @@ class _QuerySession:
             is_ordered = bool(self.search_context.config.models.rerank)
             if not is_ordered and outcome.selected is None:
                 hits = rank_hits(hits, sentences)
-        hits = hits[:limit]
+        hits = searcher.with_document_metadata(hits[:limit])
         result = QueryResult(
             question=question.text,
             hits=hits,
