@@ -14,17 +14,17 @@ from memctl.store.ledger.repository import LedgerTable, Repository, to_text
 MOST_INJECTED = 50_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Profile:
     """What is known of a user in short, as it was from some moment on; each field is a text."""
 
     namespace: str
     """That of the user's conversations."""
     user_id: str
+    at: datetime
     agent_id: str = ""
     """The agent that knows it; "" for what is known whoever asks."""
     version: int = 1
-    at: datetime
     session_id: str = ""
     """The conversation whose end made it; "" where somebody wrote it."""
     by: str = "builtin"
