@@ -76,7 +76,7 @@ _DENIED = re.compile(
 _CLAUSE = re.compile(r"[,;:.!?–—]|\b(?:but|and|because|so|then)\b", re.IGNORECASE)
 _QUOTED = re.compile(
     r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|(?<!\w)['‘][^'’\n]*['’](?!\w)"
-    r"|```.*?(?:```|$)|`[^`\n]+`|^\s*>[^\n]*",
+    r"|```.*?(?:```|\Z)|`[^`\n]+`|^\s*>[^\n]*",
     re.MULTILINE | re.DOTALL,
 )
 """What somebody else said, and code."""

@@ -399,9 +399,7 @@ def context(
     threshold: ThresholdOption = None,
     auto: bool = flag("--auto", "Print nothing unless the message looks like it needs memory."),
     standing: bool = flag("--standing", "First what to know without a question, or only that."),
-    other_sessions: bool = flag(
-        "--other-sessions", "All but the conversation of --session."
-    ),
+    other_sessions: bool = flag("--other-sessions", "All but the conversation of --session."),
     exit_code: bool = flag("--exit-code", "Exit with 4 when nothing was found."),
     output: Output = None,
 ) -> None:
