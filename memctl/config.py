@@ -320,10 +320,7 @@ class NamespaceSettings:
 
 @dataclass(frozen=True, slots=True)
 class TriggerSettings:
-    """Phrases with which a user says that something is to be kept.
-
-    One that ends in a colon counts at the beginning of a sentence, any other one within it, too.
-    """
+    """Phrases by which users have something kept; with a colon they must begin a sentence."""
 
     memory: tuple[str, ...] = setting(
         (
