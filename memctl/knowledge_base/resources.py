@@ -22,7 +22,7 @@ from memctl.queries.query_log import QueryLog
 from memctl.records import Filters
 from memctl.schema.table_names import FORGET
 from memctl.service_factory import ServiceFactory
-from memctl.store.ledger.work_repositories import Event
+from memctl.store.ledger.work_repositories import ACCESS, Event
 from memctl.store.tables.storage import table_storage
 
 if TYPE_CHECKING:
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], datetime]
 _log = logging.getLogger(__name__)
-ACCESS = "access"
-"""The kind of event that the ledger keeps of an agent's access."""
 SETTINGS = "settings"
 """The ledger keeps a copy of kb.toml under this name."""
 

@@ -43,6 +43,7 @@ from memctl.store.ledger.log_repositories import (
     ReplyRepository,
     UsageRepository,
 )
+from memctl.store.ledger.pool_repositories import PoolRepository
 from memctl.store.ledger.profile_repositories import InjectedRepository, ProfileRepository
 from memctl.store.ledger.repository import from_text, to_text
 from memctl.store.ledger.session_repositories import SessionRepository, TurnRepository
@@ -107,6 +108,7 @@ class Ledger:
         self.checksums = ChecksumRepository(self)
         self.sessions = SessionRepository(self)
         self.turns = TurnRepository(self)
+        self.pools = PoolRepository(self)
         self.profiles = ProfileRepository(self)
         self.injected = InjectedRepository(self)
 
