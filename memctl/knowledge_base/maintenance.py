@@ -349,7 +349,12 @@ class Erasure(Part):
         with_snapshots = snapshots and bool(Snapshots(kb).list())
         if selection is None and not forgetter.pending() and not with_snapshots:
             raise UsageError("forget what?", "say --document ID, --memory ID, --entity NAME, ...")
-        return forgetter.run(selection, snapshots=snapshots)
+        if selection is not None:
+            kb.conversations.drop_media(selection.session, selection.namespace, selection.before)
+        report = forgetter.run(selection, snapshots=snapshots)
+        if selection is not None and selection.before is not None:
+            kb.folding.recover_lost()
+        return report
 
     def complete(self) -> ForgetReport | None:
         """Complete an interrupted forget; every change does so before its own.

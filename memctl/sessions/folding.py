@@ -148,6 +148,15 @@ class Folding:
             changed = [new for _, new in turns]
             transaction.ledger(lambda _: self.store.ledger.turns.save(*changed))
 
+    def recover_lost(self) -> None:
+        """Have turns taken over again that stayed when the older ones of their documents went."""
+        turns = self.store.ledger.turns
+        noted, there = turns.documents(), set[str]()
+        snapshot = self.store.snapshot()
+        for some in in_portions(sorted(noted)):
+            there.update(snapshot.get("documents", some, ["id"])["id"].to_pylist())
+        turns.lose_documents(sorted(noted - there))
+
     # --- inside ---
 
     def _writer_is_gone(self) -> bool:
@@ -195,7 +204,7 @@ class Folding:
 
     def _part(self, turns: Sequence[Turn], root: str, number: int, place: int) -> WantedSource:
         first = turns[0]
-        text = self._text_of(turns, number)
+        text = replace(text_of(turns, self._read), part=number)
         source = Source(
             source=first.source or source_of(first.session_id),
             namespace=first.namespace,
@@ -211,44 +220,6 @@ class Folding:
         digest = hashlib.sha256(content).hexdigest()
         item = IdentifiedSource(source, digest, len(content), f"{root}.{number}")
         return WantedSource(item, root, adds=True)
-
-    def _text_of(self, turns: Sequence[Turn], number: int) -> SourceText:
-        """Lay turns one after the other: who speaks stands before each, and belongs to none."""
-        pieces: list[str] = []
-        segments: list[Segment] = []
-        missing: dict[str, None] = {}
-        length = 0
-        for turn in turns:
-            said = storable_text(turn.content).strip()
-            if turn.media:
-                read, lacks = self._read(turn)
-                said = f"{said}\n{read}".strip()
-                missing |= dict.fromkeys(lacks)
-            is_named = not turn.sender or said.startswith(f"{turn.sender}:")
-            before = "" if is_named else f"{turn.sender}: "
-            start = length + len(before)
-            segments.append(
-                Segment(
-                    start,
-                    start + len(said),
-                    "turn",
-                    speaker=turn.sender or None,
-                    said_at=turn.at,
-                    turn=turn.turn,
-                    external_id=turn.external_id,
-                    type=turn.memory_type,
-                )
-            )
-            pieces.append(f"{before}{said}\n\n")
-            length += len(pieces[-1])
-        return SourceText(
-            "".join(pieces),
-            "text/plain",
-            SESSION_READER,
-            segments=tuple(segments),
-            missing=tuple(missing),
-            part=number,
-        )
 
     def _read(self, turn: Turn) -> tuple[str, Sequence[str]]:
         """Return what is in the file of a turn, and what of it could not be read."""
@@ -266,6 +237,45 @@ class Folding:
             _log.warning("%s of the session %s: %s", name, turn.session_id, error)
             missing["text"] = None
         return storable_text("\n".join(texts)[:_MEDIA_CHARS]).strip(), tuple(missing)
+
+
+MediaReader = Callable[[Turn], tuple[str, Sequence[str]]]
+"""Gives what is in the file of a turn, and what of it could not be read."""
+
+
+def text_of(turns: Iterable[Turn], read: MediaReader | None = None) -> SourceText:
+    """Lay turns one after the other; who says each stands with its segment."""
+    pieces: list[str] = []
+    segments: list[Segment] = []
+    missing: dict[str, None] = {}
+    length = 0
+    for turn in turns:
+        said = storable_text(turn.content).strip()
+        if turn.media and read is not None:
+            found, lacks = read(turn)
+            said = f"{said}\n{found}".strip()
+            missing |= dict.fromkeys(lacks)
+        segments.append(
+            Segment(
+                length,
+                length + len(said),
+                "turn",
+                speaker=turn.sender or None,
+                said_at=turn.at,
+                turn=turn.turn,
+                external_id=turn.external_id,
+                type=turn.memory_type,
+            )
+        )
+        pieces.append(f"{said}\n\n")
+        length += len(pieces[-1])
+    return SourceText(
+        "".join(pieces),
+        "text/plain",
+        SESSION_READER,
+        segments=tuple(segments),
+        missing=tuple(missing),
+    )
 
 
 def document_of(turn: Turn) -> str:
