@@ -341,6 +341,24 @@ class TriggerSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CompressionSettings:
+    """When long conversations are summarised, but for their latest messages."""
+
+    enabled: bool = setting(
+        True, "whether conversations that get long are summarised by themselves"
+    )
+    threshold_tokens: int = setting(
+        8000, "tokens of messages from which on the earlier ones are summarised", low=1, high=10**9
+    )
+    recent_messages_to_keep: int = setting(
+        10, "messages that stay as they are", low=0, high=100_000
+    )
+    archive_to_knowledge_base: bool = setting(
+        True, "whether each summary becomes a document, which is found by later questions"
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class BudgetSettings:
     """What models may cost; prices are yours to state, in whatever currency, and 0 is free."""
 
@@ -406,6 +424,7 @@ class Config:
     budget: BudgetSettings = BudgetSettings()
     namespaces: NamespaceSettings = NamespaceSettings()
     triggers: TriggerSettings = TriggerSettings()
+    compression: CompressionSettings = CompressionSettings()
     origins: Mapping[str, Origin] = field(default_factory=dict)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from memctl.errors import AccessRefused, UsageError
+from memctl.errors import AccessRefused, ConfigError, UsageError
 
 if TYPE_CHECKING:
     from memctl.config import Config, NamespaceSettings

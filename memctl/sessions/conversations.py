@@ -219,6 +219,20 @@ class Conversations:
                 self.ledger.sessions.save(continued(current, new))
         return told
 
+    def drop_media(
+        self, session: str | None, namespace: str | None, before: datetime | None
+    ) -> None:
+        """Remove the copies of files that came with what is about to be forgotten alone."""
+        if (session, namespace, before) == (None, None, None):
+            return
+        turns = self.ledger.turns
+        going = turns.with_media(session, namespace, before)
+        kept = {turn.media for turn in turns.with_media() if turn not in going}
+        for turn in going:
+            path = self.media.parent / turn.media
+            if turn.media not in kept and path.parent == self.media:
+                path.unlink(missing_ok=True)
+
     def user_of(self, namespace: str) -> str:
         """Return the user whose conversations a namespace has; the default one where it is none."""
         before, _, after = self.namespaces.conversations.partition("{user_id}")

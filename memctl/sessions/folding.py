@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -157,6 +158,15 @@ class Folding:
             changed = [new for _, new in turns]
             transaction.ledger(lambda _: self.store.ledger.turns.save(*changed))
 
+    def recover_lost(self) -> None:
+        """Have turns taken over again that stayed when the older ones of their documents went."""
+        turns = self.store.ledger.turns
+        noted, there = turns.documents(), set[str]()
+        snapshot = self.store.snapshot()
+        for some in in_portions(sorted(noted)):
+            there.update(snapshot.get("documents", some, ["id"])["id"].to_pylist())
+        turns.lose_documents(sorted(noted - there))
+
     # --- inside ---
 
     def _writer_is_gone(self) -> bool:
@@ -204,7 +214,9 @@ class Folding:
 
     def _part(self, turns: Sequence[Turn], root: str, number: int, place: int) -> WantedSource:
         first = turns[0]
-        text = self._text_of(turns, number)
+        told = [replace(turn, content=self._new_in(turn)) for turn in turns]
+        text = text_of(told, self._read, [self.kept(turn) for turn in turns])
+        text = replace(text, part=number)
         source = Source(
             source=first.source or source_of(first.session_id),
             namespace=first.namespace,
@@ -221,65 +233,21 @@ class Folding:
         item = IdentifiedSource(source, digest, len(content), f"{root}.{number}")
         return WantedSource(item, root, adds=True)
 
-    def _text_of(self, turns: Sequence[Turn], number: int) -> SourceText:
-        """Lay turns one after the other: who speaks stands before each, and belongs to none."""
-        pieces: list[str] = []
-        segments: list[Segment] = []
-        missing: dict[str, None] = {}
-        length = 0
-        previous = self._said_before(turns[0])
-        for turn in turns:
-            kept = self._kept_of(turn, previous)
-            previous = turn.content
-            by_user = turn.sender in TRIGGERING
-            new = without_echo(self.store.ledger, turn.content, turn.at, by_user=by_user)
-            said = storable_text(new).strip() or ECHO
-            if turn.media:
-                read, lacks = self._read(turn)
-                said = f"{said}\n{read}".strip()
-                missing |= dict.fromkeys(lacks)
-            is_named = not turn.sender or said.startswith(f"{turn.sender}:")
-            before = "" if is_named else f"{turn.sender}: "
-            start = length + len(before)
-            segments.append(
-                Segment(
-                    start,
-                    start + len(said),
-                    "turn",
-                    speaker=turn.sender or None,
-                    said_at=turn.at,
-                    turn=turn.turn,
-                    external_id=turn.external_id,
-                    type=turn.memory_type,
-                    kept=kept,
-                )
-            )
-            pieces.append(f"{before}{said}\n\n")
-            length += len(pieces[-1])
-        return SourceText(
-            "".join(pieces),
-            "text/plain",
-            SESSION_READER,
-            segments=tuple(segments),
-            missing=tuple(missing),
-            part=number,
-        )
-
     def kept(self, turn: Turn) -> KeptStatement | None:
         """Return what is kept of a turn because its user asks for it; None for nothing."""
-        return self._kept_of(turn, self._said_before(turn))
-
-    def _kept_of(self, turn: Turn, previous: str) -> KeptStatement | None:
         if turn.sender not in TRIGGERING:
             return None
-        return kept_statement(turn.content, previous, self.triggers)
-
-    def _said_before(self, turn: Turn) -> str:
-        """Return what the turn before says; "" for the first one."""
         where = "namespace = ? AND session_id = ? AND turn < ?"
         key = (turn.namespace, turn.session_id, turn.turn)
-        found = self.store.ledger.turns.select(where, *key, order="turn DESC", limit=1)
-        return found[0].content if found else ""
+        before = self.store.ledger.turns.select(where, *key, order="turn DESC", limit=1)
+        previous = before[0].content if before else ""
+        return kept_statement(turn.content, previous, self.triggers)
+
+    def _new_in(self, turn: Turn) -> str:
+        """Return what a turn says without what was put into its prompt from memory."""
+        by_user = turn.sender in TRIGGERING
+        new = without_echo(self.store.ledger, turn.content, turn.at, by_user=by_user)
+        return new if new.strip() or not turn.content.strip() else ECHO
 
     def _read(self, turn: Turn) -> tuple[str, Sequence[str]]:
         """Return what is in the file of a turn, and what of it could not be read."""
@@ -297,6 +265,50 @@ class Folding:
             _log.warning("%s of the session %s: %s", name, turn.session_id, error)
             missing["text"] = None
         return storable_text("\n".join(texts)[:_MEDIA_CHARS]).strip(), tuple(missing)
+
+
+MediaReader = Callable[[Turn], tuple[str, Sequence[str]]]
+"""Gives what is in the file of a turn, and what of it could not be read."""
+
+
+def text_of(
+    turns: Sequence[Turn],
+    read: MediaReader | None = None,
+    kept: Sequence[KeptStatement | None] = (),
+) -> SourceText:
+    """Lay turns one after the other; who says each, and what is kept, stands with its segment."""
+    pieces: list[str] = []
+    segments: list[Segment] = []
+    missing: dict[str, None] = {}
+    length = 0
+    for turn, statement in zip_longest(turns, kept):
+        said = storable_text(turn.content).strip()
+        if turn.media and read is not None:
+            found, lacks = read(turn)
+            said = f"{said}\n{found}".strip()
+            missing |= dict.fromkeys(lacks)
+        segments.append(
+            Segment(
+                length,
+                length + len(said),
+                "turn",
+                speaker=turn.sender or None,
+                said_at=turn.at,
+                turn=turn.turn,
+                external_id=turn.external_id,
+                type=turn.memory_type,
+                kept=statement,
+            )
+        )
+        pieces.append(f"{said}\n\n")
+        length += len(pieces[-1])
+    return SourceText(
+        "".join(pieces),
+        "text/plain",
+        SESSION_READER,
+        segments=tuple(segments),
+        missing=tuple(missing),
+    )
 
 
 def document_of(turn: Turn) -> str:
