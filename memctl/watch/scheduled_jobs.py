@@ -31,6 +31,8 @@ _log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 60.0
 """So long a consolidation that is due waits for files that have not settled yet."""
 FIRST_COMPARE_SECONDS = 5.0
+PROMOTE_AGAIN = timedelta(minutes=10)
+"""So long a promotion that failed waits until it is tried again."""
 LONGEST_COMPARE_SECONDS = 300.0
 """So long facts that a model could not compare wait until it is tried again."""
 
@@ -70,7 +72,9 @@ class Schedule:
         return ago >= timedelta(minutes=minutes) or ago < timedelta(0)
 
     def promotion_due(self, hour: int) -> bool:
-        """Whether the hour of the day has come since the last promotion; a missed one is made up.
+        """Whether the hour of the day has come since the last promotion.
+
+        One that was missed is made up for, and one that failed is tried again after a while.
 
         Args:
             hour: Of the day, in UTC; -1 for never.
@@ -82,7 +86,9 @@ class Schedule:
         due -= timedelta(days=1) if due > now else timedelta(0)
         last = self.ledger.jobs.last(PROMOTION)
         # One that is still to begin was noted while the clock was ahead.
-        return last is None or last.started_at < due or last.started_at > now
+        if last is None or last.started_at < due or last.started_at > now:
+            return True
+        return last.state != "done" and now - last.started_at >= PROMOTE_AGAIN
 
     def comparison_due(self) -> bool:
         """Whether facts wait to be compared, and the model that does it may be tried again."""
@@ -191,6 +197,28 @@ def _compare(context: JobContext) -> bool:
     return False
 
 
+# --- conversations -------------------------------------------------------------------------------
+
+
+def _sessions_are_due(context: JobContext, _busy: bool) -> bool:
+    """Whether something was said that is not in the tables, or a conversation has got long."""
+    if context.base.store.ledger.turns.has_pending():
+        return True
+    return context.base.sessions.is_any_due()
+
+
+def _take_over_sessions(context: JobContext) -> bool:
+    folded = context.base.sessions.fold()
+    if folded.turns:
+        message = f"{folded.turns} messages of {len(folded.sessions)} conversations"
+        context.reporter.say("heard", message=message, detail={"memories": folded.memories})
+    for made in context.base.sessions.compress_due():
+        message = f"{made.messages} messages of {made.session_id}"
+        context.reporter.say("summarised", message=message, document_id=made.document_id)
+    context.schedule.note_write()
+    return False
+
+
 # --- promotion of short-term entries -------------------------------------------------------------
 
 
@@ -200,7 +228,11 @@ def _promotion_is_due(context: JobContext, _busy: bool) -> bool:
 
 
 def _promote(context: JobContext) -> bool:
-    report = context.base.tiers.promote()
+    try:
+        report = context.base.tiers.promote()
+    except LockedError as error:
+        _log.info("no promotion now: %s", error.message)
+        return False
     context.schedule.note_write()
     detail = {"promoted": len(report.promoted), "removed": report.removed}
     message = f"{len(report.promoted)} short-term entries promoted, {report.removed} removed"
@@ -231,6 +263,7 @@ def _upkeep(context: JobContext) -> bool:
 
 
 SCHEDULED_JOBS: tuple[ScheduledJob, ...] = (
+    ScheduledJob("sessions", _sessions_are_due, _take_over_sessions),
     ScheduledJob(
         CONSOLIDATION, _consolidation_is_due, _consolidate, ends_turn=True, is_begun_anew=True
     ),

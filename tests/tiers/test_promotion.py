@@ -282,17 +282,24 @@ def test_the_watcher_promotes_once_a_day_and_makes_up_for_a_night_it_missed(
 ) -> None:
     ledger = kb.store.ledger
     clock = Clock(datetime(2027, 3, 1, 3, 59, tzinfo=UTC))
-    ledger.jobs.start("promotion", clock.now - timedelta(hours=20))
+    began = clock.now - timedelta(hours=20)
+    ledger.jobs.finish(ledger.jobs.start("promotion", began), "done", began)
     schedule = Schedule(ledger, clock, 60)
     assert not schedule.promotion_due(4)
     clock.forward(minutes=1)
     assert schedule.promotion_due(4)
-    ledger.jobs.start("promotion", clock.now)
+    failed = ledger.jobs.start("promotion", clock.now)
+    ledger.jobs.finish(failed, "failed", clock.now)
+    assert not schedule.promotion_due(4)
+    clock.forward(minutes=10)
+    assert schedule.promotion_due(4), "it is tried again"
+    ledger.jobs.finish(ledger.jobs.start("promotion", clock.now), "done", clock.now)
+    clock.forward(hours=23)
     assert not schedule.promotion_due(4)
     clock.forward(days=7)
     assert schedule.promotion_due(4)
     assert not schedule.promotion_due(-1)
-    ledger.jobs.start("promotion", clock.now)
+    ledger.jobs.finish(ledger.jobs.start("promotion", clock.now), "done", clock.now)
     assert not schedule.promotion_due(4)
     clock.forward(days=-400)
     assert schedule.promotion_due(4), "a job of the future does not stop it for years"
