@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from memctl.knowledge_base.kb_statistics import KnowledgeBaseStatistics, QueryStatistics
     from memctl.models.protocols import Embedder
     from memctl.schema.table_names import TableName
+    from memctl.store.ledger.content_tables import ContentOwner
     from memctl.store.ledger.version_repositories import SnapshotEntry
     from memctl.store.snapshots import LeftOut, NamedSnapshot, Restored
     from memctl.store.snapshots import Snapshots as StoredSnapshots
@@ -258,7 +260,9 @@ class Transfer(Part):
             progress: Receives how far it is.
 
         Raises:
-            UsageError: There is no such table.
+            UsageError: There is no such table; or all are asked for, and a user is named, who reads
+                only some rows.
+            AccessRefused: A namespace is another user's.
         """
         from memctl.store.ledger.content_tables import CONTENT_TABLES
         from memctl.store.sql import ledger_tables
@@ -277,6 +281,11 @@ class Transfer(Part):
         if table != "all":
             known = ", ".join((*TABLES, *stored))
             raise UsageError(f"there is no table {table!r} to export", f"use all, {known}")
+        if kb.program_config.user is not None:
+            raise UsageError(
+                "all tables are of all users",
+                "leave out --user and MEMCTL_USER, or name one table",
+            )
         kb.query_log.flush()
         return export_all(
             snapshot,
@@ -292,7 +301,7 @@ class Transfer(Part):
         from memctl.store.sql import NamespaceScope
 
         filters = Filters(namespaces=tuple(namespaces))
-        return NamespaceScope(self._kb.settings.without_private(filters))
+        return NamespaceScope(self._kb.readable(filters))
 
     def import_from(
         self, source: Path | BinaryIO, *, progress: ProgressListener | None = None
@@ -367,6 +376,30 @@ class Erasure(Part):
             raise UsageError("forget what?", "say --document ID, --memory ID, --entity NAME, ...")
         return forgetter.run(selection, snapshots=snapshots)
 
+    def owned(self, owner: ContentOwner) -> Mapping[str, int]:
+        """Return how much there is of an owner, by table; tables without any are left out."""
+        from memctl.memories.memory_editing import owned_rows
+        from memctl.store.ledger.content_tables import count_content
+
+        kb, where = self._kb, owned_rows(owner)
+        snapshot, tables = kb.snapshot(), ("documents", "memories")
+        counts = {name: snapshot.count(name, where) for name in tables}  # type: ignore[arg-type]
+        counts |= count_content(kb.store.ledger, owner)
+        return {name: number for name, number in counts.items() if number}
+
+    def clear(self, owner: ContentOwner) -> Mapping[str, int]:
+        """Delete everything of an owner; return how much that was, as ``owned`` does.
+
+        What snapshots, earlier versions and files have of it stays; ``forget`` removes that too.
+        """
+        kb = self._kb
+        found = self.owned(owner)
+        kb.begin_change()
+        kb.query_log.flush()
+        kb.queries.drop_caches()
+        kb.services.editor().clear(owner)
+        return found
+
     def complete(self) -> ForgetReport | None:
         """Complete an interrupted forget; every change does so before its own.
 
@@ -385,6 +418,15 @@ class Statistics(Part):
 
         kb = self._kb
         return kb_statistics(kb.name, kb.store, kb.snapshot(), kb.clock())
+
+    def namespaces(self) -> Mapping[str, int]:
+        """Return how many memories each namespace has; one of documents alone has none."""
+        snapshot, counts = self._kb.snapshot(), Counter[str]()
+        for batch in snapshot.batches("memories", None, ["namespace"]):
+            counts.update(batch["namespace"].to_pylist())
+        for batch in snapshot.batches("documents", None, ["namespace"]):
+            counts.update(dict.fromkeys(batch["namespace"].to_pylist(), 0))
+        return counts
 
     def queries(self) -> QueryStatistics:
         """Return what the query log says: how many questions, how fast, how well answered."""

@@ -46,6 +46,7 @@ def _complete_table(incomplete: str) -> list[str]:
     memctl export all --to backup.memctl
     memctl export memories -f arrow | python -c 'import sys, pyarrow as pa; ...'
     """,
+    identity=True,
 )
 def export(
     context: CommandContext,
