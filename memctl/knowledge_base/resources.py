@@ -211,13 +211,14 @@ class Resources:
             return
         teams = Accounts(self.program_config.home).teams_of(agent)
         is_allowed = settings.allows(agent, teams, level)
+        verb = "write to" if level == "write" else level
         verdict = "may" if is_allowed else "was refused to"
         event = Event(self.clock(), ACCESS, f"agent {agent} {verdict} {level}", subject=agent)
         if self.store.ledger.is_writable:
             self.store.ledger.events.add(event)
         if not is_allowed:
             raise AccessRefused(
-                f"agent {agent!r} may not {level} knowledge base {self.name!r}",
+                f"agent {agent!r} may not {verb} knowledge base {self.name!r}",
                 f"grant it: memctl kb grant {self.name} --agent {agent} {level}",
             )
 
