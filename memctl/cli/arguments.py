@@ -294,6 +294,51 @@ def parse_expiry(ttl: str | None, expires: str | None, now: datetime) -> datetim
         raise UsageError(f"{ttl!r} is too long", "leave --ttl out for ever") from None
 
 
+_DURATION = re.compile(r"(\d{1,11})\s*(s|min|h|d|w|m|y)?", re.ASCII)
+_SECONDS = {"s": 1, "min": 60} | {unit: hours * 3600 for unit, hours in _HOURS.items()}
+_SIZE = re.compile(r"(\d{1,12})(?:\.(\d{1,3}))?\s*(b|kb?|mb?|gb?)?", re.ASCII)
+_BYTES = {"b": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
+
+
+def parse_seconds(text: str) -> int:
+    """Return how many seconds a duration like ``7d`` has; a number alone is of seconds.
+
+    Raises:
+        UsageError: It is none.
+    """
+    match = _DURATION.fullmatch(text.strip().lower())
+    if match is None:
+        raise UsageError(f"{text!r} is no duration", "write 90s, 45min, 24h, 7d, 2w, 3m or 1y")
+    return int(match[1]) * _SECONDS[match[2] or "s"]
+
+
+def parse_bytes(text: str) -> int:
+    """Return how many bytes a size like ``5MB`` has; a number alone is of bytes.
+
+    Raises:
+        UsageError: It is none.
+    """
+    match = _SIZE.fullmatch(text.strip().lower())
+    if match is None:
+        raise UsageError(f"{text!r} is no size", "write 5000, 200kB, 5MB or 1.5MB")
+    unit = _BYTES[(match[3] or "b")[0]]
+    return int(match[1]) * unit + int((match[2] or "0").ljust(3, "0")) * unit // 1_000
+
+
+def parse_end(text: str, now: datetime) -> datetime:
+    """Return the instant when something ends: a date, or a duration from now on.
+
+    Raises:
+        UsageError: It is neither.
+    """
+    if not _DURATION.fullmatch(text.strip().lower()) or text.strip().isdigit():
+        return parse_instant(text, now)
+    try:
+        return now + timedelta(seconds=parse_seconds(text))
+    except OverflowError:
+        raise UsageError(f"{text!r} is too long", "leave it out for no end") from None
+
+
 def _last_instant(text: str, now: datetime) -> datetime:
     """Return the end of the day, month or year that is named: until then a thing was known in it.
 
