@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from memctl.errors import AccessRefused, UsageError
+from memctl.errors import AccessRefused, ConfigError, UsageError
 
 if TYPE_CHECKING:
     from memctl.config import Config, NamespaceSettings
@@ -18,6 +18,7 @@ DEFAULT_USER = "default_user"
 """The user of a conversation that names none."""
 DEFAULT_SESSION = "default_session"
 """The conversation of a call that needs one and names none."""
+_USER = "{user_id}"
 LONGEST_NAME = 200
 """Characters of the name of a user, an agent or a conversation."""
 
@@ -71,13 +72,30 @@ def checked_name(name: str | None, what: str) -> str | None:
 
 
 def conversations_of(namespaces: NamespaceSettings, user: str) -> str:
-    """Return the namespace of a user's conversations."""
-    return namespaces.conversations.replace("{user_id}", user)
+    """Return the namespace of a user's conversations.
+
+    Raises:
+        ConfigError: The template is the same for every user.
+    """
+    return _filled(namespaces.conversations, "conversations", user)
 
 
 def documents_of(namespaces: NamespaceSettings, user: str) -> str:
-    """Return the namespace of what a user ingests."""
-    return namespaces.documents.replace("{user_id}", user)
+    """Return the namespace of what a user ingests.
+
+    Raises:
+        ConfigError: The template is the same for every user.
+    """
+    return _filled(namespaces.documents, "documents", user)
+
+
+def _filled(template: str, name: str, user: str) -> str:
+    if _USER not in template:
+        raise ConfigError(
+            f"the setting namespaces.{name} is {template!r}, the same for every user",
+            f'write it with {_USER}, like "user:{_USER}:{name}"',
+        )
+    return template.replace(_USER, user)
 
 
 def readable_by(namespaces: NamespaceSettings, user: str) -> tuple[str, ...]:

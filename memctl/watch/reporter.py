@@ -39,6 +39,7 @@ EventKind = Literal[
     "compared",
     "consolidated",
     "upkeep",
+    "bulletin",
 ]
 
 

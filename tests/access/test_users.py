@@ -101,6 +101,7 @@ WAYS: dict[str, tuple[str, ...]] = {
     "export of names": ("export", "entities"),
     "graph": ("graph", "show", "-o", "json"),
     "graph export": ("graph", "export"),
+    "statistics of questions": ("stats", "--queries"),
 }
 
 
@@ -116,7 +117,12 @@ def test_whoever_is_named_in_the_environment_never_sees_another_user(
         assert f"user:{other}:" not in given
         seen[user] = given
     monkeypatch.delenv("MEMCTL_USER")
-    if way not in ("insights", "sql of relations", "sql of questions"):  # there may be none
+    if way not in (
+        "insights",
+        "sql of relations",
+        "sql of questions",
+        "statistics of questions",
+    ):  # there may be none
         assert seen["ann"] != seen["bob"]
 
 
