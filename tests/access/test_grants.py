@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from cli.conftest import Result, Run
+from fake_endpoint import FakeEndpoint
 
 SEED: dict[str, Any] = {
     "agent_id": "knowledge_enabled_agent",
@@ -125,3 +126,34 @@ def test_what_is_wrong_in_the_file_of_an_agent_is_named_and_nothing_is_written(
     assert told in refused.err
     assert memctl("agent", "list").rows == []
     assert not [*(tmp_path / "home/agents").glob("*")]
+
+
+def test_a_base_and_an_agent_can_have_models_of_their_own(
+    memctl: Run, tmp_path: Path, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done(memctl("memory", "add", "The door code is 4711."))
+    endpoint.on("AnswerReply", {"not_in_memory": True, "sentences": []})
+    for name, value in endpoint.settings(answer="for-all").items():
+        monkeypatch.setenv(name, value)
+    file = tmp_path / "a.toml"
+    file.write_text('agent_id = "a"\n[models]\nanswer = "of-agent"\n')
+    done(memctl("agent", "add", "a", "--file", str(file)))
+
+    def method(*words: str) -> str:
+        """Ask, and return what answered."""
+        return str(done(memctl("query", "door code?", *words)).json["answer"]["method"])
+
+    assert method().startswith("model/for-all/")
+    done(memctl("kb", "set", "default", "--model", "answer=of-base"))
+    assert memctl("kb", "show", "default").json["models"] == {"answer": "of-base"}
+    assert method().startswith("model/of-base/")
+    assert method("--agent", "a").startswith("model/of-agent/")
+    assert method("--agent", "b").startswith("model/of-base/")
+    done(memctl("kb", "set", "default", "--model", "answer="))
+    assert method().startswith("extractive/")
+    done(memctl("kb", "set", "default", "--model", "answer=default"))
+    assert method().startswith("model/for-all/")
+    assert memctl("kb", "set", "default", "--model", "answer").code == 2
+    unknown = memctl("kb", "set", "default", "--model", "embed=m")
+    assert unknown.code == 2
+    assert "unknown setting 'models.embed'" in unknown.err
