@@ -36,6 +36,7 @@ CONTRADICTS = "contradicts"
 QueryKind = Literal["query", "context"]
 Verdict = Literal["good", "bad"]
 """How good what a question gave was."""
+AutoContextMode = Literal["selective", "always", "off"]
 DocType = Literal[
     "text", "markdown", "conversation", "pdf", "web", "email", "table", "code", "image", "audio",
     "video", "office", "other",

@@ -70,7 +70,8 @@ class Documents(Part):
             stream: Bytes of one document, of any kind that can be read.
             jsonl: One document a line, in a file or a stream: ``text``, and optionally ``id``,
                 ``namespace``, ``title``, ``created_at``, ``session_id``, ``turn``, ``tags``,
-                ``metadata``, ``source``.
+                ``metadata``, ``source``.  A line with a ``session_id`` is a turn of that
+                conversation, which is one document.
             namespace: The namespace of the documents; by default that of the documents of the user
                 who is named, else ``default``.
             tags: Tags for all of them.
@@ -94,6 +95,7 @@ class Documents(Part):
         from memctl.ingest.discovery.sources import DEFAULT_NAMESPACE, Labels
         from memctl.ingest.file_versions import FileVersions
         from memctl.ingest.ingest_preview import preview
+        from memctl.sessions.line_intake import TurnLines
 
         kb = self._kb
         user = kb.program_config.user
@@ -120,6 +122,9 @@ class Documents(Part):
             versions = FileVersions(kb.store, kb.settings, namespace, kb.clock)
         folders = inputs.paths if sync else ()
         with open_inputs(inputs, labels, kb.layout.folder, left_out, web) as (sources, total):
+            lines = TurnLines(kb.conversations, dry_run=dry_run)
+            if jsonl is not None:
+                sources = lines.divert(sources)
             if dry_run:
                 return preview(
                     kb.store,
@@ -134,6 +139,9 @@ class Documents(Part):
             kb.begin_change()
             ingestor = kb.services.ingestor
             report = ingestor.ingest(sources, progress, total=total, versions=versions)
+        if lines.added or lines.changed:
+            kb.folding.change(lines.changed, kb.clock())
+            report = lines.completed(report, kb.folding.fold(progress=progress))
         gone = ingestor.end_gone(versions, folders) if versions and folders else ()
         return replace(report, outcomes=(*report.outcomes, *gone), gone=len(gone))
 

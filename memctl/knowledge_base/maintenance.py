@@ -361,7 +361,12 @@ class Erasure(Part):
         with_snapshots = snapshots and bool(Snapshots(kb).list())
         if selection is None and not forgetter.pending() and not with_snapshots:
             raise UsageError("forget what?", "say --document ID, --memory ID, --entity NAME, ...")
-        return forgetter.run(selection, snapshots=snapshots)
+        if selection is not None:
+            kb.conversations.drop_media(selection.session, selection.namespace, selection.before)
+        report = forgetter.run(selection, snapshots=snapshots)
+        if selection is not None and selection.before is not None:
+            kb.folding.recover_lost()
+        return report
 
     def owned(self, owner: ContentOwner) -> Mapping[str, int]:
         """Return how much there is of an owner, by table; tables without any are left out."""

@@ -29,8 +29,11 @@ from memctl.store.tables.storage import table_storage
 if TYPE_CHECKING:
     from memctl.forget import ForgetReport, Forgetter
     from memctl.literals import Task
+    from memctl.models.chat_model import ChatModel
+    from memctl.prompts import Prompt
     from memctl.sessions.conversations import Conversations
     from memctl.sessions.folding import Folding
+    from memctl.sessions.profiles import Profiles
     from memctl.store.store import Store
     from memctl.store.tables.snapshot import Snapshot
 
@@ -137,7 +140,13 @@ class Resources:
         from memctl.sessions.folding import Folding
 
         services = self.services
-        return Folding(self.store, lambda: services.ingestor, services.readers, self.layout.folder)
+        return Folding(
+            self.store,
+            lambda: services.ingestor,
+            services.readers,
+            self.layout.folder,
+            self.program_config.triggers,
+        )
 
     @property
     def conversations(self) -> Conversations:
@@ -151,6 +160,28 @@ class Resources:
             self.settings.redact,
             self.clock,
         )
+
+    @property
+    def profiles(self) -> Profiles:
+        """What is known of each user in short."""
+        from memctl.sessions.profiles import Profiles
+
+        return Profiles(
+            self.store.ledger,
+            self.program_config.namespaces,
+            self.snapshot,
+            self.clock,
+            self._profile_model,
+            self.conversations.clean,
+        )
+
+    def _profile_model(self, namespace: str) -> tuple[ChatModel, Prompt] | None:
+        from memctl.prompts import load_prompt
+
+        is_private = self.settings.allows_private(Filters(namespaces=(namespace,)))
+        services = self.services.for_private if is_private else self.services
+        chat = services.providers.chat("understand")
+        return (chat, load_prompt("profile", self.layout.prompts)) if chat else None
 
     def note_settings(self) -> None:
         """Keep a copy of kb.toml in the ledger, from which a lost one can be restored.

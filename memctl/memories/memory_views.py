@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.ids import root_id
+from memctl.ingest.source_reading import SESSION_READER
 from memctl.literals import Sort
 from memctl.records import Document, Filters, Memory, Relation
 from memctl.rows.supersession import Lineage, is_next_version
@@ -158,6 +159,7 @@ def list_documents(
     condition &= metadata_condition(filters, "documents", [snapshot])
     if incomplete:
         condition &= where("array_length(missing) > 0")
+    condition &= ~((col("reader") == SESSION_READER) & (col("part") > 0))  # one row each
     order = page.order(_SORT_COLUMNS, "ingested_at")
     return snapshot.scan("documents", condition, columns, order, page.limit, page.offset)
 
@@ -288,6 +290,12 @@ def _place_in_history(memory: Memory) -> tuple[int, datetime, int, datetime, str
     return told, memory.created_at, memory.version, memory.valid_from, memory.id
 
 
+def _place(memory: Memory) -> tuple[bool, int, int, str]:
+    """Return by what the memories of a document are listed: what is distilled first."""
+    start = -1 if memory.start is None else memory.start
+    return (memory.level != "memory", memory.turn or 0, start, memory.id)
+
+
 def view_document(snapshot: Snapshot, given: str) -> DocumentView:
     """Return a document with the memories made from it.
 
@@ -297,7 +305,12 @@ def view_document(snapshot: Snapshot, given: str) -> DocumentView:
     found = resolve(snapshot, "documents", given)
     document = document_rows(snapshot.get("documents", [found]))[0]
     parts = snapshot.count("documents", col("root_id") == document.root_id)
-    columns = visible_columns(snapshot, "memories")
-    made = memory_rows(snapshot.scan("memories", col("document_id") == document.id, columns))
-    made.sort(key=lambda m: (m.level != "memory", m.start if m.start is not None else -1, m.id))
+    columns, own = visible_columns(snapshot, "memories"), col("document_id") == document.id
+    if document.reader == SESSION_READER and found == document.root_id and parts > 1:
+        whole = document_rows(snapshot.scan("documents", col("root_id") == document.root_id))
+        whole.sort(key=lambda each: each.part)
+        document = replace(document, text="".join(each.text for each in whole))
+        own = col("document_id").is_in([each.id for each in whole])
+    made = memory_rows(snapshot.scan("memories", own, columns))
+    made.sort(key=_place)
     return DocumentView(document, parts, tuple(made))

@@ -37,6 +37,8 @@ EventKind = Literal[
     "waiting",
     "resumed",
     "compared",
+    "heard",
+    "summarised",
     "consolidated",
     "upkeep",
     "bulletin",

@@ -176,6 +176,28 @@ def _compare(context: JobContext) -> bool:
     return False
 
 
+# --- conversations -------------------------------------------------------------------------------
+
+
+def _sessions_are_due(context: JobContext, _busy: bool) -> bool:
+    """Whether something was said that is not in the tables, or a conversation has got long."""
+    if context.base.store.ledger.turns.has_pending():
+        return True
+    return context.base.sessions.is_any_due()
+
+
+def _take_over_sessions(context: JobContext) -> bool:
+    folded = context.base.sessions.fold()
+    if folded.turns:
+        message = f"{folded.turns} messages of {len(folded.sessions)} conversations"
+        context.reporter.say("heard", message=message, detail={"memories": folded.memories})
+    for made in context.base.sessions.compress_due():
+        message = f"{made.messages} messages of {made.session_id}"
+        context.reporter.say("summarised", message=message, document_id=made.document_id)
+    context.schedule.note_write()
+    return False
+
+
 # --- upkeep of the tables ------------------------------------------------------------------------
 
 
@@ -197,6 +219,7 @@ def _upkeep(context: JobContext) -> bool:
 
 
 SCHEDULED_JOBS: tuple[ScheduledJob, ...] = (
+    ScheduledJob("sessions", _sessions_are_due, _take_over_sessions),
     ScheduledJob(
         CONSOLIDATION, _consolidation_is_due, _consolidate, ends_turn=True, is_begun_anew=True
     ),
