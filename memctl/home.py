@@ -49,6 +49,7 @@ from memctl.literals import (
     ChunkStrategy,
     KnowledgeBaseKind,
     KnowledgeBaseScope,
+    OwnTask,
     StoredStatus,
 )
 from memctl.locking import hold_lock
@@ -637,6 +638,7 @@ class Home:
         scope: Change[KnowledgeBaseScope] = None,
         description: Change[str] = None,
         grants: Change[tuple[Grant, ...]] = None,
+        models: Change[tuple[tuple[OwnTask, str], ...]] = None,
     ) -> KnowledgeBaseSettings:
         """Change settings of a knowledge base; those that are not given stay as they are.
 
@@ -665,6 +667,7 @@ class Home:
             scope: Whom it is for, as listings show it.
             description: What it holds, in the user's words.
             grants: Which agents may use it; none for all.
+            models: Models of its own for some tasks.
 
         Raises:
             AccessRefused: The agent that is named may not write to it.
@@ -692,6 +695,7 @@ class Home:
             scope=scope,
             description=description,
             grants=grants,
+            models=models,
         )
         settings = load_settings(layout.settings)
         # First: killed after it is private, nothing would forget it any more.
