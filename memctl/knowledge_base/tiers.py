@@ -70,14 +70,19 @@ class Tiers(Part):
             search=self._search,
             embedder=lambda: kb.services.embedder,
             pools=self._pools.acting_as,
-            promote=lambda name: self.promote(name, at_once=True),
+            promote=lambda name: self.promote(name, namespace=namespace, at_once=True),
             count_memories=self._count_memories,
             private_namespaces=frozenset(kb.settings.private_namespaces),
         )
         return Router(parts, identity, namespace)
 
     def promote(
-        self, session: str | None = None, *, at_once: bool = False, dry_run: bool = False
+        self,
+        session: str | None = None,
+        *,
+        namespace: str | None = None,
+        at_once: bool = False,
+        dry_run: bool = False,
     ) -> PromotionReport:
         """Make memories of short-term entries that are over, and remove those read too seldom.
 
@@ -85,6 +90,8 @@ class Tiers(Part):
 
         Args:
             session: Of this session alone.
+            namespace: Of this namespace alone; by default that of the conversations of the user
+                who is named, else of all.
             at_once: Also those that were read often enough and are not over yet.
             dry_run: Only say what would be done.
 
@@ -95,11 +102,14 @@ class Tiers(Part):
         from memctl.schema.table_names import PROMOTION
         from memctl.store.ledger.ledger import job_context
 
+        config = self._kb.program_config
+        if namespace is None and config.user is not None:
+            namespace = conversations_of(config.namespaces, config.user)
         if dry_run:
-            return self._promoter.run(session, at_once=at_once, dry_run=True)
+            return self._promoter.run(session, namespace=namespace, at_once=at_once, dry_run=True)
         self._kb.begin_change()
         with job_context(self._kb.store.ledger, PROMOTION, self._kb.clock) as job:
-            report = self._promoter.run(session, at_once=at_once, job=job.id)
+            report = self._promoter.run(session, namespace=namespace, at_once=at_once, job=job.id)
             job.detail = {
                 "promoted": len(report.promoted),
                 "replaced": report.replaced,

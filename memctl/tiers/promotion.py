@@ -118,6 +118,7 @@ class Promoter:
         self,
         session: str | None = None,
         *,
+        namespace: str | None = None,
         dry_run: bool = False,
         at_once: bool = False,
         job: int | None = None,
@@ -128,6 +129,7 @@ class Promoter:
 
         Args:
             session: Of this session alone.
+            namespace: Of this namespace alone.
             dry_run: Only say what would be done.
             at_once: Also promote what was read often enough and is not over yet.
             job: The number of the job under which the changes are noted.
@@ -136,7 +138,7 @@ class Promoter:
         if not dry_run:
             for rows in (self._ledger.working, self._ledger.shared_values, self._entries):
                 rows.clamp(now)
-        plan = self._planned(session, now, at_once=at_once)
+        plan = self._planned(session, namespace, now, at_once=at_once)
         if dry_run:
             promoted = tuple(_shown(entry, None) for entry in plan.promoted)
             return self._report(plan, promoted, 0, 0, began, dry_run=True)
@@ -168,10 +170,13 @@ class Promoter:
             seconds=time.monotonic() - began,
         )
 
-    def _planned(self, session: str | None, now: datetime, *, at_once: bool) -> _Plan:
-        of_session = () if session is None else (session,)
+    def _planned(
+        self, session: str | None, namespace: str | None, now: datetime, *, at_once: bool
+    ) -> _Plan:
         found = self._entries.select(
-            "session_id = ?" if of_session else "TRUE", *of_session, order="written_at, memory_key"
+            "session_id = coalesce(?, session_id) AND namespace = coalesce(?, namespace)",
+            *(session, namespace),
+            order="written_at, memory_key",
         )
         promoted, removed, withheld = [], [], []
         for entry in found:

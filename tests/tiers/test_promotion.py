@@ -19,7 +19,7 @@ from memctl.knowledge_base import KnowledgeBase
 from memctl.records import Filters
 from memctl.watch.scheduled_jobs import Schedule
 
-from .conftest import Clock
+from .conftest import Clock, Run
 
 ALL = Filters()
 
@@ -179,6 +179,23 @@ def test_what_a_named_user_wrote_is_kept_however_seldom_it_was_read(
     assert found is not None
     assert found.tier == "long_term"
     assert kb.router(session="mine").read("wish") is None, "it is Ann's"
+
+
+def test_consolidate_and_a_named_user_promote_what_is_theirs_alone(
+    kb: KnowledgeBase, memctl: Run, clock: Clock
+) -> None:
+    for user in ("ann", "bo"):
+        router = kb.router(agent="a", user=user, session="both")
+        router.short_term.write("k", f"The hedge of {user} is tall.")
+        for _ in range(3):
+            router.short_term.read("k")
+    trial = memctl(
+        "tier", "promote", "--session", "both", "--dry-run", "--user", "bo", "-k", "notes"
+    )
+    assert "hedge of bo" in trial.out
+    assert "ann" not in trial.out + trial.err
+    report = kb.router(agent="a", user="ann", session="both").consolidate()
+    assert [each.text for each in report.promoted] == ["The hedge of ann is tall."]
 
 
 def test_private_sessions_are_not_promoted_to_an_open_knowledge_base(
