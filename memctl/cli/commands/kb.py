@@ -71,6 +71,9 @@ _COLUMNS = (
     Column("privacy", "PRIVATE", wrap=True),
     Column("consolidate_interval", "CONSOLIDATES", lambda m: f"every {m} min" if m else "never"),
     Column("created_at", "CREATED", format_instant),
+    Column("kind", "KIND"),
+    Column("scope", "SCOPE"),
+    Column("description", "DESCRIPTION", lambda text: one_line(text, 40)),
     Column("inbox", "INBOX"),
     Column("problem", "PROBLEM", wrap=True),
 )
