@@ -54,5 +54,3 @@ Lifetime = Literal["execution", "session", "persistent"]
 """How long a pool lives, relative to the work around it."""
 Eviction = Literal["oldest", "least_read", "refuse"]
 """What goes from a pool that would become too big."""
-PoolLevel = Literal["read", "write"]
-"""What an agent may do in a pool; who may write may read."""
