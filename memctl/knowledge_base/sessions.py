@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.knowledge_base.resources import Part
+from memctl.records import Filters
 
 if TYPE_CHECKING:
     from memctl.forget import ForgetReport
@@ -58,7 +59,11 @@ class Sessions(Part):
             NotFoundError: There is none of that name.
             UsageError: Several namespaces have one of that name.
         """
-        return self._kb.conversations.find(session_id, namespace=namespace, user=user)
+        if namespace is None:
+            user = user or self._kb.program_config.user
+        found = self._kb.conversations.find(session_id, namespace=namespace, user=user)
+        self._kb.require_seen(found.namespace, f"session {session_id!r}")
+        return found
 
     def list(
         self,
@@ -68,10 +73,15 @@ class Sessions(Part):
         status: SessionStatus | None = None,
         limit: int | None = None,
     ) -> Sequence[Session]:
-        """Return conversations, the latest first, without private ones unless they are named."""
-        hidden = () if namespaces else self._kb.settings.private_namespaces
+        """Return conversations, the latest first, without private ones unless they are named.
+
+        Raises:
+            AccessRefused: A namespace is another user's than the one who is named.
+        """
+        within = self._kb.readable(Filters(namespaces=tuple(namespaces)))
+        hidden = () if within.namespaces else within.private
         return self._kb.conversations.list(
-            user=user, namespaces=namespaces, without=hidden, status=status, limit=limit
+            user=user, namespaces=within.namespaces, without=hidden, status=status, limit=limit
         )
 
     def turns(
