@@ -152,6 +152,8 @@ def _show_view(context: CommandContext, view: MemoryView) -> None:
         "shown": f"{m.access_count:,} times" if m.access_count else "",
         "importance": f"{m.importance:.2f}, confidence {m.confidence:.2f}",
         "namespace": m.namespace,
+        "from": ", ".join(filter(None, (m.source_type, m.agent_id))),
+        "edited by": m.edited_by,
         "session": m.session_id,
         "entities": ", ".join(m.entities),
         "topics": ", ".join(m.topics),
