@@ -365,9 +365,7 @@ def continued(session: Session, turns: Iterable[Turn]) -> Session:
         session,
         status=status if is_over else session.status,
         ended_at=None,
-        started_at=min([session.started_at, *at])
-        if not session.message_count
-        else session.started_at,
+        started_at=min([session.started_at, *at]),
         last_at=max([session.last_at, *at]) if session.message_count else max(at),
         message_count=session.message_count + len(new),
         token_count=session.token_count + sum(estimate_tokens(turn.content) for turn in new),
