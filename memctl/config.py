@@ -441,24 +441,12 @@ def load_config(
             **{key: sources.value(name, section, key) for key in setting_rules(section)}
         )
     check_overlap(values["new_kb"].chunk_size, values["new_kb"].chunk_overlap, str(path))
-    _check_namespaces(values["namespaces"], path)
     home = sources.home(chosen)
     values |= {
         name: variables.get(f"MEMCTL_{name.upper()}") or None
         for name in ("kb", "user", "agent", "session")
     }
     return Config(home=home, path=path, origins=sources.origins, **values)
-
-
-def _check_namespaces(namespaces: NamespaceSettings, path: Path) -> None:
-    """Refuse a template that would put what several users have into one namespace."""
-    for name in ("conversations", "documents"):
-        template: str = getattr(namespaces, name)
-        if "{user_id}" not in template:
-            raise ConfigError(
-                f"{path}: namespaces.{name} is {template!r}, the same for every user",
-                f'write it with {{user_id}}, like "user:{{user_id}}:{name}"',
-            )
 
 
 def config_path(

@@ -9,8 +9,12 @@ hint (what to do next); the command line prints both and exits with the class's 
     ├── UsageError                  2   wrong name, wrong value, wrong combination
     │   └── ConfigError             2   a setting that cannot be used
     ├── NotFoundError               1   no such document, memory, snapshot
+    ├── AccessDenied                1   an agent has no right to it
+    ├── VersionConflict             1   somebody else has written meanwhile
+    ├── QuotaExceeded               1   it would take more room than it may
     ├── PartialFailure              3   some inputs failed, the others are done
     ├── NothingFound                4   only with --exit-code
+    ├── AccessRefused               1   of another user, or not granted to this agent
     ├── KnowledgeBaseNotFound      10
     ├── KnowledgeBaseUnavailable    1   paused, archived, or made by a newer version
     │   └── DiskRefused             1   the disk is full or read-only, or permission is missing
@@ -65,6 +69,18 @@ class NotFoundError(MemctlError):
     """There is no document, memory or insight with that id."""
 
 
+class AccessDenied(MemctlError):
+    """The agent that asks has no right to it; nothing is said of what it holds."""
+
+
+class VersionConflict(MemctlError):
+    """Somebody else has written since the version that a change was made for."""
+
+
+class QuotaExceeded(MemctlError):
+    """It would take more room than it may, and nothing may go to make some."""
+
+
 class PartialFailure(MemctlError):
     """Some inputs failed; everything else is done."""
 
@@ -75,6 +91,10 @@ class NothingFound(MemctlError):
     """Nothing matched; raised only where the user asked for an exit code."""
 
     exit_code = 4
+
+
+class AccessRefused(MemctlError):
+    """It belongs to another user, or is granted to other agents than the one who asks."""
 
 
 class KnowledgeBaseNotFound(MemctlError):

@@ -6,12 +6,17 @@ from typing import Literal
 
 ChunkStrategy = Literal["recursive", "semantic"]
 After = Literal["move", "keep", "delete"]
+AccessLevel = Literal["read", "write"]
+"""What an agent may do with a knowledge base; who may write may read."""
 StoredStatus = Literal["active", "paused", "archived"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["auto", "text", "json"]
 Mode = Literal["hybrid", "keyword", "vector", "graph", "agentic"]
 DEFAULT_HOPS, MAX_HOPS = 2, 4
 """How many steps the mode ``graph`` goes along names, and how many it goes at most."""
+Sort = Literal["created", "importance", "accessed", "relevance"]
+"""What listings are sorted by; ``relevance`` is importance that fades as a memory gets older."""
+DocumentSort = Literal["created", "importance"]
 Fusion = Literal["zscore", "minmax", "rrf", "weighted"]
 Duplicates = Literal["exact", "near", "keep"]
 """What is folded of memories that say the same: those in the same words, also those in nearly the
@@ -28,3 +33,22 @@ CONTRADICTS = "contradicts"
 QueryKind = Literal["query", "context"]
 Verdict = Literal["good", "bad"]
 """How good what a question gave was."""
+DocType = Literal[
+    "text", "markdown", "conversation", "pdf", "web", "email", "table", "code", "image", "audio",
+    "video", "office", "other",
+]  # fmt: skip
+"""What a document is, whatever its format."""
+SourceType = Literal["user", "agent", "system", "tool", "workflow"]
+"""Who a memory is from."""
+MemoryKind = Literal["factual", "experiential", "working"]
+"""What a memory keeps: what is so, what happened, or what somebody is busy with."""
+PoolType = Literal["shared", "agent_private", "team_shared", "task_scoped", "global"]
+"""Whom a shared pool is for, coarsely; everybody may read a global one."""
+Visibility = Literal["global", "account", "team", "agent", "task"]
+"""How widely a pool is meant to be known; says nothing of rights."""
+Lifetime = Literal["execution", "session", "persistent"]
+"""How long a pool lives, relative to the work around it."""
+Eviction = Literal["oldest", "least_read", "refuse"]
+"""What goes from a pool that would become too big."""
+PoolLevel = Literal["read", "write"]
+"""What an agent may do in a pool; who may write may read."""

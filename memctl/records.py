@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from memctl.literals import DocType, MemoryKind, SourceType
+
 # --- what is stored: documents, memories, and the graph derived from them ------------------------
 
 Level = Literal["evidence", "memory", "insight"]
@@ -61,6 +63,10 @@ class Document:
     superseded_by: str | None = None
     session_id: str | None = None
     metadata: Metadata = field(default_factory=dict)
+    doc_type: DocType | None = None
+    """What it is; None where a program wrote it that did not tell."""
+    agent_id: str | None = None
+    """The agent that added it; None where a person did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,16 @@ class Memory:
     last_accessed_at: datetime | None = None
     expires_at: datetime | None = None
     metadata: Metadata = field(default_factory=dict)
+    doc_type: DocType | None = None
+    """That of its document."""
+    agent_id: str | None = None
+    """The agent that wrote it; None where a person did."""
+    source_type: SourceType | None = None
+    """Who it is from; None where that is not known."""
+    kind: MemoryKind | None = None
+    """What it keeps; None where that is not known."""
+    edited_by: str | None = None
+    """Who wrote this version of it; None for the first one, and where nobody was named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -583,8 +599,9 @@ class Filters:
     was known at that instant; without it only what is valid now is shown.  ``source`` is a glob on
     the source, matched against the whole and against its last part.  ``where`` is a SQL boolean
     expression over the columns of the table.  ``metadata`` is an object, or its JSON, such as
-    ``{"year": {"$gte": 2024}}``, on the metadata of the documents.  ``private`` are namespaces that
-    are left out unless ``namespaces`` names them.
+    ``{"year": {"$gte": 2024}}``, on the metadata of the documents.  ``doc_types`` are
+    types of documents; a memory of no document has none.  ``private`` are namespaces that are left
+    out unless ``namespaces`` names them.
     """
 
     namespaces: tuple[str, ...] = ()
@@ -599,6 +616,7 @@ class Filters:
     where: str | None = None
     private: tuple[str, ...] = ()
     metadata: str | Mapping[str, Any] | None = None
+    doc_types: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Keep metadata as JSON, so that filters can be hashed."""
@@ -676,6 +694,12 @@ class Hit:
     """Other memories that were found and say the same."""
     more_in_document: tuple[str, ...] = ()
     """Ids of further memories of its document, beyond the limit of hits per document."""
+    doc_type: str | None = None
+    """What its document is; None where it has none, or its type is not stored."""
+    agent_id: str | None = None
+    """The agent that wrote it."""
+    metadata: Metadata = field(default_factory=dict)
+    """That of its document; empty where it has none."""
 
     @property
     def document(self) -> tuple[str, str]:

@@ -15,9 +15,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from memctl.errors import UsageError
+from memctl.literals import DocType
 from memctl.paths import display_path, expand_path, os_error_hint, os_error_reason
 from memctl.records import LEVELS, Filters, Level
 
@@ -143,6 +144,7 @@ def parse_filters(
     session: str | None = None,
     source: str | None = None,
     where: str | None = None,
+    doc_types: Sequence[str] | None = None,
     meta: Sequence[str] | None = None,
     metadata: str | None = None,
     now: datetime | None = None,
@@ -172,6 +174,7 @@ def parse_filters(
         session=session,
         source=None if source is None else _as_remembered(source),
         where=where,
+        doc_types=tuple(map(_doc_type, doc_types or ())),
         metadata=_metadata_filter(meta or (), metadata),
     )
 
@@ -200,6 +203,25 @@ def _metadata_filter(pairs: Sequence[str], given: str | None) -> dict[str, Any] 
     return {"$and": conditions} if conditions else None
 
 
+def parse_pairs(pairs: Sequence[str], option: str) -> dict[str, Any]:
+    """Return what is given as ``key=value``; numbers, true, false and null as JSON has them.
+
+    Raises:
+        UsageError: One is no such pair.
+    """
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not key.strip() or not equals:
+            raise UsageError(f"{pair!r} is no pair", f"write {option} year=2024")
+        value: object = text.strip()
+        with suppress(ValueError):
+            scalar = json.loads(text)
+            value = scalar if scalar is None or isinstance(scalar, (int, float)) else value
+        found[key.strip()] = value
+    return found
+
+
 def _as_remembered(source: str) -> str:
     """Return the name of a source whose bytes are not UTF-8 as it is stored."""
     if source.isprintable():
@@ -220,6 +242,13 @@ def _nothing_between(since: str | None, until: str | None, start: datetime) -> U
 def _level(text: str) -> Level:
     if text not in LEVELS:
         raise UsageError(f"there is no level {text!r}", f"use {', '.join(LEVELS)}")
+    return text
+
+
+def _doc_type(text: str) -> str:
+    known = get_args(DocType)
+    if text not in known:
+        raise UsageError(f"there is no document type {text!r}", f"use {', '.join(known)}")
     return text
 
 
@@ -263,6 +292,51 @@ def parse_expiry(ttl: str | None, expires: str | None, now: datetime) -> datetim
         return now + timedelta(hours=int(match[1]) * _HOURS[match[2]])
     except OverflowError:
         raise UsageError(f"{ttl!r} is too long", "leave --ttl out for ever") from None
+
+
+_DURATION = re.compile(r"(\d{1,11})\s*(s|min|h|d|w|m|y)?", re.ASCII)
+_SECONDS = {"s": 1, "min": 60} | {unit: hours * 3600 for unit, hours in _HOURS.items()}
+_SIZE = re.compile(r"(\d{1,12})(?:\.(\d{1,3}))?\s*(b|kb?|mb?|gb?)?", re.ASCII)
+_BYTES = {"b": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
+
+
+def parse_seconds(text: str) -> int:
+    """Return how many seconds a duration like ``7d`` has; a number alone is of seconds.
+
+    Raises:
+        UsageError: It is none.
+    """
+    match = _DURATION.fullmatch(text.strip().lower())
+    if match is None:
+        raise UsageError(f"{text!r} is no duration", "write 90s, 45min, 24h, 7d, 2w, 3m or 1y")
+    return int(match[1]) * _SECONDS[match[2] or "s"]
+
+
+def parse_bytes(text: str) -> int:
+    """Return how many bytes a size like ``5MB`` has; a number alone is of bytes.
+
+    Raises:
+        UsageError: It is none.
+    """
+    match = _SIZE.fullmatch(text.strip().lower())
+    if match is None:
+        raise UsageError(f"{text!r} is no size", "write 5000, 200kB, 5MB or 1.5MB")
+    unit = _BYTES[(match[3] or "b")[0]]
+    return int(match[1]) * unit + int((match[2] or "0").ljust(3, "0")) * unit // 1_000
+
+
+def parse_end(text: str, now: datetime) -> datetime:
+    """Return the instant when something ends: a date, or a duration from now on.
+
+    Raises:
+        UsageError: It is neither.
+    """
+    if not _DURATION.fullmatch(text.strip().lower()) or text.strip().isdigit():
+        return parse_instant(text, now)
+    try:
+        return now + timedelta(seconds=parse_seconds(text))
+    except OverflowError:
+        raise UsageError(f"{text!r} is too long", "leave it out for no end") from None
 
 
 def _last_instant(text: str, now: datetime) -> datetime:

@@ -17,8 +17,8 @@ import typer
 
 from memctl import __version__
 from memctl.cli.command_decorator import verbatim
-from memctl.cli.commands import config as config_commands
 from memctl.cli.commands import (
+    accounts,
     consolidate,
     demo,
     doctor,
@@ -31,6 +31,7 @@ from memctl.cli.commands import (
     kb,
     memory,
     models,
+    pool,
     query,
     session,
     snapshot,
@@ -40,6 +41,7 @@ from memctl.cli.commands import (
     watch,
     why,
 )
+from memctl.cli.commands import config as config_commands
 from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import MemctlError
 from memctl.paths import os_error_hint, os_error_message
@@ -119,7 +121,8 @@ for group in (
     demo.app, ingest.app, query.app, consolidate.app, watch.app, why.app, stats.app,
     sql.app, evaluate.app, transfer.app, forget.app, doctor.app,
     kb.app, memory.app, memory.insight_app, document.app, job.app, graph.app, models.app,
-    snapshot.app, session.app, config_commands.app,
+    snapshot.app, session.app, pool.app, accounts.user_app, accounts.agent_app,
+    accounts.team_app, config_commands.app,
 ):  # fmt: skip
     app.add_typer(group)
 _commands = cache(partial(typer.main.get_command, app))

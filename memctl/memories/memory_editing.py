@@ -20,6 +20,7 @@ from memctl.ids import root_id, stated_memory_id, storable
 from memctl.ingest.fact_comparison import STATED
 from memctl.language.inline_tags import find_wikilinks
 from memctl.language.term_analysis import embedding_text, passage_terms
+from memctl.literals import MemoryKind, SourceType
 from memctl.memories.memory_views import (
     get_memory,
     memories_by_id,
@@ -32,10 +33,13 @@ from memctl.rows.derived_rows import EntityCounts, add_missing
 from memctl.rows.row_changes import append_rows, supersede_memories
 from memctl.rows.row_lifecycle import erase_rows
 from memctl.schema.arrow_tables import memories_table
-from memctl.store.tables.filter_expressions import col
+from memctl.schema.document_types import memory_kind, source_type
+from memctl.store.ledger.content_tables import ContentOwner, clear_content
+from memctl.store.tables.filter_expressions import EVERYTHING, Expr, col
 
 if TYPE_CHECKING:
     from memctl.models.protocols import Embedder, Understander
+    from memctl.store.ledger.repository import LedgerConnection
     from memctl.store.store import Store
     from memctl.store.tables.transaction import Transaction
 
@@ -55,6 +59,19 @@ class Statement:
     expires_at: datetime | None = None
     """It no longer holds from then on."""
     source_ids: tuple[str, ...] = ()
+    agent_id: str | None = None
+    """The agent that states it."""
+    source_type: SourceType | None = None
+    """Who it is from; by default the agent where one is named, else a person."""
+    kind: MemoryKind | None = None
+    """By default as its type tells."""
+
+
+def owned_rows(owner: ContentOwner) -> Expr:
+    """Return the condition on documents and memories that are of an owner."""
+    if owner.namespaces is None:
+        return EVERYTHING
+    return col("namespace").is_in(owner.namespaces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +82,7 @@ class Edit:
     type: str | None = None
     tags: tuple[str, ...] | None = None
     importance: float | None = None
+    edited_by: str | None = None
 
 
 def _as_stored(statement: Statement) -> Statement:
@@ -153,8 +171,11 @@ class Editor:
             importance=statement.importance,
             expires_at=statement.expires_at,
             method=STATED,
+            agent_id=statement.agent_id,
+            source_type=statement.source_type or source_type(statement.agent_id),
         )
         memory, mentions = self._understood(memory)
+        memory = dataclasses.replace(memory, kind=statement.kind or memory_kind(memory.type))
         ids = [
             stated_memory_id(memory.namespace, type_, memory.text)
             for type_ in dict.fromkeys((memory.type, statement.type or "fact"))
@@ -236,6 +257,33 @@ class Editor:
             transaction.ledger(lambda _: self._store.ledger.files.release_document(root))
             return erased.counts.get("memories", 0)
 
+    def clear(self, owner: ContentOwner) -> None:
+        """Delete every document, memory and stored word of an owner, in one commit.
+
+        The questions that were limited to its namespaces go from the query log.  Files that were
+        ingested do not come back by themselves.
+        """
+        where = owned_rows(owner)
+        with self._store.write() as transaction:
+            snapshot = transaction.snapshot()
+            rows = snapshot.scan("documents", where, ["id", "root_id"]).to_pylist()
+            documents = [row["id"] for row in rows]
+            memories = snapshot.scan("memories", where, ["id"])["id"].to_pylist()
+            erase_rows(transaction, "documents", documents)
+            erase_rows(transaction, "memories", memories, reconsider=False)
+            transaction.deletions.let_go_of(documents)
+            transaction.deletions.keep(dict.fromkeys([*memories, *documents]))
+            roots = {row["root_id"] for row in rows}
+
+            def erase(connection: LedgerConnection) -> None:
+                """Strike the words of users and agents, and the questions, from the ledger."""
+                for root in sorted(roots):
+                    self._store.ledger.files.release_document(root)
+                clear_content(connection, owner)
+                self._store.ledger.queries.forget_namespaces(owner.namespaces)
+
+            transaction.ledger(erase)
+
     def _understood(self, memory: Memory) -> tuple[Memory, tuple[EntityMention, ...]]:
         """Return a memory with the names, topics, keywords, tags and type that its text tells."""
         source = SourceText(
@@ -305,6 +353,7 @@ def _edited(old: Memory, edit: Edit, now: datetime) -> Memory | None:
     """Return the next version, or None where nothing would differ."""
     fields = ((f.name, getattr(edit, f.name)) for f in dataclasses.fields(edit))
     given: dict[str, Any] = {key: value for key, value in fields if value is not None}
+    editor = given.pop("edited_by", None)
     if all(getattr(old, key) == value for key, value in given.items()):
         return None
     version = old.version + 1
@@ -317,6 +366,7 @@ def _edited(old: Memory, edit: Edit, now: datetime) -> Memory | None:
         valid_from=now,
         version=version,
         method=STATED,
+        edited_by=editor,
         start=None,
         end=None,
         is_consolidated=False,

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError, UsageError
+from memctl.identity import within_reach
 from memctl.ids import storable
 from memctl.literals import Duplicates, Fusion, Mode, Verdict
 from memctl.queries.query_log import LoggedQuestion, shown_text, without_text
@@ -139,6 +140,7 @@ class QueryService:
             filters = options.filters
             if question.namespace is not None:
                 filters = replace(filters, namespaces=(question.namespace,))
+            filters = self._within_reach(filters)
             private = self._allows_private(filters)
             if private not in sessions:
                 sessions[private] = self._session(options.mode, private=private)
@@ -169,6 +171,7 @@ class QueryService:
         Raises:
             UsageError: The question is empty, or an option cannot be used.
         """
+        filters = self._within_reach(filters)
         session = self._session(mode, private=self._allows_private(filters))
         return session.context(question, budget, filters, auto=auto)
 
@@ -208,6 +211,7 @@ class QueryService:
         from memctl.store.sql import NamespaceScope, run_sql
 
         context = self._context(private=False)
+        filters = self._within_reach(Filters(namespaces=tuple(namespaces)))
         bounds = context.config.sql
         return run_sql(
             context.snapshots(),
@@ -215,7 +219,7 @@ class QueryService:
             memory_limit=f"{bounds.memory_limit_mb}MB",
             timeout=bounds.timeout_seconds,
             ledgers={target.name: target.store.ledger for target in context.targets},
-            scope=NamespaceScope(context.without_private(Filters(namespaces=tuple(namespaces)))),
+            scope=NamespaceScope(context.without_private(filters)),
         )
 
     def cap_memory(self) -> None:
@@ -224,6 +228,14 @@ class QueryService:
 
         limit = self._context(private=False).config.sql.memory_limit_mb
         cap_process_memory(2 * limit * 1_000_000)
+
+    def _within_reach(self, filters: Filters) -> Filters:
+        """Return filters limited to what the user who asks may read.
+
+        Raises:
+            AccessRefused: They name a namespace of another user.
+        """
+        return within_reach(filters, self._context(private=False).config)
 
     def _allows_private(self, filters: Filters) -> bool:
         return any(target.settings.allows_private(filters) for target in self._targets())
@@ -276,7 +288,7 @@ class _QuerySession:
             is_ordered = bool(self.search_context.config.models.rerank)
             if not is_ordered and outcome.selected is None:
                 hits = rank_hits(hits, sentences)
-        hits = hits[:limit]
+        hits = searcher.with_document_metadata(hits[:limit])
         result = QueryResult(
             question=question.text,
             hits=hits,

@@ -33,6 +33,7 @@ from memctl.search.ranking.scored_candidates import (
     load_turns_around,
     score_candidates,
     sort_by_score,
+    with_document_metadata,
 )
 from memctl.search.ranking.scoring_context import NO_PRIORS, Priors, ScoringContext
 from memctl.search.ranking.selection import (
@@ -233,6 +234,10 @@ class Searcher:
         self._priors = priors
         self._decisions = decisions or _no_decisions
         self._reformulate = reformulate
+
+    def with_document_metadata(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+        """Return hits with the metadata of their documents, which searching has no use for."""
+        return with_document_metadata(self._sources, hits)
 
     def search(
         self,

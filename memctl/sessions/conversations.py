@@ -233,13 +233,6 @@ class Conversations:
             if turn.media not in kept and path.parent == self.media:
                 path.unlink(missing_ok=True)
 
-    def user_of(self, namespace: str) -> str:
-        """Return the user whose conversations a namespace has; the default one where it is none."""
-        before, _, after = self.namespaces.conversations.partition("{user_id}")
-        is_one = namespace.startswith(before) and namespace.endswith(after)
-        name = namespace[len(before) : len(namespace) - len(after)] if is_one else ""
-        return name or DEFAULT_USER
-
     def end(self, session: Session) -> Session:
         """Note that a conversation is over.
 
@@ -311,6 +304,7 @@ class Conversations:
             source=self.clean(message.source),
             tags=tuple(map(self.clean, message.tags)),
             metadata=message.metadata,
+            agent_id=session.agent_id,
         )
 
     def _known(self, key: SessionKey, message: Message, turn: Turn) -> Turn | None:

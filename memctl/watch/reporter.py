@@ -41,6 +41,7 @@ EventKind = Literal[
     "summarised",
     "consolidated",
     "upkeep",
+    "bulletin",
 ]
 
 

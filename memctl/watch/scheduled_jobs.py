@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memctl.errors import CoverageLost, LockedError
+from memctl.pools import has_expired, remove_expired
 from memctl.records import FactComparison
 from memctl.rows.derived_rows import fold_accesses
 from memctl.schema.table_names import COMPARISON, CONSOLIDATION, UPKEEP
@@ -92,7 +93,11 @@ class Schedule:
         """Whether there is something to tidy up, and the last upkeep is some time ago."""
         if self._tidied is not None and self.monotonic() - self._tidied < self.upkeep_seconds:
             return False
-        return self._written or bool(self.ledger.accesses.pending())
+        return (
+            self._written
+            or bool(self.ledger.accesses.pending())
+            or has_expired(self.ledger, self.clock())
+        )
 
     def note_upkeep(self) -> None:
         """Note that all is tidy."""
@@ -203,6 +208,7 @@ def _upkeep_is_due(context: JobContext, _busy: bool) -> bool:
 def _upkeep(context: JobContext) -> bool:
     try:
         fold_accesses(context.base.store)
+        remove_expired(context.base.store.ledger, context.base.clock())
         context.base.store.upkeep()
     except LockedError as error:  # whoever writes can do it as well
         _log.info("no upkeep now: %s", error.message)

@@ -60,7 +60,7 @@ _DOT_ENDINGS = frozenset((".dot", ".gv"))
 _NOTHING = "memctl ingest FILE takes in what names something"
 
 
-@command(app, "show", "memctl graph show\nmemctl graph show -k work -o json")
+@command(app, "show", "memctl graph show\nmemctl graph show -k work -o json", identity=True)
 def show(
     context: CommandContext,
     kb: KnowledgeBaseOption = None,
@@ -125,6 +125,7 @@ def _show_decisions(
     memctl graph neighbors "Ann Lee"
     memctl graph neighbors Aurora --hops 2 -o json
     """,
+    identity=True,
 )
 def neighbors(
     context: CommandContext,
@@ -157,7 +158,12 @@ def _name_and_id(node: Node) -> str:
     return f"{node.name} ({short_id(node.id)})"
 
 
-@command(app, "path", 'memctl graph path "Ann Lee" Berlin\nmemctl graph path Ann Aurora -o json')
+@command(
+    app,
+    "path",
+    'memctl graph path "Ann Lee" Berlin\nmemctl graph path Ann Aurora -o json',
+    identity=True,
+)
 def path(
     context: CommandContext,
     name: Name,
@@ -190,7 +196,12 @@ def show_step(console: Console, step: Step, indent: int = 0) -> None:
         print_paragraph(console, where, "cyan", indent + 3)
 
 
-@command(app, "communities", "memctl graph communities\nmemctl graph communities -n 5 -o json")
+@command(
+    app,
+    "communities",
+    "memctl graph communities\nmemctl graph communities -n 5 -o json",
+    identity=True,
+)
 def communities(
     context: CommandContext,
     kb: KnowledgeBaseOption = None,
@@ -223,6 +234,7 @@ def _first(context: CommandContext, rows: list[T], limit: int) -> list[T]:
     memctl graph export --format graphml --to graph.graphml
     memctl graph export --format dot | dot -Tsvg > graph.svg
     """,
+    identity=True,
 )
 def export(
     context: CommandContext,
@@ -257,7 +269,7 @@ def export(
     context.say(f"wrote {format_count(len(graph.nodes), 'name')} to {to}")
 
 
-@command(app, "merge", 'memctl graph merge "Bob" "Robert Lee"')
+@command(app, "merge", 'memctl graph merge "Bob" "Robert Lee"', identity=True)
 def merge(
     context: CommandContext,
     name: Name,
@@ -271,7 +283,7 @@ def merge(
     emit_one(node, output, lambda: _show_node(context, node))
 
 
-@command(app, "unmerge", 'memctl graph unmerge "Ann" "Ann Lee"')
+@command(app, "unmerge", 'memctl graph unmerge "Ann" "Ann Lee"', identity=True)
 def unmerge(
     context: CommandContext,
     name: Name,

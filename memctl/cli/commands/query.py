@@ -100,6 +100,7 @@ app = typer.Typer()
     memctl query --batch questions.jsonl -o ndjson > answers.jsonl
     memctl query --feedback last good
     """,
+    identity=True,
 )
 def query(
     context: CommandContext,
@@ -361,6 +362,7 @@ def _parsed(line: str) -> Question:
     memctl context "the launch" -o json | jq '.tokens'
     memctl context --auto "what did we decide about the launch?"
     """,
+    identity=True,
 )
 def context(
     context: CommandContext,

@@ -13,6 +13,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memctl.store.ledger.pool_repositories import (
+    PoolAgentRepository,
+    PoolEventRepository,
+    PoolKeyRepository,
+    PoolRepository,
+    PoolVersionRepository,
+)
 from memctl.store.ledger.repository import Connections, LedgerTable, to_text
 from memctl.store.ledger.session_repositories import SESSIONS, TURNS
 
@@ -36,6 +43,9 @@ class ContentTable:
     namespace: str = ""
     """The column with the namespace of a row, never null and always called ``namespace``; ""
     where there is none."""
+    names: tuple[str, ...] = ()
+    """The columns with names of agents and things: struck where they name what is to go, but not
+    looked for elsewhere when their own row goes."""
 
     @property
     def name(self) -> str:
@@ -62,10 +72,46 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
     ),
     ContentTable(
         TURNS,
-        texts=("sender", "content", "title", "source", "tags", "metadata", "media"),
+        texts=("content", "title", "source", "tags", "metadata", "media"),
         at="at",
         session="session_id",
         namespace="namespace",
+        names=("sender",),
+    ),
+    ContentTable(
+        PoolRepository.table,
+        texts=("name",),
+        at="updated_at",
+        session="session_id",
+        names=("pool_id", "owner", "access_control", "run_id"),
+    ),
+    ContentTable(
+        PoolKeyRepository.table,
+        texts=("key", "value"),
+        at="written_at",
+        session="session_id",
+        names=("pool_id", "written_by"),
+    ),
+    ContentTable(
+        PoolVersionRepository.table,
+        texts=("keys", "data"),
+        at="written_at",
+        session="session_id",
+        names=("pool_id", "written_by"),
+    ),
+    ContentTable(
+        PoolEventRepository.table,
+        texts=("key", "value"),
+        at="written_at",
+        session="session_id",
+        names=("pool_id", "writer"),
+    ),
+    ContentTable(
+        PoolAgentRepository.table,
+        texts=(),
+        at="last_at",
+        session="session_id",
+        names=("pool_id", "agent"),
     ),
 )
 """Every one of them, in the order in which they are exported and restored."""
@@ -157,6 +203,56 @@ def erase_content(
         _erase_copies(connection, declared, selection, says, without)
 
 
+@dataclass(frozen=True, slots=True)
+class ContentOwner:
+    """Whose rows are meant: those in some namespaces, and those that name a user.
+
+    None for namespaces means every row, whosesoever it is.
+    """
+
+    namespaces: tuple[str, ...] | None = None
+    user: str | None = None
+
+    def condition(self, declared: ContentTable) -> tuple[str, _Row] | None:
+        """Return the SQL condition on rows of a table with its values; None where none is meant."""
+        if self.namespaces is None:
+            return "TRUE", ()
+        parts: list[str] = []
+        values: list[str] = []
+        if declared.namespace and self.namespaces:
+            parts.append(f"namespace IN ({', '.join('?' * len(self.namespaces))})")
+            values += self.namespaces
+        if self.user is not None and USER_COLUMN in declared.table.fields:
+            parts.append(f"{USER_COLUMN} = ?")
+            values.append(self.user)
+        return (" OR ".join(parts), tuple(values)) if parts else None
+
+
+USER_COLUMN = "user_id"
+"""The column of a table whose rows are of one user, in whatever namespace."""
+
+
+def clear_content(connection: sqlite3.Connection, owner: ContentOwner) -> None:
+    """Delete the rows of an owner within a transaction; copies in snapshots stay."""
+    for declared in CONTENT_TABLES:
+        if found := owner.condition(declared):
+            where, values = found
+            connection.execute(f"DELETE FROM {declared.name} WHERE {where}", values)
+
+
+def count_content(ledger: Connections, owner: ContentOwner) -> dict[str, int]:
+    """Return how many rows each table has of an owner, where it has any."""
+    counts: dict[str, int] = {}
+    with ledger.reading() as connection:
+        for declared in CONTENT_TABLES:
+            if found := owner.condition(declared):
+                where, values = found
+                ask = f"SELECT count(*) FROM {declared.name} WHERE {where}"
+                if number := connection.execute(ask, values).fetchone()[0]:
+                    counts[declared.name] = number
+    return counts
+
+
 def _erase_copies(
     connection: sqlite3.Connection,
     declared: ContentTable,
@@ -198,7 +294,7 @@ def _without(
     """Return a stored row without some words; None where it goes whole."""
     table = declared.table
     record = table.decode(row)
-    values = {name: getattr(record, name) for name in declared.texts}
+    values = {name: getattr(record, name) for name in (*declared.texts, *declared.names)}
     spoken = {name for name, value in values.items() if any(map(says, words_of(value)))}
     if not spoken:
         return row
