@@ -198,6 +198,10 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE injected_spans (digest TEXT PRIMARY KEY, at TEXT NOT NULL)",
         "CREATE INDEX injected_spans_at ON injected_spans (at)",
     ),
+    tuple(
+        f"ALTER TABLE {table} ADD COLUMN user_id TEXT"
+        for table in ("pools", "pool_keys", "pool_versions", "pool_events", "pool_agents")
+    ),
 )
 VERSION = len(_MIGRATIONS)
 
