@@ -24,6 +24,9 @@ same, or nothing."""
 WhenUnavailable = Literal["wait", "builtin"]
 Task = Literal["understand", "consolidate", "answer", "embed", "rerank", "transcribe", "image"]
 """What models do; each task can have a model of its own."""
+OwnTask = Literal["understand", "consolidate", "answer", "rerank", "transcribe", "image"]
+"""The tasks for which a knowledge base or an agent can have models of its own: all but the vectors,
+which stay as they are."""
 Purpose = Literal[
     "understand", "consolidate", "answer", "embed", "rerank", "transcribe", "image", "compare"
 ]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from memctl.errors import NotFoundError, UsageError
+from memctl.identity import readable_by
 from memctl.kb_settings import (
     follow_embedder,
     merge_imported_settings,
@@ -438,7 +439,9 @@ class Statistics(Part):
         from memctl.knowledge_base.kb_statistics import query_statistics
 
         self._kb.query_log.flush()
-        return query_statistics(self._kb.name, self._kb.store.ledger)
+        config = self._kb.program_config
+        within = readable_by(config.namespaces, config.user) if config.user else ()
+        return query_statistics(self._kb.name, self._kb.store.ledger, within)
 
     def model_usage(self) -> pa.Table:
         """Return what models used by day (UTC), task and model, the latest day first."""
