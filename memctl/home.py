@@ -43,7 +43,15 @@ from memctl.kb_settings import (
     settings_lock,
 )
 from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
-from memctl.literals import AccessLevel, After, ChunkStrategy, OwnTask, StoredStatus
+from memctl.literals import (
+    AccessLevel,
+    After,
+    ChunkStrategy,
+    KnowledgeBaseKind,
+    KnowledgeBaseScope,
+    OwnTask,
+    StoredStatus,
+)
 from memctl.locking import hold_lock
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.store.tables.storage import TABLES_FOLDER
@@ -509,6 +517,9 @@ class Home:
         chunk_overlap: int | None = None,
         consolidate_interval: int | None = None,
         half_life: int | None = None,
+        kind: KnowledgeBaseKind | None = None,
+        scope: KnowledgeBaseScope | None = None,
+        description: str | None = None,
     ) -> KnowledgeBaseSettings:
         """Make a knowledge base; it is there whole or not at all.
 
@@ -531,6 +542,9 @@ class Home:
             chunk_overlap: Characters that neighbouring passages share.
             consolidate_interval: Minutes between two consolidations while watching; 0 for never.
             half_life: Days after which a memory counts half as recent.
+            kind: What it is for, as listings show it.
+            scope: Whom it is for, as listings show it.
+            description: What it holds, in the user's words.
 
         Raises:
             UsageError: The name cannot be used or is taken, or a setting cannot have that value.
@@ -552,6 +566,9 @@ class Home:
             chunk_overlap=chunk_overlap,
             consolidate_interval=consolidate_interval,
             half_life=half_life,
+            kind=kind,
+            scope=scope,
+            description=description,
         )
         if embedder or self.config.models.embed:
             from memctl.models.providers import resolve_embedder
@@ -617,6 +634,9 @@ class Home:
         chunk_overlap: Change[int] = None,
         consolidate_interval: Change[int] = None,
         half_life: Change[int] = None,
+        kind: Change[KnowledgeBaseKind] = None,
+        scope: Change[KnowledgeBaseScope] = None,
+        description: Change[str] = None,
         grants: Change[tuple[Grant, ...]] = None,
         models: Change[tuple[tuple[OwnTask, str], ...]] = None,
     ) -> KnowledgeBaseSettings:
@@ -643,6 +663,9 @@ class Home:
             chunk_overlap: Characters that neighbouring passages share.
             consolidate_interval: Minutes between two consolidations while watching; 0 for never.
             half_life: Days after which a memory counts half as recent.
+            kind: What it is for, as listings show it.
+            scope: Whom it is for, as listings show it.
+            description: What it holds, in the user's words.
             grants: Which agents may use it; none for all.
             models: Models of its own for some tasks.
 
@@ -668,6 +691,9 @@ class Home:
             chunk_overlap=chunk_overlap,
             consolidate_interval=consolidate_interval,
             half_life=half_life,
+            kind=kind,
+            scope=scope,
+            description=description,
             grants=grants,
             models=models,
         )
