@@ -30,7 +30,13 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.files import make_folder, sync_entry
-from memctl.identity import checked_name, conversations_of, documents_of, owner_of
+from memctl.identity import (
+    checked_name,
+    conversations_of,
+    documents_of,
+    owner_of,
+    require_seen,
+)
 from memctl.kb_settings import (
     Grant,
     Inbox,
@@ -211,6 +217,15 @@ class Home:
         self.config = config
         self._clock = clock
         self._folder = config.home / "kb"
+
+    def acting_as(self, *, user: str | None = None, agent: str | None = None) -> Home:
+        """Return the same home for whatever a user asks and an agent does.
+
+        Raises:
+            UsageError: A name cannot be one.
+        """
+        who, by = checked_name(user, "a user"), checked_name(agent, "an agent")
+        return Home(dataclasses.replace(self.config, user=who, agent=by), self._clock)
 
     # --- looking ---------------------------------------------------------------------------------
 
@@ -455,10 +470,13 @@ class Home:
 
         Raises:
             LockedError: Another process is writing and does not stop.
+            AccessRefused: Another user is named as the one who acts.
         """
         from memctl.forget import Selection
 
         report, owner = self.user(name), self._owner(name)
+        for namespace in owner.namespaces or ():
+            require_seen(self.config, namespace)
         left: list[str] = []
         for kb in report.stored:
             with self.open(kb) as base:

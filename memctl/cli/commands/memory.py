@@ -165,6 +165,8 @@ def _show_view(context: CommandContext, view: MemoryView) -> None:
         "importance": f"{m.importance:.2f}, confidence {m.confidence:.2f}",
         "relevance": f"{view.relevance:.2f}, importance × confidence, less with age",
         "namespace": m.namespace,
+        "from": ", ".join(filter(None, (m.source_type, m.agent_id))),
+        "edited by": m.edited_by,
         "session": m.session_id,
         "entities": ", ".join(m.entities),
         "topics": ", ".join(m.topics),

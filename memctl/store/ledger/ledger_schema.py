@@ -153,7 +153,8 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             at TEXT NOT NULL, sender TEXT NOT NULL, content TEXT NOT NULL,
             message_type TEXT NOT NULL, media TEXT NOT NULL, media_sha256 TEXT NOT NULL,
             external_id TEXT, memory_type TEXT NOT NULL, title TEXT NOT NULL,
-            source TEXT NOT NULL, tags TEXT NOT NULL, metadata TEXT NOT NULL, document_id TEXT,
+            source TEXT NOT NULL, tags TEXT NOT NULL, metadata TEXT NOT NULL, agent_id TEXT,
+            document_id TEXT,
             PRIMARY KEY (namespace, session_id, turn))""",
         "CREATE INDEX turns_pending ON turns (namespace, session_id, turn)"
         " WHERE document_id IS NULL",
@@ -223,6 +224,10 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             last_accessed_at TEXT,
             PRIMARY KEY (namespace, agent, session_id, memory_key)) WITHOUT ROWID""",
         "CREATE INDEX short_term_entries_by_end ON short_term_entries (expires_at)",
+    ),
+    tuple(
+        f"ALTER TABLE {table} ADD COLUMN user_id TEXT"
+        for table in ("pools", "pool_keys", "pool_versions", "pool_events", "pool_agents")
     ),
 )
 VERSION = len(_MIGRATIONS)
