@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from memctl.config import TierSettings
-from memctl.errors import AccessDenied, NotFoundError, UsageError
+from memctl.errors import AccessRefused, NotFoundError, UsageError
 from memctl.identity import DEFAULT_SESSION, DEFAULT_USER, Identity, checked_name
 from memctl.literals import ShortTermType, Tier
 from memctl.models.vector_math import dot_products
@@ -183,7 +183,7 @@ class Router:
 
         Raises:
             UsageError: Something cannot be stored, or does not go with the tier.
-            AccessDenied: The agent may not write to the default pool.
+            AccessRefused: The agent may not write to the default pool.
         """
         checked_key(key)
         session = session_id or self._identity.session
@@ -277,7 +277,7 @@ class Router:
 
     def _pool_values(self) -> Iterator[TierHit]:
         for pool in self._pools.list():
-            with suppress(AccessDenied, NotFoundError):
+            with suppress(AccessRefused, NotFoundError):
                 for key, value in self._pools.read(pool.pool_id).value.items():
                     if text := text_of(value).strip():
                         yield TierHit(0, "shared", 0.0, f"{pool.pool_id}/{key}", text)
@@ -377,7 +377,7 @@ class Router:
         return None if found is None else of_entry(found)
 
     def _read_shared(self, key: str, _session: str | None) -> TierValue | None:
-        with suppress(NotFoundError, AccessDenied, UsageError):  # a key need be no path of a pool
+        with suppress(NotFoundError, AccessRefused, UsageError):  # a key need be no path of a pool
             found = self._pools.read(DEFAULT_POOL, key)
             return TierValue("shared", key, found.value)
         return None

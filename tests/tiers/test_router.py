@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from memctl.errors import AccessDenied, UsageError
+from memctl.errors import AccessRefused, UsageError
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
 
@@ -119,7 +119,7 @@ def test_a_default_pool_that_an_agent_may_not_write_refuses_it(kb: KnowledgeBase
     closed = {**pool.access_control, "public_write": False}
     kb.store.ledger.pools.save(replace(pool, owner="boss", access_control=closed))
     try:
-        with pytest.raises(AccessDenied):
+        with pytest.raises(AccessRefused):
             kb.router(agent="a").write("k", "v", "shared")
     finally:
         kb.store.ledger.pools.save(pool)
