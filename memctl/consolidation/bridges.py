@@ -1,10 +1,10 @@
-"""Who joins what is otherwise apart: a sentence that ties a name to another one."""
+"""Who turns out to be connected: a sentence that ties one name to another one known elsewhere."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from memctl.consolidation import insight_wording
@@ -12,107 +12,210 @@ from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.memory_pool import DULL_NAMES
 from memctl.consolidation.statements import Statement, StemWeights
 from memctl.language.term_analysis import terms
+from memctl.language.word_lists import word_set
 
+_KIN = (
+    r"(?:(?:step|half-|grand|god|great-)?(?:son|daughter|mother|father|brother|sister|mum|mom|dad|"
+    r"aunt|uncle|cousin|nephew|niece|wife|husband|partner|parents?)(?:-in-law)?|"
+    r"widow(?:er)?|fianc[ée]e?|boyfriend|girlfriend|twin|ex|neighbou?r|flatmate|housemate|"
+    r"room-?mate|classmate|colleague|boss|landlord|landlady|tenant|"
+    r"Sohn|Tochter|Mutter|Vater|Bruder|Schwester|Tante|Onkel|Cousine?|Neffe|Nichte|"
+    r"Schwager|Schwägerin|Schwiegersohn|Schwiegertochter|Schwiegervater|Schwiegermutter|"
+    r"Nachbarin?|Mitbewohnerin?|Kollegin?|"
+    r"fils|fille|frère|sœur|oncle|tante|neveu|nièce|mari|femme|voisine?|"
+    r"hijo|hija|hermano|hermana|tío|tía|primo|prima|sobrino|sobrina|vecino|vecina|"
+    r"figlio|figlia|fratello|sorella|zio|zia|cugino|cugina|nipote|vicino|vicina)"
+)
 _TIE = re.compile(
-    r"\b(?:son|daughter|mother|father|mum|mom|dad|brother|sister|aunt|uncle|cousin|nephew|niece|"
-    r"wife|husband|partner|widow|grand\w+|neighbour|neighbor|friend|colleague|boss|landlord|tenant|"
-    r"owner|founder|director|married|engaged|related|in-law|owns|works? (?:for|at|with)|"
-    r"worked (?:for|at|with)|used to (?:work|be|run|own)|same (?:person|one|man|woman|company)|"
-    r"née|"
-    r"Sohn|Tochter|Mutter|Vater|Bruder|Schwester|Tante|Onkel|Cousine?|Neffe|"
-    r"Nichte|Frau von|Mann von|"
-    r"Schwager|Schwägerin|Nachbarin?|arbeitet (?:bei|für)|verheiratet|"
-    r"fils|fille|frère|sœur|oncle|tante|neveu|nièce|mari|femme de|voisine?|"
-    r"travaille (?:chez|pour)|"
-    r"hijo|hija|hermano|hermana|tío|tía|primo|prima|sobrino|sobrina|vecino|vecina|trabaja|"
-    r"figlio|figlia|fratello|sorella|zio|zia|cugino|cugina|nipote|vicino|vicina|lavora)\b",
+    r"\b(?:née|married|engaged to|related|used to work|went to school|studied with|"
+    r"same (?:person|one|man|woman|company|family)|verheiratet)\b",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"(?:[A-ZÄÖÜÉÁÍÓÚÑ][\w'’-]+)(?:\s+[A-ZÄÖÜÉÁÍÓÚÑ][\w'’-]+)*")
-_APART = re.compile(r"[.;:!?()\[\]|]|, and\b")
-_FAR, _NEAR = 60, 20
-"""Characters between two names that one sentence ties, and after the second one."""
+_OWNER = re.compile(
+    r"(?:(?P<name>(?-i:[A-ZÄÖÜÉÁÍÓÚÑ][\w-]*(?: [A-ZÄÖÜÉÁÍÓÚÑ][\w-]*)*))['’]s|"
+    r"(?P<mine>my|our|mein\w*|unser\w*|mon|ma|mi|mio|mia)|"
+    r"(?P<theirs>his|her|their|sein\w*|ihr\w*|son|sa|su|suo|sua))\s+(?:[\w-]+\s+)?$",
+    re.IGNORECASE,
+)
+"""Before a word such as "brother": whose it is."""
+_OF = re.compile(r"\s+(?:of|von|de|di)\s+(?P<whose>mine|ours|his|hers|theirs)?", re.IGNORECASE)
+_THEN = re.compile(r"(?:['’]s)?[\s,(]*(?:is|are|was|called|named|ist|heißt)?[\s,]*", re.IGNORECASE)
+"""Between a word such as "brother" and who that is."""
+_IS = re.compile(
+    r"[\s,(]*(?:.{0,60}[^\w](?:is|are|was|were|ist|war)\b)?[\s,]*"
+    r"(?:(?:also|really|the|a|an|old|die|der|ein|eine|übrigens)\s+){0,3}",
+    re.IGNORECASE,
+)
+"""Between who that is and whose brother."""
+_NAME = re.compile(
+    r"[A-ZÄÖÜÉÁÍÓÚÑ][\w’'-]*[\w](?:\s+(?:[Vv]an|[Dd]e|[Vv]on|der|den|[A-ZÄÖÜÉÁÍÓÚÑ][\w’'-]*\w))*"
+)
+_SENTENCES_BEFORE = 4
+"""In so many before it somebody was named whom a sentence calls "her"."""
+_FORMS_OF_ADDRESS = word_set(
+    "mr mrs ms miss dr prof sir madam frau herr herrn monsieur madame señor señora signor signora"
+)
+_KIN_WORD = re.compile(rf"\b{_KIN}\b", re.IGNORECASE)
+_APART = re.compile(r"[.;:!?\[\]|]")
+_FAR, _NEAR = 80, 30
+"""Characters to a name from what ties it to another one: before that, and after it."""
 _MOST_DOCUMENTS = 0.25
 """A name that stands in a larger share of the documents, and in more than three, joins nothing."""
-_ALWAYS = 3
+_ALWAYS = 4
 
 
-def find_bridges(found: Sequence[Statement], weights: StemWeights) -> list[Finding]:
-    """Return ties between names of which each stands in documents that the other is not in."""
+def find_bridges(
+    found: Sequence[Statement], weights: StemWeights, names: Iterable[str]
+) -> list[Finding]:
+    """Return ties between people or organisations that both stand in other documents, too.
+
+    Args:
+        found: The statements.
+        weights: Of their stems.
+        names: Those of people and organisations.
+    """
+    parts = frozenset(
+        part.casefold()
+        for name in names
+        for part in name.split()
+        if part[:1].isupper() and part.casefold().rstrip(".") not in _FORMS_OF_ADDRESS
+    )
     documents: dict[str, set[str]] = defaultdict(set)
     for each in found:
-        for stem in each.stems:
+        for stem in each.context:
             documents[stem].add(each.document)
-    most = max(_ALWAYS, _MOST_DOCUMENTS * len({each.document for each in found}))
+    count = len({each.document for each in found})
+    most = max(_ALWAYS, _MOST_DOCUMENTS * count)
     findings = []
-    for each in found:
-        if each.topic or each.is_row or not _TIE.search(each.text):
+    for place, each in enumerate(found):
+        if each.topic or each.is_row or each.is_question:
             continue
-        for first, second in _tied_names(each):
-            ends = [_rarest(name, documents, each) for name in (first, second)]
-            one, other = (documents[end] for end in ends)
-            is_known = all(2 <= len(held) <= most for held in (one, other))
-            if is_known and _are_apart(one, other, each):
-                findings.append(_finding(each, (first, second), ends, found, weights))
+        before = [
+            other
+            for other in found[max(place - _SENTENCES_BEFORE, 0) : place]
+            if (other.document, other.day) == (each.document, each.day)
+        ]
+        said_before = " ".join(other.text for other in before)
+        for first, second in _tied_names(each, said_before, parts):
+            naming = [other for other in before if first in other.text and first not in each.text]
+            ends = [_rarest(name, documents) for name in (first, second)]
+            if "" in ends or ends[0] == ends[1]:
+                continue
+            elsewhere = [documents[end] - {each.document} for end in ends]
+            if not all(elsewhere) or any(len(documents[end]) > most for end in ends):
+                continue
+            full = [_full_name(name, each) for name in (first, second)]
+            said = (*naming[-1:], each)
+            findings.append(_finding(said, full, ends, elsewhere, found, weights))
     return findings
 
 
-def _tied_names(statement: Statement) -> Iterator[tuple[str, str]]:
-    """Yield pairs of names with a tie between them, or one that the second one has."""
-    text = statement.text
-    names = [
-        match
-        for match in _NAME.finditer(text)
-        if match.group().casefold() not in DULL_NAMES
-        and any(match.group().removesuffix("'s") in name for name in statement.memory.entities)
-    ]
-    for first, second in pairwise(names):
-        between = text[first.end() : second.start()]
-        after = text[second.end() : second.end() + _NEAR]
-        if len(between) > _FAR or _APART.search(between):
-            continue
-        is_owner = second.group().endswith(("'s", "’s"))
-        if _TIE.search(between) or (is_owner and _TIE.match(after.strip())):
-            yield _bare(first.group()), _bare(second.group())
+def _tied_names(
+    statement: Statement, said_before: str, parts: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the names that a statement ties to each other.
+
+    Whose brother somebody is may be said by a name, by "my", which is who speaks, and by "her",
+    which is who was named last.
+    """
+    start = len(said_before) + 1
+    text = f"{said_before}\n{statement.text}"
+    end = len(text)
+    names = list(_names(text, parts))
+    own = [name for name in names if start <= name[0] < end]
+    for tie in _KIN_WORD.finditer(text, start, end):
+        owner = _OWNER.search(text, max(start, tie.start() - 40), tie.start())
+        of = _OF.match(text, tie.end())
+        begin = owner.start() if owner else tie.start()
+        stop = of.end() if of and of["whose"] else tie.end()
+        after = [n for n in own if n[0] >= stop and _THEN.fullmatch(text, stop, n[0])]
+        before = [n for n in own if n[1] <= begin and _IS.fullmatch(text, n[1], begin)]
+        earlier = [n[2] for n in names if n[1] < begin and n not in before]
+        first = ""
+        if owner and owner["name"]:
+            first = owner["name"]
+        elif (owner and owner["mine"]) or (of and of["whose"] in ("mine", "ours")):
+            first = statement.speaker
+        elif owner or (of and of["whose"]):
+            first = (earlier or [_source_name(statement, parts)])[-1]
+        elif of:
+            first = next((n[2] for n in own if n[0] == of.end()), "")
+        others = [n[2] for n in (*after[:1], *reversed(before))]
+        if of and not of["whose"] and not before:
+            others = []
+        others = [n for n in others if n not in first and first not in n]
+        if first and others:
+            yield first, others[0]
+    for one, two in pairwise(own):
+        between = text[one[1] : two[0]]
+        if len(between) <= _FAR and _joined(text, one[1], two[0]) and _TIE.search(between):
+            yield one[2], two[2]
+
+
+def _names(text: str, parts: Collection[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield the names in a text that are known, without capitalised words around them."""
+    for match in _NAME.finditer(text):
+        words = list(re.finditer(r"[\w’'-]+", match.group()))
+        known = [word for word in words if _bare(word.group()).casefold() in parts]
+        if known:
+            start, end = known[0].start(), known[-1].end()
+            name = _bare(match.group()[start:end])
+            if name.casefold() not in DULL_NAMES:
+                yield match.start() + start, match.start() + end, name
+
+
+def _source_name(statement: Statement, parts: Collection[str]) -> str:
+    """Return the name in the name of a file about somebody."""
+    named = _names(insight_wording.source(statement.memory).partition(".")[0], parts)
+    return next((name for _, _, name in named), "")
+
+
+def _joined(text: str, start: int, end: int) -> bool:
+    return not _APART.search(text, start, end)
 
 
 def _bare(name: str) -> str:
     return re.sub(r"['’]s$", "", name)
 
 
-def _rarest(name: str, documents: dict[str, set[str]], statement: Statement) -> str:
+def _rarest(name: str, documents: dict[str, set[str]]) -> str:
     """Return the stem of a name that stands in the fewest documents but in another one."""
-    stems = [stem for stem in terms(name) if stem in statement.stems]
+    stems = [stem for stem in terms(name) if not stem[0].isdigit()]
     others = [stem for stem in stems if len(documents[stem]) > 1]
-    return min(others or stems, key=lambda stem: len(documents[stem]), default="")
+    return min(others, key=lambda stem: len(documents[stem]), default="")
 
 
-def _are_apart(first: set[str], second: set[str], statement: Statement) -> bool:
-    """Tell whether no other document has both, and each stands in one that the other is not in."""
-    here = {statement.document}
-    return not (first & second - here) and bool(first - here) and bool(second - here)
+def _full_name(name: str, statement: Statement) -> str:
+    """Return the longest form of a name that the source of a statement has."""
+    forms = [each for each in statement.memory.entities if each.startswith(f"{name} ")]
+    return max(forms, key=len, default=name)
 
 
 def _finding(
-    statement: Statement,
-    names: tuple[str, str],
+    said: Sequence[Statement],
+    names: Sequence[str],
     ends: Sequence[str],
+    elsewhere: Sequence[set[str]],
     found: Sequence[Statement],
     weights: StemWeights,
 ) -> Finding:
-    elsewhere = [
+    statement = said[-1]
+    known = [
         max(
-            (s for s in found if end in s.stems and s.document != statement.document),
-            key=lambda s: (s.is_kept, len(s.stems & statement.stems), s.day),
+            (s for s in found if end in s.context and s.document in documents),
+            key=lambda s: (end in s.stems, s.is_kept, len(s.stems & statement.stems), s.day),
         )
-        for end in ends
+        for end, documents in zip(ends, elsewhere, strict=True)
     ]
-    where = insight_wording.listed([insight_wording.source(s.memory) for s in elsewhere])
+    where = insight_wording.listed(
+        list(dict.fromkeys(insight_wording.source(s.memory) for s in known))
+    )
+    is_news = not (elsewhere[0] & elsewhere[1])
     return Finding(
         kind="connection",
         title=" and ".join(names),
-        headline=f"{' and '.join(names)}, known from {where}, are connected.",
-        evidence=(statement, *elsewhere),
+        headline=f"{names[0]} and {names[1]}, both known from elsewhere ({where}), are connected.",
+        evidence=(*said, *{id(s): s for s in known}.values()),
         about=" ".join(sorted(ends)),
-        strength=0.4 * weights.sum(ends) - 1.0,
+        strength=0.4 * weights.sum(ends) - 1.0 + 0.6 * is_news,
     )

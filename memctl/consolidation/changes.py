@@ -1,7 +1,8 @@
-"""What changed or does not agree: pairs of statements on one thing, put together into series.
+"""What changed over time, or does not agree: values of one thing, put together into series.
 
-A pair is judged by what both say alike and where they differ.  Its weights are those of a logistic
-regression on the labelled worlds of ``tests/training`` (``fit_changes.py`` there prints them).
+A sentence may say itself that a value was another one ("1,264, last year 1,102").  Otherwise two
+statements on one thing are judged by what both say alike and where they differ; the weights are
+those of a logistic regression on the labelled worlds of ``tests/training`` (``fit_changes.py``).
 """
 
 from __future__ import annotations
@@ -10,12 +11,17 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from itertools import pairwise
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.insight_findings import Finding, subject
-from memctl.consolidation.statements import Slot, Statement, StemWeights
+from memctl.consolidation.insight_findings import Finding, phrase
+from memctl.consolidation.statements import Slot, Statement, StemWeights, slots_of
+from memctl.language.sentence_values import Value
+from memctl.language.table_amounts import amount_column, row_cells
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
+from memctl.search.answering.extractive_answer import WENT_FROM
 
 _CHANGE = re.compile(
     r"\b(?:now|new|newly|moved?|moves|changed?|changes|postponed|instead|updated?|raised|increas\w+|"
@@ -29,16 +35,53 @@ _CHANGE = re.compile(
     r"ahora|ya no|en vez|al final|nuevo|pasa a|invece|ora|adesso|alla fine|non più)\b|->|→",
     re.IGNORECASE,
 )
-_UNSURE = re.compile(r"\b(?:if|maybe|perhaps|might|could|would|e\.g\.|for example|option)\b", re.I)
+_MOVE = re.compile(
+    r"\b(?:moved?|moves|moving|postponed|put .{0,40}?(?:off|back)|pushed|shift\w*|slip\w*|delay\w*|"
+    r"rescheduled|brought forward|instead|not .{1,30} either|can['’]?t|cannot|won['’]?t|"
+    r"now|earlier|later|"
+    r"verschoben|verlegt|statt|jetzt|repouss\w+|décal\w+|aplazad\w+|rinviat\w+)\b|->|→",
+    re.IGNORECASE,
+)
+"""What says that a day is not the one it was."""
+_FROM = re.compile(r"\b(?:from|von|vom|de|du|desde|da)\s+(?:\w+\s+){0,2}\W?$", re.IGNORECASE)
+_TO = re.compile(r"\s*(?:[\w'’-]+\s+){0,4}?(?:to|till|auf|bis|à|au|a|al)\s+\W?$", re.IGNORECASE)
+_ARROW = re.compile(r"\s*(?:->|→|=>)\s*$")
+_FORMERLY = re.compile(
+    r"\b(?:was|were|been(?: on| at)?|before(?: that)?|previously|last (?:year|time|month|week)|"
+    r"until (?:now|then)|formerly|used to (?:be|cost|pay)|instead of|rather than|not|"
+    r"(?:up|down) from|compared (?:to|with)|war|waren|vorher|bisher|zuvor|statt|früher|"
+    r"avant|au lieu de|antes|prima)\b[^.;:]{0,16}$",
+    re.IGNORECASE,
+)
+"""Before a value that was so."""
+_BEFORE = re.compile(
+    r"\W{0,2}(?:before|previously|until now|so far|vorher|bisher|avant|antes|prima)\b", re.I
+)
+"""After a value that was so."""
+_NOW = re.compile(
+    r"\b(?:now|but|then|jetzt|nun|dann|maintenant|ahora|adesso|ora|is|are)\b", re.IGNORECASE
+)
 _MOST_SHARING = 40
 """Statements that may share a stem for it still to bring two of them together."""
+_SAME_WORDS = 0.6
+"""Share of the words of two statements of which it isn't known which came first."""
+_AGAIN_AND_AGAIN = 1.0
+"""Log odds that a value is followed over time of which three days or more tell."""
+_THE_SAME_BUT_FOR_IT, _NEARLY_ALL = 1.0, 0.8
+"""Log odds for statements that share so many of their words and differ in the value."""
+_MOST_DATED = 300
+"""Statements that name a day, the newest ones, of which every two are compared."""
 _LEAST_SHARED = 0.8
 """Weight of what two statements share, in documents that one stem tells apart (natural log)."""
+_LEAST_OF_DATES = 0.5
+"""The same for two that name days, where a rare word has 1; what is around them counts half."""
 _NUMERIC = ("money", "percent", "quantity", "number")
 _LEAST_BARE = 10.0
-"""A smaller number without a unit mostly counts something, or is a place in a list."""
+"""A smaller whole number without a unit mostly counts something, or is a place in a list."""
 _RATIO = 2.5
 """A value that changes becomes at most so many times as large or as small."""
+_PLANNED = timedelta(days=400)
+"""A day that lies farther from when it was named is no plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,40 +96,135 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two statements on one thing that differ; ``earlier`` is the one said first, if known."""
+    """Two statements on one thing that differ, or one that says both values.
+
+    ``earlier`` is the one said first, if known.
+    """
 
     earlier: Statement
     later: Statement
-    difference: Difference | None
+    difference: Difference
     """Where they differ in a value."""
     score: float
     """Log odds that the later replaces or contradicts the earlier."""
 
     @property
+    def is_stated(self) -> bool:
+        """Whether one statement says itself that the value was another one."""
+        return self.earlier is self.later
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether it is known which value came first."""
+        return self.is_stated or self.earlier.precedes(self.later)
+
+    @property
     def shared(self) -> frozenset[str]:
         """The stems that both have."""
-        return self.earlier.stems & self.later.stems
+        if self.is_stated:
+            return self.difference.head or self.later.stems
+        return self.earlier.context & self.later.context
 
+
+# --- one statement that says both ----------------------------------------------------------------
+
+_OF_STATED = {"money": 1.2, "date": 1.2, "percent": 0.8, "quantity": 0.6, "number": 0.6}
+"""Log odds that a value and a former one that a sentence names are worth knowing."""
+
+
+def stated_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
+    """Yield what statements say themselves to have changed."""
+    for each in found:
+        if each.is_row or each.topic or each.is_question:
+            continue
+        text = each.quote or each.text
+        start = max(text.find(each.text), 0)
+        end = start + len(each.text)
+        slots = slots_of(text)
+        for kind in ("money", "percent", "date", "quantity", "number"):
+            alike = [
+                slot
+                for slot in slots
+                if slot.value.kind == kind or (kind == "money" and slot.value.kind == "number")
+            ]
+            for one, other in pairwise(alike):
+                if not start <= one.value.start < end or not _comparable(one, other, bare=0.0):
+                    continue
+                if one.value.agrees_with(other.value):
+                    continue
+                if former := stated_former(text, one.value, other.value, each.text):
+                    before, after = (one, other) if former is one.value else (other, one)
+                    head = one.near if one is after else one.near | other.near
+                    score = _OF_STATED[kind] + 0.4 * each.is_kept
+                    yield Pair(each, each, Difference(before, after, head), score)
+
+
+def stated_former(text: str, one: Value, other: Value, sentence: str) -> Value | None:
+    """Return which of two values, the first of which stands first, is said to be the former.
+
+    Args:
+        text: In which both stand.
+        one: The first of them.
+        other: The second one.
+        sentence: The one that the first stands in.
+    """
+    before, between = text[max(one.start - 40, 0) : one.start], text[one.end : other.start]
+    after = text[other.end : other.end + 20]
+    if len(between) > 60:
+        return None
+    if _ARROW.fullmatch(between) or (
+        _FROM.search(before) and _TO.fullmatch(between) and _CHANGE.search(sentence)
+    ):
+        return one
+    if _FORMERLY.search(before) and _NOW.search(between):
+        return one
+    if _FORMERLY.search(between) or _BEFORE.match(after):
+        return other
+    return None
+
+
+# --- two statements ------------------------------------------------------------------------------
 
 WEIGHTS = {
-    "cosine": 2.3, "weightiest": 1.2, "of_shorter": 1.8, "number": 1.4, "date": 1.1, "head": 0.6,
-    "cue": 1.3, "length": 1.1, "bias": -6.8,
+    "cosine": 1.15, "weightiest": 0.2, "of_shorter": 1.4, "context": 0.9, "money": 0.8,
+    "date": -0.2, "unit": -0.6, "head": 0.5, "cue": 1.3, "names_old": 0.6, "length": 1.2,
+    "bias": -3.8,
 }  # fmt: skip
 
 
 def differing_pairs(found: Sequence[Statement], weights: StemWeights) -> list[Pair]:
     """Return pairs of statements of different documents or days, the likeliest change first."""
-    candidates = list(_candidates(found, weights))
-    places = sorted({at for pair in candidates for at in pair})
-    row = {at: number for number, at in enumerate(places)}
-    vectors = load_embedder(BUILTIN_EMBEDDER).embed([found[at].text for at in places])
+    candidates = [
+        (first, second, difference)
+        for first, second in _candidates(found, weights)
+        if (difference := _difference(first, second, weights))
+    ]
+    texts = {
+        each.text: n
+        for n, each in enumerate(
+            {s.text: s for one, two, _ in candidates for s in (one, two)}.values()
+        )
+    }
+    vectors = load_embedder(BUILTIN_EMBEDDER).embed(list(texts))
+    days: dict[tuple[str, str], set[date]] = defaultdict(set)
+    for first, second, difference in candidates:
+        for each, slot in ((first, difference.earlier), (second, difference.later)):
+            for key in _keys(slot, difference.head):
+                days[key].add(each.day)
     pairs = []
-    for a, b in candidates:
-        first, second = found[a], found[b]
-        difference = _difference(first, second, weights)
-        cosine = float(vectors[row[a]] @ vectors[row[b]])
+    for first, second, difference in candidates:
+        cosine = float(vectors[texts[first.text]] @ vectors[texts[second.text]])
         seen = features(first, second, difference, cosine, weights)
+        share = len(first.stems & second.stems) / len(first.stems | second.stems)
+        if not first.precedes(second) and share < _SAME_WORDS:
+            continue
         score = WEIGHTS["bias"] + sum(WEIGHTS[name] * value for name, value in seen.items())
+        if first.precedes(second) and _is_moved(
+            first, difference.earlier, second, difference.later
+        ):
+            score = max(score, _of_dates(first, second, weights) + seen["names_old"])
+        score += _THE_SAME_BUT_FOR_IT * (share > _NEARLY_ALL)
+        score += _AGAIN_AND_AGAIN * any(len(days[key]) > 2 for key in _keys(difference.later))
         pairs.append(Pair(first, second, difference, score))
     return sorted(pairs, key=lambda p: (-p.score, p.earlier.text, p.later.text))
 
@@ -94,32 +232,44 @@ def differing_pairs(found: Sequence[Statement], weights: StemWeights) -> list[Pa
 def features(
     first: Statement,
     second: Statement,
-    difference: Difference | None,
+    difference: Difference,
     cosine: float,
     weights: StemWeights,
 ) -> dict[str, float]:
     """Return what a pair is judged by."""
     shared = first.stems & second.stems
     both, one, other = map(weights.sum, (shared, first.stems, second.stems))
-    kind = difference.later.value.kind if difference else ""
+    value = difference.later.value
     return {
         "cosine": cosine,
         "weightiest": min(weights.most(shared), 3.0),
         "of_shorter": both / (min(one, other) + 1),
-        "number": float(kind in _NUMERIC),
-        "date": float(kind in ("date", "time")),
-        "head": min(weights.sum(difference.head), 3.0) if difference else 0.0,
+        "context": min(weights.shared(first, second) - both, 3.0),
+        "money": float(value.kind in ("money", "percent")),
+        "date": float(value.kind == "date"),
+        "unit": float(value.kind == "quantity"),
+        "head": min(weights.sum(difference.head), 3.0),
         "cue": float(bool(_CHANGE.search(second.text))),
+        "names_old": float(_names(second, difference.earlier.value)),
         "length": -abs(math.log(len(first.text) / len(second.text))),
     }
 
 
-def _candidates(found: Sequence[Statement], weights: StemWeights) -> Iterator[tuple[int, int]]:
-    """Yield pairs of places that share what says enough, the earlier one first."""
+def _names(statement: Statement, value: Value) -> bool:
+    """Tell whether a statement, or what stands around it, names a value."""
+    slots = slots_of(statement.quote or statement.text)
+    return any(s.value.kind == value.kind and s.value.agrees_with(value) for s in slots)
+
+
+def _candidates(
+    found: Sequence[Statement], weights: StemWeights
+) -> Iterator[tuple[Statement, Statement]]:
+    """Yield two statements with values that share what says enough, the earlier one first."""
     holders: dict[str, list[int]] = defaultdict(list)
     for at, each in enumerate(found):
-        for stem in each.stems:
-            holders[stem].append(at)
+        if each.slots and not each.is_question:
+            for stem in each.stems:
+                holders[stem].append(at)
     pairs = {
         (a, b)
         for places in holders.values()
@@ -127,6 +277,8 @@ def _candidates(found: Sequence[Statement], weights: StemWeights) -> Iterator[tu
         for n, b in enumerate(places)
         for a in places[:n]
     }
+    dated = [at for at, each in enumerate(found) if _planned(each)][-_MOST_DATED:]
+    pairs |= {(a, b) for n, b in enumerate(dated) for a in dated[:n]}
     for a, b in sorted(pairs):
         first, second = found[a], found[b]
         if first.memory.namespace != second.memory.namespace:
@@ -137,23 +289,40 @@ def _candidates(found: Sequence[Statement], weights: StemWeights) -> Iterator[tu
             continue
         if first.topic and second.topic and first.topic != second.topic:
             continue
-        if weights.sum(first.stems & second.stems) < _LEAST_SHARED:
+        if first.is_row != second.is_row or (first.is_row and not _is_listed(first, second)):
             continue
-        if first.is_row and second.is_row and first.stems != second.stems:
+        if weights.shared(first, second) < _LEAST_SHARED:
             continue
-        yield (b, a) if second.precedes(first) else (a, b)
+        yield (second, first) if second.precedes(first) else (first, second)
+
+
+def _is_listed(first: Statement, second: Statement) -> bool:
+    """Tell whether two rows of tables give a value of one thing, and none that adds up."""
+    if len(first.stems & second.stems) < _SAME_WORDS * len(first.stems | second.stems):
+        return False
+    return not amount_column([row_cells(first.text), row_cells(second.text)])
 
 
 def _difference(first: Statement, second: Statement, weights: StemWeights) -> Difference | None:
     """Return the two values that most likely are of the same thing, unless they agree."""
     best: tuple[float, Difference] | None = None
+    shared = weights.shared(first, second)
     for mine in first.slots:
         for theirs in second.slots:
             if not _comparable(mine, theirs):
                 continue
             head = mine.near & theirs.near
-            has_unit = mine.value.kind != "quantity" and bool(mine.value.unit)
-            if not head and not (has_unit and mine.value.unit == theirs.value.unit):
+            is_moved = (
+                mine.value.kind == "date"
+                and shared >= _LEAST_OF_DATES * weights.rare
+                and _is_moved(first, mine, second, theirs)
+            )
+            is_price = (
+                mine.value.kind == "money"
+                and mine.value.unit == theirs.value.unit
+                and bool(_CHANGE.search(second.text))
+            )
+            if not (head or is_moved or is_price):
                 continue
             worth = weights.sum(head) + (mine.value.unit == theirs.value.unit)
             if best is None or worth > best[0]:
@@ -163,25 +332,77 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
     return best[1]
 
 
-def _comparable(first: Slot, second: Slot) -> bool:
+def _keys(slot: Slot, head: frozenset[str] | None = None) -> Iterator[tuple[str, str]]:
+    """Yield what a value is one of: its kind, with each stem near it."""
+    if slot.value.kind != "date":
+        for stem in slot.near if head is None else head:
+            yield "amount", stem
+
+
+def _of_dates(first: Statement, second: Statement, weights: StemWeights) -> float:
+    """Return the log odds that a day that both name is one that was moved.
+
+    "Put off to the 15th" says that itself, in words that may share nothing with the first ones.
+    """
+    own = weights.sum(first.stems & second.stems)
+    around = weights.sum((first.context & second.context) - (first.stems & second.stems))
+    says_so = 0.5 * bool(_MOVE.search(second.text))
+    return 0.3 * own + 0.15 * around + says_so - 1.8
+
+
+def _is_moved(first: Statement, mine: Slot, second: Statement, theirs: Slot) -> bool:
+    """Tell whether a day that was planned is another one according to a later statement."""
+    if not all(_day_of(slot.value, each) for each, slot in ((first, mine), (second, theirs))):
+        return False
+    return _names(second, mine.value) or bool(_MOVE.search(second.quote or second.text))
+
+
+def _planned(statement: Statement) -> bool:
+    is_told = not (statement.is_row or statement.is_question)
+    return is_told and any(_day_of(each.value, statement) for each in statement.slots)
+
+
+def _day_of(value: Value, statement: Statement) -> date | None:
+    """Return the day that a value names if that lay ahead when it was said, or may have."""
+    if value.kind != "date":
+        return None
+    for year, month, day in value.readings:
+        if month is None or day is None:
+            continue
+        for candidate in (year,) if year else (statement.day.year, statement.day.year + 1):
+            try:
+                found = date(int(candidate), int(month), int(day))
+            except ValueError:
+                continue
+            if not statement.is_dated or statement.day <= found < statement.day + _PLANNED:
+                return found
+    return None
+
+
+def _comparable(first: Slot, second: Slot, bare: float = _LEAST_BARE) -> bool:
     a, b = first.value, second.value
+    if "time" in (a.kind, b.kind) or "uhr" in (a.unit, b.unit):
+        return False
     if a.kind not in _NUMERIC or b.kind not in _NUMERIC:
         return a.kind == b.kind
-    if a.kind != b.kind and "number" not in (a.kind, b.kind):
+    if a.kind != b.kind and {a.kind, b.kind} != {"money", "number"}:
         return False
     if a.unit and b.unit and a.unit != b.unit:
         return False
-    if a.kind == b.kind == "number" and (a.readings[0][0] or 0.0) < _LEAST_BARE:
-        return False
     x, y = a.readings[-1][0] or 0.0, b.readings[-1][0] or 0.0
-    return max(x, y) >= 3 and min(x, y) > 0 and max(x, y) / min(x, y) <= _RATIO
+    if a.kind == b.kind == "number" and x < bare and x.is_integer():
+        return False
+    return min(x, y) > 0 and max(x, y) / min(x, y) <= _RATIO
 
 
-_LEAST_SCORE = -1.3
+# --- series --------------------------------------------------------------------------------------
+
+_LEAST_SCORE = -0.9
 """Of the pairs from here on about every third is labelled as one, and some others could be."""
-_LEAST_WITHOUT_VALUES = 0.0
 _LEAST_UNORDERED = 0.3
 """Two sources that say something on one day mostly speak of two things."""
+_LESS_IN_SERIES = 0.6
+"""How much less likely a pair may be that goes on with a value that has changed already."""
 _MOST_IN_SERIES = 6
 
 
@@ -190,91 +411,149 @@ def find_changes(found: Sequence[Statement], weights: StemWeights) -> list[Findi
     distilled = {each.document for each in found if each.is_kept}
     pairs = [
         pair
-        for pair in differing_pairs(found, weights)
+        for pair in [*stated_pairs(found), *differing_pairs(found, weights)]
         if (
-            pair.earlier.is_kept
+            pair.is_stated
+            or pair.earlier.is_kept
             or pair.later.is_kept
             or not {pair.earlier.document, pair.later.document} & distilled
         )
-        and pair.score >= _least_score(pair)
-        and (pair.difference or _CHANGE.search(pair.later.text))
-        and not (_UNSURE.search(pair.earlier.text) and _UNSURE.search(pair.later.text))
+        and pair.score >= _least_score(pair) - _LESS_IN_SERIES
     ]
-    return [_finding(series, weights) for series in _series(pairs)]
+    pairs.sort(key=lambda p: (-p.score, p.earlier.text, p.later.text))
+    return [_finding(series, found, weights) for series in _series(pairs, weights)]
 
 
 def _least_score(pair: Pair) -> float:
-    if not pair.earlier.precedes(pair.later):
-        has_unit = pair.difference is not None and pair.difference.later.value.kind != "number"
-        return _LEAST_UNORDERED if has_unit else math.inf
-    return _LEAST_SCORE if pair.difference else _LEAST_WITHOUT_VALUES
+    if not pair.is_ordered:
+        is_fixed = pair.difference.later.value.kind in ("money", "date")
+        return _LEAST_UNORDERED if is_fixed else math.inf
+    return _LEAST_SCORE
 
 
-def _series(pairs: Sequence[Pair]) -> list[list[Pair]]:
+def _series(pairs: Sequence[Pair], weights: StemWeights) -> list[list[Pair]]:
     """Put the pairs together that are on the same value, each statement in one series only."""
-    told: set[int] = set()
+    told: set[tuple[int, int]] = set()
     series = []
+    alike: dict[tuple[str, bool], list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        alike[_kind(pair)].append(pair)
     for seed in pairs:
-        if id(seed.earlier) in told or id(seed.later) in told:
+        if seed.score < _least_score(seed) or _ends(seed) & told:
             continue
-        chain = [seed, *(pair for pair in pairs if _is_same_value(pair, seed))]
-        told |= {id(each) for pair in chain for each in (pair.earlier, pair.later)}
+        chain, left = [seed], [pair for pair in alike[_kind(seed)] if pair is not seed]
+        for one in chain:  # which grows
+            same = [pair for pair in left if _is_same_value(pair, one, weights)]
+            left = [pair for pair in left if not any(pair is other for other in same)]
+            chain += same
+        told |= {end for pair in chain for end in _ends(pair)}
         series.append(chain)
     return series
 
 
-def _is_same_value(pair: Pair, seed: Pair) -> bool:
-    """Tell whether a pair sets another value against one of the seed's two."""
-    if pair is seed or pair.difference is None or seed.difference is None:
-        return False
-    ends = {id(seed.earlier): seed.difference.earlier, id(seed.later): seed.difference.later}
-    is_at_end = (
-        ends.get(id(pair.earlier)) == pair.difference.earlier
-        or ends.get(id(pair.later)) == pair.difference.later
+def _kind(pair: Pair) -> tuple[str, bool]:
+    return pair.difference.later.value.kind, pair.is_ordered
+
+
+def _ends(pair: Pair) -> set[tuple[int, int]]:
+    """Return the statements of a pair, each with where its value stands in it."""
+    what = pair.difference
+    return {(id(pair.earlier), what.earlier.value.start), (id(pair.later), what.later.value.start)}
+
+
+def _is_same_value(pair: Pair, other: Pair, weights: StemWeights) -> bool:
+    """Tell whether two pairs are on one thing: they name one value, in one statement or alike."""
+    mine, theirs = (
+        ((p.earlier, p.difference.earlier), (p.later, p.difference.later)) for p in (pair, other)
     )
-    return is_at_end and bool(pair.difference.head & seed.difference.head)
+    head = pair.difference.head & other.difference.head
+    is_date = pair.difference.later.value.kind == "date"
+    for one, slot in mine:
+        for two, another in theirs:
+            if slot.value.kind != another.value.kind or not slot.value.agrees_with(another.value):
+                continue
+            if one is two and (head or is_date):
+                return True
+            if (head or is_date) and weights.shared(one, two) >= _OF_ONE_THING:
+                return True
+    return False
 
 
-def _finding(series: Sequence[Pair], weights: StemWeights) -> Finding:
+_SAID_ALREADY = 1.2
+"""Taken from a change that one sentence tells by itself."""
+_OF_ONE_THING = 3.0
+"""Weight that two statements share which are about one thing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A value as a statement names it."""
+
+    statement: Statement
+    slot: Slot
+    is_former: bool
+    """Whether it was so before the day of the statement."""
+
+
+def _finding(series: Sequence[Pair], found: Sequence[Statement], weights: StemWeights) -> Finding:
     best = series[0]
-    is_ordered = all(pair.earlier.precedes(pair.later) for pair in series)
-    said = _in_order(series)
-    about = subject(best.later, best.earlier, best.shared, weights)
-    texts = [slot.value.text for _, slot in said if slot is not None]
-    if not texts:
-        head = "is not as it was any more" if is_ordered else "two sources differ"
-    elif is_ordered:
-        days = insight_wording.day_after_day([each.day for each, _ in said])
-        head = f"went from {' to '.join(texts)} ({days})"
+    is_ordered = all(pair.is_ordered for pair in series)
+    said = _in_order([*series, *_confirmed(series, found, weights)])
+    shared = best.difference.head or best.shared
+    about = phrase((best.later, best.earlier), shared, weights)
+    texts = [each.slot.value.text for each in said]
+    if is_ordered:
+        days = sorted({each.statement.day for each in said if not each.is_former})
+        dated = [each for each in said if each.statement.is_dated]
+        when = f" ({insight_wording.day_after_day(days)})" if dated and days else ""
+        head = f"{WENT_FROM} {' to '.join(texts)}{when}"
     else:
         head = f"{' or '.join(texts)}, the sources do not agree"
-    stems = (best.difference and best.difference.head) or best.shared
-    slot = best.difference.later.value.kind if best.difference else "state"
+    sources = {(each.statement.document, each.statement.day) for each in said}
     return Finding(
         kind="change" if is_ordered else "contradiction",
         title=about,
-        headline=f"{about}: {head}.",
-        evidence=tuple(each for each, _ in said),
-        about=" ".join([slot, *sorted(stems)]),
-        strength=best.score + 0.3 * (len(said) - 2),
-        values=tuple(texts) if len(texts) == len(said) else (),
+        headline=f"“{about}”: {head}.",
+        evidence=tuple({id(each.statement): each.statement for each in said}.values()),
+        about=" ".join([best.difference.later.value.kind, *sorted(shared)]),
+        strength=best.score
+        + 0.3 * (len(said) - 2)
+        + 0.4 * (len(sources) - 2)
+        - _SAID_ALREADY * (len(sources) == 1),
+        values=tuple(texts) if len({id(each.statement) for each in said}) == len(said) else (),
     )
 
 
-def _in_order(series: Sequence[Pair]) -> list[tuple[Statement, Slot | None]]:
-    """Return the statements by day, each with its value, without those that repeat a value."""
-    found: list[tuple[Statement, Slot | None]] = []
-    for number, pair in enumerate(series):
+def _confirmed(
+    series: Sequence[Pair], found: Sequence[Statement], weights: StemWeights
+) -> Iterator[Pair]:
+    """Yield the stated changes with the earlier statements that name the former value."""
+    for pair in series:
+        if not pair.is_stated:
+            continue
+        former = pair.difference.earlier
+        for each in found:
+            if each.document == pair.later.document or not each.precedes(pair.later):
+                continue
+            for slot in each.slots:
+                if (
+                    slot.value.kind == former.value.kind
+                    and slot.value.agrees_with(former.value)
+                    and weights.shared(each, pair.later) >= _OF_ONE_THING
+                ):
+                    yield Pair(each, pair.later, replace(pair.difference, earlier=slot), 0.0)
+
+
+def _in_order(series: Sequence[Pair]) -> list[_Said]:
+    """Return the values in the order of time, each once; a former one precedes what followed it."""
+    found: list[_Said] = []
+    for pair in series:
         what = pair.difference
-        for each in (
-            (pair.earlier, what.earlier if what else None),
-            (pair.later, what.later if what else None),
-        ):
-            if number == 0 or each[0].day not in {statement.day for statement, _ in found}:
-                found.append(each)
-    ordered: list[tuple[Statement, Slot | None]] = []
-    for statement, slot in sorted(found, key=lambda item: item[0].day):
-        last = ordered[-1][1] if ordered else None
-        if slot is None or last is None or not slot.value.agrees_with(last.value):
-            ordered.append((statement, slot))
-    return ordered[:1] + ordered[1:][-(_MOST_IN_SERIES - 1) :]
+        found.append(_Said(pair.earlier, what.earlier, pair.is_stated))
+        found.append(_Said(pair.later, what.later, False))
+    found.sort(key=lambda each: (each.statement.day, not each.is_former, each.is_former))
+    kept: list[_Said] = []
+    for each in found:
+        if not any(each.slot.value.agrees_with(other.slot.value) for other in kept):
+            kept.append(each)
+    return kept[:1] + kept[1:][-(_MOST_IN_SERIES - 1) :]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -39,15 +39,18 @@ from memctl.store.tables.transaction import record_changes
 if TYPE_CHECKING:
     from memctl.consolidation.insight_drafts import Draft
     from memctl.consolidation.model_insights import InsightWriter
+    from memctl.consolidation.statements import Statement
     from memctl.models.protocols import Embedder
     from memctl.schema.table_names import TableName
     from memctl.store.store import Snapshot, Store
 
 Clock = Callable[[], datetime]
 
-_FINDERS = (find_changes, find_totals, find_open, find_recurrences, find_bridges)
-_ALWAYS, _DOCUMENTS_EACH, _MOST = 3, 4, 12
+_FINDERS = (find_changes, find_totals, find_open, find_recurrences)
+_ALWAYS, _DOCUMENTS_EACH, _MOST = 3, 4, 16
 """So many insights are always made, one more for so many documents, and this many at most."""
+_LEAST_STRENGTH = 0.0
+_MAY_BE_RELATED = ("person", "organization", "other")
 _MOST_OF_A_SOURCE = 3
 _SECONDS_A_COMMIT = 5.0
 """Batches that take no longer than this together are written together: a commit of twenty
@@ -203,24 +206,36 @@ def find_insights(snapshot: Snapshot, now: datetime) -> list[Draft]:
     found = read_statements(snapshot, now)
     weights = StemWeights(found)
     findings = [finding for find in _FINDERS for finding in find(found, weights)]
+    findings += find_bridges(found, weights, _names(snapshot, found))
+    findings = [finding for finding in findings if finding.strength >= _LEAST_STRENGTH]
     room = min(_ALWAYS + len({each.document for each in found}) // _DOCUMENTS_EACH, _MOST)
     return [finding.draft() for finding in _best(findings, room)]
+
+
+def _names(snapshot: Snapshot, found: Sequence[Statement]) -> set[str]:
+    """Return the names of people and organisations, and of what may be either."""
+    known = snapshot.scan("entities", columns=["name", "type"]).to_pylist()
+    others = {each["name"] for each in known if each["type"] not in _MAY_BE_RELATED}
+    return {name for each in found for name in each.memory.entities} - others
 
 
 def _best(findings: list[Finding], room: int) -> list[Finding]:
     """Return the strongest, of which no statement says two and no source too many."""
     told: set[tuple[str, str]] = set()
+    titles: set[str] = set()
     of_source: Counter[str] = Counter()
     of_kind: Counter[str] = Counter()
     best: list[Finding] = []
     for finding in sorted(findings, key=lambda each: (-each.strength, each.headline)):
         said = {(each.document, each.text) for each in finding.evidence}
         documents = {each.document for each in finding.evidence}
-        if len(said & told) > len(said) / 2 or of_kind[finding.kind] > room / 2:
+        is_told = finding.title.casefold() in titles
+        if is_told or len(said & told) > len(said) / 2 or of_kind[finding.kind] > room / 2:
             continue
         if any(of_source[each] >= _MOST_OF_A_SOURCE for each in documents):
             continue
         told |= said
+        titles.add(finding.title.casefold())
         of_source.update(documents)
         of_kind[finding.kind] += 1
         best.append(finding)

@@ -1,19 +1,20 @@
-"""What is open: plans and promises whose day has passed, and what is said to be still missing."""
+"""What is open: promises that are missing later, and days that have passed or are near."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.insight_findings import Finding, words_of
+from memctl.consolidation.insight_findings import Finding, phrase
 from memctl.consolidation.statements import Statement, StemWeights, at_noon
 from memctl.language.date_mentions import date_spans
 
 _DUE = re.compile(
     r"\b(?:by|due|until|till|deadline|expires?|runs? out|valid|renew\w*|promised?|"
-    r"closes|closing|must|"
+    r"closes|closing|must|before|"
     r"latest|remind\w*|bis|fällig|spätestens|läuft ab|avant|échéance|antes|vence|entro|scade)\b",
     re.IGNORECASE,
 )
@@ -21,33 +22,52 @@ _DUE = re.compile(
 _PROMISED = re.compile(
     r"\b(?:will|promised?|by|due|shall|going to|gonna|asked?|ordered|applied|booked|"
     r"expect\w*|to do|"
-    r"todo|should|waiting|agreed|deadline|next week|soon|wants?|needs?|must|"
-    r"wird|soll|bis|versprochen|bestellt|doit|commandé|debe|pedido|deve|ordinato)\b|\[ \]|['’]ll\b",
+    r"todo|should|waiting|agreed|deadline|next (?:week|month|year)|tomorrow|soon|wants?|needs?|"
+    r"must|says? (?:he|she|they)|"
+    r"wird|soll|bis|versprochen|bestellt|doit|commandé|debe|pedido|deve|ordinato)\b|"
+    r"\[ \]|['’]ll\b",
     re.IGNORECASE,
 )
 _OPEN = re.compile(
-    r"\b(?:still (?:no|not|nothing|open|waiting|missing|outstanding|hasn|haven|hadn|isn|unpaid|to)|"
+    r"\b(?:still (?:no|not|nothing|open|waiting|missing|outstanding|hasn|haven|hadn|isn|unpaid|"
+    r"to|on)|"
     r"not yet|yet to|never (?:came|arrived|answered|sent|paid|happened|did|heard)|"
-    r"no (?:reply|answer|sign|word|news)|"
-    r"(?:hasn|haven)['’]?t .{0,40}\byet|overdue|outstanding|unpaid|chas(?:e|ed|ing)|reminder|"
-    r"(?:nobody|not|nothing|never) (?:has |have |been )?heard|any (?:sign|news|word)|"
+    r"no (?:reply|answer|sign|word|news)|not done|undone|"
+    r"(?:hasn|haven|didn|don)['’]?t .{0,50}\b(?:yet|called|come|sent|had|seen|done|been)|"
+    r"overdue|outstanding|unpaid|chas(?:e|ed|ing)|reminder|forgot\w*|"
+    r"(?:nobody|not|nothing|never) (?:has |have |been )?(?:heard|called|so far|from|received)|"
+    r"any (?:sign|news|word)|half done|"
     r"immer noch (?:nicht|kein\w*)|noch (?:nicht|kein\w*|offen)|ausstehend|überfällig|Mahnung|"
     r"toujours pas|pas encore|en attente|aún no|todavía no|sigue sin|ancora non|non ancora)\b",
     re.IGNORECASE,
 )
-_DONE = re.compile(
-    r"\b(?:done|sent|paid|arrived|received|finished|delivered|signed|sorted|settled|came|went|got|"
-    r"renewed|moved|cancelled|closed|erledigt|bezahlt|geschickt|fait|payé|hecho|pagado|"
-    r"fatto)\b|\[x\]",
+_NOT = re.compile(
+    r"\b(?:(?:has|have|had|did|is|was)n['’]?t|not|never|no|nicht|kein\w*|nie|pas|jamais|nunca|non)\b"
+    r"|!!",
     re.IGNORECASE,
 )
-_OF_ONE_THING = 1.9
-"""Weight that two statements share which are about one thing."""
-_FEWEST_STEMS = 2
-_TITLE = 4
+"""What did not happen, where it was promised."""
+_DONE = re.compile(
+    r"\b(?:done|sent|paid|arrived|received|finished|delivered|signed|sorted|settled|came|"
+    r"got|has its|passed|renewed|fixed|cancelled|closed|erledigt|bezahlt|geschickt|fait|payé|"
+    r"hecho|pagado|fatto)\b|\[x\]",
+    re.IGNORECASE,
+)
+_OF_ONE_THING = 0.55
+"""Weight that two statements share which are about one thing, where a rare word has 1; what is
+around them counts half."""
+_LEAST_OWN = 0.45
+"""That of what is in both themselves."""
+_AS_NEAR = 0.8
+"""Share of what ties a promise to what is missing that must tie what is done to it."""
 _AHEAD = timedelta(days=30)
+_JUST_PASSED = timedelta(days=90)
+"""What was due longer ago is not waited for any more."""
 _LASTING = timedelta(days=400)
 """A day that lies farther from when it was named is no plan."""
+_MOST_TOLD = 4
+_MOST_HOLDERS = 60
+"""What more statements have is a subject of its own, by which two are not on one thing."""
 
 
 def find_open(found: Sequence[Statement], weights: StemWeights) -> list[Finding]:
@@ -57,60 +77,121 @@ def find_open(found: Sequence[Statement], weights: StemWeights) -> list[Finding]
         return []
     today = max(days)
     lasting = [each for each in found if not each.is_row and not each.topic]
-    return [*_missing(lasting, weights), *_due(lasting, weights, today)]
+    holders = _holders(lasting)
+    return [*_missing(lasting, holders, weights), *_due(lasting, holders, weights, today)]
 
 
-def _missing(found: Sequence[Statement], weights: StemWeights) -> Iterator[Finding]:
+Holders = Mapping[str, Sequence[Statement]]
+"""The statements that have a stem."""
+
+
+def _holders(found: Sequence[Statement]) -> Holders:
+    holders: dict[str, list[Statement]] = defaultdict(list)
+    for each in found:
+        for stem in each.stems:
+            holders[stem].append(each)
+    return {stem: held for stem, held in holders.items() if len(held) <= _MOST_HOLDERS}
+
+
+def _missing(
+    found: Sequence[Statement], holders: Holders, weights: StemWeights
+) -> Iterator[Finding]:
     """Yield what was promised and is said to be missing later, if nothing later says otherwise."""
     for each in found:
-        if not each.is_dated or not _OPEN.search(each.text) or _DONE.search(each.text):
+        if not each.is_dated or not _is_open(each):
             continue
-        about = _about(each, found, weights)
-        promises = [p for p in about if p.precedes(each) and _PROMISED.search(p.text)]
+        about = _about(each, holders, weights)
+        promises = [
+            p for p in about if p.precedes(each) and (_PROMISED.search(p.quote) or _is_open(p))
+        ]
         later = [f for f in about if f.day > each.day]
-        if not promises or any(not _OPEN.search(f.text) for f in later):
+        if not promises:
             continue
-        evidence = [*promises[-2:], each]
-        shared = each.stems & promises[-1].stems
-        title = " ".join(words_of(each, shared, weights))
+        near = max(promises, key=lambda p: weights.shared(p, each))
+        shared = each.stems & near.stems
+        core = max(shared, key=lambda stem: (not weights.is_name(stem), weights.of(stem)))
+        told = _told([p for p in promises if core in p.stems])
+        later = [f for f in later if core in f.stems]
+        alike = _AS_NEAR * weights.shared(each, near)
+        if any(_is_done(f) and weights.shared(each, f) >= alike for f in later):
+            continue
+        if not any(_is_promise(p) for p in told):
+            continue
+        title = phrase((each, near), shared, weights)
+        again = [f for f in later if f.is_dated and _is_open(f)]
+        last = (again or [each])[-1]
+        evidence = {id(p): p for p in (*told, each, *again[-1:])}.values()
+        days = {p.day for p in evidence}
+        is_missed = any(p.is_question or _OPEN.search(p.text) for p in (*told[1:], each, last))
+        names_two = len(each.stems & near.stems) > 1
         yield Finding(
             kind="overdue",
             title=title,
-            headline=f"{title}: spoken of on {insight_wording.day(promises[-1].day)} and still "
-            f"open on {insight_wording.day(each.day)}.",
+            headline=f"“{title}” was spoken of on {insight_wording.day(told[0].day)} and is still "
+            f"open on {insight_wording.day(last.day)}.",
             evidence=tuple(evidence),
             about=" ".join(sorted(shared)),
-            strength=0.4 * (weights.sum(shared) - _OF_ONE_THING) + 0.3 * len(promises),
+            strength=0.25 * (weights.shared(each, near) - _OF_ONE_THING * weights.rare)
+            + 0.4 * (len(days) - 2)
+            + 0.4 * (len({p.document for p in evidence}) - 2)
+            + 0.3 * sum(p.is_kept for p in (each, near))
+            + (0.4 if is_missed else -0.8)
+            - (0.4 if names_two or len(days) > 2 else 1.4),
         )
 
 
-def _due(found: Sequence[Statement], weights: StemWeights, today: date) -> Iterator[Finding]:
+def _is_open(statement: Statement) -> bool:
+    """Tell whether something is missing, or asked for, or did not happen."""
+    return bool(
+        statement.is_question or _OPEN.search(statement.text) or _NOT.search(statement.text)
+    )
+
+
+def _is_promise(statement: Statement) -> bool:
+    return bool(_PROMISED.search(statement.quote)) and not statement.is_question
+
+
+def _told(promises: Sequence[Statement]) -> list[Statement]:
+    """Return the newest promises, one a day, and the first."""
+    days = {p.day: p for p in promises}
+    told = [days[day] for day in sorted(days)]
+    return told[:1] + told[1:][-(_MOST_TOLD - 1) :]
+
+
+def _is_done(statement: Statement) -> bool:
+    return bool(_DONE.search(statement.text)) and not _is_open(statement)
+
+
+def _due(
+    found: Sequence[Statement], holders: Holders, weights: StemWeights, today: date
+) -> Iterator[Finding]:
     """Yield deadlines that have passed without a word, and those that are near."""
     for each in found:
         if (
             not each.is_dated
+            or each.is_question
             or not each.is_kept
             or not _DUE.search(each.text)
             or _OPEN.search(each.text)
         ):
             continue
         for day in _days_ahead(each):
-            if day > today + _AHEAD:
+            if not today - _JUST_PASSED <= day <= today + _AHEAD:
                 continue
-            later = [f for f in _about(each, found, weights) if f.day > each.day]
+            later = [f for f in _about(each, holders, weights) if f.day > each.day]
             if later:
                 continue
             has_passed = day < today
-            title = " ".join(words_of(each, each.stems, weights)[:_TITLE])
+            title = phrase((each,), each.stems, weights)
             when = insight_wording.day(day)
             said = "has passed with no later word on it" if has_passed else "is coming up"
             yield Finding(
                 kind="overdue" if has_passed else "deadline",
                 title=title,
-                headline=f"{title}: {when} {said} (as of {insight_wording.day(today)}).",
+                headline=f"“{title}”: {when} {said} (as of {insight_wording.day(today)}).",
                 evidence=(each,),
                 about=" ".join(["due", *sorted(each.stems)]),
-                strength=each.memory.importance - 1.4,
+                strength=each.memory.importance - (0.5 if has_passed else 0.4),
             )
 
 
@@ -124,15 +205,20 @@ def _days_ahead(statement: Statement) -> Iterator[date]:
                 return
 
 
-def _about(
-    statement: Statement, found: Sequence[Statement], weights: StemWeights
-) -> list[Statement]:
+def _about(statement: Statement, holders: Holders, weights: StemWeights) -> list[Statement]:
     """Return the other statements on the same thing, oldest first."""
     about = []
-    for other in found:
-        shared = statement.stems & other.stems
-        is_near = len(shared) >= _FEWEST_STEMS and weights.sum(shared) >= _OF_ONE_THING
-        same_namespace = other.memory.namespace == statement.memory.namespace
-        if other is not statement and is_near and same_namespace and other.text != statement.text:
+    near = {id(each): each for stem in statement.stems for each in holders.get(stem, ())}
+    for other in near.values():
+        if other is statement or other.memory.namespace != statement.memory.namespace:
+            continue
+        if other.text == statement.text:
+            continue
+        own = weights.sum(
+            stem for stem in statement.stems & other.stems if not weights.is_name(stem)
+        )
+        if own >= _LEAST_OWN * weights.rare and (
+            weights.shared(statement, other) >= _OF_ONE_THING * weights.rare
+        ):
             about.append(other)
     return sorted(about, key=lambda each: each.day)

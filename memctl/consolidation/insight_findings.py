@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -18,7 +19,6 @@ from memctl.records import Connection, Memory
 
 METHOD = "builtin/2"
 _MOST_EVIDENCE = 6
-_MOST_WORDS = 6
 _MORE_IMPORTANT = {"contradiction": 0.3, "overdue": 0.2, "total": 0.2, "change": 0.15}
 _RELATIONSHIP = {"contradiction": CONTRADICTS, "change": "follows"}
 
@@ -41,7 +41,7 @@ class Finding:
 
     def draft(self) -> Draft:
         """Return it as an insight."""
-        quotes = list(dict.fromkeys(each.cited for each in self.evidence))
+        quotes = list(dict.fromkeys(each.cited for each in self.evidence if self._adds(each)))
         shown = quotes[:1] + quotes[1:][-(_MOST_EVIDENCE - 1) :]
         sources = tuple({each.memory.id: each.memory for each in self.evidence}.values())
         return Draft(
@@ -55,6 +55,14 @@ class Finding:
             confidence=self.confidence,
             method=METHOD,
             is_whole=False,
+        )
+
+    def _adds(self, statement: Statement) -> bool:
+        """Tell whether no other of the evidence quotes a statement, too."""
+        return not any(
+            statement.text in other.quote and len(statement.quote) < len(other.quote)
+            for other in self.evidence
+            if other is not statement and other.document == statement.document
         )
 
     @property
@@ -71,28 +79,68 @@ class Finding:
         return Connection(first.id, second.id, name, self.confidence, " → ".join(both))
 
 
-def subject(
-    statement: Statement, other: Statement, shared: Collection[str], weights: StemWeights
-) -> str:
-    """Return the words for what two statements are about: those that both share, else a title."""
-    words = words_of(statement, shared, weights)
-    titles = [each.memory.title for each in (statement, other) if each.memory.title]
-    if sum(map(len, words)) >= 8 or not titles:
-        return " ".join(words) or "Two statements"
-    return f"{titles[0]}, {' '.join(words)}" if words else titles[0]
+def phrase(statements: Sequence[Statement], stems: Collection[str], weights: StemWeights) -> str:
+    """Return the words that name something best, as one of the statements has them.
+
+    They stand together in it: at most a word without any of the stems stands between two of them.
+    """
+    return max(
+        (found for each in statements for found in _phrases(each, frozenset(stems), weights)),
+        default=(0.0, statements[0].memory.title or "it"),
+        key=lambda item: item[0],
+    )[1]
+
+
+def phrases(
+    statements: Sequence[Statement], stems: Collection[str], weights: StemWeights
+) -> list[str]:
+    """Return the words that have some stems, each phrase as one of the statements has it."""
+    left = frozenset(stems)
+    told: list[str] = []
+    while left and len(told) < _MOST_PHRASES:
+        best = max(
+            (item for each in statements for item in _phrases(each, left, weights)),
+            default=None,
+            key=lambda item: item[0],
+        )
+        if best is None:
+            break
+        told.append(best[1])
+        left -= frozenset(terms(best[1]))
+    return told
+
+
+_MOST_PHRASES = 3
+_LONGEST_PHRASE = 40
+_GAP = re.compile(r"[^\S\n]*(?:[\w'’-]{1,4}[^\S\n]+){0,2}")
+"""Between two words of a phrase: nothing, or one or two short words."""
+
+
+def _phrases(
+    statement: Statement, stems: frozenset[str], weights: StemWeights
+) -> Iterator[tuple[float, str]]:
+    """Yield phrases of a statement with the weight of the stems that they have."""
+    text = statement.text
+    places: list[tuple[int, int, frozenset[str]]] = []
+    at = 0
+    for word, own in statement.words:
+        at = text.index(word, at)
+        if own & stems and word.lower() not in _stop_words():
+            places.append((at, at + len(word), own & stems))
+        at += len(word)
+    for first, (start, _, _) in enumerate(places):
+        seen: frozenset[str] = frozenset()
+        end = start
+        for begin, stop, own in places[first:]:
+            if (end > start and not _GAP.fullmatch(text, end, begin)) or (
+                stop - start > _LONGEST_PHRASE
+            ):
+                break
+            seen |= own
+            end = stop
+            yield weights.sum(seen) - 0.01 * (stop - start), text[start:stop]
 
 
 @cache
 def _stop_words() -> frozenset[str]:
     return words_of_all("stop_words")
-
-
-def words_of(statement: Statement, stems: Collection[str], weights: StemWeights) -> list[str]:
-    """Return the words of a statement that have some stems, the weightiest, in its order."""
-    found: dict[str, str] = {}
-    for word, own in statement.words:
-        is_new = word.casefold() not in map(str.casefold, found.values())
-        if is_new and own & frozenset(stems) and word.lower() not in _stop_words():
-            found[" ".join(sorted(own))] = word
-    best = sorted(found, key=lambda key: -weights.sum(terms(found[key])))[:_MOST_WORDS]
-    return [word for key, word in found.items() if key in best]

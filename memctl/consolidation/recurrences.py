@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import combinations
+from datetime import date
+from itertools import combinations, pairwise
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.insight_findings import Finding, words_of
+from memctl.consolidation.insight_findings import Finding, phrases
 from memctl.consolidation.statements import Statement, StemWeights
 
 _AGAIN = re.compile(
@@ -19,29 +20,40 @@ _AGAIN = re.compile(
     re.IGNORECASE,
 )
 _FEWEST_DAYS = 3
-_MOST_STATEMENTS = 7
-"""What more statements share is a subject, no event."""
+_MOST_DAYS = 6
+"""What is told of on more days is a subject, no event."""
 _MOST_HOLDERS = 40
 """Statements that may have one of the two words."""
-_WEIGHT_OF_TWO = 2.0
-"""Least weight of the two words that all of them share."""
-_MOST_STEMS = 24
+_WEIGHT_OF_TWO = 0.5
+"""Least weight of the two words that all of them share, where a rare word has 1."""
+_MOST_STEMS = 30
+_USUAL_SHARED = 1.3
+"""Weight of what nearly all share, where a rare word has 1."""
+_APART = 400
+"""Days from one time to the next, after which it is not the same thing that happens again."""
 
 
 def find_recurrences(found: Sequence[Statement], weights: StemWeights) -> list[Finding]:
     """Return what the sources tell of on three days or more, with what was the same each time."""
-    counts = Counter(stem for each in found for stem in each.stems)
+    events = [
+        each
+        for each in found
+        if not (each.is_row or each.topic or each.is_question)
+        and each.is_dated
+        and len(each.around) <= _MOST_STEMS
+    ]
+    counts = Counter(stem for each in events for stem in each.around)
     fit = {stem for stem, count in counts.items() if _FEWEST_DAYS <= count <= _MOST_HOLDERS}
+    least = _WEIGHT_OF_TWO * weights.rare
     holders: dict[tuple[str, frozenset[str]], list[Statement]] = defaultdict(list)
-    for each in found:
-        if each.is_row or each.topic or not each.is_dated or len(each.stems) > _MOST_STEMS:
-            continue
-        for two in combinations(sorted(each.stems & fit), 2):
-            holders[each.memory.namespace, frozenset(two)].append(each)
+    for each in events:
+        for two in combinations(sorted(each.around & fit), 2):
+            if not each.stems.isdisjoint(two) and weights.sum(two) >= least:
+                holders[each.memory.namespace, frozenset(two)].append(each)
     findings: dict[frozenset[int], Finding] = {}
     for (_, shared), told in holders.items():
         finding = _finding(shared, told, weights)
-        key = frozenset(map(id, told))
+        key = frozenset(map(id, finding.evidence)) if finding else frozenset()
         if finding and (key not in findings or finding.strength > findings[key].strength):
             findings[key] = finding
     return list(findings.values())
@@ -50,26 +62,57 @@ def find_recurrences(found: Sequence[Statement], weights: StemWeights) -> list[F
 def _finding(
     two: frozenset[str], told: Sequence[Statement], weights: StemWeights
 ) -> Finding | None:
-    days = sorted({each.day for each in told})
-    documents = {each.document for each in told}
-    if len(days) < _FEWEST_DAYS or len(documents) < 2 or len(told) > _MOST_STATEMENTS:
+    times = _one_a_day(told, two, weights)
+    days = [each.day for each in times]
+    documents = {each.document for each in times}
+    if not _FEWEST_DAYS <= len(days) <= _MOST_DAYS or len(documents) < 2:
         return None
-    again = sum(bool(_AGAIN.search(each.text)) for each in told)
-    kept = sum(each.is_kept for each in told)
-    if weights.sum(two) < _WEIGHT_OF_TWO or not again or kept < 2 or _is_name(two, told):
+    if any((b - a).days > _APART for a, b in pairwise(days)):
         return None
-    shared = frozenset.intersection(*(each.stems for each in told))
-    ordered = sorted(told, key=lambda each: each.day)
-    title = " ".join(words_of(ordered[0], shared, weights))
-    times = insight_wording.listed([insight_wording.day(day) for day in days])
+    again = sum(bool(_AGAIN.search(each.quote)) for each in times)
+    kept = sum(each.is_kept for each in times)
+    if not again or kept < 2 or _is_name(two, times):
+        return None
+    shared = frozenset.intersection(*(each.around for each in times))
+    most = frozenset(
+        stem
+        for stem, count in Counter(stem for each in times for stem in each.around).items()
+        if count >= max(_FEWEST_DAYS, len(times) - 1)
+    )
+    words = insight_wording.listed(
+        [insight_wording.quoted(each) for each in phrases(times, shared, weights)]
+    )
+    when = insight_wording.listed([insight_wording.day(day) for day in days])
     return Finding(
         kind="recurring",
-        title=title,
-        headline=f"{title}: told of on {len(days)} days ({times}).",
-        evidence=tuple(ordered),
+        title=words.replace("“", "").replace("”", ""),
+        headline=f"It happened on {len(days)} days ({when}), each time with {words}.",
+        evidence=tuple(times),
         about=" ".join(sorted(shared)),
-        strength=0.3 * (len(days) - _FEWEST_DAYS) + 0.3 * again + 0.4 * (len(shared) - 2) - 0.2,
+        strength=0.4 * (len(days) - _FEWEST_DAYS)
+        + 0.4 * again
+        + 1.4 * (min(weights.sum(most) / weights.rare, 2 * _USUAL_SHARED) - _USUAL_SHARED)
+        + 0.3 * (kept - len(times))
+        + 0.4,
     )
+
+
+def _one_a_day(
+    told: Sequence[Statement], two: frozenset[str], weights: StemWeights
+) -> list[Statement]:
+    """Return for each day what says most of it, oldest first."""
+    best: dict[date, Statement] = {}
+    common = Counter(stem for each in told for stem in each.around)
+    shared = {stem for stem, count in common.items() if count > 1}
+    for each in told:
+        before = best.get(each.day)
+        worth = weights.sum(each.stems & two), weights.sum(each.around & shared)
+        if before is None or worth > (
+            weights.sum(before.stems & two),
+            weights.sum(before.around & shared),
+        ):
+            best[each.day] = each
+    return [best[day] for day in sorted(best)]
 
 
 def _is_name(two: frozenset[str], told: Sequence[Statement]) -> bool:

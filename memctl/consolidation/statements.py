@@ -9,17 +9,19 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from memctl.consolidation import insight_wording
 from memctl.language.date_mentions import date_spans
+from memctl.language.identification import identify_language
 from memctl.language.sentence_splitting import split_sentences
 from memctl.language.sentence_values import Value, values
 from memctl.language.term_analysis import terms
-from memctl.language.word_lists import all_languages
+from memctl.language.word_lists import all_languages, numerals
+from memctl.models.task_encoder import load_task_encoder
 from memctl.records import Memory
 from memctl.schema.arrow_tables import memory_rows
 from memctl.store.tables.filter_expressions import col
@@ -36,24 +38,38 @@ _COLUMNS = (
     "entities", "topics", "keywords", "tags", "importance", "method", "metadata",
 )  # fmt: skip
 _LENGTHS = (12, 320)
+_SHORTEST_SPEECH = 8
+_LONGEST_QUOTE = 220
+"""Characters of a quote: a sentence with what stands around it in its paragraph."""
 _HEAD = 240
 """Characters at the beginning of a document in which it says its own day."""
 _BESIDE_DAY = 20
 """Characters that may stand beside it in its line: "Date:", a weekday."""
-_LONG = 150
-"""Of a document with more sentences only those count that were distilled into memories."""
+_LONG = 60
+"""Of a document with more sentences only those count that were distilled into memories; of a
+conversation all do."""
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|\||```|~~~|[-=*_]{3,}\s*$)")
-_SPEAKER = re.compile(
-    r"\s*(?:\[[^\]]{1,40}\]\s*)?(?P<name>[^\W\d][\w.'’-]*(?: [\w.'’-]+){0,2}):\s+"
-)
-_SHORTEST_SPEECH = 10
+_MAIL_HEAD = re.compile(r"From: \W*(?P<sender>[^<>\n\"]+?)\W*(?:<[^>\n]*>)?\n(?:[\w-]+: .*\n)+")
+_SALUTATION = re.compile(r"[^\n.]{1,40},\s*$")
+"""Such as "Dear Ann,", a line that says nothing."""
+_MOST_READ_FOR_LANGUAGE = 4
+_SENT_TO_ALL = re.compile(r"unsubscribe", re.IGNORECASE)
+_WEEK = re.compile(r"\b(?P<year>20\d\d)-?W(?P<week>0[1-9]|[1-4]\d|5[0-2])\b")
+"""A week of ISO 8601 in the name of a file."""
+_QUOTED_REPLY = re.compile(r"\s*>")
+_ITEM = re.compile(r"\s*(?:[-*+•‣◦|]|\d{1,3}[.)]|\[[ xX]?\])\s")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*|\d[\d.,:/]*")
 _NUMBER = re.compile(
     r"(?<![\w.,:/-])(\d+(?:[.,'\u00a0]\d{3})*(?:[.,]\d+)?)(k\b)?"
     r"(?!(?:st|nd|rd|th)\b|[\w:/-]*\d)"
 )
+_LEADING_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _ROW = re.compile(r"\S[^\n]*")
 _COLUMN = re.compile(r"(?:^|; )([^:;]{1,40}): ")
+_COLUMN_NAMES = re.compile(r"(^|; )[\w -]{1,40}: ")
+_ENTRY = re.compile(r"[\s*\[(+-]*(?:\d|[A-Z]\w{2,8}\.? \d)")
+_ENTRY_DATE = 16
+"""Characters at the beginning of a line in which an entry of a log has its day."""
 _MACHINE = re.compile(
     r"https?://|[\w-]+/[\w-]+/|[{}<>\\=|`~^]|::|\(\)|\b\w+_\w+\b|--\w|^\s*\$ |\d\d:\d\d:\d\d|"
     r"\b\d+\.\d+\.\d+\b(?!\.?\d{2})|\b(?:version|release|section|chapter|RFC|bug) ?#?\d|#\d|"
@@ -92,6 +108,17 @@ class Statement:
     slots: tuple[Slot, ...]
     topic: str
     """What its document defines, if it is an article: "Elm Road is a street in ..."."""
+    quote: str = ""
+    """The sentence with what stands around it in its paragraph."""
+    around: frozenset[str] = frozenset()
+    """Stems of its quote."""
+    titles: frozenset[str] = frozenset()
+    """Stems of its titles, and of who says it."""
+
+    @property
+    def context(self) -> frozenset[str]:
+        """The stems of the sentence and of all that says more of it."""
+        return self.stems | self.around | self.titles
 
     @property
     def document(self) -> str:
@@ -104,6 +131,11 @@ class Statement:
         return self.memory.row is not None
 
     @property
+    def is_question(self) -> bool:
+        """Whether it asks something, and states nothing."""
+        return self.text.endswith("?")
+
+    @property
     def is_kept(self) -> bool:
         """Whether it is part of a distilled memory, not of a passage alone."""
         return self.memory.level == "memory"
@@ -113,7 +145,8 @@ class Statement:
         """The sentence with where it stands and its day."""
         where = insight_wording.source(self.memory)
         when = f", {insight_wording.day(self.day)}" if self.is_dated else ""
-        return f"{insight_wording.quoted(insight_wording.quotable(self.text))} ({where}{when})"
+        quote = insight_wording.quoted(insight_wording.quotable(self.quote or self.text))
+        return f"{quote} ({where}{when})"
 
     def precedes(self, other: Statement) -> bool:
         """Tell whether it is known to have been said on an earlier day."""
@@ -148,35 +181,101 @@ def _of_document(memories: Sequence[Memory]) -> Iterator[Statement]:
         (m for m in memories if m.level == "evidence"), key=lambda m: (m.start or 0, m.id)
     )
     kept = [m for m in memories if m.level == "memory"]
-    head = _day_of_head(passages[0]) if passages and not passages[0].start else None
-    topic = _defined(passages[0]) if passages else ""
+    document = _Document.of(passages)
+    if document.sender and any(_SENT_TO_ALL.search(each.text) for each in passages):
+        return
     seen: set[str] = set()
     read: list[Statement] = []
     for memory in passages:
-        for start, end in _sentences(memory):
-            text = memory.text[start:end]
+        if _MAIL_HEAD.match(memory.text + "\n"):
+            continue
+        spans = _sentences(memory)
+        for place, (start, end) in enumerate(spans):
             at = (memory.start or 0) + start
-            owner = next((m for m in kept if _covers(m, at, at + len(text))), memory)
-            found = _statement(owner, memory, text, head, topic)
+            owner = next((m for m in kept if _covers(m, at, at + end - start)), memory)
+            quote = _quote_span(memory, spans, place)
+            found = _statement(owner, memory, (start, end), quote, document)
             if found is not None and found.text.casefold() not in seen:
                 seen.add(found.text.casefold())
                 read.append(found)
     is_long = len(read) > _LONG
-    yield from (each for each in read if each.is_kept or each.is_row or not is_long)
+    yield from (
+        each
+        for each in read
+        if each.is_kept or each.is_row or each.memory.turn is not None or not is_long
+    )
     whole = " ".join(seen)
-    for memory in sorted(kept, key=lambda m: m.id):
-        bare = bare_statement(memory.text, memory.title)
-        for start, end in split_sentences(bare):
-            found = _statement(memory, memory, bare[start:end], head, topic)
+    for memory in sorted((m for m in kept if m.row is None), key=lambda m: m.id):
+        bare = replace(memory, text=bare_statement(memory.text, memory.title))
+        spans = split_sentences(bare.text)
+        for place, span in enumerate(spans):
+            quote = _quote_span(bare, spans, place)
+            found = _statement(memory, bare, span, quote, document)
             if found is not None and found.text.casefold() not in whole:
                 yield found
 
 
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """What the beginning of a document says of the whole."""
+
+    day: date | None
+    topic: str
+    sender: str
+    language: str
+
+    @classmethod
+    def of(cls, passages: Sequence[Memory]) -> _Document:
+        if not passages:
+            return cls(None, "", "", "")
+        first = passages[0]
+        head = _MAIL_HEAD.match(first.text + "\n") if not first.start else None
+        said = "\n".join(each.text for each in passages[bool(head) : _MOST_READ_FOR_LANGUAGE])
+        return cls(
+            None if first.start else _day_of_head(first),
+            _defined(first),
+            head["sender"] if head else "",
+            identify_language(said),
+        )
+
+
 def _sentences(memory: Memory) -> list[tuple[int, int]]:
-    """Return where the sentences of a passage are, or its rows."""
-    if memory.row is None:
-        return split_sentences(memory.text)
-    return [row.span() for row in _ROW.finditer(memory.text)]
+    """Return where the sentences of a passage are, or its rows, without time and speaker."""
+    if memory.row is not None:
+        return [row.span() for row in _ROW.finditer(memory.text)]
+    said = 0
+    if memory.turn is not None and memory.speaker:
+        said = memory.text.find(f"{memory.speaker}:") + 1
+        said += len(memory.speaker) if said else 0
+    spans = ((max(start, said), end) for start, end in split_sentences(memory.text))
+    return [
+        (start, end)
+        for start, end in spans
+        if memory.text[start:end].strip() and not _QUOTED_REPLY.match(memory.text, start)
+    ]
+
+
+def _quote_span(memory: Memory, spans: Sequence[tuple[int, int]], place: int) -> tuple[int, int]:
+    """Return where a sentence stands with those after and before it in its paragraph."""
+    start, end = spans[place]
+    if memory.row is not None:
+        return start, end
+
+    def goes_on(one: tuple[int, int], other: tuple[int, int]) -> bool:
+        between = memory.text[one[1] : other[0]]
+        is_apart = "\n\n" in between or _ITEM.match(memory.text, other[0])
+        return not is_apart and _HEADING.match(memory.text[slice(*one)]) is None
+
+    first = last = place
+    while last + 1 < len(spans) and goes_on(spans[last], spans[last + 1]):
+        if spans[last + 1][1] - start > _LONGEST_QUOTE:
+            break
+        last += 1
+    while first and goes_on(spans[first - 1], spans[first]):
+        if spans[last][1] - spans[first - 1][0] > _LONGEST_QUOTE:
+            break
+        first -= 1
+    return spans[first][0], spans[last][1]
 
 
 def _defined(memory: Memory) -> str:
@@ -192,52 +291,81 @@ def _covers(memory: Memory, start: int, end: int) -> bool:
 
 
 def _statement(
-    owner: Memory, said: Memory, text: str, head: date | None, topic: str
+    owner: Memory,
+    said: Memory,
+    span: tuple[int, int],
+    quote: tuple[int, int],
+    document: _Document,
 ) -> Statement | None:
-    if _HEADING.match(text) or said.type == "code" or _MACHINE.search(text):
+    text = said.text[slice(*span)]
+    told = text if said.row is None else _COLUMN_NAMES.sub(r"\1", text)
+    if _HEADING.match(text) or said.type == "code" or _MACHINE.search(told):
         return None
     plain = insight_wording.quotable(text)
-    if not _LENGTHS[0] <= len(plain) <= _LENGTHS[1] or plain.endswith(("?", "…")):
+    shortest = _LENGTHS[0] if said.turn is None else _SHORTEST_SPEECH
+    if not shortest <= len(plain) <= _LENGTHS[1] or plain.endswith("…"):
+        return None
+    if _SALUTATION.fullmatch(text):
         return None
     if said.row is None and sum(map(str.isalpha, plain)) < _FEWEST_LETTERS * len(
         plain.replace(" ", "")
     ):
         return None
-    speaker, body = _speech(plain, said)
-    found = values(body)
-    words, slots = _words(body, found)
+    found = values(plain)
+    words, slots = _words(plain, found, document.language)
     if said.row is not None:
-        words, slots = _without_columns(body, words, slots)
-    day, is_dated = _day(said, text, head)
+        words, slots = _without_columns(plain, words, slots)
+    day, is_dated = _day(said, span, document.day)
     stems = frozenset(stem for _, own in words for stem in own)
-    return Statement(owner, body, speaker, day, is_dated, words, stems, slots, topic)
+    speaker = said.speaker or document.sender
+    whole = insight_wording.quotable(said.text[slice(*quote)])
+    above = (said.title, said.heading, speaker) if said.turn is None else ()
+    titles = _stems(" ".join(above), document.language)
+    return Statement(
+        owner, plain, speaker, day, is_dated, words, stems, slots, document.topic,
+        whole, _stems(whole, document.language) | stems, titles,
+    )  # fmt: skip
 
 
-def _speech(text: str, memory: Memory) -> tuple[str, str]:
-    """Split "Ann: we moved" into who says it and what is said."""
-    said = _SPEAKER.match(text)
-    spoken = memory.speaker is not None or memory.turn is not None
-    if said and spoken and len(text) - said.end() >= _SHORTEST_SPEECH:
-        return said["name"], text[said.end() :]
-    return memory.speaker or "", text
+def _stems(text: str, language: str) -> frozenset[str]:
+    found = frozenset(terms(text, language)) - calendar_stems()
+    return frozenset(stem for stem in found if not stem[0].isdigit())
 
 
 def _words(
-    text: str, found: Sequence[Value]
+    text: str, found: Sequence[Value], language: str = ""
 ) -> tuple[tuple[tuple[str, frozenset[str]], ...], tuple[Slot, ...]]:
     times = [(v.start, v.end) for v in found if v.kind in ("date", "time")]
-    numbers = [*found, *_bare_numbers(text, found)]
+    measured = [_without_unit(v) for v in found]
+    numbers = [*measured, *_bare_numbers(text, found)]
     stems: list[tuple[int, str, frozenset[str]]] = []
     for match in _WORD.finditer(text):
         skip = match.group()[0].isdigit() or any(a <= match.start() < b for a, b in times)
-        own = frozenset() if skip else frozenset(terms(match.group())) - calendar_stems()
+        own = frozenset() if skip else frozenset(terms(match.group(), language)) - calendar_stems()
         stems.append((match.start(), match.group(), own))
     slots = []
     for value in sorted(numbers, key=lambda v: v.start):
-        at = sum(start < value.start for start, _, _ in stems)
-        around = stems[max(at - _NEAR, 0) : at + _NEAR + 1]
-        slots.append(Slot(value, frozenset(stem for _, _, own in around for stem in own)))
+        before = [own for start, _, own in stems if start < value.start][-_NEAR:]
+        after = [own for start, _, own in stems if start >= value.end][:_NEAR]
+        slots.append(Slot(value, frozenset().union(*before, *after)))
     return tuple((word, own) for _, word, own in stems if own), tuple(slots)
+
+
+@lru_cache(maxsize=10_000)
+def slots_of(text: str) -> tuple[Slot, ...]:
+    """Return the values that a text states, each with the stems around it."""
+    return _words(text, values(text))[1]
+
+
+def _without_unit(value: Value) -> Value:
+    """Return a number before a word that is no unit ("940 since May") as one without any."""
+    number = _LEADING_NUMBER.match(value.text)
+    if value.kind != "quantity" or number is None:
+        return value
+    if terms(value.unit) and load_task_encoder().frequency_rank(value.unit) > _COMMON:
+        return value
+    end = value.start + number.end()
+    return Value("number", value.readings, "", value.start, end, number.group())
 
 
 def _without_columns(
@@ -254,22 +382,38 @@ def _bare_numbers(text: str, found: Sequence[Value]) -> Iterator[Value]:
     for match in _NUMBER.finditer(text):
         if any(v.start < match.end() and match.start() < v.end for v in found):
             continue
+        if re.match(r"0\d", match[1]):  # of a telephone
+            continue
         plain = re.sub(r"[,.'\u00a0](?=\d{3}(?:\D|$))", "", match[1]).replace(",", ".")
         if plain.count(".") <= 1:
             number = float(plain) * (1000 if match[2] else 1)
             yield Value("number", ((number,),), "", match.start(), match.end(), match.group())
 
 
-def _day(memory: Memory, text: str, head: date | None) -> tuple[date, bool]:
+def _day(memory: Memory, span: tuple[int, int], head: date | None) -> tuple[date, bool]:
     """Return the day on which something was said, and whether the source says so.
 
-    A row of a table, and what stands under a date, has a day of its own.
+    A row of a table, a line that begins with a date, and what stands under one has a day of its
+    own; a day in the name of a
+    file was put there by its author.  An instant with fractions of a second is when the file was
+    written to this disk, or read.
     """
-    for span in date_spans(memory.heading if memory.row is None else text):
-        if len(span.iso) == 10:
-            return date.fromisoformat(span.iso), True
+    line = memory.text[memory.text.rfind("\n", 0, span[0]) + 1 : span[1]]
+    if memory.row is None:
+        begins = memory.turn is None and _ENTRY.match(line)
+        line = line[:_ENTRY_DATE] if begins else ""
+    for said in (*date_spans(line), *date_spans(memory.heading)):
+        if len(said.iso) == 10:
+            return date.fromisoformat(said.iso), True
+    if memory.turn is None and memory.row is None and memory.document_id is not None:
+        name = re.split(r"[/\\]", memory.source)[-1]
+        for said in date_spans(name):
+            if len(said.iso) == 10:
+                return date.fromisoformat(said.iso), True
+        if week := _WEEK.search(name):
+            return date.fromisocalendar(int(week["year"]), int(week["week"]), 1), True
     day = memory.created_at.date()
-    if memory.document_id is None or day != memory.valid_from.date():
+    if memory.document_id is None or not memory.created_at.microsecond:
         return day, True
     return (head, True) if head is not None and head <= day else (day, False)
 
@@ -285,12 +429,13 @@ def _day_of_head(memory: Memory) -> date | None:
 
 @cache
 def calendar_stems() -> frozenset[str]:
-    """Stems of the names of months, weekdays and lengths of time."""
+    """Stems of the names of months, weekdays and lengths of time, and of numbers in words."""
     lists = [
         names
         for language in all_languages()
         for names in (*language.months, *language.weekdays, *language.units.values())
     ]
+    lists.append(tuple(numerals("en")))
     return frozenset(stem for names in lists for name in names for stem in terms(name))
 
 
@@ -298,27 +443,68 @@ _FEWEST_DOCUMENTS = 8
 """With fewer than these, what is common cannot be told from what is rare."""
 
 
+_COMMON, _RARE = 300, 5000
+"""Ranks of words of usual English: one as frequent says little, one as rare all that it can."""
+_LEAST_COMMON = 0.1
+_NAMES = 0.6
+
+
 class StemWeights:
-    """How much a stem says: the fewer documents have it, the more (inverse document frequency)."""
+    """How much a stem says: the fewer documents have it, the more (inverse document frequency).
+
+    A word that is frequent everywhere says less, even where few of these documents have it.
+    """
 
     def __init__(self, found: Iterable[Statement]) -> None:
         documents: dict[str, set[str]] = defaultdict(set)
         speakers: set[str] = set()
+        self._words: dict[str, str] = {}
+        capitals: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for each in found:
+            for word, own in each.words[1:]:
+                counts.update(own)
+                capitals.update(own if word[:1].isupper() else ())
             documents[each.document] |= each.stems
             speakers.update(terms(each.speaker))
+            for word, own in each.words:
+                for stem in own:
+                    if len(word) < len(self._words.get(stem, word + " ")):
+                        self._words[stem] = word
         self._count = max(len(documents), _FEWEST_DOCUMENTS)
         self._frequency = Counter(stem for stems in documents.values() for stem in stems)
         self._speakers = speakers
+        self._names = {stem for stem, n in capitals.items() if n > _NAMES * counts[stem]}
+        self._rank = load_task_encoder().frequency_rank
+        self._weights: dict[str, float] = {}
 
     def of(self, stem: str) -> float:
         """The weight of a stem; the names of those who write everywhere weigh little."""
-        weight = math.log((self._count + 1) / max(self._frequency[stem], 1))
-        return 0.3 * weight if stem in self._speakers else weight
+        if stem not in self._weights:
+            weight = math.log((self._count + 1) / max(self._frequency[stem], 1))
+            rank = max(self._rank(self._words.get(stem, stem)), 1)
+            share = math.log(rank / _COMMON) / math.log(_RARE / _COMMON)
+            weight *= min(max(share, _LEAST_COMMON), 1.0)
+            self._weights[stem] = 0.3 * weight if stem in self._speakers else weight
+        return self._weights[stem]
+
+    @property
+    def rare(self) -> float:
+        """The weight of a word that one document has and hardly any other text."""
+        return math.log(self._count + 1)
+
+    def is_name(self, stem: str) -> bool:
+        """Tell whether a stem is mostly written with a capital letter inside sentences."""
+        return stem in self._names
 
     def sum(self, stems: Iterable[str]) -> float:
         """That of several together."""
         return sum(map(self.of, stems))
+
+    def shared(self, one: Statement, other: Statement) -> float:
+        """What two statements share, that around them by half."""
+        own = one.stems & other.stems
+        return self.sum(own) + 0.5 * self.sum((one.context & other.context) - own)
 
     def most(self, stems: Iterable[str]) -> float:
         """That of the weightiest."""

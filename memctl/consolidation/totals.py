@@ -22,16 +22,20 @@ from memctl.language.table_amounts import (
 from memctl.language.term_analysis import terms
 
 _LIMIT = re.compile(
-    r"\b(?P<word>budget|cap(?:ped)?|limit|maximum|max|at most|under|no more than|not more than|"
-    r"ceiling|allowance|up to|quoted?|quotation|estimated?|höchstens|obergrenze|"
+    r"\b(?P<word>budget|cap(?:ped)?|limit|maximum|max|at most|under|more than|not a cent|"
+    r"have .{1,20} for (?:it|this|that|them)|set aside|put aside|ceiling|"
+    r"allowance|up to|quoted?|quotation|estimated?|höchstens|obergrenze|"
     r"kostenrahmen|plafond|presupuesto|máximo|preventivo|massimo)\b",
     re.IGNORECASE,
 )
 _WORDING = {"cap": "cap", "limit": "limit", "maximum": "limit", "max": "limit", "quot": "quote",
             "estim": "estimate", "ceiling": "ceiling", "allowance": "allowance"}  # fmt: skip
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _FEWEST_ROWS = 2
 _MOST_GROUPS = 0.5
 """Values of a column that groups rows, as a share of its rows."""
+_LEAST_TITLE, _SHARE_OF_TITLE = 1.2, 0.25
+"""Weight of what the title of a table and a limit share, and its share of the title's weight."""
 _LARGEST = 3.0
 """A sum is more than so many times a limit only where it is of something else."""
 
@@ -55,11 +59,13 @@ class _Sum:
 
 def find_totals(found: Sequence[Statement], weights: StemWeights) -> list[Finding]:
     """Return the sums that are over a limit, the farthest first."""
-    limits = [each for each in found if not each.is_row and _LIMIT.search(each.text)]
+    limits = [
+        each for each in found if not (each.is_row or each.is_question) and _LIMIT.search(each.text)
+    ]
     findings = []
     for rows in _tables(found):
         for total in _sums(rows):
-            title = frozenset(terms(rows[0].statement.memory.title))
+            title = frozenset(terms(_YEAR.sub(" ", rows[0].statement.memory.title)))
             over = [
                 (_fits(total, title, each, weights), each.day, slot, each)
                 for each in limits
@@ -77,10 +83,11 @@ def find_totals(found: Sequence[Statement], weights: StemWeights) -> list[Findin
 
 def _fits(total: _Sum, title: frozenset[str], limit: Statement, weights: StemWeights) -> float:
     """How well a limit fits a sum; 0 where it is one of something else."""
-    said = limit.stems | frozenset(terms(limit.memory.title))
+    said = limit.stems | limit.titles | frozenset(terms(f"{limit.text} {limit.memory.title}"))
     shared = title & said
     if total.is_whole:
-        return weights.sum(shared) if len(shared) >= min(2, len(title)) and shared else 0.0
+        worth = weights.sum(shared) + 0.5 * weights.sum((title & limit.around) - said)
+        return worth if worth >= max(_LEAST_TITLE, _SHARE_OF_TITLE * weights.sum(title)) else 0.0
     if not total.stems or not total.stems <= limit.stems:
         return 0.0
     return weights.sum(total.stems) + weights.sum(shared)
@@ -88,6 +95,10 @@ def _fits(total: _Sum, title: frozenset[str], limit: Statement, weights: StemWei
 
 def _amount(slot: Slot) -> float:
     return slot.value.readings[-1][0] or 0.0
+
+
+def _amount_text(slot: Slot) -> str:
+    return written(_amount(slot)) if slot.value.kind == "number" else slot.value.text
 
 
 def _finding(total: _Sum, limit: Statement, slot: Slot) -> Finding:
@@ -99,7 +110,7 @@ def _finding(total: _Sum, limit: Statement, slot: Slot) -> Finding:
     when = f" ({insight_wording.day_after_day([days[0], days[-1]])})" if len(days) > 1 else ""
     headline = (
         f"{total.name}: {insight_wording.counted(len(total.rows), 'entry', 'entries')} come to "
-        f"{written(total.amount)}{when}, over the {what} of {slot.value.text} "
+        f"{written(total.amount)}{when}, over the {what} of {_amount_text(slot)} "
         f"by {written(total.amount - most)}."
     )
     return Finding(

@@ -14,7 +14,8 @@ _AMOUNT = re.compile(
     re.IGNORECASE,
 )
 _NO_AMOUNT = re.compile(
-    r"unit|per\b|each|rate|budget|quote|limit|\bid\b|no\b|nr\b|balance|saldo|paid[ _](?:by|on)",
+    r"unit|per(?:\b|_)|each|rate|budget|quote|limit|\bid\b|no\b|nr\b|balance|saldo|"
+    r"paid[ _](?:by|on)",
     re.IGNORECASE,
 )
 _WHOLE = re.compile(r"total|gross|amount|betrag|summe|montant|importe|importo", re.IGNORECASE)

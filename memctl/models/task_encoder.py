@@ -40,6 +40,8 @@ ANSWER_LIMITS = (40, 72, 80)
 STATEMENT_LIMITS = (48, 96)
 """Most tokens of what precedes a sentence, and of the sentence."""
 _CLS, _SEP = 101, 102
+_FIRST_WORD, _VOCABULARY = 1996, 28_526
+"""The id of "the", which the vocabulary's words begin with, and how many words follow."""
 _MIN_NAME = 0.35
 """Least probability that a token is part of a name."""
 _BATCH_TOKENS = 2048
@@ -141,6 +143,15 @@ class TaskEncoder:
                     labels[row], float(importance[row]), float(gist[row]), names
                 )
         return [each for each in found if each is not None]
+
+    def frequency_rank(self, word: str) -> int:
+        """Return how many words of usual English are about as frequent or more frequent.
+
+        The vocabulary has its whole words in the order of their frequency (Devlin et al. 2019); a
+        word of several pieces comes after all of them.
+        """
+        ids = self._tokens(word.lower()).ids
+        return max(int(ids[0]) - _FIRST_WORD, 0) if len(ids) == 1 else _VOCABULARY
 
     # --- input -----------------------------------------------------------------------------------
 

@@ -64,8 +64,9 @@ def test_a_value_that_a_later_note_gives_anew_is_a_change_with_both_and_their_da
     (told,) = [item for item in report.insights if "15 June 2026" in item.text]
     assert told.kind == "change"
     assert "went from 1 June 2026 to 15 June 2026 (3 March → 10 April 2026). " in told.text
-    assert "“The lease starts on 1 June 2026 and the rent is 1,200 EUR a month” " in told.text
-    assert "“The lease for the workshop starts on 15 June 2026” (confirmation.eml" in told.text
+    assert "The lease starts on 1 June 2026 and the rent is 1,200 EUR a month" in told.text
+    assert "The lease for the workshop starts on 15 June 2026. " in told.text
+    assert "(confirmation.eml, 10 April 2026)" in told.text
     assert told.importance > 0.6
     (connection,) = told.connections
     assert (connection.relationship, connection.text) == ("follows", "1 June 2026 → 15 June 2026")

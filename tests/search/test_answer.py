@@ -223,6 +223,35 @@ def test_two_dates_for_one_thing_are_both_told_newest_first(
     assert [c.memory_id for c in given.citations] == ["m_new", "m_old"]
 
 
+def test_the_newest_value_counts_though_the_older_one_fits_the_question_better(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    old = "The fee for the night class at the pottery is 90 euros."
+    new = "The fee for the class at the pottery goes up, 105 euros from now on."
+    shelf.put([memory_of("old", old, created_at=MARCH), memory_of("new", new, created_at=MAY)])
+    given = ask(shelf.searcher(), "What is the fee for the night class at the pottery?")
+    assert given.text == f"As of 2026-05-12: {new} [1] Earlier, on 2026-03-24: {old} [2]"
+
+
+def test_an_insight_tells_which_of_two_values_that_it_quotes_is_the_newest(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    old, new = "The kiln takes 60 pots.", "With the new shelves it is 84."
+    insight = (
+        f"“kiln”: went from 60 to 84 (24 March → 12 May 2026). “{old[:-1]}” (a); “{new[:-1]}” (b)."
+    )
+    shelf.put(
+        [
+            memory_of("old", old, created_at=MARCH),
+            memory_of("new", f"Work on the kiln. {new}", created_at=MAY),
+            memory_of("insight", insight, level="insight", type="insight", created_at=MAY),
+        ]
+    )
+    given = ask(shelf.searcher(), "How many pots does the kiln take?")
+    assert "84" in given.text.partition("Earlier")[0]
+    assert old in given.text.partition("Earlier")[2]
+
+
 def test_two_that_differ_on_the_same_day_are_told_without_an_order(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:

@@ -79,6 +79,8 @@ _SAME_TEXT = 0.7
 """Sentences whose terms overlap to this degree say the same."""
 _SAME_SUBJECT = 0.45
 """Sentences that overlap to this degree, numbers and dates aside, are about the same thing."""
+WENT_FROM = "went from"
+"""How an insight that tells of values that changed puts them in order."""
 _MARKERS = re.compile(r"^(?:[-*+•>]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
 
 
@@ -108,6 +110,8 @@ def extract_answer(
     likely = [item for item in likely if not item.has_ended] or likely
     best, *others = likely
     other = next((each for each in others if not is_list and _differ(best, each)), None)
+    if other is None and not is_list:
+        other = _newest_value(outcome, best, sentences)
     if other is not None:
         ordered = sorted((best, other), key=lambda item: item.hit.created_at, reverse=True)
     else:
@@ -191,6 +195,36 @@ def _differ(one: EvidenceSentence, other: EvidenceSentence) -> bool:
     if left <= right or right <= left:
         return False
     return _jaccard(_subject(one), _subject(other)) >= _SAME_SUBJECT
+
+
+def _newest_value(
+    outcome: SearchOutcome, best: EvidenceSentence, sentences: Sequence[EvidenceSentence]
+) -> EvidenceSentence | None:
+    """Return the newest sentence that gives another value for what the best one tells.
+
+    That they tell of one thing is sure where an insight quotes both, or by their words.
+    """
+    newer = [
+        item
+        for item in sentences
+        if item.hit.created_at.date() > best.hit.created_at.date()
+        and not item.has_ended
+        and stated_values(item.text) - stated_values(best.text)
+        and (
+            _are_quoted(outcome, best, item)
+            or (item.score >= _MIN_STEP_SHARE * best.score and _differ(best, item))
+        )
+    ]
+    return max(newer, key=lambda item: (item.hit.created_at, item.score), default=None)
+
+
+def _are_quoted(outcome: SearchOutcome, one: EvidenceSentence, other: EvidenceSentence) -> bool:
+    """Tell whether an insight on a change quotes both sentences."""
+    quotes = [" ".join(_MARKERS.sub("", item.text).split()).rstrip(".") for item in (one, other)]
+    return any(
+        f": {WENT_FROM} " in insight.text and all(quote in insight.text for quote in quotes)
+        for insight in outcome.insights
+    )
 
 
 def _subject(item: EvidenceSentence) -> frozenset[str]:
