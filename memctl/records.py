@@ -162,6 +162,19 @@ SegmentKind = Literal["prose", "heading", "table", "code", "turn", "caption", "p
 
 
 @dataclass(frozen=True, slots=True)
+class KeptStatement:
+    """What the speaker of a turn asks to be kept, as it is to be kept."""
+
+    text: str
+    type: str
+    phrase: str
+    """By which it was asked."""
+    tags: tuple[str, ...] = ()
+    from_previous: bool = False
+    """Whether it is the turn before that is kept."""
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
     """A run of a document's text that one locator describes; segments are in order, disjoint.
 
@@ -186,6 +199,7 @@ class Segment:
     external_id: str | None = None
     type: str = ""
     """The type of its memories, where the source says it."""
+    kept: KeptStatement | None = None
 
 
 UNIT_MARK = "!/"
@@ -274,6 +288,8 @@ class Distilled:
     relation: str = ""
     object: str = ""
     """Who or what, how, and what it says, where the method can tell them apart."""
+    tags: tuple[str, ...] = ()
+    """Those that it has besides the tags of its document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -612,6 +628,8 @@ class Filters:
     until: datetime | None = None
     as_of: datetime | None = None
     session: str | None = None
+    other_sessions: bool = False
+    """Whether everything but that of ``session`` is meant."""
     source: str | None = None
     where: str | None = None
     private: tuple[str, ...] = ()
@@ -694,6 +712,10 @@ class Hit:
     """Other memories that were found and say the same."""
     more_in_document: tuple[str, ...] = ()
     """Ids of further memories of its document, beyond the limit of hits per document."""
+    relevance: float = 0.0
+    """How relevant it is to the question, 0 to 1, in whatever result; from 0.7 on clearly."""
+    similarity: float = 0.0
+    """The cosine of its vector with the question's, 0 to 1."""
     doc_type: str | None = None
     """What its document is; None where it has none, or its type is not stored."""
     agent_id: str | None = None

@@ -179,7 +179,8 @@ class ServiceFactory:
         from memctl.models.task_encoder import load_task_encoder
         from memctl.understanding import BuiltinUnderstander
 
-        builtin = BuiltinUnderstander(encoder=load_task_encoder())
+        triggers = self.config.triggers
+        builtin = BuiltinUnderstander(encoder=load_task_encoder(), triggers=triggers)
         model = self.providers.chat("understand") if self.config.models.understand else None
         if model is None:
             return builtin

@@ -123,7 +123,7 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DAYS = {"today": 0, "yesterday": 1, "tomorrow": -1}
 _TYPES = (
     "passage", "gist", "insight", "important_fact", "fact", "decision", "preference", "plan",
-    "observation",
+    "observation", "memories",
 )  # fmt: skip
 _META = re.compile(r"(?P<key>[^=!<>]+)(?P<operator>!=|>=|<=|=|>|<)(?P<value>.*)", re.DOTALL)
 _META_OPERATORS = {

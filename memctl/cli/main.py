@@ -32,6 +32,7 @@ from memctl.cli.commands import (
     memory,
     models,
     pool,
+    profile,
     query,
     session,
     snapshot,
@@ -121,7 +122,7 @@ for group in (
     demo.app, ingest.app, query.app, consolidate.app, watch.app, why.app, stats.app,
     sql.app, evaluate.app, transfer.app, forget.app, doctor.app,
     kb.app, memory.app, memory.insight_app, document.app, job.app, graph.app, models.app,
-    snapshot.app, session.app, pool.app, accounts.user_app, accounts.agent_app,
+    profile.app, session.app, snapshot.app, pool.app, accounts.user_app, accounts.agent_app,
     accounts.team_app, config_commands.app,
 ):  # fmt: skip
     app.add_typer(group)

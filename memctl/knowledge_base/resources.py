@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memctl.accounts import Accounts
 from memctl.config import Config
@@ -28,8 +29,11 @@ from memctl.store.tables.storage import table_storage
 if TYPE_CHECKING:
     from memctl.forget import ForgetReport, Forgetter
     from memctl.literals import Task
+    from memctl.models.chat_model import ChatModel
+    from memctl.prompts import Prompt
     from memctl.sessions.conversations import Conversations
     from memctl.sessions.folding import Folding
+    from memctl.sessions.profiles import Profiles
     from memctl.store.store import Store
     from memctl.store.tables.snapshot import Snapshot
 
@@ -78,6 +82,7 @@ class Resources:
         from memctl.store.store import Store
 
         settings = load_settings(layout.settings)
+        config = _with_own_models(config, settings)
         store = Store.open(layout.folder, clock=clock, wait=config.store.wait_seconds)
         settings = _with_current_embedder(layout, settings, store)
         opened = cls(layout, settings, store, config, clock)
@@ -135,7 +140,13 @@ class Resources:
         from memctl.sessions.folding import Folding
 
         services = self.services
-        return Folding(self.store, lambda: services.ingestor, services.readers, self.layout.folder)
+        return Folding(
+            self.store,
+            lambda: services.ingestor,
+            services.readers,
+            self.layout.folder,
+            self.program_config.triggers,
+        )
 
     @property
     def conversations(self) -> Conversations:
@@ -149,6 +160,28 @@ class Resources:
             self.settings.redact,
             self.clock,
         )
+
+    @property
+    def profiles(self) -> Profiles:
+        """What is known of each user in short."""
+        from memctl.sessions.profiles import Profiles
+
+        return Profiles(
+            self.store.ledger,
+            self.program_config.namespaces,
+            self.snapshot,
+            self.clock,
+            self._profile_model,
+            self.conversations.clean,
+        )
+
+    def _profile_model(self, namespace: str) -> tuple[ChatModel, Prompt] | None:
+        from memctl.prompts import load_prompt
+
+        is_private = self.settings.allows_private(Filters(namespaces=(namespace,)))
+        services = self.services.for_private if is_private else self.services
+        chat = services.providers.chat("understand")
+        return (chat, load_prompt("profile", self.layout.prompts)) if chat else None
 
     def note_settings(self) -> None:
         """Keep a copy of kb.toml in the ledger, from which a lost one can be restored.
@@ -211,13 +244,14 @@ class Resources:
             return
         teams = Accounts(self.program_config.home).teams_of(agent)
         is_allowed = settings.allows(agent, teams, level)
+        verb = "write to" if level == "write" else level
         verdict = "may" if is_allowed else "was refused to"
         event = Event(self.clock(), ACCESS, f"agent {agent} {verdict} {level}", subject=agent)
         if self.store.ledger.is_writable:
             self.store.ledger.events.add(event)
         if not is_allowed:
             raise AccessRefused(
-                f"agent {agent!r} may not {level} knowledge base {self.name!r}",
+                f"agent {agent!r} may not {verb} knowledge base {self.name!r}",
                 f"grant it: memctl kb grant {self.name} --agent {agent} {level}",
             )
 
@@ -264,6 +298,17 @@ class Part:
 
     def __init__(self, resources: Resources) -> None:
         self._kb = resources
+
+
+def _with_own_models(config: Config, settings: KnowledgeBaseSettings) -> Config:
+    """Return the settings with the models of the agent that is named, else of the knowledge base.
+
+    Raises:
+        ConfigError: The agent's file cannot be used.
+    """
+    of_agent = Accounts(config.home).models_of(config.agent)
+    own: dict[str, Any] = dict([*settings.models, *of_agent])
+    return replace(config, models=replace(config.models, **own)) if own else config
 
 
 def _with_current_embedder(

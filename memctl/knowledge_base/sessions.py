@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memctl.identity import DEFAULT_USER, conversations_of, may_see, require_seen
 from memctl.knowledge_base.resources import Part
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from memctl.sessions.compression import Compression, Compressor
     from memctl.sessions.conversations import Message
     from memctl.sessions.folding import Folded
+    from memctl.sessions.recall import ConversationRecall, Recall
+    from memctl.store.ledger.profile_repositories import Profile
     from memctl.store.ledger.session_repositories import Session, SessionStatus, Turn
 
 
@@ -128,7 +130,9 @@ class Sessions(Part):
         """
         self._kb.begin_change()
         ended = self._kb.conversations.end(session)
-        return self._compressor.close(ended)
+        closed = self._compressor.close(ended)
+        self._kb.profiles.renew(closed)
+        return closed
 
     def compress(
         self, session: Session, *, keep: int | None = None, dry_run: bool = False
@@ -169,7 +173,7 @@ class Sessions(Part):
         """
         made = self.compress(session, keep=0, dry_run=dry_run)
         if not dry_run:
-            self._compressor.close(session, "archived")
+            self._kb.profiles.renew(self._compressor.close(session, "archived"))
         return made
 
     def import_files(
@@ -236,6 +240,85 @@ class Sessions(Part):
 
         selection = Selection(session=session.session_id, namespace=session.namespace)
         return Erasure(self._kb).forget(selection, dry_run=dry_run)
+
+    def profile(self, user: str | None = None, agent: str | None = None) -> Profile | None:
+        """Return what is known of a user in short; None where nothing is."""
+        return self._kb.profiles.get(user, agent)
+
+    def profile_versions(
+        self, user: str | None = None, agent: str | None = None
+    ) -> Sequence[Profile]:
+        """Return the profile of a user with its former versions, the latest first."""
+        return self._kb.profiles.versions(user, agent)
+
+    def set_profile(
+        self, fields: Mapping[str, str], *, user: str | None = None, agent: str | None = None
+    ) -> Profile:
+        """Write fields of the profile of a user; the others stay as they are.
+
+        Raises:
+            UsageError: There is no such field.
+        """
+        self._kb.require_writable()
+        return self._kb.profiles.set(fields, user, agent)
+
+    def process(self, session: Session, message: Message) -> Mapping[str, Any]:
+        """Add a message, and tell what of it is kept because its user asked for it.
+
+        Returns:
+            ``success``, ``memory_type``, ``text`` and ``tags`` where something is kept; otherwise
+            ``success`` and a ``message``.
+        """
+        (turn,) = self.say(session, message)
+        return self.kept(turn)
+
+    def kept(self, turn: Turn) -> Mapping[str, Any]:
+        """Return what of a turn is kept because its user asked for it; see ``process``."""
+        kept = self._kb.folding.kept(turn)
+        if kept is None:
+            return {"success": False, "message": "No memory triggers detected"}
+        return {
+            "success": True,
+            "memory_type": kept.type,
+            "text": kept.text,
+            "tags": list(kept.tags),
+        }
+
+    def recall(self, session: Session, message: str) -> Recall:
+        """Return what other conversations of the same user say of a message."""
+        found = self._recaller.recall(session, message)
+        self._note_injected(found.text)
+        return found
+
+    def prompt(
+        self, session: Session, message: str, system: str = ""
+    ) -> Sequence[Mapping[str, str]]:
+        """Return the messages that prepare a model for a new message of the user.
+
+        They are the system prompt, the summary of what is no longer in the window, what other
+        conversations say where the message refers to them, the last ten messages, and the new one.
+        """
+        from memctl.sessions.recall import HEADING
+
+        messages = self._recaller.prompt(session, message, system)
+        for each in messages[:-1]:
+            if each["role"] == "system" and each["content"].startswith(HEADING):
+                self._note_injected(each["content"])
+        return messages
+
+    @property
+    def _recaller(self) -> ConversationRecall:
+        from memctl.sessions.recall import ConversationRecall
+
+        kb = self._kb
+        return ConversationRecall(
+            kb.conversations, lambda: kb.queries, kb.program_config.auto_context
+        )
+
+    def _note_injected(self, text: str) -> None:
+        from memctl.sessions.echo import note_injected
+
+        note_injected(self._kb.store.ledger, text, self._kb.clock())
 
     def fold(
         self, session: Session | None = None, *, progress: ProgressListener | None = None

@@ -20,7 +20,7 @@ from memctl.literals import DEFAULT_HOPS
 from memctl.models.protocols import Embedder
 from memctl.records import Filters, Hit
 from memctl.search.agentic_search import Reformulate, search_in_rounds
-from memctl.search.answering.relevance import judge_relevance
+from memctl.search.answering.relevance import hit_relevance, judge_relevance
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.query.analyzers import Analysis, analyze
 from memctl.search.query.search_syntax import Expression, parse_query
@@ -411,13 +411,23 @@ class Searcher:
         if not plan.folds_distilled or not self._corpus.has_any(filters):
             return ()
         found = collector.collect(self._corpus.scope(filters), 2 * _MAX_INSIGHTS)
-        relevant = [
-            candidate
-            for candidate in sorted(found.values(), key=lambda candidate: candidate.key)
-            if judge_relevance(analysis.question, [candidate], analysis.statistics).is_relevant
-        ]
-        ranked = sort_by_score(score_candidates(relevant, plan))
-        return load_hits(self._sources, ranked[:_MAX_INSIGHTS])
+        candidates = sorted(found.values(), key=lambda candidate: candidate.key)
+        judged = {
+            each.key: judge_relevance(analysis.question, [each], analysis.statistics)
+            for each in candidates
+        }
+        relevant = [each for each in candidates if judged[each.key].is_relevant]
+        ranked = sort_by_score(score_candidates(relevant, plan))[:_MAX_INSIGHTS]
+        hits = load_hits(self._sources, ranked)
+        return tuple(
+            replace(
+                hit,
+                relevance=round(hit_relevance(own, own), 4),
+                similarity=round(max(item.candidate.vector, 0.0), 4),
+            )
+            for hit, item in zip(hits, ranked, strict=True)
+            if (own := judged[item.candidate.key])
+        )
 
 
 def _no_decisions(_: str) -> Decisions:

@@ -27,6 +27,7 @@ _STATEMENTS = {
     "decision": "Decisions",
     "plan": "Plans",
     "important_fact": "Important facts",
+    "memories": "Kept",
     "fact": "Facts",
     "preference": "Preferences",
 }

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import typer
 
-from memctl.cli.arguments import input_file, parse_path, refuse_empty
+from memctl.cli.arguments import input_file, parse_path, read_question, refuse_empty
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     DryRun,
@@ -32,12 +32,20 @@ from memctl.cli.rendering.output_formats import (
     emit_one,
     format_instant,
     print_facts,
+    print_json,
     print_line,
     print_paragraph,
+    print_text,
     with_kb_column,
 )
 from memctl.cli.rendering.terminal_text import format_count, format_moment, one_line, shortened
-from memctl.errors import MemctlError, NotFoundError, PartialFailure, UsageError
+from memctl.errors import (
+    MemctlError,
+    NotFoundError,
+    NothingFound,
+    PartialFailure,
+    UsageError,
+)
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
@@ -133,7 +141,11 @@ def say(
 
     It is on disk when the command ends, and found by the next query.  A conversation that had ended
     goes on.
+
+    A message of the user with a trigger, such as `remember: ...`, is kept as a memory of its own:
+    `success`, `memory_type`, `text` and `tags` tell what.  See [triggers] of the settings.
     """
+    from memctl.cli.rendering.output_formats import to_plain
     from memctl.sessions.conversations import Message
 
     words = sys.stdin.read().strip() if text == "-" else text
@@ -141,8 +153,10 @@ def say(
     with _changing(context, id_, namespace, kb) as (base, session):
         message = Message(sender=by, content=words, message_type=type_, media=media, links=link)
         turn = base.sessions.say(session, message)[0]
+        kept = base.sessions.kept(turn)
         _compress_if_due(context, base, session)
-    emit_one(turn, output, lambda: context.console.print(f"{turn.session_id}: turn {turn.turn}"))
+    told = {**to_plain(turn), **kept}
+    emit_one(told, output, lambda: _show_said(context, turn, kept))
 
 
 @command(
@@ -167,8 +181,8 @@ def record(
 
     A line has `sender` and `content`, and may have `type`, `at`, `turn` and `id`; a line with the
     `id`, or the `turn`, and the words of one before is known.  For each, one line is printed when
-    it is on disk.  A line that is no message is named with its number, the rest goes on, and the
-    exit code is 3.
+    it is on disk, with what is kept of it because its user asked for that.  A line that is no
+    message is named with its number, the rest goes on, and the exit code is 3.
     """
     if lines != "-":
         raise UsageError(f"messages come from standard input, not from {lines}", "use -")
@@ -207,7 +221,7 @@ def _record(
         sys.stdout.flush()
         return False
     told: dict[str, Any] = {"session_id": turn.session_id, "turn": turn.turn, "at": turn.at}
-    print_line({"line": number, **told})
+    print_line({"line": number, **told, **base.sessions.kept(turn)})
     sys.stdout.flush()
     _compress_if_due(context, base, session)
     return True
@@ -429,6 +443,72 @@ def summary(
 
 @command(
     app,
+    "recall",
+    """
+    memctl session recall today "what did we discuss about the lease?"
+    memctl session recall today "remind me of the door code" -o json
+    """,
+)
+def recall(
+    context: CommandContext,
+    id_: Id,
+    message: str = typer.Argument(..., metavar="MESSAGE", help="The message; - is stdin."),
+    namespace: Namespace = None,
+    kb: KnowledgeBasesOption = None,
+    exit_code: bool = flag("--exit-code", "Exit with 4 when nothing was found."),
+    output: Output = None,
+) -> None:
+    """Print what other conversations say of a message.
+
+    It is empty unless the message refers to what was before ("what did we discuss about ...") and
+    something clearly relevant is known.  See [auto_context] of the settings.
+    """
+    with context.reading(kb) as bases:
+        base, session = _found(list(bases), id_, namespace)
+        found = base.sessions.recall(session, read_question([message]))
+    if output not in (None, "table"):
+        emit_one(found, output, lambda: None)
+    elif found.text:
+        print_text(found.text)
+    if not found.text and exit_code:
+        raise NothingFound("nothing was found")
+
+
+@command(
+    app,
+    "prompt",
+    """
+    memctl session prompt today "what did we discuss about the lease?"
+    memctl session prompt today "and now?" --system system.md | jq length
+    """,
+)
+def prompt(
+    context: CommandContext,
+    id_: Id,
+    message: str = typer.Argument(..., metavar="MESSAGE", help="The new message; - is stdin."),
+    system: str | None = typer.Option(
+        None, "--system", metavar="FILE", help="A file with the system prompt."
+    ),
+    namespace: Namespace = None,
+    kb: KnowledgeBasesOption = None,
+) -> None:
+    """Print the messages to send to a model, as JSON.
+
+    They are the system prompt, the summary of what is no longer in the window, what other
+    conversations say where the message refers to them, the last messages, and the new one.  The new
+    one is not added to the conversation: `memctl session say` does that.
+    """
+    text = ""
+    if system is not None:
+        file = input_file(system, "--system takes a file with the system prompt")
+        text = file.read_text(encoding="utf-8", errors="replace").strip()
+    with context.reading(kb) as bases:
+        base, session = _found(list(bases), id_, namespace)
+        print_json(base.sessions.prompt(session, read_question([message]), text))
+
+
+@command(
+    app,
     "import",
     """
     memctl session import conversations.json --user ann
@@ -549,6 +629,14 @@ def _going(
 def _compress_if_due(context: CommandContext, base: KnowledgeBase, session: Session) -> None:
     for made in base.sessions.compress_due(session):
         context.say(f"note: summarised {format_count(made.messages, 'message')} of it")
+
+
+def _show_said(context: CommandContext, turn: Turn, kept: Mapping[str, Any]) -> None:
+    context.console.print(f"{turn.session_id}: turn {turn.turn}")
+    if kept["success"]:
+        tags = " ".join(f"#{tag}" for tag in kept["tags"])
+        said = one_line(f"{kept['text']} {tags}".strip(), 200)
+        context.console.print(f"  kept as {kept['memory_type']}: {said}", style="dim")
 
 
 @contextmanager

@@ -31,6 +31,7 @@ _LEAST_SHOWN = 0.001
 
 _COMPUTED = {
     "rank", "score", "kb", "memory_id", "legs", "ended", "also_in", "more_in_document", "metadata",
+    "relevance", "similarity",
 }  # fmt: skip
 _COLUMNS = [item.name for item in fields(Hit) if item.name not in _COMPUTED]
 _DUPLICATE_COLUMNS = [item.name for item in fields(DuplicateHit) if item.name in _COLUMNS]

@@ -20,6 +20,7 @@ from memctl.store.ledger.pool_repositories import (
     PoolRepository,
     PoolVersionRepository,
 )
+from memctl.store.ledger.profile_repositories import PROFILE_FIELDS, PROFILES
 from memctl.store.ledger.repository import Connections, LedgerTable, to_text
 from memctl.store.ledger.session_repositories import SESSIONS, TURNS
 
@@ -112,6 +113,13 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
         at="last_at",
         session="session_id",
         names=("pool_id", "agent"),
+    ),
+    ContentTable(
+        PROFILES,
+        texts=PROFILE_FIELDS,
+        at="at",
+        session="session_id",
+        namespace="namespace",
     ),
 )
 """Every one of them, in the order in which they are exported and restored."""
