@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError, UnreadableSource
+from memctl.files import open_regular
 from memctl.ids import document_id
 from memctl.ingest.batches import IdentifiedSource, WantedSource
 from memctl.ingest.discovery.sources import Source
@@ -260,6 +261,9 @@ class Folding:
         texts: list[str] = []
         missing: dict[str, None] = {}
         try:
+            with open_regular(path) as file:  # an import may name any file
+                if hashlib.file_digest(file, "sha256").hexdigest() != turn.media_sha256:
+                    raise UnreadableSource("it is not the file any more that was added")
             for text in self.readers.read(path, name=name):
                 texts.append(text.text)
                 missing |= dict.fromkeys(text.missing)
