@@ -162,7 +162,11 @@ class Folding:
             transaction.ledger(lambda _: self.store.ledger.turns.save(*changed))
 
     def recover_lost(self) -> None:
-        """Have turns taken over again that stayed when the older ones of their documents went."""
+        """Let go of conversations of which nothing is left after older things were forgotten.
+
+        Turns that stayed though their document went are taken over again.
+        """
+        self.store.ledger.sessions.drop_empty()
         turns = self.store.ledger.turns
         noted, there = turns.documents(), set[str]()
         snapshot = self.store.snapshot()
