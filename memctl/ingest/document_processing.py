@@ -26,7 +26,7 @@ from memctl.ingest.batches import (
 from memctl.ingest.chunking import ChunkSizes, Cut, Passage, chunk
 from memctl.ingest.document_records import DocumentInputs, prepare_document
 from memctl.ingest.media_enrichment import MediaEnricher
-from memctl.ingest.source_reading import Unreadable, redacted_read, texts_of
+from memctl.ingest.source_reading import SESSION_READER, Unreadable, redacted_read, texts_of
 from memctl.kb_settings import KnowledgeBaseSettings
 from memctl.models.protocols import MODEL, NOT_BY_MODEL, Embedder, Understander
 from memctl.readers import Readers
@@ -185,8 +185,7 @@ class DocumentProcessor:
 
     def _understander_of(self, read: Sequence[tuple[WantedSource, SourceText]]) -> Understander:
         """Return what understands some texts; records in bulk are understood quickly."""
-        sources = [wanted.item.source for wanted, _ in read]
-        records = sum(source.path is None and not source.texts for source in sources)
+        records = sum(_records(wanted, text) for wanted, text in read)
         is_bulk = self.bulk_understander is not None and records > MOST_READ_CLOSELY
         return self.bulk_understander if is_bulk and self.bulk_understander else self.understander
 
@@ -271,6 +270,14 @@ def _share(readings: dict[str, ReadTiming], lengths: Mapping[str, int], seconds:
         if reading := readings.get(id_):
             share = seconds * (length / whole if whole else 1 / len(lengths))
             readings[id_] = reading._replace(understand_seconds=reading.understand_seconds + share)
+
+
+def _records(wanted: WantedSource, text: SourceText) -> int:
+    """Return how many records a text is; one that was read from a file is none."""
+    if text.reader == SESSION_READER:
+        return len(text.segments)
+    source = wanted.item.source
+    return int(source.path is None and not source.texts)
 
 
 def _with_origin(wanted: WantedSource, text: SourceText) -> SourceText:

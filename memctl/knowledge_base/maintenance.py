@@ -295,6 +295,7 @@ class Transfer(Part):
             now=kb.clock(),
             ledger=kb.store.ledger,
             settings=portable_settings(kb.settings),
+            media=kb.layout.media,
             progress=progress,
         )
 
@@ -331,6 +332,7 @@ class Transfer(Part):
             embedder=kb.settings.embedder,
             now=kb.clock(),
             told=lambda manifest: self._merge_settings(manifest.settings),
+            media=kb.layout.media,
             progress=progress,
         )
         if kb.settings.has_private:

@@ -6,7 +6,6 @@ Knows nothing of the tables: what is said waits there until ``folding`` takes it
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import NotFoundError, UnreadableSource, UsageError
-from memctl.files import new_temporary, open_regular
+from memctl.files import atomic_write, make_folder, open_regular
 from memctl.identity import DEFAULT_USER, checked_name, conversations_of
 from memctl.ids import storable
 from memctl.models.protocols import estimate_tokens
@@ -341,7 +340,9 @@ class Conversations:
                 target = self.media / name
                 if not target.exists():
                     file.seek(0)
-                    _copy(file, target)
+                    make_folder(self.media)
+                    with atomic_write(target) as copy:
+                        shutil.copyfileobj(file, copy)
         except OSError as error:
             raise UnreadableSource(
                 f"cannot read {display_path(path)}: {os_error_reason(error)}", os_error_hint(error)
@@ -373,18 +374,3 @@ def is_same(one: Turn, other: Turn) -> bool:
         other.content,
         other.media_sha256,
     )
-
-
-def _copy(file: Any, target: Path) -> None:
-    """Write a file beside its place, and have it there only when all of it is on disk."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary, descriptor = new_temporary(target)
-    try:
-        with os.fdopen(descriptor, "wb") as copy:
-            shutil.copyfileobj(file, copy)
-            copy.flush()
-            os.fsync(copy.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError, UnreadableSource
+from memctl.files import open_regular
 from memctl.ids import document_id
 from memctl.ingest.batches import IdentifiedSource, WantedSource
 from memctl.ingest.discovery.sources import Source
@@ -161,7 +162,11 @@ class Folding:
             transaction.ledger(lambda _: self.store.ledger.turns.save(*changed))
 
     def recover_lost(self) -> None:
-        """Have turns taken over again that stayed when the older ones of their documents went."""
+        """Let go of conversations of which nothing is left after older things were forgotten.
+
+        Turns that stayed though their document went are taken over again.
+        """
+        self.store.ledger.sessions.drop_empty()
         turns = self.store.ledger.turns
         noted, there = turns.documents(), set[str]()
         snapshot = self.store.snapshot()
@@ -260,6 +265,9 @@ class Folding:
         texts: list[str] = []
         missing: dict[str, None] = {}
         try:
+            with open_regular(path) as file:  # an import may name any file
+                if hashlib.file_digest(file, "sha256").hexdigest() != turn.media_sha256:
+                    raise UnreadableSource("it is not the file any more that was added")
             for text in self.readers.read(path, name=name):
                 texts.append(text.text)
                 missing |= dict.fromkeys(text.missing)

@@ -201,14 +201,20 @@ LIKE_OTHERS = (
 )
 """Acts that go the way of another one; where time is short, one of them is done, by chance."""
 
-ELSEWHERE = {"config init", "demo", "eval", "export", "graph export"}
-"""Commands that write files of the user's own, or to a home of their own."""
+ELSEWHERE = {
+    *("config init", "demo", "eval", "export", "graph export"),
+    *("session archive", "session compress", "session end", "session forget", "session import"),
+    *("session record", "session say", "session start"),
+}
+"""Commands that write files of the user's own, or to a home of their own; conversations are killed
+in ``tests/sessions``."""
 READING = {
     *("config path", "config show", "context", "models list", "models test"),
     *("document list", "document show", "insight list", "insight show"),
     *("graph communities", "graph neighbors", "graph path", "graph show"),
     *("kb list", "kb show", "memory history", "memory list", "memory show"),
     *("job list", "snapshot list", "sql", "stats", "status", "why"),
+    *("session list", "session show", "session summary"),
 }
 """Commands that change nothing that is known or set."""
 

@@ -18,6 +18,7 @@ from PIL import Image
 import memctl
 from memctl.config import CompressionSettings
 from memctl.errors import NotFoundError, UsageError
+from memctl.forget import Selection
 from memctl.knowledge_base import KnowledgeBase
 from memctl.records import Filters
 from memctl.sessions.conversations import Message
@@ -174,6 +175,19 @@ def test_somebody_who_writes_holds_up_no_query(
         base.query("Where is the pilot boat?")
     assert "not found yet" in caplog.text
     assert base.query("Where is the pilot boat?").hits[0].session_id == "busy"
+
+
+def test_what_is_older_is_forgotten_by_whole_conversations(tmp_path: Path) -> None:
+    with memctl.open("talk", home=tmp_path, create=True) as base:
+        early = datetime(2001, 1, 1, tzinfo=UTC)
+        for name, at in (("old", early), ("new", None)):
+            session = base.sessions.start(name)
+            text = f"The mast of the {name} boat is oak."
+            base.sessions.say(session, Message(sender="user", content=text, at=at))
+        base.memories.list()
+        base.forget(Selection(before=datetime(2002, 1, 1, tzinfo=UTC)))
+        assert [each.session_id for each in base.sessions.list()] == ["new"]
+        assert turns_in_tables(base, session) == [(0, "The mast of the new boat is oak.")]
 
 
 # --- JSON lines ----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import io
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -243,3 +243,48 @@ def test_the_watcher_takes_over_what_was_said(memctl: Run, tmp_path: Path) -> No
     assert memctl("watch", "--once").code == 0
     with python_memctl.open("default", home=tmp_path / "home") as base:
         assert not base.store.ledger.turns.has_pending()
+
+
+# --- exported and put back -----------------------------------------------------------------------
+
+
+def test_conversations_with_their_files_go_along_with_an_export(
+    memctl: Run, tmp_path: Path
+) -> None:
+    note, archive = tmp_path / "note.txt", tmp_path / "all.memctl"
+    note.write_text("Berth 14 belongs to the ferry Heron.")
+    memctl("session", "start", "--id", "s1", "--user", "ann")
+    memctl("session", "say", "s1", "See this.", "--file", str(note))
+    assert memctl("export", "all", "--to", str(archive)).code == 0
+    assert memctl("import", str(archive), "-k", "copy").code == 0
+    (shown,) = memctl("session", "show", "s1", "-k", "copy").rows
+    (turn,) = shown["turns"]
+    assert (tmp_path / "home/kb/copy" / turn["media"]).read_text() == note.read_text()
+    found = memctl("query", "Whose is berth 14?", "-k", "copy", "-o", "json")
+    assert json.loads(found.out)["hits"][0]["session_id"] == "s1"
+
+
+def test_a_snapshot_brings_back_what_was_said(memctl: Run, tmp_path: Path) -> None:
+    memctl("session", "start", "--id", "s1")
+    memctl("session", "say", "s1", "The tide is low at noon.")
+    memctl("snapshot", "create", "before")
+    memctl("query", "tide", "--no-answer")
+    memctl("session", "say", "s1", "The tide is high at six.")
+    assert memctl("snapshot", "restore", "before", "--yes").code == 0
+    (shown,) = memctl("session", "show", "s1").rows
+    assert [each["content"] for each in shown["turns"]] == ["The tide is low at noon."]
+    with python_memctl.open("default", home=tmp_path / "home") as base:
+        rows = base.memories.list(Filters(session="s1", types=("turn",))).to_pylist()
+    assert [row["text"] for row in rows] == ["The tide is low at noon."]
+
+
+def test_a_file_that_an_import_names_is_not_read(memctl: Run, tmp_path: Path) -> None:
+    stranger = tmp_path / "stranger.txt"
+    stranger.write_text("The combination is Quokka-4711.")
+    with python_memctl.open("default", home=tmp_path / "home") as base:
+        session = base.sessions.start("s1")
+        turn = base.sessions.say(session, Message(sender="user", content="hello"))[0]
+        base.store.ledger.turns.save(replace(turn, media=str(stranger), media_sha256="0" * 64))
+        base.sessions.fold()
+        assert not [hit for hit in base.query("combination").hits if "Quokka" in hit.text]
+        assert base.documents.list()["missing"].to_pylist() == [["text"]]

@@ -88,6 +88,13 @@ class SessionRepository(Repository[Session]):
         where = "session_id = ? AND namespace = coalesce(?, namespace)"
         return self.select(where, session_id, namespace)
 
+    def drop_empty(self) -> None:
+        """Delete conversations of which nothing is left that was said."""
+        said = "SELECT 1 FROM turns t WHERE t.namespace = sessions.namespace"
+        self.delete(
+            f"message_count > 0 AND NOT EXISTS ({said} AND t.session_id = sessions.session_id)"
+        )
+
     def longer_than(self, tokens: int) -> list[Session]:
         """Return the conversations that go on and have more tokens that no summary stands for."""
         return self.select("token_count > ? AND status IN ('open', 'compressed')", tokens)

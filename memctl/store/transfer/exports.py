@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memctl.errors import DamagedError, MemctlError, UsageError
-from memctl.files import atomic_write
+from memctl.files import atomic_write, make_folder, read_regular, save_file
 from memctl.literals import QueryKind, Verdict
 from memctl.records import Progress, ProgressListener
 from memctl.schema.arrow_tables import VECTOR, schemas, vector_rows, with_all_columns
@@ -155,6 +155,8 @@ _LARGEST_PART = 1 << 30
 _CHECKSUM = "MEMCTL.sha256"
 _PART = re.compile(rf"({'|'.join(TABLES)})/\d{{6}}\.arrow")
 _LEDGER_MEMBER = re.compile(rf"ledger/({'|'.join(LEDGER_PARTS)})\.jsonl")
+_MEDIA_MEMBER = re.compile(r"media/([0-9a-f]{64}(?:\.[a-z0-9]{1,16})?)")
+"""A picture, recording or file that came with what was said; called by its SHA-256."""
 _HINT = "import takes what `memctl export all` wrote"
 
 
@@ -295,6 +297,7 @@ def export_all(
     now: datetime,
     ledger: Ledger | None = None,
     settings: Mapping[str, Any] | None = None,
+    media: Path | None = None,
     progress: ProgressListener | None = None,
 ) -> int:
     """Write every table to one file or stream, in bounded memory; return the number of rows.
@@ -306,6 +309,7 @@ def export_all(
         now: Goes into the manifest.
         ledger: What goes along is of it.
         settings: Kept in the manifest; must be JSON.
+        media: The folder of pictures, recordings and files that go along.
         progress: Told after every part, in rows.
     """
     rows: dict[str, int] = {table: snapshot.count(table) for table in TABLES}
@@ -322,6 +326,10 @@ def export_all(
             for number, batch in enumerate(_batches(snapshot, table)):
                 _add(archive, f"{table}/{number:06}.arrow", _as_ipc(batch), now)
                 counter.add(batch.num_rows)
+        for path in sorted(media.iterdir()) if media is not None and media.is_dir() else ():
+            name = f"media/{path.name}"
+            if _MEDIA_MEMBER.fullmatch(name) and path.stat().st_size <= _LARGEST_PART:
+                _add(archive, name, read_regular(path), now)
     return counter.done
 
 
@@ -362,6 +370,7 @@ def import_all(
     embedder: str,
     now: datetime,
     told: Callable[[Manifest], None] | None = None,
+    media: Path | None = None,
     progress: ProgressListener | None = None,
 ) -> int:
     """Bring an export back into an empty store, all of it or nothing; return how many rows.
@@ -372,6 +381,7 @@ def import_all(
         embedder: Id of the model that the store is for.
         now: When that is.
         told: Told what the export says of itself, before anything is written.
+        media: The folder for pictures, recordings and files that came along.
         progress: Told after every part, in rows.
 
     Raises:
@@ -381,7 +391,9 @@ def import_all(
     """
     if isinstance(source, Path):
         with source.open("rb") as file:
-            return import_all(store, file, embedder=embedder, now=now, told=told, progress=progress)
+            return import_all(
+                store, file, embedder=embedder, now=now, told=told, media=media, progress=progress
+            )
     with _archive(source) as archive:
         manifest = _manifest(archive)
         _check_model(manifest, embedder, store.dimension)
@@ -391,7 +403,8 @@ def import_all(
                 told(manifest)
             counter = _Counter(sum(manifest.rows.values()), progress)
             books = partial(ledger_restorer, store.ledger, now=now)
-            found = _import_parts(archive, transaction, manifest, books, counter)
+            members = _without_media(_members(archive), media)
+            found = _import_parts(members, transaction, manifest, books, counter)
             _check_complete(manifest, found)
     return counter.done
 
@@ -465,8 +478,28 @@ def _check_empty(snapshot: Snapshot) -> None:
         )
 
 
+def _without_media(
+    members: Iterable[tuple[str, bytes]], folder: Path | None
+) -> Iterator[tuple[str, bytes]]:
+    """Write the media of an export into a folder, and yield the other members.
+
+    Raises:
+        DamagedError: A file is not what its name says.
+    """
+    for name, content in members:
+        found = _MEDIA_MEMBER.fullmatch(name)
+        if found is None:
+            yield name, content
+            continue
+        if not found[1].startswith(hashlib.sha256(content).hexdigest()):
+            raise DamagedError(f"the export is damaged in {name}", "copy it again")
+        if folder is not None:
+            make_folder(folder)
+            save_file(folder / found[1], content)
+
+
 def _import_parts(
-    archive: tarfile.TarFile,
+    members: Iterable[tuple[str, bytes]],
     transaction: Transaction,
     manifest: Manifest,
     books: Callable[[str, bytes], Statement],
@@ -476,7 +509,7 @@ def _import_parts(
     foreign = {table: ImportedRows(table) for table in TABLES}
     expected = schemas(manifest.dimension, manifest.tables_schema)
     names = {table: schema.names for table, schema in schemas(manifest.dimension).items()}
-    for name, content in _members(archive):
+    for name, content in members:
         if book := _LEDGER_MEMBER.fullmatch(name):
             transaction.ledger(books(book[1], content))
             continue
@@ -498,7 +531,8 @@ def _import_parts(
 def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
     """Yield the members after the manifest; every name must be one that exports have."""
     for member in iter(archive.next, None):
-        is_known = _PART.fullmatch(member.name) or _LEDGER_MEMBER.fullmatch(member.name)
+        patterns = (_PART, _LEDGER_MEMBER, _MEDIA_MEMBER)
+        is_known = any(pattern.fullmatch(member.name) for pattern in patterns)
         file = archive.extractfile(member) if is_known and member.isreg() else None
         if file is None:
             raise UsageError(f"that is not an export: it holds {member.name!r}", _HINT)
