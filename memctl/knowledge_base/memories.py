@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memctl.knowledge_base.resources import Part
-from memctl.records import ConsolidationReport, Filters, Memory, ProgressListener
+from memctl.records import ConsolidationReport, Filters, Memory, Metadata, ProgressListener
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,6 +36,8 @@ class Memories(Part):
         created_at: datetime | None = None,
         expires_at: datetime | None = None,
         source_ids: Sequence[str] = (),
+        metadata: Metadata | None = None,
+        dry_run: bool = False,
     ) -> Memory:
         """Remember one statement; the same one stated twice is stored once.
 
@@ -51,6 +53,8 @@ class Memories(Part):
             created_at: When it happened; now by default.
             expires_at: From when on it no longer holds; never by default.
             source_ids: Memories that it rests on.
+            metadata: Anything else, as JSON has it.
+            dry_run: Write nothing; return what it would be.
 
         Raises:
             UsageError: The text is empty, or a value cannot be used.
@@ -58,7 +62,8 @@ class Memories(Part):
         """
         from memctl.memories.memory_editing import Statement
 
-        self._kb.begin_change()
+        if not dry_run:
+            self._kb.begin_change()
         statement = Statement(
             text=text,
             type=type_,
@@ -69,8 +74,9 @@ class Memories(Part):
             created_at=created_at,
             expires_at=expires_at,
             source_ids=tuple(source_ids),
+            metadata=metadata or {},
         )
-        return self._kb.services.editor().add(statement)
+        return self._kb.services.editor().add(statement, dry_run=dry_run)
 
     def edit(
         self,
@@ -80,6 +86,7 @@ class Memories(Part):
         type_: str | None = None,
         tags: Sequence[str] | None = None,
         importance: float | None = None,
+        dry_run: bool = False,
     ) -> Memory:
         """Write a new version of a memory; the old one stays in its history.
 
@@ -89,6 +96,7 @@ class Memories(Part):
             type_: Its type.
             tags: Its tags.
             importance: From 0 to 1.
+            dry_run: Write nothing; return what the new version would be.
 
         Raises:
             NotFoundError: There is none with that id.
@@ -96,9 +104,10 @@ class Memories(Part):
         """
         from memctl.memories.memory_editing import Edit
 
-        self._kb.begin_change()
+        if not dry_run:
+            self._kb.begin_change()
         edit = Edit(text, type_, None if tags is None else tuple(tags), importance)
-        return self._kb.services.editor().edit(id_, edit)
+        return self._kb.services.editor().edit(id_, edit, dry_run=dry_run)
 
     def delete(self, id_: str) -> int:
         """Delete a memory, its versions and what rests on it; return how many memories are gone.
