@@ -116,6 +116,11 @@ class Layout:
         return self.folder / "forget.lock"
 
     @property
+    def media(self) -> Path:
+        """Copies of pictures, recordings and files that came with what was said."""
+        return self.folder / "media"
+
+    @property
     def prompts(self) -> Path:
         """Prompts of its own, in place of those that come with the program."""
         return self.folder / "prompts"

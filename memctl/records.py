@@ -165,6 +165,11 @@ class Segment:
     time_end: float | None = None
     speaker: str | None = None
     said_at: datetime | None = None
+    turn: int | None = None
+    """Its number in the conversation, where that is more than the text at hand."""
+    external_id: str | None = None
+    type: str = ""
+    """The type of its memories, where the source says it."""
 
 
 UNIT_MARK = "!/"

@@ -13,6 +13,7 @@ from memctl.errors import KnowledgeBaseUnavailable
 from memctl.schema.arrow_tables import VECTOR, schemas, vector_rows
 from memctl.schema.migrations import SCHEMA_VERSION, require_known, tables_at
 from memctl.schema.table_names import FORGET, TABLES, TableName
+from memctl.store.ledger.content_tables import unreadable_content
 from memctl.store.ledger.ledger import HEAD, Ledger
 from memctl.store.ledger.ledger_schema import VERSION
 from memctl.store.store import DIMENSION
@@ -40,6 +41,8 @@ def check_ledger(ledger: Ledger) -> Iterator[Finding]:
         yield damaged("ledger", "ledger", complaint)
     if complaints:
         return
+    for complaint in unreadable_content(ledger):
+        yield damaged("ledger", "ledger", f"a row cannot be read: {complaint}")
     yield ok("ledger", "ledger", f"whole, schema {VERSION}")
     version, head = ledger.schema_version(), ledger.head()
     try:

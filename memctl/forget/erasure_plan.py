@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import NotFoundError
@@ -47,13 +49,16 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is to be forgotten; of one kind, but for a date that narrows a namespace."""
+    """What is to be forgotten; of one kind, but for a date that narrows a namespace or a
+    conversation."""
 
     documents: tuple[str, ...] = ()
     memories: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
     """Names; documents that have them stay, without them."""
     namespace: str | None = None
+    session: str | None = None
+    """A conversation, with what was stated in it."""
     before: datetime | None = None
     """What is of before that, or came before it."""
     whole: bool = False
@@ -117,7 +122,7 @@ def plan_erasure(snapshot: Snapshot, selection: Selection) -> ErasurePlan:
         roots = _versions(snapshot, selection.documents)
         units = _with_versions(snapshot, units_of(snapshot, roots))
         _take_documents(snapshot, made, sorted({*roots, *units}))
-    if selection.namespace is not None or selection.before is not None:
+    if (selection.namespace, selection.session, selection.before) != (None, None, None):
         _take_where(snapshot, made, selection)
     if selection.memories:
         removed += _take_memories(snapshot, made, selection)
@@ -174,13 +179,15 @@ def known_selection(snapshot: Snapshot, selection: Selection) -> Selection:
 
 
 def _limits(selection: Selection, came: str) -> Expr:
-    """Return what is in the namespace, and is older or came earlier than the date."""
+    """Return what is in the namespace or conversation, and is older or came earlier than a date."""
     limits: list[Expr] = []
+    if selection.session is not None:
+        limits.append(col("session_id") == selection.session)
     if selection.namespace is not None:
         limits.append(col("namespace") == selection.namespace)
     if selection.before is not None:
         limits.append((col("created_at") < selection.before) | (col(came) < selection.before))
-    return limits[0] if len(limits) == 1 else limits[0] & limits[1]
+    return reduce(and_, limits)
 
 
 def _versions(snapshot: Snapshot, given: Iterable[str]) -> list[str]:

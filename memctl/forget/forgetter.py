@@ -48,6 +48,11 @@ from memctl.rows.supersession import reinstate_without
 from memctl.schema.arrow_tables import VECTOR, vector_array
 from memctl.schema.table_names import FORGET, TABLES, TableName
 from memctl.store.file_caches import drop_vector_caches, lock_vector_caches
+from memctl.store.ledger.content_tables import (
+    ContentSelection,
+    has_content,
+    words_of_content,
+)
 from memctl.store.ledger.ledger_erasure import Erasure, erase_from_ledger, has_older_entries
 from memctl.store.ledger.repository import from_text, to_text
 from memctl.store.ledger.work_repositories import Job
@@ -109,6 +114,8 @@ class _Planned:
     """Documents that lose some of their words, of all those states."""
     before: datetime | None
     """What the ledger has of before that goes too."""
+    content: ContentSelection
+    """What the ledger has of users and agents that goes whatever it says."""
 
 
 class Forgetter:
@@ -258,8 +265,12 @@ class Forgetter:
         sources |= found.sources
         texts |= dict.fromkeys(found.texts)
         gone.update(lost, found.memories)
+        ledger = self._store.ledger
+        content = ContentSelection(selection.session, selection.namespace, selection.before)
+        texts |= dict.fromkeys(search_pieces(words_of_content(ledger, content)))
         search_patterns = tuple(SearchPattern(text, is_name=made.is_names) for text in texts)
-        before = selection.before if selection.namespace is None else None
+        is_narrowed = selection.namespace is not None or selection.session is not None
+        before = None if is_narrowed else selection.before
         files = self._copies.older(before) if before else frozenset()
         sources = replace(sources, search_patterns=search_patterns, files=files)
         if not (
@@ -267,11 +278,12 @@ class Forgetter:
             or sources.ids
             or files
             or any(find_leftovers(self._store, search_patterns))
-            or (before and has_older_entries(self._store.ledger, before))
+            or has_content(ledger, content)
+            or (before and has_older_entries(ledger, before))
         ):
             raise _nothing_of(selection)
         return _Planned(
-            made, sources, tuple(texts), frozenset(gone), tuple(sorted(blocked)), before
+            made, sources, tuple(texts), frozenset(gone), tuple(sorted(blocked)), before, content
         )
 
     # --- the commit ---
@@ -320,6 +332,7 @@ class Forgetter:
             says,
             without if made.is_names else None,
             found.before,
+            found.content,
         )
 
     def _report(self, made: ErasurePlan, yours: tuple[str, ...]) -> ForgetReport:

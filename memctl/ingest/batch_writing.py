@@ -144,7 +144,8 @@ class _Writing:
         self._names: set[str] = set()
         self._facts: list[str] = []
         self._now: datetime | None = None
-        self._outcomes: dict[str, FileOutcome] = {}
+        self._outcomes: dict[tuple[str, int | None], FileOutcome] = {}
+        """By document, and by the number of the source where a document has several."""
 
     def add(self, batch: Batch) -> None:
         """Add the rows of a batch, but for documents that somebody else has added meanwhile."""
@@ -154,7 +155,7 @@ class _Writing:
             if not processed.part
             for pair in processed.ingested()
         ]
-        self._refuse([wanted for wanted, _ in first if not wanted.redo])
+        self._refuse([wanted for wanted, _ in first if not wanted.redo and not wanted.adds])
         kept = [wanted for wanted, _ in first if wanted.document_id not in self._refused]
         if batch.groups:
             self._now = batch.groups[0].now
@@ -229,7 +230,7 @@ class _Writing:
         found = self._transaction.snapshot().get("documents", list(wanted), ["id", "sha256"])
         for row in found.to_pylist():
             self._refused.add(row["id"])
-            self._outcomes[row["id"]] = _overtaken(wanted[row["id"]], row["sha256"])
+            self._outcomes[row["id"], None] = _overtaken(wanted[row["id"]], row["sha256"])
 
     def _append(self, processed: ProcessedGroup) -> None:
         documents = without(processed.documents, "root_id", self._refused)
@@ -258,8 +259,9 @@ class _Writing:
         self, wanted: WantedSource, taken: DocumentSummary, reading: ReadTiming | None
     ) -> None:
         """The parts of one source have one outcome."""
-        known = self._outcomes.get(wanted.document_id)
-        self._outcomes[wanted.document_id] = (
+        place = (wanted.document_id, wanted.item.source.line if wanted.adds else None)
+        known = self._outcomes.get(place)
+        self._outcomes[place] = (
             replace(
                 known,
                 memories=known.memories + taken.memories,

@@ -62,6 +62,8 @@ class WantedSource:
     """Root id of the live document that it is a newer version of."""
     redo: bool = False
     """Whether the rows of the document itself are there and are made anew."""
+    adds: bool = False
+    """Whether it is a further part of a document whose earlier parts stay as they are."""
     by_model: bool = False
     """Whether a model has understood it, so that no other understanding may take its place."""
     stored: tuple[StoredPart, ...] = ()

@@ -154,6 +154,9 @@ def _block_passages(
             block.time_end,
             block.speaker,
             block.said_at,
+            block.turn,
+            block.external_id,
+            block.type,
         )
 
 

@@ -132,7 +132,8 @@ def _passages(parts: DocumentInputs, document: Document) -> list[Memory]:
     memories: list[Memory] = []
     for number, passage in enumerate(parts.passages):
         is_turn = passage.kind == "turn" or source.session_id is not None
-        type_ = source.type or ("turn" if is_turn else "passage")
+        type_ = passage.type or source.type or ("turn" if is_turn else "passage")
+        place = number if passage.turn is None else passage.turn
         memories.append(
             _memory(
                 parts,
@@ -141,7 +142,7 @@ def _passages(parts: DocumentInputs, document: Document) -> list[Memory]:
                 text=document.text[passage.start : passage.end],
                 span=(passage.start, passage.end),
                 passage=passage,
-                turn=number if passage.kind == "turn" else source.turn,
+                turn=place if passage.kind == "turn" else source.turn,
             )
         )
     return memories
@@ -170,7 +171,7 @@ def _memory(
         search_text=_terms(document, passage.heading, text),
         title=document.title,
         source=document.source,
-        external_id=document.external_id,
+        external_id=passage.external_id or document.external_id,
         start=span[0],
         end=span[1],
         page=passage.page,
@@ -260,7 +261,7 @@ def _distilled(
             ),
             title=document.title,
             source=document.source,
-            external_id=document.external_id,
+            external_id=first.external_id,
             start=statement.start,
             end=statement.end,
             page=first.page,

@@ -23,7 +23,13 @@ from memctl.ingest.batch_writing import (
     rename_document,
     write_batch,
 )
-from memctl.ingest.batches import PIPELINE_VERSION, Batch, IngestCounters, PreparedDocument
+from memctl.ingest.batches import (
+    PIPELINE_VERSION,
+    Batch,
+    IngestCounters,
+    PreparedDocument,
+    WantedSource,
+)
 from memctl.ingest.deduplication import Deduplicator
 from memctl.ingest.discovery.sources import SourceOrFailure
 from memctl.ingest.document_processing import PrivateNamespaces, load_processor
@@ -143,6 +149,25 @@ class Ingestor:
         return self._run(
             lambda preparer: preparer.batches(sources), progress, total, settled, versions
         )
+
+    def add_parts(
+        self,
+        parts: Sequence[WantedSource],
+        settled: OutcomeListener,
+        progress: ProgressListener | None = None,
+    ) -> IngestReport:
+        """Add further parts to documents, whose earlier parts stay as they are.
+
+        Args:
+            parts: Which, each under an id that no part has yet.
+            settled: Called within each commit with what it makes of its parts; when it raises,
+                nothing of the commit stays.
+            progress: As for :meth:`ingest`.
+
+        Raises:
+            IngestStopped: As :meth:`ingest`.
+        """
+        return self._run(lambda preparer: preparer.judged(parts), progress, len(parts), settled)
 
     def reprocess(
         self,

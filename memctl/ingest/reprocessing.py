@@ -20,7 +20,7 @@ from memctl.ingest.batches import (
 from memctl.ingest.chunking import Passage
 from memctl.ingest.discovery.sources import Source
 from memctl.ingest.document_records import original_metadata
-from memctl.ingest.source_reading import RECORD_READER, Unreadable, identify
+from memctl.ingest.source_reading import RECORD_READER, SESSION_READER, Unreadable, identify
 from memctl.models.protocols import BY_MODEL, MODEL, NOT_BY_MODEL
 from memctl.paths import display_path
 from memctl.records import UNIT_MARK, Document, FileOutcome, Segment, SourceText
@@ -117,7 +117,7 @@ def wanted_source(
         source = _record(snapshot, document)
         item = IdentifiedSource(source, document.sha256, document.size, document.id)
         return _again(item, document)
-    if document.metadata.get(REDACTED):
+    if document.metadata.get(REDACTED) or document.reader == SESSION_READER:
         return from_stored_text(snapshot, document)
     path = Path(place or document.source)
     if not path.is_file() and (
@@ -215,7 +215,7 @@ def _failed(document: Document, reason: str, hint: str, error: str) -> FileOutco
 
 PASSAGE_COLUMNS = (
     "document_id", "start", "end", "heading", "page", "row", "time_start", "time_end", "speaker",
-    "created_at", "turn",
+    "created_at", "turn", "external_id", "type",
 )  # fmt: skip
 
 
@@ -241,7 +241,10 @@ def stored_parts(snapshot: Snapshot, document: Document) -> tuple[StoredPart, ..
 def stored_part(document: Document, rows: Sequence[Mapping[str, Any]]) -> StoredPart:
     """Return one part of a document as it was understood, by the ``PASSAGE_COLUMNS`` of it."""
     ordered = sorted(rows, key=lambda row: (row["start"], row["end"]))
-    passages = tuple(_passage(row, document.created_at) for row in ordered)
+    passages = tuple(
+        _passage(row, document.created_at, is_said=document.reader == SESSION_READER)
+        for row in ordered
+    )
     return StoredPart(_stored_text(document, passages), passages)
 
 
@@ -262,7 +265,7 @@ def _stored_text(document: Document, passages: Sequence[Passage]) -> SourceText:
     )
 
 
-def _passage(row: Mapping[str, Any], written: datetime) -> Passage:
+def _passage(row: Mapping[str, Any], written: datetime, *, is_said: bool) -> Passage:
     return Passage(
         row["start"],
         row["end"],
@@ -274,6 +277,7 @@ def _passage(row: Mapping[str, Any], written: datetime) -> Passage:
         row["time_end"],
         row["speaker"],
         None if row["created_at"] == written else row["created_at"],
+        *((row["turn"], row["external_id"], row["type"]) if is_said else ()),
     )
 
 
@@ -286,7 +290,7 @@ def _segments(passages: Sequence[Passage]) -> list[Segment]:
         found.append(
             Segment(
                 start, reached, p.kind, p.heading, p.page, p.row, p.time_start, p.time_end,
-                p.speaker, p.said_at,
+                p.speaker, p.said_at, p.turn, p.external_id, p.type,
             )
         )  # fmt: skip
     return found

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 RECORD_READER = "record/1"
 """The reader of texts that come as such, without a file."""
+SESSION_READER = "session/1"
+"""The reader of what is said in a conversation as it goes on."""
 
 CHANGED = ChangedSource.__name__
 """The class of the error when a file was written to while it was being read."""

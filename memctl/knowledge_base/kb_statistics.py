@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger.ledger import Ledger
     from memctl.store.ledger.log_repositories import QueryEntry
     from memctl.store.store import Store
+    from memctl.store.tables.snapshot import Snapshot
 
 _DAYS = 14
 
@@ -59,9 +60,10 @@ class KnowledgeBaseStatistics:
     """Median time of the latest of them."""
 
 
-def kb_statistics(name: str, store: Store, now: datetime) -> KnowledgeBaseStatistics:
-    """Return the numbers of a knowledge base as of its last commit."""
-    snapshot = store.snapshot()
+def kb_statistics(
+    name: str, store: Store, snapshot: Snapshot, now: datetime
+) -> KnowledgeBaseStatistics:
+    """Return the numbers of a knowledge base as a snapshot has it."""
     documents = snapshot.scan("documents", columns=["status", "media_type", "size", "part"])
     firsts = documents.filter(pc.equal(documents["part"], 0))
     columns = ["level", "type", "namespace", "valid_from", "superseded_by", "is_consolidated"]

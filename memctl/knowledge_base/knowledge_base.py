@@ -20,6 +20,7 @@ from memctl.knowledge_base.maintenance import (
 )
 from memctl.knowledge_base.memories import Insights, Memories, NameGraph
 from memctl.knowledge_base.resources import Clock, Resources
+from memctl.knowledge_base.sessions import Sessions
 from memctl.queries import QueryService
 
 if TYPE_CHECKING:
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
 class KnowledgeBase:
     """An open knowledge base; close it, or use it in a ``with`` statement.
 
-    Its parts: ``documents``, ``memories``, ``insights``, ``graph``, ``queries``, ``jobs``,
-    ``snapshots``, ``vectors``, ``transfer``, ``erasure`` and ``statistics``.  What is called most
-    also stands on the object itself: ``ingest``, ``query``, ``query_many``, ``context``,
-    ``feedback``, ``sql``, ``consolidate``, ``forget``, ``export``.
+    Its parts: ``documents``, ``memories``, ``insights``, ``graph``, ``sessions``, ``queries``,
+    ``jobs``, ``snapshots``, ``vectors``, ``transfer``, ``erasure`` and ``statistics``.  What is
+    called most also stands on the object itself: ``ingest``, ``query``, ``query_many``,
+    ``context``, ``feedback``, ``sql``, ``consolidate``, ``forget``, ``export``.
 
     Args:
         resources: Its files, settings and services.
@@ -48,6 +49,7 @@ class KnowledgeBase:
         self.memories = Memories(resources)
         self.insights = Insights(resources)
         self.graph = NameGraph(resources)
+        self.sessions = Sessions(resources)
         self.queries = resources.queries
         self.jobs = Jobs(resources)
         self.snapshots = Snapshots(resources)
@@ -181,7 +183,7 @@ class KnowledgeBases(Sequence[KnowledgeBase]):
         missing: NotFoundError | None = None
         for member in self._members:
             try:
-                resolve(member.store.snapshot(), table, id_)
+                resolve(member.resources.snapshot(), table, id_)
             except NotFoundError as error:
                 missing = error
             else:

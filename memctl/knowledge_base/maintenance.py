@@ -367,7 +367,8 @@ class Statistics(Part):
         """Return counts, sizes and rates."""
         from memctl.knowledge_base.kb_statistics import kb_statistics
 
-        return kb_statistics(self._kb.name, self._kb.store, self._kb.clock())
+        kb = self._kb
+        return kb_statistics(kb.name, kb.store, kb.snapshot(), kb.clock())
 
     def queries(self) -> QueryStatistics:
         """Return what the query log says: how many questions, how fast, how well answered."""

@@ -23,6 +23,8 @@ from memctl.store.tables.storage import table_storage
 if TYPE_CHECKING:
     from memctl.forget import ForgetReport, Forgetter
     from memctl.literals import Task
+    from memctl.sessions.conversations import Conversations
+    from memctl.sessions.folding import Folding
     from memctl.store.store import Store
     from memctl.store.tables.snapshot import Snapshot
 
@@ -103,11 +105,37 @@ class Resources:
     @property
     def target(self) -> QueryTarget:
         """It as queries see it."""
-        return QueryTarget(self.services, self.query_log)
+        return QueryTarget(self.services, self.query_log, self.snapshot)
 
     def snapshot(self) -> Snapshot:
-        """Return the tables as of the last commit."""
+        """Return the tables as of the last commit, with all that has been said until now.
+
+        Where that cannot be had, because another process is writing, it goes on without.
+        """
+        if self.settings.status != "archived":
+            self.folding.before_reading()
         return self.store.snapshot()
+
+    @property
+    def folding(self) -> Folding:
+        """What takes over into the tables what was said."""
+        from memctl.sessions.folding import Folding
+
+        services = self.services
+        return Folding(self.store, lambda: services.ingestor, services.readers, self.layout.folder)
+
+    @property
+    def conversations(self) -> Conversations:
+        """The conversations as the ledger has them."""
+        from memctl.sessions.conversations import Conversations
+
+        return Conversations(
+            self.store.ledger,
+            self.layout.media,
+            self.program_config.namespaces,
+            self.settings.redact,
+            self.clock,
+        )
 
     def note_settings(self) -> None:
         """Keep a copy of kb.toml in the ledger, from which a lost one can be restored.

@@ -87,10 +87,12 @@ class QueryTarget:
     Args:
         services: Its settings and the models they name.
         query_log: Where questions are recorded.
+        snapshot: Returns its tables as they are now.
     """
 
     services: ServiceFactory
     query_log: QueryLog
+    snapshot: Callable[[], Snapshot]
 
     @property
     def name(self) -> str:
@@ -173,7 +175,7 @@ class SearchContext:
 
     def snapshots(self) -> dict[str, Snapshot]:
         """Return the current state of each target by its name."""
-        return {target.name: target.store.snapshot() for target in self.targets}
+        return {target.name: target.snapshot() for target in self.targets}
 
     def _embedders(self) -> dict[str, Embedder]:
         """Return the embedder of each target, one object for each model.

@@ -287,7 +287,7 @@ def _segment(value: object, length: int) -> Segment:
     row = _expect(value, list)
     if len(row) != len(Segment.__slots__):
         raise InvalidMessage("a segment has another number of fields")
-    start, end, kind, heading, page, number, time_start, time_end, speaker, said_at = row
+    start, end, kind, heading, page, number, time_start, time_end, speaker, said_at, *said = row
     if not 0 <= _count(start) <= _count(end) <= length or _text(kind) not in _KINDS:
         raise InvalidMessage("a segment does not lie in its text")
     return Segment(
@@ -301,6 +301,9 @@ def _segment(value: object, length: int) -> Segment:
         _optional(time_end, _seconds),
         _optional(speaker, _text),
         _optional(said_at, _moment),
+        _optional(said[0], _count),
+        _optional(said[1], _text),
+        _text(said[2]),
     )
 
 

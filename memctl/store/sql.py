@@ -23,8 +23,9 @@ import threading
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from datetime import date
-from typing import TYPE_CHECKING, Any
+from datetime import date, datetime
+from types import NoneType
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import pyarrow as pa
 import pyarrow.dataset
@@ -34,6 +35,7 @@ from memctl.records import Filters
 from memctl.schema.arrow_tables import with_all_columns
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.table_names import TABLES
+from memctl.store.ledger.content_tables import CONTENT_TABLES, ContentTable
 from memctl.store.ledger.repository import from_text
 from memctl.store.tables.filter_expressions import Expr, as_arrow, col, namespace_filter
 from memctl.store.transfer.export_formats import widened
@@ -396,6 +398,7 @@ class NamespaceScope:
 
     def __init__(self, filters: Filters) -> None:
         self._within = namespace_filter(filters)
+        self._names = filters.namespaces
 
     def of(self, snapshot: Snapshot, table: TableName) -> Expr | None:
         """Return the condition on the rows of a table; None where there is none.
@@ -415,9 +418,13 @@ class NamespaceScope:
     ) -> Mapping[str, pa.Table]:
         """Return tables of the ledger, in which only a file's document tells its namespace.
 
-        A file of no document, and what is noted of a file, may be of any, and are left out.
+        A file of no document, and what is noted of a file, may be of any, and are left out.  What
+        users and agents have stored without a namespace is left out where namespaces are named.
         """
-        if self._within is None or not tables["files"].num_rows + tables["events"].num_rows:
+        if self._within is None:
+            return tables
+        tables = {**tables, **dict(self._of_content(tables))}
+        if not tables["files"].num_rows + tables["events"].num_rows:
             return tables
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -431,6 +438,16 @@ class NamespaceScope:
             "files": files.filter(pc.is_in(files["document_id"], meant)),
             "events": events.filter(pc.invert(is_of_file)),
         }
+
+    def _of_content(self, tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, pa.Table]]:
+        if self._within is None:
+            return
+        for declared in CONTENT_TABLES:
+            rows = tables[declared.name]
+            if declared.namespace:
+                yield declared.name, rows.filter(as_arrow(self._within))
+            elif self._names:
+                yield declared.name, rows.slice(0, 0)
 
 
 def _unnamed(snapshot: Snapshot, within: Expr) -> Iterator[str]:
@@ -539,7 +556,27 @@ _LEDGER_COLUMNS: Mapping[str, tuple[str, Mapping[str, _Column]]] = {
 }  # fmt: skip
 
 
-LEDGER_TABLES = tuple(_LEDGER_COLUMNS)
+_KINDS: Mapping[Any, _Column] = {
+    str: _STRING, int: _NUMBER, float: _SECONDS, bool: _FLAG, datetime: _INSTANT,
+}  # fmt: skip
+
+
+def _content_columns(declared: ContentTable) -> dict[str, _Column]:
+    """Return the columns of a table of content; objects and lists are text in JSON."""
+    columns: dict[str, _Column] = {}
+    for name, hint in get_type_hints(declared.table.record).items():
+        kinds = [kind for kind in get_args(hint) if kind is not NoneType] or [hint]
+        column = "at AS occurred_at" if name == "at" else name
+        columns[column] = _KINDS.get(kinds[0], _STRING) if len(kinds) == 1 else _STRING
+    return columns
+
+
+_CONTENT_COLUMNS = {each.name: (each.name, _content_columns(each)) for each in CONTENT_TABLES}
+_ALL_COLUMNS: Mapping[str, tuple[str, Mapping[str, _Column]]] = {
+    **_LEDGER_COLUMNS,
+    **_CONTENT_COLUMNS,
+}
+LEDGER_TABLES = tuple(_ALL_COLUMNS)
 
 
 def ledger_tables(ledger: Ledger, wanted: Container[str]) -> dict[str, pa.Table]:
@@ -554,7 +591,7 @@ def ledger_tables(ledger: Ledger, wanted: Container[str]) -> dict[str, pa.Table]
     """
     return {
         name: _ledger_table(_ledger_rows(ledger, book, columns) if name in wanted else [], columns)
-        for name, (book, columns) in _LEDGER_COLUMNS.items()
+        for name, (book, columns) in _ALL_COLUMNS.items()
     }
 
 

@@ -60,6 +60,9 @@ def forget(
     namespace: str | None = typer.Option(
         None, "--namespace", metavar="NAME", help="Everything in this namespace."
     ),
+    session: str | None = typer.Option(
+        None, "--session", metavar="ID", help="Everything said or stated in this conversation."
+    ),
     before: str | None = typer.Option(
         None, "--before", metavar="DATE", help="What is dated or was ingested before that date."
     ),
@@ -90,9 +93,9 @@ def forget(
     it, as does memctl forget without options.
     """
     refuse_empty({"--document": document, "--memory": memory, "--entity": entity})
-    refuse_empty({"--namespace": namespace, "--before": before})
+    refuse_empty({"--namespace": namespace, "--session": session, "--before": before})
     selection = _selection(
-        document or [], memory or [], entity or [], namespace, before, whole_documents
+        document or [], memory or [], entity or [], namespace, session, before, whole_documents
     )
     with _opened(context, selection, kb) as base:
         others = _others(context, base, kb)
@@ -161,6 +164,7 @@ def _selection(
     memories: list[str],
     entities: list[str],
     namespace: str | None,
+    session: str | None,
     before: str | None,
     whole: bool,
 ) -> Selection | None:
@@ -173,16 +177,19 @@ def _selection(
     from memctl.home import utc_now
     from memctl.instants import parse_instant
 
-    kinds = [bool(documents), bool(memories), bool(entities), bool(namespace or before)]
+    of_place = bool(namespace or session or before)
+    kinds = [bool(documents), bool(memories), bool(entities), of_place]
     if not any(kinds):
         return None
     if sum(kinds) > 1:
-        raise UsageError("one kind at a time", "--before can narrow --namespace")
+        hint = "--before can narrow --namespace and --session"
+        raise UsageError("one kind at a time", hint)
     return Selection(
         documents=tuple(documents),
         memories=tuple(memories),
         entities=tuple(entities),
         namespace=namespace,
+        session=session,
         before=parse_instant(before, utc_now()) if before else None,
         whole=whole,
     )

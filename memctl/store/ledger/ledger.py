@@ -44,6 +44,7 @@ from memctl.store.ledger.log_repositories import (
     UsageRepository,
 )
 from memctl.store.ledger.repository import from_text, to_text
+from memctl.store.ledger.session_repositories import SessionRepository, TurnRepository
 from memctl.store.ledger.version_repositories import (
     ChecksumRepository,
     ManifestRepository,
@@ -103,6 +104,8 @@ class Ledger:
         self.manifests = ManifestRepository(self)
         self.changes = ChangeRepository(self)
         self.checksums = ChecksumRepository(self)
+        self.sessions = SessionRepository(self)
+        self.turns = TurnRepository(self)
 
     @classmethod
     def create(cls, path: Path) -> Ledger:

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from memctl.schema.table_names import FORGET
+from memctl.store.ledger.content_tables import NO_CONTENT, ContentSelection, erase_content
 from memctl.store.ledger.repository import Connections, to_text
 
 Says = Callable[[str], bool]
@@ -43,6 +44,8 @@ class Erasure:
     """Gives a text without it; None where a row that has it goes whole."""
     before: datetime | None = None
     """What was noted before that goes too, but for readings of documents that stay."""
+    content: ContentSelection = NO_CONTENT
+    """What users and agents have said or stored, and goes whatever it says."""
 
 
 def erase_from_ledger(connection: sqlite3.Connection, erased: Erasure) -> None:
@@ -71,6 +74,7 @@ def erase_from_ledger(connection: sqlite3.Connection, erased: Erasure) -> None:
     _erase_questions(connection, erased)
     _erase_events(connection, erased, places | erased.sources)
     _erase_details(connection, erased)
+    erase_content(connection, erased.content, erased.says, erased.without)
     if erased.before is not None:
         _erase_older(connection, erased.before)
 

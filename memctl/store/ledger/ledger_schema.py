@@ -135,6 +135,29 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             table_name TEXT NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL,
             crc32 INTEGER NOT NULL, PRIMARY KEY (table_name, path)) WITHOUT ROWID""",
     ),
+    (
+        """CREATE TABLE snapshot_content (
+            snapshot TEXT NOT NULL, table_name TEXT NOT NULL, row TEXT NOT NULL)""",
+        "CREATE INDEX snapshot_content_by_name ON snapshot_content (snapshot, table_name)",
+    ),
+    (
+        """CREATE TABLE sessions (
+            namespace TEXT NOT NULL, session_id TEXT NOT NULL, user_id TEXT NOT NULL,
+            agent_id TEXT, status TEXT NOT NULL, started_at TEXT NOT NULL, last_at TEXT NOT NULL,
+            ended_at TEXT, title TEXT NOT NULL, message_count INTEGER NOT NULL,
+            token_count INTEGER NOT NULL, summary TEXT NOT NULL, summarized_through INTEGER,
+            PRIMARY KEY (namespace, session_id)) WITHOUT ROWID""",
+        "CREATE INDEX sessions_by_name ON sessions (session_id)",
+        """CREATE TABLE turns (
+            namespace TEXT NOT NULL, session_id TEXT NOT NULL, turn INTEGER NOT NULL,
+            at TEXT NOT NULL, sender TEXT NOT NULL, content TEXT NOT NULL,
+            message_type TEXT NOT NULL, media TEXT NOT NULL, media_sha256 TEXT NOT NULL,
+            external_id TEXT, memory_type TEXT NOT NULL, title TEXT NOT NULL,
+            source TEXT NOT NULL, tags TEXT NOT NULL, metadata TEXT NOT NULL, document_id TEXT,
+            PRIMARY KEY (namespace, session_id, turn))""",
+        "CREATE INDEX turns_pending ON turns (namespace, session_id, turn)"
+        " WHERE document_id IS NULL",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 

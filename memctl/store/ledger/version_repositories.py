@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from memctl.schema.table_names import TableName
+from memctl.store.ledger.content_tables import copy_to_snapshot, restore_from_snapshot
 from memctl.store.ledger.repository import Compressed, LedgerTable, Repository
 from memctl.store.ledger.work_repositories import FileRepository
 
@@ -37,16 +38,18 @@ class SnapshotRepository(Repository[SnapshotEntry]):
     """Snapshots, and their copies of rows of other tables of the ledger.
 
     A snapshot takes along what the vectors are from, decisions on names, facts that wait to be
-    compared, and which files were ingested.  Logs, usage, jobs and files on their way stay: they
-    are about what happened, whatever the tables are set back to.
+    compared, which files were ingested, and what users and agents have said or stored.  Logs,
+    usage, jobs and files on their way stay: they are about what happened, whatever the tables are
+    set back to.
     """
 
     table = LedgerTable("snapshots", SnapshotEntry, ("name",), "at, name")
 
     def add(self, name: str, now: datetime, pinned: Mapping[str, str]) -> None:
         """Note a snapshot under a name that is free, with the rows that belong to it."""
-        with self._ledger.transaction():
+        with self._ledger.transaction() as connection:
             self.write([SnapshotEntry(name, now, pinned)], "DO NOTHING")
+            copy_to_snapshot(connection, name)
             for copies, (source, columns, where) in _COPIED.items():
                 self.execute(
                     f"INSERT INTO {copies} (snapshot, {columns})"
@@ -68,7 +71,8 @@ class SnapshotRepository(Repository[SnapshotEntry]):
         So does a file that was ingested later and has no document, because that was deleted or
         forgotten.  What jobs changed goes: it is about other rows than there are now.
         """
-        with self._ledger.transaction():
+        with self._ledger.transaction() as connection:
+            restore_from_snapshot(connection, name)
             self.execute("DELETE FROM job_changes")
             for copies, (target, columns, where) in _COPIED.items():
                 stays = f" AND NOT ({_LATER})" if target == "files" else ""
@@ -83,7 +87,7 @@ class SnapshotRepository(Repository[SnapshotEntry]):
     def remove(self, *key: Any) -> None:
         """Delete a snapshot with its copies."""
         with self._ledger.transaction():
-            for copies in _COPIED:
+            for copies in (*_COPIED, "snapshot_content"):
                 self.execute(f"DELETE FROM {copies} WHERE snapshot = ?", *key)
             super().remove(*key)
             self.execute("DELETE FROM forgotten WHERE NOT EXISTS (SELECT 1 FROM snapshots)")

@@ -36,6 +36,7 @@ from memctl.schema.arrow_tables import VECTOR, schemas, vector_rows, with_all_co
 from memctl.schema.declarations import DECLARATIONS, Table
 from memctl.schema.migrations import FIRST_VERSION, SCHEMA_VERSION, require_known
 from memctl.schema.table_names import TABLES, TableName
+from memctl.store.ledger.content_tables import export_content, import_content
 from memctl.store.ledger.decision_repositories import NameDecision
 from memctl.store.ledger.log_repositories import QueryEntry
 from memctl.store.ledger.repository import from_text, to_text
@@ -65,12 +66,13 @@ __all__ = [
     "read_manifest",
 ]
 
-LEDGER_PARTS = ("names", "queries", "comparisons")
+LEDGER_PARTS = ("names", "queries", "comparisons", "content")
 _Kinds = Mapping[str, type | tuple[type, ...]]
 """The keys of a line with the types of their values."""
 _NUMBER = (int, float)
 _NAME: _Kinds = {"one": str, "other": str, "same": bool, "at": str}
 _COMPARISON: _Kinds = {"memory_id": str}
+_CONTENT: _Kinds = {"table": str, "row": dict}
 _QUERY: _Kinds = {
     "at": str, "question": str, "mode": str, "hits": int, "seconds": _NUMBER, "query_id": str,
     "kind": str, "found": bool, "mean_score": (*_NUMBER, NoneType), "filters": dict,
@@ -85,6 +87,7 @@ def export_ledger(ledger: Ledger) -> Iterator[tuple[str, bytes]]:
     queries = ledger.queries.all()
     yield "queries", _lines({**asdict(each), "at": to_text(each.at)} for each in queries)
     yield "comparisons", _lines({"memory_id": id_} for id_ in ledger.comparisons.pending())
+    yield "content", _lines(export_content(ledger))
 
 
 def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
@@ -111,6 +114,8 @@ def ledger_restorer(ledger: Ledger, name: str, content: bytes, now: datetime) ->
         if name == "queries":
             entries = [_query(_checked(row, _QUERY)) for row in rows]
             return lambda _: ledger.queries.write(entries)
+        if name == "content":
+            return import_content(_checked(row, _CONTENT) for row in rows)
         waiting = [_checked(row, _COMPARISON)["memory_id"] for row in rows]
         return lambda _: ledger.comparisons.add(waiting, now)
     except (ValueError, TypeError, RecursionError) as error:  # no JSON, no instant, other values

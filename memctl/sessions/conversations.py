@@ -1,0 +1,374 @@
+"""Conversations in the ledger: begun, found, listed, added to and ended, in a few milliseconds.
+
+Knows nothing of the tables: what is said waits there until ``folding`` takes it over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memctl.errors import NotFoundError, UnreadableSource, UsageError
+from memctl.files import new_temporary, open_regular
+from memctl.identity import DEFAULT_USER, checked_name, conversations_of
+from memctl.ids import storable
+from memctl.models.protocols import estimate_tokens
+from memctl.paths import display_path, os_error_hint, os_error_reason
+from memctl.redaction import redact_name, redact_secrets
+from memctl.store.ledger.session_repositories import (
+    MessageType,
+    Session,
+    SessionKey,
+    SessionStatus,
+    Turn,
+)
+
+if TYPE_CHECKING:
+    from memctl.config import NamespaceSettings
+    from memctl.store.ledger.ledger import Ledger
+
+SENDERS = ("user", "agent", "assistant", "system", "tool")
+"""Who may speak in a conversation as it goes on; in one that is imported it may be anybody."""
+LONGEST_MESSAGE = 64 << 20
+"""Bytes of one message; the limit of a line of JSON too."""
+_MOST_NAMED = 5
+_MEDIA_TYPES: Mapping[str, MessageType] = {
+    ".png": "image", ".jpg": "image", ".jpeg": "image", ".gif": "image", ".webp": "image",
+    ".tif": "image", ".tiff": "image", ".mp3": "audio", ".wav": "audio", ".flac": "audio",
+    ".ogg": "audio", ".opus": "audio", ".m4a": "audio", ".mp4": "video", ".mkv": "video",
+    ".mov": "video", ".webm": "video",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """What is to be added to a conversation."""
+
+    sender: str
+    content: str = ""
+    at: datetime | None = None
+    """When it was said; by default now."""
+    message_type: MessageType | None = None
+    """By default ``text``, or what the suffix of its file says."""
+    turn: int | None = None
+    """Its number, where the caller counts; a number that is taken by the same words is known."""
+    media: Path | None = None
+    """A picture, recording or file that it came with."""
+    links: bool = False
+    """Whether that file stays where it is, and is not copied."""
+    external_id: str | None = None
+    memory_type: str = "turn"
+    title: str = ""
+    source: str = ""
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversations:
+    """The conversations of one knowledge base.
+
+    Args:
+        ledger: Where they are.
+        media: The folder for pictures, recordings and files.
+        namespaces: Where the conversations of a user go.
+        redacts: Whether what looks like a secret is taken out before anything is stored.
+        clock: What tells the time.
+    """
+
+    ledger: Ledger
+    media: Path
+    namespaces: NamespaceSettings
+    redacts: bool
+    clock: Callable[[], datetime]
+
+    def start(
+        self,
+        session_id: str | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        namespace: str | None = None,
+        title: str = "",
+        at: datetime | None = None,
+    ) -> Session:
+        """Begin a conversation.
+
+        Args:
+            session_id: Its name; by default one is made.
+            user: Whose it is.
+            agent: With whom.
+            namespace: Where it goes; by default where the conversations of the user do.
+            title: What it is called.
+            at: When it began; by default now.
+
+        Raises:
+            UsageError: There is one of that name, or a name cannot be one.
+        """
+        now = at or self.clock()
+        user = checked_name(user, "a user") or DEFAULT_USER
+        agent = checked_name(agent, "an agent")
+        place = namespace or conversations_of(self.namespaces, user)
+        with self.ledger.transaction():
+            name = self._name(session_id) or self._new_name(place, now)
+            if self.ledger.sessions.find(place, name) is not None:
+                raise UsageError(f"there is a session {name!r}", f"memctl session say {name} TEXT")
+            session = Session(
+                namespace=place,
+                session_id=name,
+                user_id=user,
+                agent_id=agent,
+                started_at=now,
+                last_at=now,
+                title=self._clean(title),
+            )
+            self.ledger.sessions.save(session)
+        return session
+
+    def find(
+        self, session_id: str, *, namespace: str | None = None, user: str | None = None
+    ) -> Session:
+        """Return one conversation.
+
+        Raises:
+            NotFoundError: There is none of that name; says which there are.
+            UsageError: Several namespaces have one of that name.
+        """
+        if user is not None and namespace is None:
+            namespace = conversations_of(self.namespaces, user)
+        found = self.ledger.sessions.named(self._name(session_id) or "", namespace)
+        if len(found) > 1:
+            where = ", ".join(each.namespace for each in found[:_MOST_NAMED])
+            raise UsageError(
+                f"several namespaces have a session {session_id!r}", f"say --namespace: {where}"
+            )
+        if not found:
+            there = [each.session_id for each in self.ledger.sessions.matching(limit=_MOST_NAMED)]
+            hint = f"the latest are {', '.join(there)}" if there else "memctl session start"
+            raise NotFoundError(f"there is no session {session_id!r}", hint)
+        return found[0]
+
+    def list(
+        self,
+        *,
+        user: str | None = None,
+        namespaces: Sequence[str] | None = None,
+        without: Sequence[str] = (),
+        status: SessionStatus | None = None,
+        limit: int | None = None,
+    ) -> Sequence[Session]:
+        """Return conversations, the latest first."""
+        return self.ledger.sessions.matching(
+            user=user,
+            namespaces=namespaces,
+            without=without,
+            status=status,
+            limit=-1 if limit is None else limit,
+        )
+
+    def turns(
+        self, session: Session, *, after: int = -1, last: int | None = None
+    ) -> Sequence[Turn]:
+        """Return the turns of a conversation in order: those after a number, or the last ones."""
+        key = (session.namespace, session.session_id)
+        if last is not None:
+            return self.ledger.turns.last(key, last)
+        return self.ledger.turns.of(key, after=after)
+
+    def window(self, session: Session) -> Sequence[Turn]:
+        """Return the turns that no summary stands for."""
+        through = session.summarized_through
+        return self.turns(session, after=-1 if through is None else through)
+
+    def say(self, session: Session, message: Message) -> Turn:
+        """Add a message; it is on disk when this returns, and found by the next query.
+
+        Raises:
+            UsageError: It has neither words nor a file, is too long, or its number is taken by
+                other words.
+            UnreadableSource: Its file cannot be read.
+        """
+        return self.say_all(session, [message])[0]
+
+    def say_all(self, session: Session, messages: Sequence[Message]) -> Sequence[Turn]:
+        """Add messages in one step; arguments and errors are those of ``say``."""
+        made = [self._turn(session, message) for message in messages]
+        key = (session.namespace, session.session_id)
+        with self.ledger.transaction():
+            current = self.ledger.sessions.find(*key)
+            if current is None:
+                raise NotFoundError(f"the session {session.session_id!r} has been forgotten")
+            number = self.ledger.turns.next_number(key)
+            told, new = [], []
+            for message, turn in zip(messages, made, strict=True):
+                known = self._known(key, message, turn)
+                if known is None:
+                    at = number if message.turn is None else message.turn
+                    number = max(number, at + 1)
+                    known = replace(turn, turn=at)
+                    self.ledger.turns.save(known)
+                    new.append(known)
+                told.append(known)
+            if new:
+                self.ledger.sessions.save(continued(current, new))
+        return told
+
+    def end(self, session: Session) -> Session:
+        """Note that a conversation is over.
+
+        Raises:
+            UsageError: It was before.
+        """
+        with self.ledger.transaction():
+            current = self.find(session.session_id, namespace=session.namespace)
+            if current.ended_at is not None:
+                raise UsageError(
+                    f"the session {current.session_id!r} has ended, on {current.ended_at:%Y-%m-%d}",
+                    "a message makes it go on: memctl session say",
+                )
+            ended = replace(current, status="ended", ended_at=self.clock())
+            self.ledger.sessions.save(ended)
+        return ended
+
+    # --- inside ---
+
+    def _name(self, session_id: str | None) -> str | None:
+        """Return the name of a conversation as it is stored."""
+        if session_id is None:
+            return None
+        name = storable(session_id).strip()
+        if not name or not name.isprintable():
+            raise UsageError(f"{session_id[:40]!r} cannot be the name of a session")
+        return redact_name(name) if self.redacts else name
+
+    def _new_name(self, namespace: str, now: datetime) -> str:
+        number = self.ledger.sessions.count()
+        while True:
+            said = f"{namespace}\0{now.isoformat()}\0{number}"
+            name = f"{now:%Y%m%d-%H%M%S}-{hashlib.sha256(said.encode()).hexdigest()[:6]}"
+            if not self.ledger.sessions.named(name):
+                return name
+            number += 1
+
+    def _clean(self, text: str) -> str:
+        text = storable(text).replace("\0", "\ufffd")
+        return redact_secrets(text) if self.redacts else text
+
+    def _turn(self, session: Session, message: Message) -> Turn:
+        if not message.content.strip() and message.media is None:
+            raise UsageError("the message is empty", "say something, or add a file with --file")
+        if len(message.content.encode("utf-8", "replace")) > LONGEST_MESSAGE:
+            raise UsageError(f"the message is longer than {LONGEST_MESSAGE >> 20} MiB")
+        place, sha256 = ("", "") if message.media is None else self._kept(message)
+        type_ = message.message_type or (
+            "text"
+            if message.media is None
+            else _MEDIA_TYPES.get(message.media.suffix.lower(), "file")
+        )
+        return Turn(
+            namespace=session.namespace,
+            session_id=session.session_id,
+            turn=message.turn or 0,
+            at=message.at or self.clock(),
+            sender=self._clean(message.sender),
+            content=self._clean(message.content),
+            message_type=type_,
+            media=place,
+            media_sha256=sha256,
+            external_id=message.external_id,
+            memory_type=message.memory_type,
+            title=self._clean(message.title),
+            source=self._clean(message.source),
+            tags=tuple(map(self._clean, message.tags)),
+            metadata=message.metadata,
+        )
+
+    def _known(self, key: SessionKey, message: Message, turn: Turn) -> Turn | None:
+        """Return the turn that a message is already, if the caller says which one it is.
+
+        Raises:
+            UsageError: That one says something else.
+        """
+        if message.external_id is not None:
+            where = "namespace = ? AND session_id = ? AND external_id = ?"
+            found = self.ledger.turns.select(where, *key, message.external_id, limit=1)
+            known = found[0] if found else None
+        elif message.turn is not None:
+            known = self.ledger.turns.find(*key, message.turn)
+        else:
+            return None
+        if known is not None and not is_same(known, turn):
+            raise UsageError(
+                f"turn {known.turn} of the session {key[1]!r} says something else already",
+                "what was said stays; give it another number",
+            )
+        return known
+
+    def _kept(self, message: Message) -> tuple[str, str]:
+        """Copy a file to the others of the knowledge base; return where it is, and its hash."""
+        path = message.media
+        assert path is not None
+        try:
+            with open_regular(path) as file:
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+                if message.links:
+                    return storable(str(path.absolute())), sha256
+                name = f"{sha256}{path.suffix.lower()}"
+                target = self.media / name
+                if not target.exists():
+                    file.seek(0)
+                    _copy(file, target)
+        except OSError as error:
+            raise UnreadableSource(
+                f"cannot read {display_path(path)}: {os_error_reason(error)}", os_error_hint(error)
+            ) from error
+        return storable(str(Path(self.media.name) / name)), sha256
+
+
+def continued(session: Session, turns: Iterable[Turn]) -> Session:
+    """Return a conversation with some further turns; one that had ended goes on."""
+    new = list(turns)
+    at = [turn.at for turn in new]
+    is_over = session.status in ("ended", "archived")
+    status: SessionStatus = "open" if session.summarized_through is None else "compressed"
+    return replace(
+        session,
+        status=status if is_over else session.status,
+        ended_at=None,
+        started_at=min([session.started_at, *at])
+        if not session.message_count
+        else session.started_at,
+        last_at=max([session.last_at, *at]) if session.message_count else max(at),
+        message_count=session.message_count + len(new),
+        token_count=session.token_count + sum(estimate_tokens(turn.content) for turn in new),
+    )
+
+
+def is_same(one: Turn, other: Turn) -> bool:
+    """Tell whether two turns say the same."""
+    return (one.sender, one.content, one.media_sha256) == (
+        other.sender,
+        other.content,
+        other.media_sha256,
+    )
+
+
+def _copy(file: Any, target: Path) -> None:
+    """Write a file beside its place, and have it there only when all of it is on disk."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary, descriptor = new_temporary(target)
+    try:
+        with os.fdopen(descriptor, "wb") as copy:
+            shutil.copyfileobj(file, copy)
+            copy.flush()
+            os.fsync(copy.fileno())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,281 @@
+"""What was said is taken over into the tables: many turns in one commit, as parts of a document.
+
+One conversation is one document, and each time that turns are taken over it gets further parts.
+The commit that has their rows is the one that notes in the ledger where they are: killed at any
+step, a turn is in the tables once, or waits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memctl.errors import MemctlError, UnreadableSource
+from memctl.ids import document_id
+from memctl.ingest.batches import IdentifiedSource, WantedSource
+from memctl.ingest.discovery.sources import Source
+from memctl.ingest.ingest_pipeline import IngestStopped
+from memctl.ingest.source_reading import SESSION_READER
+from memctl.readers.pieces import storable_text
+from memctl.records import FileOutcome, ProgressListener, Segment, SourceText
+from memctl.rows.references import in_portions
+from memctl.store.ledger.session_repositories import SessionKey, Turn
+from memctl.store.tables.filter_expressions import col
+
+if TYPE_CHECKING:
+    from memctl.ingest.ingest_pipeline import Ingestor
+    from memctl.readers import Readers
+    from memctl.store.store import Store
+
+MOST_WHILE_READING = 2_000
+"""So many turns at most are taken over by who only wants to read; more are being imported."""
+PART_TURNS = 64
+PART_CHARS = 60_000
+"""So many turns, or so much text of them, are one part of a document."""
+_AT_ONCE = 20_000
+"""So many turns are held at a time."""
+_ATTEMPTS = 5
+_WRITER_SECONDS, _PAUSE = 3.0, 0.05
+"""So long somebody who writes is waited for, looked at so often."""
+_MEDIA_CHARS = 1_000_000
+_log = logging.getLogger(__name__)
+
+
+class _Overtaken(Exception):
+    """Somebody else has taken these turns over, or they have been forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What was taken over."""
+
+    turns: int = 0
+    memories: int = 0
+    sessions: frozenset[SessionKey] = frozenset()
+    waiting: int = 0
+    """How many turns are still to be taken over."""
+
+    def __add__(self, other: Folded) -> Folded:
+        return Folded(
+            self.turns + other.turns,
+            self.memories + other.memories,
+            self.sessions | other.sessions,
+            other.waiting,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """Takes turns over into the tables of one knowledge base.
+
+    Args:
+        store: Its tables and ledger.
+        ingestor: Gives what makes memories of texts.
+        readers: Read pictures, recordings and files.
+        folder: That of the knowledge base.
+    """
+
+    store: Store
+    ingestor: Callable[[], Ingestor]
+    readers: Readers
+    folder: Path
+
+    def before_reading(self) -> Folded:
+        """Take over what was said last, so that it is found; goes on without where it cannot be."""
+        turns = self.store.ledger.turns
+        if not turns.has_pending() or not self.store.ledger.is_writable:
+            return Folded()
+        waiting = turns.count_pending()
+        if waiting > MOST_WHILE_READING:
+            _log.warning("%d turns are being taken in and not all found yet", waiting)
+            return Folded(waiting=waiting)
+        if not self._writer_is_gone():
+            _log.warning("%d turns are not found yet: another process is writing", waiting)
+            return Folded(waiting=waiting)
+        try:
+            return self.fold()
+        except (MemctlError, OSError) as error:
+            _log.warning("%d turns are not found yet: %s", waiting, error)
+            return Folded(waiting=waiting)
+
+    def fold(
+        self, key: SessionKey | None = None, progress: ProgressListener | None = None
+    ) -> Folded:
+        """Take over all turns, or those of one conversation, that are not in the tables yet.
+
+        Raises:
+            LockedError: Another process kept writing.
+            ModelError: A model cannot be had that is to be waited for.
+        """
+        done, attempts = Folded(), 0
+        while pending := self.store.ledger.turns.pending(_AT_ONCE, key):
+            try:
+                done += self._take_over(pending, progress)
+                attempts = 0
+            except IngestStopped as stopped:
+                raise stopped.cause from stopped
+            except _Overtaken:
+                attempts += 1
+                if attempts >= _ATTEMPTS:
+                    break
+        return replace(done, waiting=self.store.ledger.turns.count_pending())
+
+    # --- inside ---
+
+    def _writer_is_gone(self) -> bool:
+        """Give whoever writes a moment to come to an end."""
+        until = time.monotonic() + _WRITER_SECONDS
+        while self.store.writer() is not None:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_PAUSE)
+        return True
+
+    def _take_over(self, pending: Sequence[Turn], progress: ProgressListener | None) -> Folded:
+        groups = list(_grouped(pending))
+        numbers = self._next_parts({document_of(turns[0]) for turns in groups})
+        parts = []
+        for place, turns in enumerate(groups):
+            root = document_of(turns[0])
+            parts.append(self._part(turns, root, numbers[root], place))
+            numbers[root] += 1
+
+        def note(outcomes: Iterable[FileOutcome]) -> None:
+            """Note with the commit itself which turns are in the tables."""
+            taken = [
+                replace(turn, document_id=outcome.document_id)
+                for outcome in outcomes
+                if outcome.line is not None
+                for turn in groups[outcome.line]
+            ]
+            if self.store.ledger.turns.note_documents(taken) != len(taken):
+                raise _Overtaken
+
+        report = self.ingestor().add_parts(parts, note, progress)
+        keys = frozenset((turn.namespace, turn.session_id) for turn in pending)
+        return Folded(len(pending), report.memories, keys)
+
+    def _next_parts(self, roots: set[str]) -> dict[str, int]:
+        """Return the number of the part that comes next, for each document."""
+        numbers = dict.fromkeys(roots, 0)
+        snapshot = self.store.snapshot()
+        for some in in_portions(sorted(roots)):
+            where = col("root_id").is_in(some)
+            for row in snapshot.scan("documents", where, ["root_id", "part"]).to_pylist():
+                numbers[row["root_id"]] = max(numbers[row["root_id"]], row["part"] + 1)
+        return numbers
+
+    def _part(self, turns: Sequence[Turn], root: str, number: int, place: int) -> WantedSource:
+        first = turns[0]
+        text = self._text_of(turns, number)
+        source = Source(
+            source=first.source or source_of(first.session_id),
+            namespace=first.namespace,
+            title=first.title,
+            created_at=first.at,
+            session_id=first.session_id,
+            tags=first.tags,
+            metadata=first.metadata,
+            line=place,
+            texts=(text,),
+        )
+        content = text.text.encode("utf-8", "replace")
+        digest = hashlib.sha256(content).hexdigest()
+        item = IdentifiedSource(source, digest, len(content), f"{root}.{number}")
+        return WantedSource(item, root, adds=True)
+
+    def _text_of(self, turns: Sequence[Turn], number: int) -> SourceText:
+        """Lay turns one after the other: who speaks stands before each, and belongs to none."""
+        pieces: list[str] = []
+        segments: list[Segment] = []
+        missing: dict[str, None] = {}
+        length = 0
+        for turn in turns:
+            said = storable_text(turn.content).strip()
+            if turn.media:
+                read, lacks = self._read(turn)
+                said = f"{said}\n{read}".strip()
+                missing |= dict.fromkeys(lacks)
+            before = f"{turn.sender}: " if turn.sender else ""
+            start = length + len(before)
+            segments.append(
+                Segment(
+                    start,
+                    start + len(said),
+                    "turn",
+                    speaker=turn.sender or None,
+                    said_at=turn.at,
+                    turn=turn.turn,
+                    external_id=turn.external_id,
+                    type=turn.memory_type,
+                )
+            )
+            pieces.append(f"{before}{said}\n\n")
+            length += len(pieces[-1])
+        return SourceText(
+            "".join(pieces),
+            "text/plain",
+            SESSION_READER,
+            segments=tuple(segments),
+            missing=tuple(missing),
+            part=number,
+        )
+
+    def _read(self, turn: Turn) -> tuple[str, Sequence[str]]:
+        """Return what is in the file of a turn, and what of it could not be read."""
+        path = self.folder / turn.media
+        name = Path(turn.media).name
+        texts: list[str] = []
+        missing: dict[str, None] = {}
+        try:
+            for text in self.readers.read(path, name=name):
+                texts.append(text.text)
+                missing |= dict.fromkeys(text.missing)
+                if sum(map(len, texts)) >= _MEDIA_CHARS:
+                    break
+        except (UnreadableSource, OSError) as error:
+            _log.warning("%s of the session %s: %s", name, turn.session_id, error)
+            missing["text"] = None
+        return storable_text("\n".join(texts)[:_MEDIA_CHARS]).strip(), tuple(missing)
+
+
+def document_of(turn: Turn) -> str:
+    """Return the id of the document that a conversation is."""
+    return session_document(turn.namespace, turn.session_id)
+
+
+def session_document(namespace: str, session_id: str) -> str:
+    """Return the id of the document that a conversation is."""
+    return document_id(namespace, "", external_id=source_of(session_id))
+
+
+def source_of(session_id: str) -> str:
+    """Return what a conversation is called as a source."""
+    return f"session:{session_id}"
+
+
+def _grouped(turns: Iterable[Turn]) -> Iterator[list[Turn]]:
+    """Put turns together that follow each other in one conversation and are labelled alike."""
+    group: list[Turn] = []
+    size = 0
+    for turn in turns:
+        is_full = len(group) >= PART_TURNS or size + len(turn.content) > PART_CHARS
+        if group and (is_full or _labels(group[0]) != _labels(turn)):
+            yield group
+            group, size = [], 0
+        group.append(turn)
+        size += len(turn.content)
+    if group:
+        yield group
+
+
+def _labels(turn: Turn) -> tuple[str, ...]:
+    metadata: Mapping[str, object] = turn.metadata
+    told = json.dumps(metadata, sort_keys=True, default=str) if metadata else ""
+    return (turn.namespace, turn.session_id, turn.source, turn.title, *turn.tags, told)

@@ -1,0 +1,312 @@
+"""The tables of the ledger that hold what people and agents have said or stored.
+
+Each is declared once; forgetting, exports, snapshots, SQL and the checks of doctor follow from the
+declaration.  Must never know what the words mean.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from memctl.store.ledger.repository import Connections, LedgerTable, to_text
+from memctl.store.ledger.session_repositories import SESSIONS, TURNS
+
+_Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ContentTable:
+    """One table of the ledger with words of users or agents.
+
+    Its values are texts, numbers and nulls as SQLite stores them, never bytes.
+    """
+
+    table: LedgerTable[Any]
+    texts: tuple[str, ...]
+    """The columns that may hold such words, as text or as JSON."""
+    at: str
+    """The column that says when a row was written."""
+    session: str = ""
+    """The column with the conversation that a row belongs to; "" where there is none."""
+    namespace: str = ""
+    """The column with the namespace of a row, never null and always called ``namespace``; ""
+    where there is none."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the ledger, in SQL and in exports."""
+        return self.table.name
+
+    @property
+    def by_key(self) -> str:
+        """The SQL condition that finds the row with a key."""
+        return " AND ".join(f"{column} IS ?" for column in self.table.key)
+
+    def key_of(self, row: _Row) -> _Row:
+        """Return the key of a stored row."""
+        return tuple(row[self.table.fields.index(column)] for column in self.table.key)
+
+
+CONTENT_TABLES: tuple[ContentTable, ...] = (
+    ContentTable(
+        SESSIONS,
+        texts=("title", "summary"),
+        at="last_at",
+        session="session_id",
+        namespace="namespace",
+    ),
+    ContentTable(
+        TURNS,
+        texts=("sender", "content", "title", "source", "tags", "metadata", "media"),
+        at="at",
+        session="session_id",
+        namespace="namespace",
+    ),
+)
+"""Every one of them, in the order in which they are exported and restored."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContentSelection:
+    """Rows that are meant because of where they belong, whatever they say."""
+
+    session: str | None = None
+    namespace: str | None = None
+    before: datetime | None = None
+    """Narrows a conversation or a namespace; alone, it means all that is older."""
+
+    def condition(self, declared: ContentTable) -> tuple[str, _Row] | None:
+        """Return the SQL condition on rows of a table with its values; None where none is meant."""
+        wanted = [
+            (column, value)
+            for column, value in (
+                (declared.session, self.session),
+                (declared.namespace, self.namespace),
+            )
+            if value is not None
+        ]
+        if not all(column for column, _ in wanted) or not (wanted or self.before):
+            return None
+        parts = [f"{column} = ?" for column, _ in wanted]
+        values: list[Any] = [value for _, value in wanted]
+        if self.before is not None:
+            parts.append(f"{declared.at} < ?")
+            values.append(to_text(self.before))
+        return " AND ".join(parts), tuple(values)
+
+
+NO_CONTENT = ContentSelection()
+
+
+def has_content(ledger: Connections, selection: ContentSelection) -> bool:
+    """Tell whether any table has a row that is meant."""
+    with ledger.reading() as connection:
+        for declared in CONTENT_TABLES:
+            if found := selection.condition(declared):
+                where, values = found
+                ask = f"SELECT EXISTS (SELECT 1 FROM {declared.name} WHERE {where})"
+                if connection.execute(ask, values).fetchone()[0]:
+                    return True
+    return False
+
+
+def words_of_content(ledger: Connections, selection: ContentSelection) -> Iterator[str]:
+    """Yield the words of the rows that are meant, one text after the other."""
+    with ledger.reading() as connection:
+        for declared in CONTENT_TABLES:
+            if found := selection.condition(declared):
+                where, values = found
+                ask = f"SELECT {declared.table.columns} FROM {declared.name} WHERE {where}"
+                for row in connection.execute(ask, values).fetchall():
+                    record = declared.table.decode(row)
+                    for name in declared.texts:
+                        yield from words_of(getattr(record, name))
+
+
+def erase_content(
+    connection: sqlite3.Connection,
+    selection: ContentSelection,
+    says: Callable[[str], bool],
+    without: Callable[[str], str] | None,
+) -> None:
+    """Delete the rows that are meant, and those that say something, copies in snapshots included.
+
+    Args:
+        connection: Within a transaction of the ledger's.
+        selection: Rows that go whatever they say.
+        says: Whether a text has any of what is to go.
+        without: Gives a text without it; None where a row that has it goes whole.
+    """
+    for declared in CONTENT_TABLES:
+        if found := selection.condition(declared):
+            where, values = found
+            connection.execute(f"DELETE FROM {declared.name} WHERE {where}", values)
+        rows = connection.execute(f"SELECT {declared.table.columns} FROM {declared.name}")
+        for row in rows.fetchall():
+            changed = _without(declared, row, says, without)
+            if changed is None:
+                key = declared.key_of(row)
+                connection.execute(f"DELETE FROM {declared.name} WHERE {declared.by_key}", key)
+            elif changed != row:
+                _write(connection, declared, changed)
+        _erase_copies(connection, declared, selection, says, without)
+
+
+def _erase_copies(
+    connection: sqlite3.Connection,
+    declared: ContentTable,
+    selection: ContentSelection,
+    says: Callable[[str], bool],
+    without: Callable[[str], str] | None,
+) -> None:
+    copies = "SELECT rowid, row FROM snapshot_content WHERE table_name = ?"
+    for number, text in connection.execute(copies, (declared.name,)).fetchall():
+        row = tuple(json.loads(text))
+        changed = None if _is_meant(declared, row, selection) else row
+        changed = changed and _without(declared, changed, says, without)
+        if changed is None:
+            connection.execute("DELETE FROM snapshot_content WHERE rowid = ?", (number,))
+        elif changed != row:
+            connection.execute(
+                "UPDATE snapshot_content SET row = ? WHERE rowid = ?",
+                (json.dumps(changed), number),
+            )
+
+
+def _is_meant(declared: ContentTable, row: _Row, selection: ContentSelection) -> bool:
+    if selection.condition(declared) is None:
+        return False
+    stored = dict(zip(declared.table.fields, row, strict=True))
+    return (
+        selection.session in (None, stored.get(declared.session))
+        and selection.namespace in (None, stored.get(declared.namespace))
+        and (selection.before is None or stored[declared.at] < to_text(selection.before))
+    )
+
+
+def _without(
+    declared: ContentTable,
+    row: _Row,
+    says: Callable[[str], bool],
+    without: Callable[[str], str] | None,
+) -> _Row | None:
+    """Return a stored row without some words; None where it goes whole."""
+    table = declared.table
+    record = table.decode(row)
+    values = {name: getattr(record, name) for name in declared.texts}
+    spoken = {name for name, value in values.items() if any(map(says, words_of(value)))}
+    if not spoken:
+        return row
+    if without is None or not spoken.isdisjoint(table.key):
+        return None
+    return tuple(
+        table.encode_value(name, _replaced(values[name], without)) if name in spoken else stored
+        for name, stored in zip(table.fields, row, strict=True)
+    )
+
+
+def words_of(value: Any) -> Iterator[str]:
+    """Yield every text of a value as JSON has them, keys of objects among them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from words_of(key)
+            yield from words_of(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from words_of(item)
+
+
+def _replaced(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {_replaced(key, change): _replaced(item, change) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return tuple(_replaced(item, change) for item in value)
+    return value
+
+
+def _write(connection: sqlite3.Connection, declared: ContentTable, row: _Row) -> None:
+    table = declared.table
+    connection.execute(
+        f"INSERT OR REPLACE INTO {table.name} ({table.columns}) VALUES ({table.marks})", row
+    )
+
+
+# --- copies: snapshots and exports ---------------------------------------------------------------
+
+
+def copy_to_snapshot(connection: sqlite3.Connection, snapshot: str) -> None:
+    """Copy every row for a snapshot."""
+    for declared in CONTENT_TABLES:
+        connection.execute(
+            "INSERT INTO snapshot_content (snapshot, table_name, row)"
+            f" SELECT ?, ?, json_array({declared.table.columns}) FROM {declared.name}",
+            (snapshot, declared.name),
+        )
+
+
+def restore_from_snapshot(connection: sqlite3.Connection, snapshot: str) -> None:
+    """Make the tables what they were at a snapshot."""
+    copies = "SELECT row FROM snapshot_content WHERE snapshot = ? AND table_name = ?"
+    for declared in CONTENT_TABLES:
+        connection.execute(f"DELETE FROM {declared.name}")
+        for (text,) in connection.execute(copies, (snapshot, declared.name)).fetchall():
+            _write(connection, declared, tuple(json.loads(text)))
+
+
+def export_content(ledger: Connections) -> Iterator[Mapping[str, Any]]:
+    """Yield every row as an object of JSON: its ``table``, and its values as they are stored."""
+    with ledger.reading() as connection:
+        for declared in CONTENT_TABLES:
+            rows = connection.execute(f"SELECT {declared.table.columns} FROM {declared.name}")
+            for row in rows.fetchall():
+                values = dict(zip(declared.table.fields, row, strict=True))
+                yield {"table": declared.name, "row": values}
+
+
+def import_content(
+    rows: Iterable[Mapping[str, Any]],
+) -> Callable[[sqlite3.Connection], None]:
+    """Return what writes rows of an export, after checking them.
+
+    Raises:
+        ValueError: A row is of no table here, or has other columns or values.
+    """
+    by_name = {declared.name: declared for declared in CONTENT_TABLES}
+    checked: list[tuple[ContentTable, _Row]] = []
+    for item in rows:
+        declared = by_name.get(item["table"])
+        if declared is None or set(item["row"]) != set(declared.table.fields):
+            raise ValueError(f"a row of {item['table']!r} has other columns than here")
+        row = tuple(item["row"][name] for name in declared.table.fields)
+        if not all(isinstance(value, str | int | float | None) for value in row):
+            raise ValueError(f"a row of {item['table']!r} holds something else than values")
+        declared.table.decode(row)
+        checked.append((declared, row))
+
+    def write(connection: sqlite3.Connection) -> None:
+        """Write them all."""
+        for declared, row in checked:
+            _write(connection, declared, row)
+
+    return write
+
+
+def unreadable_content(ledger: Connections) -> Iterator[str]:
+    """Yield what is wrong with rows that cannot be read as what they are declared to be."""
+    with ledger.reading() as connection:
+        for declared in CONTENT_TABLES:
+            rows = connection.execute(f"SELECT {declared.table.columns} FROM {declared.name}")
+            for row in rows.fetchall():
+                try:
+                    declared.table.decode(row)
+                except (ValueError, TypeError) as error:
+                    yield f"{declared.name} {declared.key_of(row)}: {error}"

@@ -1,0 +1,160 @@
+"""Conversations and what is said in them, as it comes in.
+
+A turn is here before it is in the tables, and stays here after: what was said last can be told
+without looking at the tables.  Must never know what the words mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from memctl.store.ledger.repository import LedgerTable, Repository
+
+SessionStatus = Literal["open", "compressed", "archived", "ended"]
+"""``compressed`` goes on like ``open``; its earlier turns are summarised."""
+MessageType = Literal["text", "image", "audio", "video", "file"]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One conversation."""
+
+    namespace: str
+    session_id: str
+    user_id: str
+    started_at: datetime
+    last_at: datetime
+    """When the latest turn was said."""
+    agent_id: str | None = None
+    status: SessionStatus = "open"
+    ended_at: datetime | None = None
+    title: str = ""
+    message_count: int = 0
+    token_count: int = 0
+    """Of the turns that are not summarised, about."""
+    summary: str = ""
+    """Of the turns that are no longer in the window of recent ones."""
+    summarized_through: int | None = None
+    """The last turn that the summary is of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of a conversation."""
+
+    namespace: str
+    session_id: str
+    turn: int
+    """Its number in the conversation, from 0."""
+    at: datetime
+    sender: str
+    content: str = ""
+    message_type: MessageType = "text"
+    media: str = ""
+    """The path of its picture, recording or file; one that was copied lies in the folder of the
+    knowledge base."""
+    media_sha256: str = ""
+    external_id: str | None = None
+    memory_type: str = "turn"
+    """The type of its memories: ``turn`` or ``query``."""
+    title: str = ""
+    source: str = ""
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    document_id: str | None = None
+    """The document in the tables that it is in; None while it is in none."""
+
+
+SESSIONS: LedgerTable[Session] = LedgerTable(
+    "sessions", Session, ("namespace", "session_id"), "last_at DESC, session_id"
+)
+TURNS: LedgerTable[Turn] = LedgerTable("turns", Turn, ("namespace", "session_id", "turn"))
+SessionKey = tuple[str, str]
+"""Namespace and session id."""
+
+
+class SessionRepository(Repository[Session]):
+    """Conversations, the latest first."""
+
+    table = SESSIONS
+
+    def named(self, session_id: str, namespace: str | None = None) -> list[Session]:
+        """Return the conversations of a name, which several namespaces may have."""
+        where = "session_id = ? AND namespace = coalesce(?, namespace)"
+        return self.select(where, session_id, namespace)
+
+    def matching(
+        self,
+        *,
+        user: str | None = None,
+        namespaces: Sequence[str] | None = None,
+        without: Sequence[str] = (),
+        status: SessionStatus | None = None,
+        limit: int = -1,
+    ) -> list[Session]:
+        """Return conversations: of a user, in some namespaces, of a status."""
+        where = "user_id = coalesce(?, user_id) AND status = coalesce(?, status)"
+        values: list[Any] = [user, status]
+        if namespaces:
+            where += f" AND namespace IN ({_marks(namespaces)})"
+            values += namespaces
+        if without:
+            where += f" AND namespace NOT IN ({_marks(without)})"
+            values += without
+        return self.select(where, *values, limit=limit)
+
+
+class TurnRepository(Repository[Turn]):
+    """Turns, in the order in which they were said."""
+
+    table = TURNS
+
+    def of(self, key: SessionKey, *, after: int = -1, limit: int = -1) -> list[Turn]:
+        """Return the turns of a conversation, those after a number."""
+        where = "namespace = ? AND session_id = ? AND turn > ?"
+        return self.select(where, *key, after, order="turn", limit=limit)
+
+    def last(self, key: SessionKey, count: int) -> list[Turn]:
+        """Return the last turns of a conversation, in order."""
+        where = "namespace = ? AND session_id = ?"
+        return self.select(where, *key, order="turn DESC", limit=count)[::-1]
+
+    def next_number(self, key: SessionKey) -> int:
+        """Return the number of the turn that comes next."""
+        ask = "SELECT coalesce(max(turn) + 1, 0) FROM turns WHERE namespace = ? AND session_id = ?"
+        return int(self.rows(ask, *key)[0][0])
+
+    def has_pending(self) -> bool:
+        """Tell whether turns are not in the tables yet; costs next to nothing."""
+        return bool(
+            self.rows("SELECT EXISTS (SELECT 1 FROM turns WHERE document_id IS NULL)")[0][0]
+        )
+
+    def count_pending(self) -> int:
+        """Return how many turns are not in the tables yet."""
+        return self.count("document_id IS NULL")
+
+    def pending(self, limit: int, key: SessionKey | None = None) -> list[Turn]:
+        """Return turns that are not in the tables yet, each conversation's in order."""
+        if key is None:
+            return self.select("document_id IS NULL", limit=limit)
+        where = "document_id IS NULL AND namespace = ? AND session_id = ?"
+        return self.select(where, *key, limit=limit)
+
+    def note_documents(self, turns: Iterable[Turn]) -> int:
+        """Note in which documents turns are; return of how many it was not known before."""
+        told = 0
+        for turn in turns:
+            told += self.execute(
+                "UPDATE turns SET document_id = ? WHERE document_id IS NULL"
+                " AND namespace = ? AND session_id = ? AND turn = ?",
+                *(turn.document_id, turn.namespace, turn.session_id, turn.turn),
+            ).rowcount
+        return told
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ", ".join("?" * len(values))
