@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from memctl.errors import UsageError
-from memctl.instants import last_instant, parse_instant
+from memctl.instants import last_instant
+from memctl.instants import parse_expiry as parse_expiry
+from memctl.instants import parse_instant as parse_instant
 from memctl.paths import display_path, expand_path, os_error_hint, os_error_reason
 from memctl.records import LEVELS, Filters, Level
 

@@ -62,6 +62,11 @@ from memctl.operations.remembering import (
     store_important_information,
     update_memory,
 )
+from memctl.operations.session_lookup import (
+    ListSessionsParameters,
+    SessionList,
+    list_sessions,
+)
 from memctl.records import Context
 from memctl.validation import nearest
 
@@ -198,6 +203,14 @@ OPERATIONS: tuple[Operation, ...] = (
         InsightsParameters,
         RecentInsights,
         recent_insights,
+        resource="memory",
+    ),
+    Operation(
+        "list_sessions",
+        "List earlier conversations, the latest first.",
+        ListSessionsParameters,
+        SessionList,
+        list_sessions,
         resource="memory",
     ),
     Operation(

@@ -244,17 +244,25 @@ def bounded(value: JsonObject, most: int = MOST_CHARACTERS) -> JsonObject:
     """
     if len(_json(value)) <= most:
         return value
-    found, longest = value, most // 2
-    while len(_json(found)) > most and longest >= _SHORTEST_TEXT:
+    found, longest = value, min(most, _longest_text(value)) // 2
+    while longest >= _SHORTEST_TEXT and len(_json(found)) > most:
         found = _with_texts_cut(value, longest)
         longest //= 2
-    while len(_json(found)) > most:
+    while (size := len(_json(found))) > most:
         key = max(found, key=lambda name: len(_json(found[name])))
         rows = found[key]
         if not isinstance(rows, list) or not rows:
             break
-        found = {**found, key: rows[: len(rows) * 3 // 4]}
+        found = {**found, key: rows[: min(len(rows) * most // size + 1, len(rows) - 1)]}
     return {**found, _NOTE: _CUT.format(most=most)}
+
+
+def _longest_text(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        value = list(value.values())
+    return max(map(_longest_text, value), default=0) if isinstance(value, list) else 0
 
 
 def _with_texts_cut(value: Any, longest: int) -> Any:

@@ -234,9 +234,9 @@ def serve(
     session: SessionOption = None,
     read_only: ReadOnly = False,
 ) -> None:
-    """Answer calls from a pipe: one JSON call a line in, one reply a line out.
+    """Answer calls from a pipe, one a line.
 
-    A call is {"name", "arguments"}, with an "id" if the reply is to have it, or as a model sends
+    Every line in gives one line out.  A call is {"name", "arguments"}, with an "id" if the reply is to have it, or as a model sends
     it.  A line that is no call is answered with an object with "error"; the others go on.
     """
     from memctl.operations.tool_calls import answer_call

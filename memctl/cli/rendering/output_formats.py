@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar
 
 from memctl.cli.rendering.terminal_text import format_moment, json_text, one_line, terminal_safe
 from memctl.errors import UsageError
-from memctl.plain_values import Row, plain_rows, to_plain
+from memctl.plain_values import Row, plain_rows
+from memctl.plain_values import to_plain as to_plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
