@@ -9,6 +9,9 @@ hint (what to do next); the command line prints both and exits with the class's 
     ├── UsageError                  2   wrong name, wrong value, wrong combination
     │   └── ConfigError             2   a setting that cannot be used
     ├── NotFoundError               1   no such document, memory, snapshot
+    ├── AccessDenied                1   an agent has no right to it
+    ├── VersionConflict             1   somebody else has written meanwhile
+    ├── QuotaExceeded               1   it would take more room than it may
     ├── PartialFailure              3   some inputs failed, the others are done
     ├── NothingFound                4   only with --exit-code
     ├── KnowledgeBaseNotFound      10
@@ -63,6 +66,18 @@ class ConfigError(UsageError):
 
 class NotFoundError(MemctlError):
     """There is no document, memory or insight with that id."""
+
+
+class AccessDenied(MemctlError):
+    """The agent that asks has no right to it; nothing is said of what it holds."""
+
+
+class VersionConflict(MemctlError):
+    """Somebody else has written since the version that a change was made for."""
+
+
+class QuotaExceeded(MemctlError):
+    """It would take more room than it may, and nothing may go to make some."""
 
 
 class PartialFailure(MemctlError):

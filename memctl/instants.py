@@ -12,6 +12,8 @@ _HOURS = {"h": 1, "d": 24, "w": 168, "m": 730, "y": 8766}
 _PART = re.compile(r"(\d{4})(?:-(\d{2}))?", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DAYS = {"today": 0, "yesterday": 1, "tomorrow": -1}
+_DURATION = re.compile(r"(\d{1,11})\s*(s|min|h|d|w|m|y)?", re.ASCII)
+_SECONDS = {"s": 1, "min": 60} | {unit: hours * 3600 for unit, hours in _HOURS.items()}
 _DATE_HINT = "write 2026-03-01, 2026-03-01T09:30, 2026-03, 7d, 24h, today or yesterday"
 
 
@@ -55,6 +57,32 @@ def parse_expiry(ttl: str | None, expires: str | None, now: datetime) -> datetim
         return now + timedelta(hours=int(match[1]) * _HOURS[match[2]])
     except OverflowError:
         raise UsageError(f"{ttl!r} is too long", "leave --ttl out for ever") from None
+
+
+def parse_seconds(text: str) -> int:
+    """Return how many seconds a duration like ``7d`` has; a number alone is of seconds.
+
+    Raises:
+        UsageError: It is none.
+    """
+    match = _DURATION.fullmatch(text.strip().lower())
+    if match is None:
+        raise UsageError(f"{text!r} is no duration", "write 90s, 45min, 24h, 7d, 2w, 3m or 1y")
+    return int(match[1]) * _SECONDS[match[2] or "s"]
+
+
+def parse_end(text: str, now: datetime) -> datetime:
+    """Return the instant when something ends: a date, or a duration from now on.
+
+    Raises:
+        UsageError: It is neither.
+    """
+    if not _DURATION.fullmatch(text.strip().lower()) or text.strip().isdigit():
+        return parse_instant(text, now)
+    try:
+        return now + timedelta(seconds=parse_seconds(text))
+    except OverflowError:
+        raise UsageError(f"{text!r} is too long", "leave it out for no end") from None
 
 
 def last_instant(text: str, now: datetime) -> datetime:

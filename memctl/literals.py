@@ -28,3 +28,22 @@ CONTRADICTS = "contradicts"
 QueryKind = Literal["query", "context"]
 Verdict = Literal["good", "bad"]
 """How good what a question gave was."""
+DocType = Literal[
+    "text", "markdown", "conversation", "pdf", "web", "email", "table", "code", "image", "audio",
+    "video", "office", "other",
+]  # fmt: skip
+"""What a document is, whatever its format."""
+SourceType = Literal["user", "agent", "system", "tool", "workflow"]
+"""Who a memory is from."""
+MemoryKind = Literal["factual", "experiential", "working"]
+"""What a memory keeps: what is so, what happened, or what somebody is busy with."""
+PoolType = Literal["shared", "agent_private", "team_shared", "task_scoped", "global"]
+"""Whom a shared pool is for, coarsely; everybody may read a global one."""
+Visibility = Literal["global", "account", "team", "agent", "task"]
+"""How widely a pool is meant to be known; says nothing of rights."""
+Lifetime = Literal["execution", "session", "persistent"]
+"""How long a pool lives, relative to the work around it."""
+Eviction = Literal["oldest", "least_read", "refuse"]
+"""What goes from a pool that would become too big."""
+PoolLevel = Literal["read", "write"]
+"""What an agent may do in a pool; who may write may read."""

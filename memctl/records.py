@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from memctl.literals import DocType, MemoryKind, SourceType
+
 # --- what is stored: documents, memories, and the graph derived from them ------------------------
 
 Level = Literal["evidence", "memory", "insight"]
@@ -61,6 +63,10 @@ class Document:
     superseded_by: str | None = None
     session_id: str | None = None
     metadata: Metadata = field(default_factory=dict)
+    doc_type: DocType | None = None
+    """What it is; None where a program wrote it that did not tell."""
+    agent_id: str | None = None
+    """The agent that added it; None where a person did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,16 @@ class Memory:
     last_accessed_at: datetime | None = None
     expires_at: datetime | None = None
     metadata: Metadata = field(default_factory=dict)
+    doc_type: DocType | None = None
+    """That of its document."""
+    agent_id: str | None = None
+    """The agent that wrote it; None where a person did."""
+    source_type: SourceType | None = None
+    """Who it is from; None where that is not known."""
+    kind: MemoryKind | None = None
+    """What it keeps; None where that is not known."""
+    edited_by: str | None = None
+    """Who wrote this version of it; None for the first one, and where nobody was named."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,10 @@ from pathlib import Path
 from waiting import PATIENCE
 
 import memctl
+from memctl.schema.migrations import SCHEMA_VERSION
 
+GROWN_VERSION = SCHEMA_VERSION + 1
+"""The schema version of the copy."""
 PACKAGE = Path(memctl.__file__).parent
 HOMES = Path(__file__).parent / "homes"
 COLUMNS = """\

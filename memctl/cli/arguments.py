@@ -19,8 +19,10 @@ from typing import Any
 
 from memctl.errors import UsageError
 from memctl.instants import last_instant
+from memctl.instants import parse_end as parse_end
 from memctl.instants import parse_expiry as parse_expiry
 from memctl.instants import parse_instant as parse_instant
+from memctl.instants import parse_seconds as parse_seconds
 from memctl.paths import display_path, expand_path, os_error_hint, os_error_reason
 from memctl.records import LEVELS, Filters, Level
 
@@ -218,6 +220,23 @@ def _level(text: str) -> Level:
     if text not in LEVELS:
         raise UsageError(f"there is no level {text!r}", f"use {', '.join(LEVELS)}")
     return text
+
+
+_SIZE = re.compile(r"(\d{1,12})(?:\.(\d{1,3}))?\s*(b|kb?|mb?|gb?)?", re.ASCII)
+_BYTES = {"b": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
+
+
+def parse_bytes(text: str) -> int:
+    """Return how many bytes a size like ``5MB`` has; a number alone is of bytes.
+
+    Raises:
+        UsageError: It is none.
+    """
+    match = _SIZE.fullmatch(text.strip().lower())
+    if match is None:
+        raise UsageError(f"{text!r} is no size", "write 5000, 200kB, 5MB or 1.5MB")
+    unit = _BYTES[(match[3] or "b")[0]]
+    return int(match[1]) * unit + int((match[2] or "0").ljust(3, "0")) * unit // 1_000
 
 
 def type_hint(types: Sequence[str]) -> str:

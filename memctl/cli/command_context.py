@@ -98,6 +98,17 @@ class CommandContext:
         """Open a knowledge base to change what it already holds; see ``Home.name_to_change``."""
         return self.home.open_for_writing(self.home.name_to_change(_only(names)))
 
+    def looking(self, names: Sequence[str] | None) -> KnowledgeBase:
+        """Open the knowledge base that would be written to, to look at what was written there.
+
+        None is made for that; where it is not there, it is the only one.
+
+        Raises:
+            KnowledgeBaseNotFound: There is none.
+            UsageError: Several are named, or could be meant.
+        """
+        return self.home.open(self.home.name_to_change(_only(names)))
+
     @contextmanager
     def trying(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
         """Open the knowledge base that would be written to, for a dry run.

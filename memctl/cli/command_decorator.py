@@ -67,7 +67,8 @@ UserOption = Annotated[
     str | None, typer.Option("--user", metavar="NAME", help="Whose; by default MEMCTL_USER.")
 ]
 AgentOption = Annotated[
-    str | None, typer.Option("--agent", metavar="NAME", help="Who acts; by default MEMCTL_AGENT.")
+    str | None,
+    typer.Option("--agent", "--as", metavar="NAME", help="Who acts; by default MEMCTL_AGENT."),
 ]
 TagsOption = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Repeatable.")]
 TargetOption = Annotated[

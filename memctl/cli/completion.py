@@ -84,7 +84,13 @@ def _jobs(base: KnowledgeBase, _: str) -> Iterator[tuple[str, str]]:
         yield str(each.id), f"{each.kind}, {format_moment(each.started_at)}"
 
 
+def _pools(base: KnowledgeBase, _: str) -> Iterator[tuple[str, str]]:
+    for each in base.pools.acting_as().list():
+        yield each.pool_id, each.name
+
+
 complete_document = _completing(_documents)
 complete_memory = _completing(_memories)
 complete_snapshot = _completing(_snapshots)
 complete_job = _completing(_jobs)
+complete_pool = _completing(_pools)

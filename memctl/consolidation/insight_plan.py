@@ -18,6 +18,7 @@ from memctl.literals import CONTRADICTS
 from memctl.records import Connection, Insight, Memory, Relation
 from memctl.rows.row_changes import mark_consolidated, put_rows, supersede_memories
 from memctl.schema.arrow_tables import memories_table, memory_rows, relations_table
+from memctl.schema.document_types import memory_kind
 
 if TYPE_CHECKING:
     from memctl.consolidation.model_insights import InsightWriter
@@ -91,6 +92,8 @@ def insight_memory(draft: Draft, version: int, now: datetime) -> Memory:
         importance=draft.importance,
         confidence=draft.confidence,
         method=draft.method,
+        source_type="system",
+        kind=memory_kind("insight"),
         is_consolidated=True,
         version=version,
         metadata=_metadata(draft),

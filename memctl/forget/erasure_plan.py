@@ -361,6 +361,16 @@ def search_pieces(texts: Iterable[str]) -> list[str]:
     return [line[:LONGEST_TEXT].strip() for line in long[::step]]
 
 
+def search_sentences(texts: Iterable[str]) -> list[str]:
+    """Return pieces of what users and agents have stored that can be looked for elsewhere.
+
+    Of more than one word: a tag, a state or a name in one row may stand in any other.
+    """
+    lines = (line.strip() for text in texts for line in _SENTENCE_END.split(text))
+    said = [line for line in lines if len(line) >= SHORTEST_TEXT and len(line.split()) > 1]
+    return search_pieces(said)
+
+
 # --- doing it ------------------------------------------------------------------------------------
 
 

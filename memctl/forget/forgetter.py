@@ -25,6 +25,7 @@ from memctl.forget.erasure_plan import (
     plan_erasure,
     resolve_selection,
     search_pieces,
+    search_sentences,
 )
 from memctl.forget.leftover_scan import find_leftovers, rows_of_any_version
 from memctl.forget.leftovers import (
@@ -267,7 +268,7 @@ class Forgetter:
         gone.update(lost, found.memories)
         ledger = self._store.ledger
         content = ContentSelection(selection.session, selection.namespace, selection.before)
-        texts |= dict.fromkeys(search_pieces(words_of_content(ledger, content)))
+        texts |= dict.fromkeys(search_sentences(words_of_content(ledger, content)))
         search_patterns = tuple(SearchPattern(text, is_name=made.is_names) for text in texts)
         is_narrowed = selection.namespace is not None or selection.session is not None
         before = None if is_narrowed else selection.before

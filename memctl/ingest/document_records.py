@@ -11,7 +11,9 @@ from memctl.ids import memory_id
 from memctl.ingest.batches import PIPELINE_VERSION, IdentifiedSource, PreparedDocument, WantedSource
 from memctl.ingest.chunking import Passage
 from memctl.language.term_analysis import embedding_text, passage_terms
+from memctl.literals import DocType
 from memctl.records import Distilled, Document, Memory, Metadata, SourceText, Understanding
+from memctl.schema.document_types import doc_type_of, memory_kind, source_type
 from memctl.understanding.text_outline import speaker_of
 
 MOST_GIST_SOURCES = 8
@@ -68,6 +70,8 @@ def _document(parts: DocumentInputs) -> Document:
         namespace=source.namespace,
         source=source.source,
         title=source.title or read.title,
+        doc_type=_doc_type(parts),
+        agent_id=source.agent_id,
         media_type=read.media_type,
         sha256=item.sha256,
         size=item.size,
@@ -91,8 +95,23 @@ def _document(parts: DocumentInputs) -> Document:
         created_at=source.created_at or read.created_at or _modified(item) or parts.now,
         ingested_at=parts.now,
         session_id=_session(parts),
-        metadata={**read.metadata, **source.metadata, **_why(understood)},
+        metadata={**_metadata(parts), **_why(understood)},
     )
+
+
+def _doc_type(parts: DocumentInputs) -> DocType:
+    """What was said that it is, else what its format and its turns tell."""
+    source = parts.wanted.item.source
+    is_turn = source.turn is not None or source.speaker is not None
+    is_conversation = is_turn or any(passage.kind == "turn" for passage in parts.passages)
+    found = doc_type_of(parts.read.media_type, is_conversation=is_conversation)
+    return source.doc_type or found
+
+
+def _metadata(parts: DocumentInputs) -> Metadata:
+    """What the file says and what was given with it; what was given once outlasts a rereading."""
+    read, given = parts.read.metadata, parts.wanted.item.source.metadata
+    return {**given, **read} if parts.wanted.redo else {**read, **given}
 
 
 def _why(understood: Understanding) -> dict[str, str]:
@@ -188,6 +207,10 @@ def _memory(
         tags=document.tags,
         importance=document.importance,
         method=document.reader,
+        doc_type=document.doc_type,
+        agent_id=document.agent_id,
+        source_type=source_type(document.agent_id),
+        kind=memory_kind(type_),
     )
 
 
@@ -225,6 +248,10 @@ def _gist(
         tags=document.tags,
         importance=document.importance,
         method=document.method,
+        doc_type=document.doc_type,
+        agent_id=document.agent_id,
+        source_type="system",
+        kind=memory_kind("gist"),
     )
 
 
@@ -280,6 +307,10 @@ def _distilled(
             importance=statement.importance,
             confidence=statement.confidence,
             method=document.method,
+            doc_type=document.doc_type,
+            agent_id=document.agent_id,
+            source_type="system",
+            kind=memory_kind(statement.type),
             metadata={"reason": statement.reason, **_told(statement)},
         )
 

@@ -20,6 +20,7 @@ from memctl.ingest.batches import (
 from memctl.ingest.chunking import Passage
 from memctl.ingest.discovery.sources import Source
 from memctl.ingest.document_records import original_metadata
+from memctl.ingest.file_units import SHARED
 from memctl.ingest.source_reading import RECORD_READER, SESSION_READER, Unreadable, identify
 from memctl.models.protocols import BY_MODEL, MODEL, NOT_BY_MODEL
 from memctl.paths import display_path
@@ -153,7 +154,22 @@ def _source(document: Document) -> Source:
         namespace=document.namespace,
         session_id=_given_session(document),
         tags=document.tags,
+        **_given(document),
     )
+
+
+def _given(document: Document) -> dict[str, Any]:
+    """What its caller said of a document, which its file does not say again.
+
+    What it is was found by an earlier reading, too, which had the same bytes before it.
+    """
+    kept = original_metadata(document.metadata)
+    return {
+        "title": str(kept.get("title") or ""),
+        "doc_type": document.doc_type,
+        "agent_id": document.agent_id,
+        "metadata": {key: value for key, value in kept.items() if key != SHARED},
+    }
 
 
 def _from_file(document: Document, path: Path) -> WantedSource | FileOutcome:
@@ -194,6 +210,8 @@ def _record(snapshot: Snapshot, document: Document) -> Source:
         type=first.get("type") or "",
         tags=document.tags,
         metadata=original_metadata(document.metadata),
+        doc_type=document.doc_type,
+        agent_id=document.agent_id,
     )
 
 

@@ -21,6 +21,7 @@ from memctl.knowledge_base.maintenance import (
 from memctl.knowledge_base.memories import Insights, Memories, NameGraph
 from memctl.knowledge_base.resources import Clock, Resources
 from memctl.knowledge_base.sessions import Sessions
+from memctl.knowledge_base.shared_pools import SharedPools
 from memctl.queries import QueryService
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ class KnowledgeBase:
     """An open knowledge base; close it, or use it in a ``with`` statement.
 
     Its parts: ``documents``, ``memories``, ``insights``, ``graph``, ``sessions``, ``queries``,
-    ``jobs``, ``snapshots``, ``vectors``, ``transfer``, ``erasure`` and ``statistics``.  What is
-    called most also stands on the object itself: ``ingest``, ``query``, ``query_many``,
-    ``context``, ``feedback``, ``sql``, ``consolidate``, ``forget``, ``export``.
+    ``jobs``, ``snapshots``, ``vectors``, ``transfer``, ``erasure``, ``statistics`` and ``pools``.
+    What is called most also stands on the object itself: ``ingest``, ``query``,
+    ``query_many``, ``context``, ``feedback``, ``sql``, ``consolidate``, ``forget``, ``export``.
 
     Args:
         resources: Its files, settings and services.
@@ -57,6 +58,7 @@ class KnowledgeBase:
         self.transfer = Transfer(resources)
         self.erasure = Erasure(resources)
         self.statistics = Statistics(resources)
+        self.pools = SharedPools(resources, self.documents)
         self.ingest = self.documents.ingest
         self.query = self.queries.query
         self.query_many = self.queries.query_many

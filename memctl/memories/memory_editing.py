@@ -21,6 +21,7 @@ from memctl.ingest.fact_comparison import STATED
 from memctl.ingest.source_reading import redacted_metadata
 from memctl.language.inline_tags import find_wikilinks
 from memctl.language.term_analysis import embedding_text, passage_terms
+from memctl.literals import MemoryKind, SourceType
 from memctl.memories.memory_views import (
     get_memory,
     memories_by_id,
@@ -33,6 +34,7 @@ from memctl.rows.derived_rows import EntityCounts, add_missing
 from memctl.rows.row_changes import append_rows, supersede_memories
 from memctl.rows.row_lifecycle import erase_rows
 from memctl.schema.arrow_tables import memories_table
+from memctl.schema.document_types import memory_kind, source_type
 from memctl.store.tables.filter_expressions import col
 
 if TYPE_CHECKING:
@@ -57,6 +59,12 @@ class Statement:
     """It no longer holds from then on."""
     source_ids: tuple[str, ...] = ()
     metadata: Metadata = field(default_factory=dict)
+    agent_id: str | None = None
+    """The agent that states it."""
+    source_type: SourceType | None = None
+    """Who it is from; by default the agent where one is named, else a person."""
+    kind: MemoryKind | None = None
+    """By default as its type tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,7 @@ class Edit:
     type: str | None = None
     tags: tuple[str, ...] | None = None
     importance: float | None = None
+    edited_by: str | None = None
 
 
 def _as_stored(statement: Statement) -> Statement:
@@ -157,8 +166,11 @@ class Editor:
             expires_at=statement.expires_at,
             method=STATED,
             metadata=statement.metadata,
+            agent_id=statement.agent_id,
+            source_type=statement.source_type or source_type(statement.agent_id),
         )
         memory, mentions = self._understood(memory)
+        memory = dataclasses.replace(memory, kind=statement.kind or memory_kind(memory.type))
         ids = [
             stated_memory_id(memory.namespace, type_, memory.text)
             for type_ in dict.fromkeys((memory.type, statement.type or "fact"))
@@ -313,6 +325,7 @@ def _edited(old: Memory, edit: Edit, now: datetime) -> Memory | None:
     """Return the next version, or None where nothing would differ."""
     fields = ((f.name, getattr(edit, f.name)) for f in dataclasses.fields(edit))
     given: dict[str, Any] = {key: value for key, value in fields if value is not None}
+    editor = given.pop("edited_by", None)
     if all(getattr(old, key) == value for key, value in given.items()):
         return None
     version = old.version + 1
@@ -325,6 +338,7 @@ def _edited(old: Memory, edit: Edit, now: datetime) -> Memory | None:
         valid_from=now,
         version=version,
         method=STATED,
+        edited_by=editor,
         start=None,
         end=None,
         is_consolidated=False,

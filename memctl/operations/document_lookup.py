@@ -7,18 +7,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import NotFoundError
+from memctl.literals import DocType
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.parameters import parameter
 from memctl.operations.recall import opened
 from memctl.plain_values import plain_rows, to_plain
+from memctl.schema.document_types import doc_type_of
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
     from memctl.records import Document, Filters
 
-_SHOWN = ("id", "title", "media_type", "source", "created_at", "ingested_at", "size", "namespace")
-_METADATA = ("media_type", "source", "created_at", "namespace", "size", "summary", "tags", "topics",
-             "language", "session_id", "metadata")  # fmt: skip
+_SHOWN = ("id", "title", "media_type", "doc_type", "source", "created_at", "ingested_at", "size",
+          "namespace")  # fmt: skip
+_METADATA = ("media_type", "doc_type", "source", "created_at", "namespace", "size", "summary",
+             "tags", "topics", "language", "session_id", "metadata")  # fmt: skip
 MOST_CHARACTERS = 20_000
 _NEAR_TITLES = 3
 
@@ -28,9 +31,7 @@ class ListDocumentsParameters:
     """Parameters of ``list_documents``."""
 
     namespace: str | None = parameter("Only this namespace.", default=None)
-    doc_type: str | None = parameter(
-        "Only this kind of document, such as markdown, pdf or email.", default=None
-    )
+    doc_type: DocType | None = parameter("Only this kind of document.", default=None)
     search: str | None = parameter("Only documents with these words in the title.", default=None)
     limit: int = parameter("At most this many.", default=20, low=1, high=200)
     offset: int = parameter("How many to skip.", default=0, low=0, high=10**9)
@@ -79,18 +80,17 @@ def _rows(
     base: KnowledgeBase, filters: Filters, asked: ListDocumentsParameters
 ) -> list[dict[str, Any]]:
     table = base.documents.list(filters)
-    columns = [name for name in (*_SHOWN, "doc_type") if name in table.schema.names]
     words = (asked.search or "").casefold().split()
     return [
         row
-        for row in plain_rows(table.select(columns))
+        for row in plain_rows(table.select(_SHOWN))
         if all(word in row["title"].casefold() for word in words)
-        and (asked.doc_type is None or _is_kind(row, asked.doc_type.casefold()))
+        and asked.doc_type in (None, _doc_type(row))
     ]
 
 
-def _is_kind(row: dict[str, Any], wanted: str) -> bool:
-    return wanted == row.get("doc_type") or wanted in row["media_type"]
+def _doc_type(row: dict[str, Any]) -> str:
+    return str(row["doc_type"] or doc_type_of(row["media_type"]))
 
 
 def _with_passages(
@@ -114,7 +114,7 @@ def _listed(base: KnowledgeBase, row: dict[str, Any]) -> ListedDocument:
     return ListedDocument(
         id=row["id"],
         title=row["title"],
-        doc_type=row.get("doc_type") or row["media_type"],
+        doc_type=_doc_type(row),
         date=row["created_at"],
         size=row["size"],
         passages=row["passages"],

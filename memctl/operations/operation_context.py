@@ -122,6 +122,15 @@ class OperationContext:
         base.resources.require_writable()
         return base
 
+    def looking(self) -> KnowledgeBase:
+        """Return the knowledge base that is written to, to look at what was written there.
+
+        Raises:
+            KnowledgeBaseNotFound: There is none.
+            UsageError: Several could be meant.
+        """
+        return self._open(self.home.name_to_change(self._kbs[0] if self._kbs else None))
+
     @contextmanager
     def adding(self, *, dry_run: bool) -> Iterator[KnowledgeBase]:
         """Give the knowledge base to add to; a dry run does not make the default one."""

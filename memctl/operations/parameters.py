@@ -25,6 +25,7 @@ _NAMES: Mapping[type, tuple[str, str]] = {
     str: ("string", "a text"),
     tuple: ("array", "a list of texts"),
     Mapping: ("object", "an object"),
+    object: ("", "anything"),
 }
 """How JSON schema calls a type, and how people do."""
 _LONGEST_VALUE = 60
@@ -58,7 +59,7 @@ def _type_of(section: type[Any], key: str) -> _Type:
     annotation = _without_none(setting_type(section, key))
     if get_origin(annotation) is Literal:
         return _Type(str, get_args(annotation))
-    return _Type(get_origin(annotation) or annotation, ())
+    return _Type(object if annotation is Any else get_origin(annotation) or annotation, ())
 
 
 def _without_none(annotation: Any) -> Any:
@@ -105,8 +106,10 @@ def parse_arguments(section: type[P], given: object, operation: str) -> P:
 
 def _checked(section: type[Any], key: str, value: object, rule: Rule, name: str) -> Any:
     kind, words = _type_of(section, key)
-    if kind is Mapping and isinstance(value, str):
+    if kind in (Mapping, object) and isinstance(value, str) and value[:1] in ("{", "["):
         value = _object_in(value)
+    if kind is object:
+        return value
     if kind is float and type(value) is int:
         value = float(value)
     is_list = isinstance(value, list) and all(isinstance(item, str) for item in value)
@@ -166,7 +169,7 @@ def parameter_schema(section: type[Any], *, strict: bool = False) -> JsonObject:
 
 def _property(section: type[Any], key: str, rule: Rule) -> JsonObject:
     kind, words = _type_of(section, key)
-    found: JsonObject = {"type": _NAMES[kind][0]}
+    found: JsonObject = {} if kind is object else {"type": _NAMES[kind][0]}
     if words:
         found["enum"] = list(words)
     if kind is tuple:
@@ -188,9 +191,9 @@ def _strict_property(section: type[Any], key: str, rule: Rule) -> JsonObject:
         told.append(f"From {low:g} to {high:g}.")
     if default is not None:
         told.append(f"Null for {json.dumps(default)}.")
-    if found["type"] == "object":  # which would have to name all of its keys
+    if found.get("type", "object") == "object":  # which would have to name all of its keys
         found["type"] = "string"
-        told.append("An object as JSON text.")
+        told.append("As JSON text.")
     if not is_required(section, key):
         found["type"] = [found["type"], "null"]
         if "enum" in found:

@@ -67,6 +67,14 @@ from memctl.operations.session_lookup import (
     SessionList,
     list_sessions,
 )
+from memctl.operations.shared_memory import (
+    ReadPoolParameters,
+    SharedChange,
+    SharedValue,
+    WritePoolParameters,
+    read_shared_memory,
+    write_shared_memory,
+)
 from memctl.records import Context
 from memctl.validation import nearest
 
@@ -211,6 +219,23 @@ OPERATIONS: tuple[Operation, ...] = (
         ListSessionsParameters,
         SessionList,
         list_sessions,
+        resource="memory",
+    ),
+    Operation(
+        "read_shared_memory",
+        "Read a value that agents share in a pool, or all of the pool.",
+        ReadPoolParameters,
+        SharedValue,
+        read_shared_memory,
+        resource="memory",
+    ),
+    Operation(
+        "write_shared_memory",
+        "Write a value that other agents can read into a shared pool.",
+        WritePoolParameters,
+        SharedChange,
+        write_shared_memory,
+        effect="write",
         resource="memory",
     ),
     Operation(

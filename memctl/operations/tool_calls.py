@@ -87,7 +87,7 @@ def _gemini(operation: Operation, strict: bool) -> JsonObject:
 
 def _without(schema: JsonObject, keys: frozenset[str]) -> JsonObject:
     """Return a schema without some keywords; what a property is called is no keyword."""
-    found = {key: value for key, value in schema.items() if key not in keys}
+    found = {"type": "string"} | {key: value for key, value in schema.items() if key not in keys}
     properties = found.get("properties", {})
     return found | (
         {"properties": {name: _without(each, keys) for name, each in properties.items()}}

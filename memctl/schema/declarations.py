@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from memctl.literals import DocType, MemoryKind, SourceType
 from memctl.records import LEVELS, Document, DocumentStatus, Entity, Memory, Relation
 from memctl.schema.table_names import TABLES, TableName
 
@@ -100,11 +101,11 @@ _DECLARED = (
         scalar_indexes={"id": "BTREE", "root_id": "BTREE", "tags": "LABEL_LIST"},
         json_columns=("signals", "metadata"),
         bounds={"importance": _SHARE, "part": _COUNT, "size": _COUNT},
-        choices={"status": get_args(DocumentStatus)},
+        choices={"status": get_args(DocumentStatus), "doc_type": get_args(DocType)},
         name_columns=("entities", "links"),
         verbatim_columns=(
             "id", "root_id", "external_id", "namespace", "media_type", "sha256", "status",
-            "language", "reader", "method", "superseded_by",
+            "language", "reader", "method", "superseded_by", "doc_type",
         ),
     ),
     Table(
@@ -135,11 +136,16 @@ _DECLARED = (
             "version": _COUNT,
             "access_count": _COUNT,
         },
-        choices={"level": LEVELS},
+        choices={
+            "level": LEVELS,
+            "doc_type": get_args(DocType),
+            "source_type": get_args(SourceType),
+            "kind": get_args(MemoryKind),
+        },
         name_columns=("entities",),
         verbatim_columns=(
             "id", "document_id", "external_id", "namespace", "method", "superseded_by", "level",
-            "type", "source_ids", "search_text",
+            "type", "source_ids", "search_text", "doc_type", "source_type", "kind",
         ),
         tracked_columns=("is_consolidated", "valid_from", "valid_to", "superseded_by", "version"),
     ),

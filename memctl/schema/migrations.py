@@ -28,7 +28,14 @@ class Migration:
     """Older tables whose scalar indexes are not those of the version before."""
 
 
-MIGRATIONS: tuple[Migration, ...] = ()
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(  # who wrote a memory, and what kind of thing it is
+        columns={
+            "documents": ("doc_type", "agent_id"),
+            "memories": ("doc_type", "agent_id", "source_type", "kind", "edited_by"),
+        }
+    ),
+)
 """The first entry leads from version 1 to version 2.  Entries are only ever appended."""
 SCHEMA_VERSION = FIRST_VERSION + len(MIGRATIONS)
 

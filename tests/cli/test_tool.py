@@ -286,6 +286,32 @@ def test_a_memory_is_corrected_and_forgotten(memctl: Run) -> None:
     assert memctl("memory", "list", "-o", "json").json == []
 
 
+def test_agents_share_values_as_the_pool_command_does(memctl: Run) -> None:
+    memctl("kb", "create", "default")
+    memctl("pool", "create", "ops", "--as", "trader")
+    value = {"regime": "risk_off", "confidence": 0.82}
+    asked = {"pool_id": "ops", "key": "agent_bulletin.market_regime", "value": value}
+    words = ["tool", "call", "write_shared_memory", "--agent"]
+    tried = memctl(*words, "trader", json.dumps(asked | {"dry_run": True})).json
+    assert (tried["success"], tried["version"]) == (True, None)
+    assert memctl(*words, "trader", json.dumps(asked)).json["version"] == 1
+    asked.pop("value")
+    read = ["tool", "call", "read_shared_memory", json.dumps(asked), "--agent"]
+    found = memctl(*read, "trader").json
+    told = memctl("pool", "read", "ops", asked["key"], "--as", "trader", "-o", "json").json
+    assert found["value"] == value == told
+    for refused in (
+        memctl(*read, "other"),
+        memctl(*words, "other", json.dumps(asked | {"value": 1})),
+    ):
+        assert refused.code == 0
+        assert "other" in refused.json["error"]
+
+
+def test_conversations_are_listed_with_those_of_the_user(call: Call) -> None:
+    assert call("list_sessions", "--user", "bob").json == {"sessions": []}
+
+
 # --- users ----------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from faults.test_disk import small_disk
-from grown import grown_package, run_all, sample_home
+from grown import GROWN_VERSION, grown_package, run_all, sample_home
 from killed import images_of
 from long_form import IS_LONG
 from waiting import PATIENCE
@@ -27,7 +27,7 @@ import lance
 from memctl.schema.migrations import SCHEMA_VERSION
 from memctl.store.store import Store
 
-assert SCHEMA_VERSION == 2, "it has to import the copy"
+assert SCHEMA_VERSION == int(sys.argv[2]), "it has to import the copy"
 
 def migrate(home, ready):
     with Store.open(Path(home, "kb/notes")) as store:
@@ -80,6 +80,7 @@ CRAMPED = (
     LOOK
     + """
 from memctl.errors import DiskRefused
+from memctl.schema.migrations import SCHEMA_VERSION
 
 disk = Path(json.loads(Path("disk.json").read_text()))
 error = "none yet"
@@ -97,7 +98,7 @@ for room in range(1 << 16, 1 << 22, 1 << 14):
         error = refused.message
     schema, texts = look(store.folder)
     print(json.dumps([schema, error, texts]))
-    if schema == 2:
+    if schema == SCHEMA_VERSION:
         break
 """,
 )
@@ -130,8 +131,8 @@ def require_done_or_not_begun(grown: Path, homes: list[Path]) -> list[int]:
     states = [json.loads(line) for line in done.out.splitlines()]
     assert len(states) == len(homes)
     for (schema, before), (schema_after, after) in states:
-        assert schema in (1, 2)
-        assert schema_after == 2
+        assert schema in (1, GROWN_VERSION)
+        assert schema_after == GROWN_VERSION
         assert before == after, "nothing is lost, and nothing is there twice"
     return [schema for (schema, _), _ in states]
 
@@ -157,7 +158,7 @@ def test_killed_at_any_instant_a_migration_is_done_or_has_not_begun(
         check=True,
     )
     schemas = require_done_or_not_begun(grown, homes)
-    assert schemas[0] == 2
+    assert schemas[0] == GROWN_VERSION
     print(f"{schemas.count(1)} of {KILLS} killed before it was done")
 
 
@@ -170,5 +171,5 @@ def test_a_disk_that_is_full_leaves_the_old_tables_readable(grown: Path, small_d
     assert len(refused) >= 3, "there was room for all of it from the beginning"
     assert {each[0] for each in refused} == {1}
     assert all("space" in each[1] for each in refused), refused
-    assert schema == 2
+    assert schema == GROWN_VERSION
     assert all(each[2] == texts for each in refused)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from damaged import manifests
-from grown import Done, grown_package, run_all, sample_home
+from grown import GROWN_VERSION, Done, grown_package, run_all, sample_home
 
 from memctl.cli.main import run
 from memctl.errors import KnowledgeBaseUnavailable
@@ -97,13 +97,14 @@ def test_readers_cope_with_tables_of_an_earlier_schema(package: Path, home: Path
     assert moods.rows == [{"mood": "calm", "place": None, "colours": []}]
     assert remarks.rows == []
     assert {(row["mood"], row["place"]) for row in listed.rows} == {("calm", None)}
-    assert "schema version 1; the next write brings them to 2" in doctor.out
+    assert f"schema version 1; the next write brings them to {GROWN_VERSION}" in doctor.out
     assert schema.out == "1\n"
 
 
 READ_ON = (
     "python",
     """
+from memctl.schema.migrations import SCHEMA_VERSION
 early = store.snapshot()
 columns = ["id", "text", "mood", "vector"]
 before = early.scan("memories", columns=columns).sort_by("id")
@@ -111,7 +112,7 @@ with Store.open(store.folder) as other:
     with other.write():
         pass
     other.upkeep(force=True)
-    assert other.ledger.schema_version() == 2
+    assert other.ledger.schema_version() == SCHEMA_VERSION
 assert early.scan("memories", columns=columns).sort_by("id") == before
 assert store.snapshot().scan("memories", columns=columns).sort_by("id") == before
 """,
@@ -159,7 +160,7 @@ def test_a_new_column_and_a_new_table_are_handled_with_no_other_change(
             ("doctor", "-k", "newer"),
         )
     )
-    assert done[2].out == "2\n", "the first write has brought the tables up to date"
+    assert done[2].out == f"{GROWN_VERSION}\n", "the first write has brought the tables up to date"
     assert [done[7].rows, done[8].rows] == [[CALM, MERRY], BOTH]
     assert [done[10].rows, done[11].rows] == [[CALM], []], "the snapshot is of the earlier schema"
     assert [done[13].rows, done[14].rows] == [[CALM, MERRY], BOTH]
@@ -240,7 +241,7 @@ def test_a_damaged_table_is_repaired_before_it_is_migrated(
     succeeded(added)
     damaged = [row for row in doctor.rows if row["verdict"] == "damaged"]
     assert all(row["subject"] == "one" for row in damaged), "but for a snapshot that shared it"
-    assert schema.out == "2\n"
+    assert schema.out == f"{GROWN_VERSION}\n"
 
 
 def test_a_damaged_table_stays_as_it_is_until_it_is_repaired(package: Path, home: Path) -> None:
@@ -263,9 +264,12 @@ def test_whoever_reads_during_a_migration_goes_on_reading_what_there_was(
         assert read.code == 0, read.err
         assert snapshot.scan("memories").sort_by("id") == before
         assert snapshot.count("memories", where("array_has(entities, 'Bo Lind')")) > 0
-        with pytest.raises(KnowledgeBaseUnavailable, match="schema version 2"):
+        with pytest.raises(KnowledgeBaseUnavailable, match=f"schema version {GROWN_VERSION}"):
             early.snapshot()
-        with pytest.raises(KnowledgeBaseUnavailable, match="schema version 2"), early.write():
+        with (
+            pytest.raises(KnowledgeBaseUnavailable, match=f"schema version {GROWN_VERSION}"),
+            early.write(),
+        ):
             raise AssertionError
 
 
@@ -290,7 +294,7 @@ def test_tables_of_a_later_schema_are_refused_by_its_version(
     ):
         assert run(["--home", str(home), *words]) != 0
         told = "".join(capsys.readouterr())
-        assert "schema version 2" in told, words
+        assert f"schema version {GROWN_VERSION}" in told, words
         assert "upgrade memctl" in told, words
 
 

@@ -11,7 +11,6 @@ import typer
 
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
-    AgentOption,
     KnowledgeBasesOption,
     Output,
     SessionOption,
@@ -41,6 +40,9 @@ app = group("tool", "Tools for agents: their definitions, and calls.")
 ToolFormat = Literal["openai", "anthropic", "gemini", "mcp"]
 As = Literal["json", "text"]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The tool; see memctl tool list.")]
+CallingAgent = Annotated[  # whose --as is taken here
+    str | None, typer.Option("--agent", metavar="NAME", help="Who acts; by default MEMCTL_AGENT.")
+]
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Refuse tools that change something.")]
 
 _LIST = (
@@ -153,7 +155,7 @@ def call(
     as_: As = typer.Option("json", "--as", help="The result as JSON, or as a model reads it."),
     kb: KnowledgeBasesOption = None,
     user: UserOption = None,
-    agent: AgentOption = None,
+    agent: CallingAgent = None,
     session: SessionOption = None,
     read_only: ReadOnly = False,
 ) -> None:
@@ -230,14 +232,15 @@ def serve(
     source: Annotated[str, typer.Argument(metavar="-", help="Standard input.")],
     kb: KnowledgeBasesOption = None,
     user: UserOption = None,
-    agent: AgentOption = None,
+    agent: CallingAgent = None,
     session: SessionOption = None,
     read_only: ReadOnly = False,
 ) -> None:
     """Answer calls from a pipe, one a line.
 
-    Every line in gives one line out.  A call is {"name", "arguments"}, with an "id" if the reply is to have it, or as a model sends
-    it.  A line that is no call is answered with an object with "error"; the others go on.
+    Every line in gives one line out.  A call is {"name", "arguments"}, with an "id" if the reply is
+    to have it, or as a model sends it.  A line that is no call is answered with an object with
+    "error"; the others go on.
     """
     from memctl.operations.tool_calls import answer_call
 

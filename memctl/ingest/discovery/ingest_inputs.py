@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, Self, cast, get_args
 
 from memctl.config import WebSettings
 from memctl.errors import BadRecord, MemctlError
@@ -30,6 +30,7 @@ from memctl.ingest.discovery.sources import (
     plain_url,
     stdin_buffer_folder,
 )
+from memctl.literals import DocType
 from memctl.records import FileOutcome, SkipListener
 from memctl.redaction import redact_name
 
@@ -166,6 +167,7 @@ _OPTIONAL_FIELDS = (
     "turn",
     "speaker",
     "type",
+    "doc_type",
 )
 _KNOWN_FIELDS = frozenset(("text", *_OPTIONAL_FIELDS, "tags", "metadata", "source"))
 _TYPES = ("passage", "turn", "query")
@@ -231,7 +233,9 @@ def _record(line: bytes, number: int, name: str, labels: Labels) -> Source:
         speaker=_text(fields, "speaker") or None,
         type=_type(fields),
         tags=tuple(dict.fromkeys(tags)) if tags else (),
-        metadata=_metadata(fields),
+        metadata={**labels.metadata, **_metadata(fields)},
+        doc_type=_doc_type(fields) or labels.doc_type,
+        agent_id=labels.agent_id,
         line=number,
     )
 
@@ -296,6 +300,16 @@ def _type(fields: dict[str, Any]) -> str:
     if value and value not in _TYPES:
         raise BadRecord(f'"type" is none of {", ".join(_TYPES)}')
     return value
+
+
+def _doc_type(fields: dict[str, Any]) -> DocType | None:
+    value = _text(fields, "doc_type")
+    for known in get_args(DocType):
+        if value == known:
+            return cast(DocType, value)
+    if value:
+        raise BadRecord(f'"doc_type" is none of {", ".join(get_args(DocType))}')
+    return None
 
 
 def _tags(value: object) -> tuple[str, ...]:

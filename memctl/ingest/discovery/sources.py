@@ -17,12 +17,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from memctl.errors import UnreadableSource
 from memctl.files import clear_temporaries, is_temporary, new_temporary
 from memctl.ids import storable
 from memctl.ingest.discovery.skip_rules import DEEPEST_FOLDER, TOO_DEEP, IgnoreRules, skip_reason
+from memctl.literals import DocType
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.readers.media.subtitles import sidecars_among
 from memctl.records import FileOutcome, Metadata, SkipListener, SkippedSource, SourceText
@@ -43,6 +44,24 @@ class Labels:
     source: str = ""
     redacts: bool = False
     """Whether ids lose what looks like a secret; all else does when it is read."""
+    title: str = ""
+    doc_type: DocType | None = None
+    agent_id: str | None = None
+    metadata: Metadata = field(default_factory=dict)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The fields of a source that are as given, whatever it is."""
+        title = {"title": self.title} if self.title else {}
+        return {
+            "namespace": self.namespace,
+            "tags": self.tags,
+            "session_id": self.session_id,
+            "title": self.title,
+            "doc_type": self.doc_type,
+            "agent_id": self.agent_id,
+            "metadata": {**self.metadata, **title},
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +87,10 @@ class Source:
     line: int | None = None
     supersedes: str | None = None
     """Id of the document that this one is a newer version of, where the caller knows it."""
+    doc_type: DocType | None = None
+    """What it is; by default as its format tells."""
+    agent_id: str | None = None
+    """The agent that adds it."""
     texts: tuple[SourceText, ...] = ()
     """What has been read of it already."""
     part_of: str = ""
@@ -127,9 +150,7 @@ def from_text(text: str, labels: Labels | None = None) -> Source:
     return Source(
         source=labels.source or "text",
         text=storable(text),
-        namespace=labels.namespace,
-        tags=labels.tags,
-        session_id=labels.session_id,
+        **labels.given,
     )
 
 
@@ -179,10 +200,8 @@ def _copied(path: Path, source: str, name: str, labels: Labels, *, url: str = ""
         source=labels.source or source,
         path=path,
         name=name,
-        namespace=labels.namespace,
-        tags=labels.tags,
-        session_id=labels.session_id,
         url=url,
+        **labels.given,
     )
 
 
@@ -191,9 +210,7 @@ def _file_source(path: Path, labels: Labels) -> Source:
         source=labels.source or printable(absolute(path)),
         path=path.resolve() if path.is_symlink() else path,  # one that was named, not found
         name=path.name,
-        namespace=labels.namespace,
-        tags=labels.tags,
-        session_id=labels.session_id,
+        **labels.given,
     )
 
 

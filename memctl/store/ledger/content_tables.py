@@ -13,6 +13,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memctl.store.ledger.pool_repositories import (
+    PoolAgentRepository,
+    PoolEventRepository,
+    PoolKeyRepository,
+    PoolRepository,
+    PoolVersionRepository,
+)
 from memctl.store.ledger.repository import Connections, LedgerTable, to_text
 from memctl.store.ledger.session_repositories import SESSIONS, TURNS
 
@@ -36,6 +43,9 @@ class ContentTable:
     namespace: str = ""
     """The column with the namespace of a row, never null and always called ``namespace``; ""
     where there is none."""
+    names: tuple[str, ...] = ()
+    """The columns with names of agents and things: struck where they name what is to go, but not
+    looked for elsewhere when their own row goes."""
 
     @property
     def name(self) -> str:
@@ -62,10 +72,46 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
     ),
     ContentTable(
         TURNS,
-        texts=("sender", "content", "title", "source", "tags", "metadata", "media"),
+        texts=("content", "title", "source", "tags", "metadata", "media"),
         at="at",
         session="session_id",
         namespace="namespace",
+        names=("sender",),
+    ),
+    ContentTable(
+        PoolRepository.table,
+        texts=("name",),
+        at="updated_at",
+        session="session_id",
+        names=("pool_id", "owner", "access_control", "run_id"),
+    ),
+    ContentTable(
+        PoolKeyRepository.table,
+        texts=("key", "value"),
+        at="written_at",
+        session="session_id",
+        names=("pool_id", "written_by"),
+    ),
+    ContentTable(
+        PoolVersionRepository.table,
+        texts=("keys", "data"),
+        at="written_at",
+        session="session_id",
+        names=("pool_id", "written_by"),
+    ),
+    ContentTable(
+        PoolEventRepository.table,
+        texts=("key", "value"),
+        at="written_at",
+        session="session_id",
+        names=("pool_id", "writer"),
+    ),
+    ContentTable(
+        PoolAgentRepository.table,
+        texts=(),
+        at="last_at",
+        session="session_id",
+        names=("pool_id", "agent"),
     ),
 )
 """Every one of them, in the order in which they are exported and restored."""
@@ -198,7 +244,7 @@ def _without(
     """Return a stored row without some words; None where it goes whole."""
     table = declared.table
     record = table.decode(row)
-    values = {name: getattr(record, name) for name in declared.texts}
+    values = {name: getattr(record, name) for name in (*declared.texts, *declared.names)}
     spoken = {name for name, value in values.items() if any(map(says, words_of(value)))}
     if not spoken:
         return row

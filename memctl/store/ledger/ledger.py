@@ -43,6 +43,7 @@ from memctl.store.ledger.log_repositories import (
     ReplyRepository,
     UsageRepository,
 )
+from memctl.store.ledger.pool_repositories import PoolRepository
 from memctl.store.ledger.repository import from_text, to_text
 from memctl.store.ledger.session_repositories import SessionRepository, TurnRepository
 from memctl.store.ledger.version_repositories import (
@@ -106,6 +107,7 @@ class Ledger:
         self.checksums = ChecksumRepository(self)
         self.sessions = SessionRepository(self)
         self.turns = TurnRepository(self)
+        self.pools = PoolRepository(self)
 
     @classmethod
     def create(cls, path: Path) -> Ledger:

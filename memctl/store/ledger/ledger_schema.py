@@ -158,6 +158,35 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX turns_pending ON turns (namespace, session_id, turn)"
         " WHERE document_id IS NULL",
     ),
+    (
+        """CREATE TABLE pools (
+            pool_id TEXT PRIMARY KEY, name TEXT NOT NULL, pool_type TEXT NOT NULL,
+            visibility TEXT NOT NULL, lifetime TEXT NOT NULL, owner TEXT NOT NULL,
+            created_at TEXT NOT NULL, updated_at TEXT NOT NULL, version INTEGER NOT NULL,
+            expires_at TEXT, retention_policy TEXT NOT NULL, access_control TEXT NOT NULL,
+            data_size_bytes INTEGER NOT NULL, persist_across_executions INTEGER NOT NULL,
+            run_id TEXT, session_id TEXT, last_read_at TEXT, read_count INTEGER NOT NULL,
+            write_count INTEGER NOT NULL) WITHOUT ROWID""",
+        """CREATE TABLE pool_keys (
+            pool_id TEXT NOT NULL, key TEXT NOT NULL, value TEXT, version INTEGER NOT NULL,
+            written_at TEXT NOT NULL, written_by TEXT NOT NULL, bytes INTEGER NOT NULL,
+            reads INTEGER NOT NULL, session_id TEXT, PRIMARY KEY (pool_id, key)) WITHOUT ROWID""",
+        """CREATE TABLE pool_versions (
+            pool_id TEXT NOT NULL, version INTEGER NOT NULL, written_at TEXT NOT NULL,
+            written_by TEXT NOT NULL, action TEXT NOT NULL, keys TEXT NOT NULL,
+            bytes INTEGER NOT NULL, data TEXT NOT NULL, session_id TEXT,
+            PRIMARY KEY (pool_id, version))""",
+        """CREATE TABLE pool_events (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, pool_id TEXT NOT NULL, key TEXT NOT NULL,
+            is_bulletin INTEGER NOT NULL, value TEXT, digest TEXT, removed INTEGER NOT NULL,
+            writer TEXT NOT NULL, version INTEGER NOT NULL, written_at TEXT NOT NULL,
+            session_id TEXT)""",
+        "CREATE INDEX pool_events_by_pool ON pool_events (pool_id, id)",
+        """CREATE TABLE pool_agents (
+            pool_id TEXT NOT NULL, agent TEXT NOT NULL, reads INTEGER NOT NULL,
+            writes INTEGER NOT NULL, last_read_at TEXT, last_written_at TEXT,
+            last_at TEXT NOT NULL, session_id TEXT, PRIMARY KEY (pool_id, agent)) WITHOUT ROWID""",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 

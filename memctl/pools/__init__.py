@@ -1,0 +1,29 @@
+"""Shared pools: JSON documents with a name that several agents read and write.
+
+Knows rights, quotas and versions; never who is behind an agent's name: rights keep agents out of
+each other's way, and are no protection against a program that reads the files.
+"""
+
+from memctl.pools.pool_rules import Access, Retention, parse_scope
+from memctl.pools.pool_service import (
+    DEFAULT_POOL,
+    EVENT,
+    PoolChange,
+    Pools,
+    PoolStatistics,
+    PoolValue,
+    remove_expired,
+)
+
+__all__ = [
+    "DEFAULT_POOL",
+    "EVENT",
+    "Access",
+    "PoolChange",
+    "PoolStatistics",
+    "PoolValue",
+    "Pools",
+    "Retention",
+    "parse_scope",
+    "remove_expired",
+]

@@ -1,0 +1,861 @@
+"""Shared pools as one agent sees them: every operation checks first what that agent may do.
+
+Writes take a transaction of the ledger and nothing else, so they wait for no writer of tables.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from memctl.errors import (
+    AccessDenied,
+    KnowledgeBaseUnavailable,
+    LockedError,
+    NotFoundError,
+    QuotaExceeded,
+    UsageError,
+    VersionConflict,
+)
+from memctl.identity import DEFAULT_SESSION, DEFAULT_USER, checked_name
+from memctl.kb_settings import check_name
+from memctl.literals import Lifetime, PoolLevel, PoolType, Visibility
+from memctl.pools.pool_rules import Access, Retention, may_read, may_write
+from memctl.pools.pool_values import (
+    Data,
+    changed_paths,
+    checked_data,
+    checked_value,
+    count_entries,
+    is_bulletin,
+    merged,
+    parse_path,
+    value_at,
+    with_value,
+    without_secrets,
+    without_value,
+)
+from memctl.store.ledger.pool_repositories import (
+    Pool,
+    PoolAgent,
+    PoolEvent,
+    PoolHistoryEntry,
+    PoolKey,
+    PoolVersion,
+    encode_json,
+)
+
+if TYPE_CHECKING:
+    from memctl.store.ledger.ledger import Ledger
+
+DEFAULT_POOL = "default"
+"""The pool that everybody may read and write; it is made when it is first used."""
+EVENT = "memory_pool_key_write"
+"""What a write to a key of a pool is called where subscribers are told of it."""
+LONGEST_EVENT_VALUE = 4_096
+"""Bytes of JSON that an event takes along; of a longer value, its digest."""
+_COUNTING_SECONDS = 1.0
+_NAMED_POOLS = 8
+_NO_RETENTION = Retention()
+
+
+@dataclass(frozen=True, slots=True)
+class PoolValue:
+    """What was read from a pool."""
+
+    pool_id: str
+    key: str | None
+    """The path; None for all data."""
+    value: Any
+    version: int
+    """Of the pool; a write with ``if_version`` fails when somebody has written since."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolChange:
+    """What a write came to."""
+
+    pool_id: str
+    version: int
+    keys: tuple[str, ...]
+    """The paths that were written or removed."""
+    evicted: tuple[str, ...]
+    """Keys that had to go to make room."""
+    data_size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PoolKeyUse:
+    """One top-level key of a pool in numbers."""
+
+    key: str
+    bytes: int
+    reads: int
+    version: int
+    written_at: datetime
+    written_by: str
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class PoolAgentUse:
+    """How much one agent has used a pool."""
+
+    agent: str
+    reads: int
+    writes: int
+    last_read_at: datetime | None
+    last_written_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStatistics:
+    """A pool in numbers."""
+
+    pool_id: str
+    entries: int
+    """Values that are no objects with keys themselves."""
+    data_size_bytes: int
+    max_size_bytes: int
+    version: int
+    read_count: int
+    write_count: int
+    last_read_at: datetime | None
+    last_written_at: datetime | None
+    versions_kept: int
+    by_agent: tuple[PoolAgentUse, ...]
+    """The most active first."""
+    by_key: tuple[PoolKeyUse, ...]
+
+
+class Pools:
+    """The pools of one knowledge base, for one agent.
+
+    Args:
+        ledger: Where they are kept.
+        clock: What tells the time.
+        caller: The agent or user that asks; what it may do is checked here, below every surface.
+        redact: Whether secrets are taken out of texts before they are stored.
+        require_writable: Raises where the knowledge base must not be changed.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        clock: Callable[[], datetime],
+        caller: str = DEFAULT_USER,
+        *,
+        redact: bool = False,
+        require_writable: Callable[[], None] | None = None,
+    ) -> None:
+        self._ledger = ledger
+        self._pools = ledger.pools
+        self._clock = clock
+        self.caller = checked_name(caller, "an agent") or DEFAULT_USER
+        self._redact = redact
+        self._require_writable = require_writable or ledger.require_writable
+
+    # --- pools -----------------------------------------------------------------------------------
+
+    def create(
+        self,
+        pool_id: str,
+        *,
+        name: str = "",
+        pool_type: PoolType | None = None,
+        visibility: Visibility | None = None,
+        lifetime: Lifetime | None = None,
+        retention: Retention = _NO_RETENTION,
+        expires_at: datetime | None = None,
+        access: Mapping[str, Any] | None = None,
+        run_id: str | None = None,
+        session_id: str | None = None,
+        persist: bool = False,
+    ) -> Pool:
+        """Make a pool; the caller owns it.
+
+        With a run, a pool that persists across executions and that the caller may write to is
+        bound to that run with what it holds; a pool that has expired is made anew.
+
+        Args:
+            pool_id: 1 to 64 of a-z, 0-9, - and _.
+            name: For people; by default the id.
+            pool_type: Whom it is for; by default task_scoped with a run, else shared.
+            visibility: By default account.
+            lifetime: By default execution with a run, session with a conversation, else
+                persistent.
+            retention: How long keys stay, how big it gets, and what goes then.
+            expires_at: When the whole pool is no longer to be read.
+            access: Rights, as ``Access.parse`` reads them; by default the owner's alone.
+            run_id: The run of a workflow that it belongs to.
+            session_id: The conversation that it belongs to.
+            persist: Whether it outlives its run, and later runs bind to it again.
+
+        Raises:
+            UsageError: The id is taken, or a value cannot be used.
+        """
+        check_name(pool_id, "a pool")
+        self._require_writable()
+        retention.check()
+        now = self._clock()
+        if expires_at is not None and expires_at <= now:
+            raise UsageError("the pool would have expired before it is made", "name a later date")
+        run_id = checked_name(run_id, "a run")
+        session_id = checked_name(session_id, "a conversation")
+        if lifetime is None:
+            lifetime = "execution" if run_id else "session" if session_id else "persistent"
+        if lifetime == "session":
+            session_id = session_id or DEFAULT_SESSION
+        kind: PoolType = pool_type or ("task_scoped" if run_id else "shared")
+        made = Pool(
+            pool_id,
+            _title(name) or pool_id,
+            kind,
+            visibility or "account",
+            lifetime,
+            self.caller,
+            now,
+            now,
+            expires_at=expires_at,
+            retention_policy=retention.stored(),
+            access_control=Access.parse(access or {}, kind).stored(),
+            data_size_bytes=len(encode_json({})),
+            persist_across_executions=persist,
+            run_id=run_id,
+            session_id=session_id,
+        )
+        with self._ledger.transaction():
+            present = self._default() if pool_id == DEFAULT_POOL else self._pools.find(pool_id)
+            if present is not None and not _is_expired(present, now):
+                return self._bound(present, run_id)
+            self._pools.remove_whole(pool_id)
+            self._pools.save(made)
+        return made
+
+    def _bound(self, pool: Pool, run_id: str | None) -> Pool:
+        """Return a pool that is there already, bound to another run."""
+        if run_id is None or not pool.persist_across_executions or not may_write(pool, self.caller):
+            raise UsageError(
+                f"pool {pool.pool_id!r} is there already", "choose another id: memctl pool list"
+            )
+        bound = replace(pool, run_id=run_id)
+        self._pools.save(bound)
+        return bound
+
+    def list(self, *, include_expired: bool = False, run_id: str | None = None) -> Sequence[Pool]:
+        """Return the pools that the caller may read, without those that have expired."""
+        now = self._clock()
+        return [
+            pool
+            for pool in self._pools.all()
+            if may_read(pool, self.caller)
+            and (include_expired or not _is_expired(pool, now))
+            and run_id in (None, pool.run_id)
+        ]
+
+    def get(self, pool_id: str) -> Pool:
+        """Return the settings and counts of a pool.
+
+        Raises:
+            NotFoundError: There is none of that id, or it has expired.
+            AccessDenied: The caller may not read it.
+        """
+        pool = self._readable(pool_id)
+        size = _size(self._live_keys(pool, self._clock()).values())
+        return replace(pool, data_size_bytes=size)
+
+    def to_delete(self, pool_id: str) -> Pool:
+        """Return a pool that the caller may delete; for errors see ``delete``."""
+        if pool_id == DEFAULT_POOL:
+            raise UsageError(
+                "the default pool cannot be deleted",
+                "empty it instead: memctl pool write default --all '{}'",
+            )
+        return self._owned(pool_id, "delete")
+
+    def delete(self, pool_id: str) -> Pool:
+        """Delete a pool with its history; return what it was.
+
+        Raises:
+            NotFoundError: There is none of that id.
+            AccessDenied: The caller does not own it.
+            UsageError: It is the default pool.
+        """
+        self._require_writable()
+        with self._ledger.transaction():
+            pool = self.to_delete(pool_id)
+            self._pools.remove_whole(pool_id)
+        return pool
+
+    def grant(self, pool_id: str, agent: str | None, level: PoolLevel = "read") -> Pool:
+        """Give an agent a right in a pool, in place of the one it has; return the pool.
+
+        Args:
+            pool_id: Which pool.
+            agent: Who; None for everybody.
+            level: ``read``, or ``write``, which includes it.
+
+        Raises:
+            AccessDenied: The caller does not own the pool.
+        """
+        return self._with_access(pool_id, lambda pool: Access.of(pool).granting(agent, level))
+
+    def revoke(self, pool_id: str, agent: str | None) -> Pool:
+        """Take back what an agent, or everybody for None, was granted in a pool.
+
+        Raises:
+            AccessDenied: The caller does not own the pool.
+            UsageError: The agent is the owner.
+        """
+
+        def revoked(pool: Pool) -> Access:
+            if agent == pool.owner:
+                raise UsageError(f"{agent!r} owns pool {pool_id!r}, and keeps every right in it")
+            return Access.of(pool).revoking(agent)
+
+        return self._with_access(pool_id, revoked)
+
+    def _with_access(self, pool_id: str, change: Callable[[Pool], Access]) -> Pool:
+        self._require_writable()
+        with self._ledger.transaction():
+            pool = self._owned(pool_id, "change the rights in")
+            changed = replace(pool, access_control=change(pool).stored())
+            self._pools.save(changed)
+        return changed
+
+    def accessible_by(self, pool_id: str, agent: str) -> bool:
+        """Whether an agent may read a pool."""
+        return may_read(self._existing(pool_id), agent)
+
+    def writable_by(self, pool_id: str, agent: str) -> bool:
+        """Whether an agent may write to a pool."""
+        return may_write(self._existing(pool_id), agent)
+
+    # --- data ------------------------------------------------------------------------------------
+
+    def read(self, pool_id: str, key: str | None = None) -> PoolValue:
+        """Return the data of a pool, or the value that a path in it leads to.
+
+        The reading is counted, except where the ledger cannot be written now.
+
+        Raises:
+            NotFoundError: There is no such pool or key.
+            AccessDenied: The caller may not read it.
+        """
+        path = None if key is None else parse_path(key)
+        pool = self._readable(pool_id)  # before the data: a version must never be too new
+        now = self._clock()
+        keys = self._live_keys(pool, now)
+        data = {name: entry.value for name, entry in keys.items()}
+        value = data if path is None else value_at(data, path)
+        with (
+            suppress(KnowledgeBaseUnavailable, LockedError),
+            self._ledger.transaction(_COUNTING_SECONDS, durable=False),
+        ):
+            self._require_writable()
+            self._pools.note_read(pool, self.caller, keys if path is None else path[:1], now)
+        return PoolValue(pool_id, key, value, pool.version)
+
+    def write(
+        self, pool_id: str, key: str, value: object, *, if_version: int | None = None
+    ) -> PoolChange:
+        """Store a value where a path leads; objects on the way are made.
+
+        Args:
+            pool_id: Which pool.
+            key: A path like ``agent_bulletin.market_regime``.
+            value: Anything that JSON has.
+            if_version: Only if this is still the version of the pool.
+
+        Raises:
+            NotFoundError: There is no such pool.
+            AccessDenied: The caller may not write to it.
+            UsageError: The path leads through a value that is no object, or JSON has no such value.
+            VersionConflict: Somebody has written since that version.
+            QuotaExceeded: The pool would be too big.
+        """
+        path, given = parse_path(key), self._clean(checked_value(value), key.rpartition(".")[2])
+        return self._change(
+            pool_id,
+            "write",
+            lambda data: with_value(data, path, given),
+            if_version,
+            written=path[:1],
+            path=key,
+        )
+
+    def remove(self, pool_id: str, key: str, *, if_version: int | None = None) -> PoolChange:
+        """Remove the value that a path leads to; see ``write``.
+
+        Raises:
+            NotFoundError: There is no such pool or key.
+        """
+        path = parse_path(key)
+        return self._change(
+            pool_id,
+            "remove",
+            lambda data: without_value(data, path),
+            if_version,
+            written=path[:1],
+            path=key,
+        )
+
+    def replace(self, pool_id: str, data: object, *, if_version: int | None = None) -> PoolChange:
+        """Replace all data of a pool by an object; see ``write``."""
+        given = self._clean(checked_data(data))
+        return self._change(pool_id, "replace", lambda _: given, if_version, written=given)
+
+    def merge(self, pool_id: str, partial: object, *, if_version: int | None = None) -> PoolChange:
+        """Merge an object into the data: objects deeply, lists replaced; see ``write``."""
+        given = self._clean(checked_data(partial))
+        return self._change(
+            pool_id, "merge", lambda data: merged(data, given), if_version, written=given
+        )
+
+    def restore(self, pool_id: str, version: int, *, if_version: int | None = None) -> PoolChange:
+        """Write again what a pool held at one of its latest versions; see ``write``.
+
+        Raises:
+            NotFoundError: That version is not kept.
+        """
+        found = self._version(self._readable(pool_id), version)
+        return self._change(
+            pool_id, f"restore {version}", lambda _: found, if_version, written=found
+        )
+
+    def _clean(self, value: Any, key: str = "") -> Any:
+        return without_secrets(value, key) if self._redact else value
+
+    def _change(
+        self,
+        pool_id: str,
+        action: str,
+        edit: Callable[[Data], Data],
+        if_version: int | None,
+        *,
+        written: Iterable[str],
+        path: str = "",
+    ) -> PoolChange:
+        """Change the data of a pool in one transaction.
+
+        Args:
+            pool_id: Which pool.
+            action: What the history calls the change.
+            edit: Gives the new data.
+            if_version: As for ``write``.
+            written: The top-level keys that count as written, changed or not.
+            path: What subscribers are told was written; by default whatever differs.
+        """
+        self._require_writable()
+        with self._ledger.transaction():
+            pool, now = self._writable(pool_id), self._clock()
+            if if_version not in (None, pool.version):
+                raise VersionConflict(
+                    f"pool {pool_id!r} is at version {pool.version}, not {if_version}",
+                    f"read it again: memctl pool read {pool_id} --with-version",
+                )
+            stored = self._pools.keys.of(pool_id)
+            keys = _live(pool, stored, now)
+            before = {name: entry.value for name, entry in keys.items()}
+            after = edit(before)
+            version = pool.version + 1
+            fresh = {
+                name: self._key(pool, name, after[name], version, now, keys.get(name))
+                for name in written
+                if name in after
+            }
+            kept = {name: _not_from_future(keys[name], now) for name in keys if name in after}
+            made, evicted = _fitted(pool, {**kept, **fresh}, fresh)
+            told = (path,) if path else changed_paths(before, after)
+            data = {name: entry.value for name, entry in made.items()}
+            size = _size(made.values())
+            self._pools.keys.save(
+                *(each for each in made.values() if each is not keys.get(each.key))
+            )
+            for entry in stored:
+                if entry.key not in made:
+                    self._pools.keys.remove(pool_id, entry.key)
+            self._pools.save(
+                replace(
+                    pool,
+                    version=version,
+                    updated_at=now,
+                    data_size_bytes=size,
+                    write_count=pool.write_count + 1,
+                )
+            )
+            self._pools.versions.add(
+                PoolVersion(
+                    pool_id, version, now, self.caller, action, told, size, data, pool.session_id
+                )
+            )
+            self._pools.events.add(
+                [self._event(pool, key, after, version, now) for key in told], pool_id
+            )
+            self._pools.agents.note(pool, self.caller, now, is_write=True)
+        return PoolChange(pool_id, version, told, evicted, size)
+
+    def _key(
+        self,
+        pool: Pool,
+        name: str,
+        value: Any,
+        version: int,
+        now: datetime,
+        former: PoolKey | None,
+    ) -> PoolKey:
+        size = len(encode_json(name).encode()) + 1 + len(encode_json(value).encode())
+        reads = former.reads if former else 0
+        return PoolKey(
+            pool.pool_id, name, value, version, now, self.caller, size, reads, pool.session_id
+        )
+
+    def _event(self, pool: Pool, key: str, after: Data, version: int, now: datetime) -> PoolEvent:
+        value, digest, removed = None, None, False
+        try:
+            value = value_at(after, tuple(key.split(".")))
+        except NotFoundError:
+            removed = True
+        text = encode_json(value).encode()
+        if len(text) > LONGEST_EVENT_VALUE:
+            value, digest = None, hashlib.sha256(text).hexdigest()
+        return PoolEvent(
+            None,
+            pool.pool_id,
+            key,
+            is_bulletin(key),
+            value,
+            digest,
+            removed,
+            self.caller,
+            version,
+            now,
+            pool.session_id,
+        )
+
+    # --- history, events and numbers -------------------------------------------------------------
+
+    def history(self, pool_id: str) -> Sequence[PoolHistoryEntry]:
+        """Return the writes to a pool whose data is kept, newest first; at most 20."""
+        return self._pools.versions.history(self._readable(pool_id).pool_id)
+
+    def read_version(self, pool_id: str, version: int, key: str | None = None) -> PoolValue:
+        """Return the data, or a value in it, that a pool held at one of its latest versions.
+
+        Raises:
+            NotFoundError: That version is not kept, or has no such key.
+        """
+        data = self._version(self._readable(pool_id), version)
+        value = data if key is None else value_at(data, parse_path(key))
+        return PoolValue(pool_id, key, value, version)
+
+    def _version(self, pool: Pool, version: int) -> Data:
+        found = self._pools.versions.find(pool.pool_id, version)
+        if found is None:
+            kept = [entry.version for entry in self._pools.versions.history(pool.pool_id)]
+            listed = ", ".join(map(str, kept[:_NAMED_POOLS]))
+            raise NotFoundError(
+                f"version {version} of pool {pool.pool_id!r} is not kept",
+                f"there are {listed}" if kept else "nothing has been written to it yet",
+            )
+        data: Data = found.data
+        return data
+
+    def events(
+        self, pool_id: str, *, after: int, bulletins_only: bool = False
+    ) -> Sequence[PoolEvent]:
+        """Return the writes to keys of a pool that came after one, oldest first.
+
+        Args:
+            pool_id: Which pool.
+            after: The id of an event, as ``last_event`` gives the latest.
+            bulletins_only: Leave out all keys but ``agent_bulletin`` and what is below it.
+        """
+        self._readable(pool_id)
+        found = self._pools.events.after(after, pool_id)
+        return [event for event in found if event.is_bulletin or not bulletins_only]
+
+    def events_since(self, pool_id: str, version: int) -> Sequence[PoolEvent]:
+        """Return the writes to keys of a pool after one of its versions, oldest first."""
+        return [event for event in self.events(pool_id, after=0) if event.version > version]
+
+    def last_event(self) -> int:
+        """Return the id of the latest event of all pools; 0 before the first."""
+        return self._pools.events.last_id()
+
+    def statistics(self, pool_id: str) -> PoolStatistics:
+        """Return a pool in numbers."""
+        pool = self._readable(pool_id)
+        keys = self._live_keys(pool, self._clock())
+        retention = Retention.of(pool)
+        agents = sorted(
+            self._pools.agents.of(pool_id), key=lambda each: (-each.reads - each.writes, each.agent)
+        )
+        return PoolStatistics(
+            pool_id=pool_id,
+            entries=count_entries({name: entry.value for name, entry in keys.items()}),
+            data_size_bytes=_size(keys.values()),
+            max_size_bytes=retention.max_size_bytes,
+            version=pool.version,
+            read_count=pool.read_count,
+            write_count=pool.write_count,
+            last_read_at=pool.last_read_at,
+            last_written_at=pool.updated_at if pool.version else None,
+            versions_kept=self._pools.versions.count("pool_id = ?", pool_id),
+            by_agent=tuple(map(_use, agents)),
+            by_key=tuple(_key_use(entry, retention) for entry in keys.values()),
+        )
+
+    # --- contexts of a run -----------------------------------------------------------------------
+
+    def to_end(self, *, run_id: str | None = None, session_id: str | None = None) -> Sequence[Pool]:
+        """Return the pools that end with a run or a conversation, which the caller must own.
+
+        Those that persist across executions stay.
+
+        Raises:
+            NotFoundError: None belongs to it.
+            AccessDenied: Another agent owns one of them.
+        """
+        found = self.of(run_id=run_id, session_id=session_id)
+        if not found:
+            runs = sorted({pool.run_id for pool in self.list() if pool.run_id})
+            known = f"there are the runs {', '.join(runs[:_NAMED_POOLS])}" if runs else ""
+            of_what = f"run {run_id!r}" if session_id is None else f"conversation {session_id!r}"
+            raise NotFoundError(f"no pool belongs to {of_what}", known)
+        ending = [pool for pool in found if not pool.persist_across_executions]
+        for pool in ending:
+            self._require_owner(pool, "end")
+        return ending
+
+    def of(self, *, run_id: str | None = None, session_id: str | None = None) -> Sequence[Pool]:
+        """Return all pools of a run, or of a conversation, whoever may read them.
+
+        Raises:
+            UsageError: Neither is named, or both are.
+        """
+        if session_id is None and run_id is not None:
+            return self._pools.of_run(run_id)
+        if run_id is None and session_id is not None:
+            return self._pools.of_session(session_id)
+        raise UsageError("end what?", "name a run with --run, or a conversation with --session")
+
+    def release(self, ending: Iterable[Pool], *, unchanged: bool = False) -> None:
+        """Delete pools of a run or a conversation, all or none; those already gone are skipped.
+
+        Args:
+            ending: Which, as ``to_end`` gave them.
+            unchanged: Only while nobody has written to any of them since.
+
+        Raises:
+            AccessDenied: Another agent owns one of them by now.
+            VersionConflict: Somebody has written.
+        """
+        self._require_writable()
+        with self._ledger.transaction():
+            for former in ending:
+                pool = self._pools.find(former.pool_id)
+                if pool is None:
+                    continue
+                self._require_owner(pool, "end")
+                if unchanged and pool.version != former.version:
+                    raise VersionConflict(
+                        f"pool {pool.pool_id!r} was written to while it was archived",
+                        "run it again",
+                    )
+                self._pools.remove_whole(pool.pool_id)
+
+    # --- finding and checking --------------------------------------------------------------------
+
+    def _existing(self, pool_id: str) -> Pool:
+        """Return a pool, expired or not; the default one is made if need be."""
+        if pool_id == DEFAULT_POOL:
+            return self._default()
+        found = self._pools.find(pool_id)
+        if found is None:
+            raise self._unknown(pool_id)
+        return found
+
+    def _default(self) -> Pool:
+        found = self._pools.find(DEFAULT_POOL)
+        if found is not None:
+            return found
+        self._require_writable()
+        now = self._clock()
+        public = Access.parse({"public": True}, "shared")
+        made = Pool(
+            DEFAULT_POOL,
+            "Default",
+            "shared",
+            "account",
+            "persistent",
+            DEFAULT_USER,
+            now,
+            now,
+            retention_policy=Retention().stored(),
+            access_control=public.stored(),
+            data_size_bytes=len(encode_json({})),
+        )
+        self._pools.write([made], "DO NOTHING")  # another process may have been a moment faster
+        return self._pools.find(DEFAULT_POOL) or made
+
+    def _unknown(self, pool_id: str) -> NotFoundError:
+        known = [pool.pool_id for pool in self.list()]
+        near = difflib.get_close_matches(pool_id, known, n=1)
+        listed = ", ".join(known[:_NAMED_POOLS])
+        hint = f"there are {listed}" if known else "make it: memctl pool create NAME"
+        if near:
+            hint = f"did you mean {near[0]!r}? {hint}"
+        return NotFoundError(f"there is no pool {pool_id[:64]!r}", hint)
+
+    def _active(self, pool: Pool) -> Pool:
+        if _is_expired(pool, self._clock()):
+            raise NotFoundError(
+                f"pool {pool.pool_id!r} expired at {pool.expires_at:%Y-%m-%d %H:%M} UTC",
+                f"make it anew: memctl pool create {pool.pool_id}",
+            )
+        return pool
+
+    def _readable(self, pool_id: str) -> Pool:
+        pool = self._existing(pool_id)
+        if not may_read(pool, self.caller):
+            raise self._denied(pool, "read")
+        return self._active(pool)
+
+    def _writable(self, pool_id: str) -> Pool:
+        pool = self._existing(pool_id)
+        if not may_write(pool, self.caller):
+            raise self._denied(pool, "write")
+        return self._active(pool)
+
+    def _denied(self, pool: Pool, level: PoolLevel) -> AccessDenied:
+        doing = "read" if level == "read" else "write to"
+        return AccessDenied(
+            f"{self.caller!r} may not {doing} pool {pool.pool_id!r}",
+            f"its owner can allow it: memctl pool grant {pool.pool_id} {self.caller}"
+            f" --level {level} --as {pool.owner}",
+        )
+
+    def _owned(self, pool_id: str, doing: str) -> Pool:
+        pool = self._existing(pool_id)
+        self._require_owner(pool, doing)
+        return pool
+
+    def _require_owner(self, pool: Pool, doing: str) -> None:
+        if pool.owner != self.caller:
+            raise AccessDenied(
+                f"{self.caller!r} may not {doing} pool {pool.pool_id!r}",
+                f"only its owner may: add --as {pool.owner}",
+            )
+
+    def _live_keys(self, pool: Pool, now: datetime) -> dict[str, PoolKey]:
+        return _live(pool, self._pools.keys.of(pool.pool_id), now)
+
+
+def remove_expired(ledger: Ledger, now: datetime) -> int:
+    """Delete the pools that have expired, and the keys that have outlived their time.
+
+    Returns:
+        How many of both.
+    """
+    pools, gone = ledger.pools, 0
+    with ledger.transaction():
+        for pool in pools.expired(now):
+            pools.remove_whole(pool.pool_id)
+            gone += 1
+        for pool in pools.all():
+            retention = Retention.of(pool)
+            if retention.ttl_seconds is None:
+                continue
+            for entry in pools.keys.of(pool.pool_id):
+                if retention.is_expired(entry, now):
+                    pools.keys.remove(pool.pool_id, entry.key)
+                    gone += 1
+    return gone
+
+
+def _title(name: str) -> str:
+    title = " ".join(name.split())
+    if len(title) > 200 or not title.isprintable():
+        raise UsageError("the name of a pool has at most 200 characters that can be shown")
+    return title
+
+
+def _is_expired(pool: Pool, now: datetime) -> bool:
+    return pool.expires_at is not None and pool.expires_at <= now
+
+
+def _live(pool: Pool, stored: Iterable[PoolKey], now: datetime) -> dict[str, PoolKey]:
+    """Return the keys that have not outlived their time, by name."""
+    retention = Retention.of(pool)
+    return {entry.key: entry for entry in stored if not retention.is_expired(entry, now)}
+
+
+def _not_from_future(entry: PoolKey, now: datetime) -> PoolKey:
+    """Return a key as written now at the latest: the clock may have been ahead."""
+    return entry if entry.written_at <= now else replace(entry, written_at=now)
+
+
+def _size(entries: Iterable[PoolKey]) -> int:
+    """Return the bytes of data as the shortest JSON: braces, and a comma between two keys."""
+    sizes = [entry.bytes for entry in entries]
+    return 2 + sum(sizes) + max(len(sizes) - 1, 0)
+
+
+def _fitted(
+    pool: Pool, entries: Mapping[str, PoolKey], fresh: Mapping[str, PoolKey]
+) -> tuple[dict[str, PoolKey], tuple[str, ...]]:
+    """Return the keys that a pool has room for, and the names of those that have to go.
+
+    Raises:
+        QuotaExceeded: Nothing may go, or what was just written is too big by itself.
+    """
+    retention, left = Retention.of(pool), dict(entries)
+    most = retention.max_size_bytes
+    if _size(left.values()) <= most:
+        return left, ()
+    evicted: list[str] = []
+    if retention.eviction != "refuse":
+        others = (entry for name, entry in left.items() if name not in fresh)
+        for entry in retention.in_order_of_eviction(others):
+            del left[entry.key]
+            evicted.append(entry.key)
+            if _size(left.values()) <= most:
+                return left, tuple(evicted)
+        needed = _size(left.values())
+        raise QuotaExceeded(
+            f"what is written takes {needed:,} bytes, and pool {pool.pool_id!r} has room for"
+            f" {most:,}",
+            "write less, or make a pool with a greater --max-size",
+        )
+    raise QuotaExceeded(
+        f"pool {pool.pool_id!r} would have {_size(left.values()):,} bytes, and has room for"
+        f" {most:,}",
+        f"remove keys first: memctl pool write {pool.pool_id} KEY --remove",
+    )
+
+
+def _use(agent: PoolAgent) -> PoolAgentUse:
+    return PoolAgentUse(
+        agent.agent, agent.reads, agent.writes, agent.last_read_at, agent.last_written_at
+    )
+
+
+def _key_use(entry: PoolKey, retention: Retention) -> PoolKeyUse:
+    until = None
+    if retention.ttl_seconds is not None:
+        until = entry.written_at + timedelta(seconds=retention.ttl_seconds)
+    return PoolKeyUse(
+        entry.key,
+        entry.bytes,
+        entry.reads,
+        entry.version,
+        entry.written_at,
+        entry.written_by,
+        until,
+    )

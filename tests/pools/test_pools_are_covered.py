@@ -1,0 +1,127 @@
+"""What holds for all that is kept holds for pools: forgetting, exports, snapshots, SQL, doctor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memctl.config import load_config
+from memctl.home import Home
+
+Run = Callable[..., Any]
+SENTENCE = "The heron flies over Wittlesham at dawn."
+
+
+@pytest.fixture
+def kb(memctl: Run, request: pytest.FixtureRequest) -> str:
+    """A knowledge base for one test."""
+    name = f"kb{abs(hash(request.node.name)) % 10**9}"
+    memctl("kb", "create", name)
+    return name
+
+
+def test_sql_has_pools_and_their_keys(memctl: Run, kb: str) -> None:
+    memctl("pool", "create", "ops", "-k", kb, "--ttl", "7d")
+    memctl("pool", "write", "ops", "a", '{"b": "Zürich"}', "-k", kb)
+    asked = "select pool_id, version, owner, retention_policy from pools"
+    (row,) = memctl("sql", asked, "-k", kb, "-o", "json").json
+    assert (row["pool_id"], row["version"], row["owner"]) == ("ops", 1, "default_user")
+    assert "604800" in row["retention_policy"]
+    (row,) = memctl("sql", "select key, value from pool_keys", "-k", kb, "-o", "json").json
+    assert (row["key"], row["value"]) == ("a", '{"b":"Zürich"}')
+    for table in ("pool_versions", "pool_events", "pool_agents"):
+        (row,) = memctl("sql", f"select count(*) n from {table}", "-k", kb, "-o", "json").json
+        assert row["n"] == 1
+
+
+def test_an_export_of_all_brings_pools_back(memctl: Run, kb: str, tmp_path: Path) -> None:
+    memctl("pool", "create", "ops", "-k", kb, "--as", "ann", "--type", "team_shared")
+    memctl("pool", "grant", "ops", "bob", "-k", kb, "--as", "ann")
+    memctl("pool", "write", "ops", "agent_bulletin.x", '{"y": null}', "-k", kb, "--as", "ann")
+    memctl("pool", "write", "ops", "z", "[1, true]", "-k", kb, "--as", "ann")
+    archive = str(tmp_path / "all.memctl")
+    assert memctl("export", "all", "--to", archive, "-k", kb).code == 0
+    done = memctl("import", archive, "-k", f"{kb}-again")
+    assert done.code == 0, done.err
+    for words in (("read", "ops"), ("show", "ops"), ("history", "ops")):
+        before, after = (
+            memctl("pool", *words, "-o", "json", "-k", name, "--as", "bob").json
+            for name in (kb, f"{kb}-again")
+        )
+        for each in (before, after):
+            for key in ("read_count", "last_read_at"):
+                each.pop(key, None) if isinstance(each, dict) else None
+        assert before == after
+    change = memctl("pool", "write", "ops", "z", "2", "-k", f"{kb}-again", "--as", "ann")
+    assert change.code == 0
+
+
+def test_a_snapshot_takes_pools_along_and_brings_them_back(memctl: Run, kb: str) -> None:
+    memctl("pool", "create", "ops", "-k", kb)
+    memctl("pool", "write", "ops", "a", "1", "-k", kb)
+    assert memctl("snapshot", "create", "before", "-k", kb).code == 0
+    memctl("pool", "write", "ops", "a", "2", "-k", kb)
+    memctl("pool", "create", "later", "-k", kb)
+    assert memctl("snapshot", "restore", "before", "--yes", "-k", kb).code == 0
+    assert memctl("pool", "read", "ops", "-k", kb).out == '{"a": 1}\n'
+    assert memctl("pool", "read", "later", "-k", kb).code == 1
+    watched = memctl("pool", "watch", "ops", "--after", "0", "-n", "1", "-k", kb)
+    assert '"value": 1' in watched.out
+
+
+def test_forgetting_a_text_takes_the_key_that_says_it_and_leaves_the_rest(
+    memctl: Run, kb: str, home: Path
+) -> None:
+    memctl("pool", "create", "ops", "-k", kb)
+    memctl("pool", "write", "ops", "quote", "--text", f"He said: {SENTENCE}", "-k", kb)
+    memctl("pool", "write", "ops", "other", '"stays"', "-k", kb)
+    memctl("snapshot", "create", "before", "-k", kb)
+    added = memctl("memory", "add", SENTENCE, "-k", kb, "-o", "json")
+    done = memctl("forget", "--memory", added.json["id"], "--yes", "-k", kb)
+    assert done.code == 0, done.err
+    assert memctl("pool", "read", "ops", "-k", kb).out == '{"other": "stays"}\n'
+    assert memctl("pool", "history", "ops", "-k", kb, "-o", "json").json == []
+    for path in (home / "kb" / kb).rglob("*"):
+        if path.is_file():
+            assert b"Wittlesham" not in path.read_bytes(), path
+    memctl("snapshot", "restore", "before", "--yes", "-k", kb)
+    assert memctl("pool", "read", "ops", "-k", kb).out == '{"other": "stays"}\n'
+
+
+def test_forgetting_a_conversation_takes_its_pools_whole(memctl: Run, kb: str, home: Path) -> None:
+    for session in ("s1", "s2"):
+        memctl("pool", "create", f"of-{session}", "--session", session, "-k", kb)
+        memctl(
+            "pool", "write", f"of-{session}", "agent_bulletin.status", '"in_progress_now"', "-k", kb
+        )
+        memctl("pool", "write", f"of-{session}", "word", f'"Wittlesham {session}"', "-k", kb)
+    done = memctl("forget", "--session", "s1", "--yes", "-k", kb)
+    assert done.code == 0, done.err
+    rows = memctl("pool", "list", "-k", kb, "-o", "json").json
+    assert [row["pool_id"] for row in rows] == ["of-s2"]
+    with Home(load_config({"home": str(home)})).open(kb) as base:
+        pools = base.store.ledger.pools
+        for repository in (pools, pools.keys, pools.versions, pools.events, pools.agents):
+            assert {row.pool_id for row in repository.all()} == {"of-s2"}
+
+
+def test_doctor_finds_a_pool_that_cannot_be_read(memctl: Run, kb: str, home: Path) -> None:
+    memctl("pool", "create", "ops", "-k", kb)
+    assert memctl("doctor", "-k", kb).code == 0
+    opened = Home(load_config({"home": str(home)})).open(kb)
+    with opened as base, base.store.ledger.transaction() as connection:
+        connection.execute("UPDATE pools SET retention_policy = '{'")
+    found = memctl("doctor", "-k", kb)
+    assert found.code != 0
+    assert "pools" in found.out + found.err
+
+
+def test_secrets_are_taken_out_of_pools_of_a_redacting_knowledge_base(memctl: Run) -> None:
+    memctl("kb", "create", "careful", "--redact")
+    memctl("pool", "write", "default", "db", '{"password": "Tr0ub4dor&3xyz"}', "-k", "careful")
+    shown = memctl("pool", "read", "default", "-k", "careful").out
+    assert "Tr0ub4dor" not in shown
+    assert "[redacted]" in shown
