@@ -29,6 +29,7 @@ from memctl.cli.commands import (
     ingest,
     job,
     kb,
+    mcp,
     memory,
     models,
     pool,
@@ -120,7 +121,7 @@ for group in (
     demo.app, ingest.app, query.app, consolidate.app, watch.app, why.app, stats.app,
     sql.app, evaluate.app, transfer.app, forget.app, doctor.app,
     kb.app, memory.app, memory.insight_app, document.app, job.app, graph.app, models.app,
-    snapshot.app, pool.app, tool.app, config_commands.app,
+    snapshot.app, pool.app, tool.app, mcp.app, config_commands.app,
 ):  # fmt: skip
     app.add_typer(group)
 _commands = cache(partial(typer.main.get_command, app))

@@ -178,6 +178,44 @@ def get_document(context: OperationContext, asked: GetDocumentParameters) -> Doc
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenParameters:
+    """Parameters of ``open``."""
+
+    id: str = parameter("The id or title of a document, or the id of a memory.")
+    start: int = parameter("From which character on.", default=0, low=0, high=10**12)
+    max_chars: int = parameter(
+        "At most this many characters.", default=8000, low=1, high=MOST_CHARACTERS
+    )
+
+
+def open_item(context: OperationContext, asked: OpenParameters) -> DocumentText:
+    """Return a piece of a document's text, or a memory with the evidence that it rests on."""
+    if not asked.id.startswith(("m_", "i_")):
+        wanted = GetDocumentParameters(
+            document_id=asked.id, start=asked.start, max_chars=asked.max_chars
+        )
+        return get_document(context, wanted)
+    base = opened(context).owner("memories", asked.id)
+    view = base.memories.get(asked.id)
+    memory = view.memory
+    context.check_readable(base, memory.namespace, f"memory {asked.id!r}")
+    evidence = [to_plain(each) for each in view.evidence]
+    metadata = {"type": memory.type, "level": memory.level, "created_at": memory.created_at}
+    return DocumentText(
+        id=memory.id,
+        title=memory.title,
+        kb=base.name,
+        metadata=to_plain({**metadata, "tags": memory.tags, "evidence": evidence}),
+        text=memory.text,
+        start=0,
+        end=len(memory.text),
+        length=len(memory.text),
+        has_more=False,
+        note="",
+    )
+
+
 def _found(context: OperationContext, given: str) -> tuple[KnowledgeBase, Document]:
     """Return the document with an id or a title, and its knowledge base.
 

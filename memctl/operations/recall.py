@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memctl.errors import KnowledgeBaseNotFound
-from memctl.literals import Mode
+from memctl.literals import Mode, Verdict
 from memctl.operations.operation_context import (
     NO_KNOWLEDGE_BASE,
     OperationContext,
@@ -275,6 +275,31 @@ def context_block(context: OperationContext, asked: ContextParameters) -> Contex
 def context_text(found: Context) -> str:
     """Return a context's text."""
     return found.text or "Nothing in memory has to do with that."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedbackParameters:
+    """Parameters of ``feedback``."""
+
+    query_id: str = parameter("The query_id of the answer; last is the latest.")
+    verdict: Verdict = parameter("How good it was.")
+    dry_run: bool = parameter("Note nothing.", default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackReply:
+    """What was noted."""
+
+    query_id: str
+    verdict: str
+    dry_run: bool
+
+
+def feedback(context: OperationContext, asked: FeedbackParameters) -> FeedbackReply:
+    """Note how good an earlier answer was, as ``memctl query --feedback`` does."""
+    bases = opened(context)
+    id_ = asked.query_id if asked.dry_run else bases.feedback(asked.query_id, asked.verdict)
+    return FeedbackReply(id_, asked.verdict, asked.dry_run)
 
 
 # --- insights and the time ------------------------------------------------------------------------

@@ -32,6 +32,8 @@ from memctl.operations.recall import (
     AnswerReply,
     ContextParameters,
     CurrentDatetime,
+    FeedbackParameters,
+    FeedbackReply,
     InsightsParameters,
     NoParameters,
     PastConversations,
@@ -43,6 +45,7 @@ from memctl.operations.recall import (
     answer_text,
     context_block,
     context_text,
+    feedback,
     get_current_datetime,
     recent_insights,
     search_knowledge_base,
@@ -105,6 +108,8 @@ class Operation:
     """Whether its result has words from memory, which are data and no instructions."""
     failure: str = ""
     """What stands before the message of an error."""
+    alias_of: str = ""
+    """The operation of which this is another form, for those that may use it."""
 
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -177,6 +182,16 @@ OPERATIONS: tuple[Operation, ...] = (
         context_block,
         resource="memory",
         text=context_text,
+    ),
+    Operation(
+        "feedback",
+        "Say whether an answer was good or bad, by the query_id that came with it.",
+        FeedbackParameters,
+        FeedbackReply,
+        feedback,
+        effect="write",
+        resource="knowledge_base",
+        is_recall=False,
     ),
     Operation(
         "remember",

@@ -150,7 +150,16 @@ def run_tool(name: str, arguments: object, context: OperationContext) -> ToolRes
     Raises:
         UsageError: There is no such operation, its caller may not use it, or an argument is wrong.
     """
-    operation = find_operation(name)
+    return run_operation(find_operation(name), arguments, context)
+
+
+def run_operation(operation: Operation, arguments: object, context: OperationContext) -> ToolResult:
+    """Carry out an operation; see ``run_tool``.
+
+    Raises:
+        UsageError: Its caller may not use it, or an argument is wrong.
+    """
+    name = operation.name
     if refused := refusal(operation, context):
         raise UsageError(refused, "memctl tool list names the others")
     asked = parse_arguments(operation.parameters, _decoded(arguments, name), name)
@@ -168,7 +177,8 @@ def run_tool(name: str, arguments: object, context: OperationContext) -> ToolRes
 
 def refusal(operation: Operation, context: OperationContext) -> str:
     """Return why a caller may not use an operation; "" if it may."""
-    if context.allowed_tools is not None and operation.name not in context.allowed_tools:
+    allowed = context.allowed_tools
+    if allowed is not None and (operation.alias_of or operation.name) not in allowed:
         agent = context.identity.agent
         return f"{operation.name} is not allowed {f'to {agent}' if agent else 'here'}"
     if context.read_only and operation.effect != "read":

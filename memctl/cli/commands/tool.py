@@ -170,7 +170,7 @@ def call(
     from memctl.operations.tool_calls import answer_call, run_tool
 
     given = _given(name, arguments)
-    with _calling(context, kb, user, agent, session, read_only) as caller:
+    with calling(context, kb, user, agent, session, read_only) as caller:
         if isinstance(given, Mapping) and ("function" in given or name == "-"):
             print_line(answer_call(given, caller))
             return
@@ -198,7 +198,7 @@ def _given(name: str, arguments: str | None) -> Any:
     return found
 
 
-def _calling(
+def calling(
     context: CommandContext,
     kb: list[str] | None,
     user: str | None,
@@ -206,7 +206,7 @@ def _calling(
     session: str | None,
     read_only: bool,
 ) -> OperationContext:
-    """Return for whom tools are called.
+    """Return for whom operations run.
 
     Raises:
         KnowledgeBaseNotFound: A knowledge base that is named is not there.
@@ -246,7 +246,7 @@ def serve(
 
     if source != "-":
         raise UsageError(f"calls come from standard input, not {source!r}", "memctl tool serve -")
-    with _calling(context, kb, user, agent, session, read_only) as caller:
+    with calling(context, kb, user, agent, session, read_only) as caller:
         for line in sys.stdin:
             if line.strip():
                 print_line(_reply(line, lambda given: answer_call(given, caller)))
