@@ -19,6 +19,7 @@ from memctl.errors import ConfigError, UsageError
 from memctl.kb_settings import Inbox, KnowledgeBaseSettings, check_name, check_overlap
 from memctl.literals import (
     After,
+    AutoContextMode,
     ChunkStrategy,
     Duplicates,
     Fusion,
@@ -40,6 +41,7 @@ from memctl.validation import (
     setting_default,
     setting_of,
     setting_rules,
+    shown_value,
 )
 
 
@@ -88,8 +90,55 @@ class QuerySettings:
     rerank_hits: int = setting(
         50, "how many of the best hits the model of models.rerank sorts", low=2, high=1000
     )
+    threshold: float = setting(
+        0.0,
+        "least relevance of a hit, 0 to 1; 0.7 keeps what is clearly relevant, 0 everything",
+        low=0,
+        high=1,
+    )
     answer_tokens: int = setting(
         3000, "tokens of memories that a model is given to answer from", low=500, high=1_000_000
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSettings:
+    """What stands before a prompt."""
+
+    least_relevance: float = setting(
+        0.45,
+        "for --auto: how relevant what is known must be, all together, to a message that doesn't"
+        " refer back; 10 to 20 of 100 questions about chats are less",
+        low=0,
+        high=1,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AutoContextSettings:
+    """What `memctl session prompt` puts before a message from other conversations."""
+
+    enabled: bool = setting(True, "put in what is known from other conversations")
+    mode: AutoContextMode = setting(
+        "selective", "for messages that refer back, for every message, or for none"
+    )
+    max_tokens: int = setting(2000, "at most this many tokens", low=16, high=1_000_000)
+    relevance_threshold: float = setting(
+        0.7, "least relevance of what is put in; see threshold of [query]", low=0, high=1
+    )
+    cross_session_search: bool = setting(True, "look in other conversations of the same user")
+    search_triggers: tuple[str, ...] = setting(
+        (
+            "what did we discuss", "previous conversation", "last time", "remind me",
+            "we mentioned", "earlier you said", "in the past", "have we talked about",
+            "did I mention",
+        ),
+        "phrases by which a message refers back, besides those that are recognised in seven"
+        " languages; they are taken off before it is searched for",
+    )  # fmt: skip
+    search_words: tuple[str, ...] = setting(
+        ("previous", "earlier", "discussed", "mentioned", "last time", "remind"),
+        "words by which a question refers back",
     )
 
 
@@ -270,6 +319,46 @@ class NamespaceSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class TriggerSettings:
+    """Phrases by which users have something kept; with a colon they must begin a sentence."""
+
+    memory: tuple[str, ...] = setting(
+        (
+            "we designed", "we built", "our plan for", "achieved together", "this setup for",
+            "memory goal:", "let's save this", "memory:", "remember this conversation",
+            "save this design", "save our work", "store this idea",
+        ),
+        "what makes a memory of type memories; a list of your own replaces this one",
+    )  # fmt: skip
+    fact: tuple[str, ...] = setting(
+        (
+            "important:", "remember this fact:", "my preference is", "I always do", "key detail:",
+            "memorize this:", "fact:", "never forget:", "critical info:", "note this:",
+            "remember:", "store this fact",
+        ),
+        "what makes a memory of type important_fact; a list of your own replaces this one",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class CompressionSettings:
+    """When long conversations are summarised, but for their latest messages."""
+
+    enabled: bool = setting(
+        True, "whether conversations that get long are summarised by themselves"
+    )
+    threshold_tokens: int = setting(
+        8000, "tokens of messages from which on the earlier ones are summarised", low=1, high=10**9
+    )
+    recent_messages_to_keep: int = setting(
+        10, "messages that stay as they are", low=0, high=100_000
+    )
+    archive_to_knowledge_base: bool = setting(
+        True, "whether each summary becomes a document, which is found by later questions"
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class BudgetSettings:
     """What models may cost; prices are yours to state, in whatever currency, and 0 is free."""
 
@@ -320,6 +409,8 @@ class Config:
     )
     log: LogSettings = LogSettings()
     query: QuerySettings = QuerySettings()
+    context: ContextSettings = ContextSettings()
+    auto_context: AutoContextSettings = AutoContextSettings()
     query_log: QueryLogSettings = QueryLogSettings()
     new_kb: NewKnowledgeBase = NewKnowledgeBase()
     watch: WatchSettings = WatchSettings()
@@ -332,6 +423,8 @@ class Config:
     models: ModelSettings = ModelSettings()
     budget: BudgetSettings = BudgetSettings()
     namespaces: NamespaceSettings = NamespaceSettings()
+    triggers: TriggerSettings = TriggerSettings()
+    compression: CompressionSettings = CompressionSettings()
     origins: Mapping[str, Origin] = field(default_factory=dict)
 
 
@@ -386,9 +479,7 @@ def _example_lines(section: type[Any]) -> list[str]:
 
 
 def _toml_value(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return f'"{value}"' if isinstance(value, str) else shown_value(value)
 
 
 def load_config(
@@ -422,24 +513,12 @@ def load_config(
             **{key: sources.value(name, section, key) for key in setting_rules(section)}
         )
     check_overlap(values["new_kb"].chunk_size, values["new_kb"].chunk_overlap, str(path))
-    _check_namespaces(values["namespaces"], path)
     home = sources.home(chosen)
     values |= {
         name: variables.get(f"MEMCTL_{name.upper()}") or None
         for name in ("kb", "user", "agent", "session")
     }
     return Config(home=home, path=path, origins=sources.origins, **values)
-
-
-def _check_namespaces(namespaces: NamespaceSettings, path: Path) -> None:
-    """Refuse a template that would put what several users have into one namespace."""
-    for name in ("conversations", "documents"):
-        template: str = getattr(namespaces, name)
-        if "{user_id}" not in template:
-            raise ConfigError(
-                f"{path}: namespaces.{name} is {template!r}, the same for every user",
-                f'write it with {{user_id}}, like "user:{{user_id}}:{name}"',
-            )
 
 
 def config_path(

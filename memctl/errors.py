@@ -14,6 +14,7 @@ hint (what to do next); the command line prints both and exits with the class's 
     ├── QuotaExceeded               1   it would take more room than it may
     ├── PartialFailure              3   some inputs failed, the others are done
     ├── NothingFound                4   only with --exit-code
+    ├── AccessRefused               1   of another user, or not granted to this agent
     ├── KnowledgeBaseNotFound      10
     ├── KnowledgeBaseUnavailable    1   paused, archived, or made by a newer version
     │   └── DiskRefused             1   the disk is full or read-only, or permission is missing
@@ -90,6 +91,10 @@ class NothingFound(MemctlError):
     """Nothing matched; raised only where the user asked for an exit code."""
 
     exit_code = 4
+
+
+class AccessRefused(MemctlError):
+    """It belongs to another user, or is granted to other agents than the one who asks."""
 
 
 class KnowledgeBaseNotFound(MemctlError):

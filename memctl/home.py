@@ -12,22 +12,27 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from memctl.accounts import Accounts
 from memctl.config import Config
 from memctl.errors import (
+    AccessRefused,
     DiskRefused,
     KnowledgeBaseNotFound,
     KnowledgeBaseUnavailable,
     LockedError,
     MemctlError,
+    NotFoundError,
     UsageError,
 )
 from memctl.files import make_folder, sync_entry
+from memctl.identity import Identity, checked_name, conversations_of, documents_of, owner_of
 from memctl.kb_settings import (
+    Grant,
     Inbox,
     KnowledgeBaseSettings,
     Layout,
@@ -38,10 +43,13 @@ from memctl.kb_settings import (
     settings_lock,
 )
 from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
-from memctl.literals import After, ChunkStrategy, StoredStatus
+from memctl.literals import AccessLevel, After, ChunkStrategy, StoredStatus
 from memctl.locking import hold_lock
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.store.tables.storage import TABLES_FOLDER
+
+if TYPE_CHECKING:
+    from memctl.store.ledger.content_tables import ContentOwner
 
 Clock = Callable[[], datetime]
 T = TypeVar("T")
@@ -49,6 +57,7 @@ Change: TypeAlias = T | Callable[[KnowledgeBaseSettings], T] | None
 """A new value of a setting, or what makes it from the settings as they are; None for no change."""
 _STALE_SECONDS = 3600
 _EXCLUSIVE_WAIT = 5.0
+_A_DAY = timedelta(days=1)
 _MARKS = ("kb.toml", "ledger.sqlite", TABLES_FOLDER)
 """One of these is in the folder of every knowledge base, even of a damaged one."""
 _LOCKS = {"lock", "lock.holder", "watch.lock", "kb.toml.lock"}
@@ -61,6 +70,34 @@ def _given(**values: Any) -> dict[str, Any]:
 def utc_now() -> datetime:
     """Return the present instant."""
     return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class UserReport:
+    """What is known of a user, and what they have stored."""
+
+    name: str
+    namespaces: tuple[str, ...]
+    title: str = ""
+    created_at: datetime | None = None
+    """When the user was added; None where nobody did that."""
+    stored: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """How much there is, by knowledge base and table."""
+    left: tuple[str, ...] = ()
+    """Where some of it still is after it was to be forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClearReport:
+    """What was deleted of a knowledge base that goes on."""
+
+    name: str
+    deleted: Mapping[str, int]
+    """How many rows, by table."""
+    snapshot: str
+    """What brings them back; empty where they were forgotten."""
+    left: tuple[str, ...] = ()
+    """Where some of it still is after it was to be forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +170,21 @@ def _refuse_distant(config: Config, settings: KnowledgeBaseSettings) -> None:
         )
 
 
+def _with_inboxes(settings: KnowledgeBaseSettings, added: Sequence[Inbox]) -> tuple[Inbox, ...]:
+    inboxes = {inbox.path: inbox for inbox in (*settings.inboxes, *added)}
+    return tuple(inboxes.values())
+
+
+def _empty(folder: Path) -> None:
+    """Remove what is in a folder, and keep the folder."""
+    with _writing(folder):
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+
+
 def _hides_more(before: KnowledgeBaseSettings, after: KnowledgeBaseSettings) -> bool:
     """Tell whether a change makes something private that was not."""
     new_namespaces = {*after.private_namespaces}.difference(before.private_namespaces)
@@ -151,6 +203,13 @@ class Home:
         self.config = config
         self._clock = clock
         self._folder = config.home / "kb"
+
+    def acting_as(self, identity: Identity) -> Home:
+        """Return the same knowledge bases as a user and an agent see them."""
+        config = dataclasses.replace(
+            self.config, user=identity.user, agent=identity.agent, session=identity.session
+        )
+        return Home(config, self._clock)
 
     def now(self) -> datetime:
         """Return the present instant."""
@@ -259,6 +318,7 @@ class Home:
             UsageError: No knowledge base can have that name.
             KnowledgeBaseNotFound: There is none of that name.
             KnowledgeBaseUnavailable: A newer version made it.
+            AccessRefused: The agent that is named may not read it.
             DamagedError: Its tables or its ledger cannot be read.
         """
         layout = self.layout(name)
@@ -352,10 +412,37 @@ class Home:
             KnowledgeBaseNotFound: None is named, and there is none at all.
         """
         chosen = list(dict.fromkeys(names)) or ([self.config.kb] if self.config.kb else [])
-        chosen = chosen or [name for name in self.always_on() if not self.settings(name).private]
+        chosen = chosen or [name for name in self.always_on() if self._is_open(name)]
         if not chosen:
             raise KnowledgeBaseNotFound("there is no knowledge base to read", self._no_base_hint())
         return chosen
+
+    def _is_open(self, name: str) -> bool:
+        """Tell whether a knowledge base takes part where none is named."""
+        settings = self.settings(name)
+        return not settings.private and self._allows(settings, "read")
+
+    def _allows(self, settings: KnowledgeBaseSettings, level: AccessLevel) -> bool:
+        agent = self.config.agent
+        teams = self.accounts.teams_of(agent) if agent and settings.grants else frozenset()
+        return settings.allows(agent, teams, level)
+
+    def _require_owner(self, name: str) -> None:
+        """Refuse an agent that may not write to a knowledge base to change it as a whole.
+
+        Raises:
+            AccessRefused: It may not.
+        """
+        if self.config.agent and not self._allows(self.settings(name), "write"):
+            raise AccessRefused(
+                f"agent {self.config.agent!r} may not change knowledge base {name!r}",
+                f"grant it: memctl kb grant {name} --agent {self.config.agent} write",
+            )
+
+    @property
+    def accounts(self) -> Accounts:
+        """The users, teams and agents that are known here."""
+        return Accounts(self.config.home)
 
     def _no_base_hint(self) -> str:
         entries = self.entries()
@@ -378,6 +465,85 @@ class Home:
             and entry.settings.always_on
             and entry.settings.status != "archived"
         ]
+
+    # --- users -----------------------------------------------------------------------------------
+
+    def user_names(self) -> list[str]:
+        """Return the users who were added or own a namespace in which something is, sorted."""
+        found = {user.name for user in self.accounts.users()}
+        for base in self._readable():
+            owners = (owner_of(self.config.namespaces, n) for n in base.statistics.namespaces())
+            found.update(owner for owner in owners if owner is not None)
+        return sorted(found)
+
+    def user(self, name: str) -> UserReport:
+        """Return what is known of a user, and how much they have stored.
+
+        Raises:
+            UsageError: No user can have that name.
+        """
+        owner = self._owner(name)
+        stored = {base.name: base.erasure.owned(owner) for base in self._readable()}
+        known = self.accounts.user(name)
+        return UserReport(
+            name,
+            owner.namespaces or (),
+            known.title if known else "",
+            known.created_at if known else None,
+            {kb: counts for kb, counts in stored.items() if counts},
+        )
+
+    def clear_user(self, name: str, *, forget: bool = False) -> UserReport:
+        """Delete all that a user has stored in any knowledge base; return what that was.
+
+        Args:
+            name: Who.
+            forget: Remove it from the disk too, and search what is left for it.
+
+        Raises:
+            LockedError: Another process is writing and does not stop.
+        """
+        from memctl.forget import Selection
+
+        report, owner = self.user(name), self._owner(name)
+        left: list[str] = []
+        for kb in report.stored:
+            with self.open(kb) as base:
+                for namespace in owner.namespaces or () if forget else ():
+                    with suppress(NotFoundError):
+                        done = base.forget(Selection(namespace=namespace))
+                        left += [f"{kb}: {each.place}" for each in done.left]
+                base.erasure.clear(owner)
+        return dataclasses.replace(report, left=tuple(dict.fromkeys(left)))
+
+    def _owner(self, user: str) -> ContentOwner:
+        from memctl.store.ledger.content_tables import ContentOwner
+
+        checked_name(user, "a user")
+        templates = self.config.namespaces
+        own = (conversations_of(templates, user), documents_of(templates, user))
+        return ContentOwner(tuple(dict.fromkeys(own)), user)
+
+    def _readable(self) -> Iterator[KnowledgeBase]:
+        """Open each knowledge base in turn; those that cannot be opened are left out."""
+        for entry in self.entries():
+            if entry.settings is not None and self._allows(entry.settings, "read"):
+                with self.open(entry.name) as base:
+                    yield base
+
+    def grants_of(self, agent: str) -> dict[str, AccessLevel]:
+        """Return what is granted to an agent or one of its teams, by knowledge base."""
+        teams = self.accounts.teams_of(agent)
+        levels: tuple[AccessLevel, ...] = ("write", "read")
+        found: dict[str, AccessLevel] = {}
+        for entry in self.entries():
+            if entry.settings is None or not entry.settings.grants:
+                continue
+            for level in levels:
+                if entry.settings.allows(agent, teams, level):
+                    found[entry.name] = level
+                    break
+        return found
 
     # --- changing --------------------------------------------------------------------------------
 
@@ -506,6 +672,7 @@ class Home:
         chunk_overlap: Change[int] = None,
         consolidate_interval: Change[int] = None,
         half_life: Change[int] = None,
+        grants: Change[tuple[Grant, ...]] = None,
     ) -> KnowledgeBaseSettings:
         """Change settings of a knowledge base; those that are not given stay as they are.
 
@@ -530,13 +697,16 @@ class Home:
             chunk_overlap: Characters that neighbouring passages share.
             consolidate_interval: Minutes between two consolidations while watching; 0 for never.
             half_life: Days after which a memory counts half as recent.
+            grants: Which agents may use it; none for all.
 
         Raises:
+            AccessRefused: The agent that is named may not write to it.
             UsageError: A setting cannot have that value, or a namespace cannot be private while
                 its vectors are from another machine; nothing is changed then.
             LockedError: Somebody else is changing them, and does not stop.
         """
         layout = self.layout(name)
+        self._require_owner(name)
         changes = _given(
             status=status,
             inboxes=inboxes,
@@ -551,6 +721,7 @@ class Home:
             chunk_overlap=chunk_overlap,
             consolidate_interval=consolidate_interval,
             half_life=half_life,
+            grants=grants,
         )
         settings = load_settings(layout.settings)
         # First: killed after it is private, nothing would forget it any more.
@@ -584,6 +755,76 @@ class Home:
             base.store.ledger.queries.forget_texts()
             base.store.ledger.replies.forget_all()
 
+    def use(
+        self, name: str, *, interval: int | None = None, inboxes: Sequence[Inbox] = ()
+    ) -> tuple[str, ...]:
+        """Have a knowledge base that is always on and active; return what had to be changed.
+
+        Args:
+            name: Which one; it is made if it is not there.
+            interval: Minutes between two consolidations; None leaves it as it is.
+            inboxes: Folders to watch besides those that are watched already.
+        """
+        if not self.exists(name):
+            self.create(name, inboxes=inboxes, always_on=True, consolidate_interval=interval)
+            return (f"created {name}, always on",)
+        now, changes, done = self.settings(name), dict[str, Any](), list[str]()
+        new = [inbox for inbox in inboxes if inbox not in now.inboxes]
+        if not now.always_on:
+            changes["always_on"] = True
+            done.append(f"{name} is always on now")
+        if now.status != "active":
+            changes["status"] = "active"
+            done.append(f"{name} was {now.status} and is active now")
+        if interval is not None and interval != now.consolidate_interval:
+            changes["consolidate_interval"] = interval
+            done.append(f"{name} consolidates every {interval} minutes now")
+        if new:
+            changes["inboxes"] = lambda settings: _with_inboxes(settings, new)
+            done += [f"{name} watches {inbox.path} now" for inbox in new]
+        if changes:
+            self.change(name, **changes)
+        return tuple(done)
+
+    def stored(self, name: str) -> Mapping[str, int]:
+        """Return how much a knowledge base has, by table."""
+        from memctl.store.ledger.content_tables import ContentOwner
+
+        with self.open(name) as base:
+            return base.erasure.owned(ContentOwner())
+
+    def clear(self, name: str, *, keep_files: bool = False, forget: bool = False) -> ClearReport:
+        """Delete everything that a knowledge base has stored; settings, inboxes and prompts stay.
+
+        Args:
+            name: Which one.
+            keep_files: Whether what stands in ``processed/`` and ``failed/`` stays too.
+            forget: Remove it from the disk, snapshots too, and search what is left for it.
+
+        Raises:
+            LockedError: Another process is writing and does not stop.
+            AccessRefused: The agent that is named may not write to it.
+        """
+        from memctl.forget import Selection
+        from memctl.store.ledger.content_tables import ContentOwner
+
+        layout, now, left, snapshot = self.layout(name), self._clock(), list[str](), ""
+        with self.open(name) as base:
+            base.resources.require_writable()
+            if forget:
+                with suppress(NotFoundError):
+                    tomorrow = Selection(before=now + _A_DAY)
+                    done = base.forget(tomorrow, snapshots=True)
+                    left += [each.place for each in done.left]
+            else:
+                snapshot = f"before-clear-{now:%Y%m%d-%H%M%S}"
+                base.snapshots.create(snapshot)
+            deleted = base.erasure.clear(ContentOwner())
+            if not keep_files:
+                for folder in (layout.processed, layout.failed):
+                    _empty(folder)
+        return ClearReport(name, deleted, snapshot, tuple(dict.fromkeys(left)))
+
     def set_status(self, name: str, status: StoredStatus) -> KnowledgeBaseSettings:
         """Pause, resume (``active``) or archive a knowledge base.
 
@@ -600,6 +841,7 @@ class Home:
             LockedError: Somebody is writing to it or watching it.
         """
         layout = self.layout(old)
+        self._require_owner(old)
         if self.exists(new):
             raise UsageError(f"knowledge base {new!r} is there already", "choose another name")
         with _exclusively(layout, self._clock):
@@ -616,6 +858,7 @@ class Home:
             LockedError: Somebody is writing to it or watching it.
         """
         layout = self.layout(name)
+        self._require_owner(name)
         trash = self._folder / f".deleted-{secrets.token_hex(6)}"
         with _exclusively(layout, self._clock):
             self.layout(name)  # somebody may have been faster

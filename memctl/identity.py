@@ -5,18 +5,20 @@ Knows names alone; what an agent may do, and which rows a namespace has, is for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from memctl.errors import UsageError
+from memctl.errors import AccessRefused, ConfigError, UsageError
 
 if TYPE_CHECKING:
     from memctl.config import Config, NamespaceSettings
+    from memctl.records import Filters
 
 DEFAULT_USER = "default_user"
 """The user of a conversation that names none."""
 DEFAULT_SESSION = "default_session"
 """The conversation of a call that needs one and names none."""
+_USER = "{user_id}"
 LONGEST_NAME = 200
 """Characters of the name of a user, an agent or a conversation."""
 
@@ -70,15 +72,75 @@ def checked_name(name: str | None, what: str) -> str | None:
 
 
 def conversations_of(namespaces: NamespaceSettings, user: str) -> str:
-    """Return the namespace of a user's conversations."""
-    return namespaces.conversations.replace("{user_id}", user)
+    """Return the namespace of a user's conversations.
+
+    Raises:
+        ConfigError: The template is the same for every user.
+    """
+    return _filled(namespaces.conversations, "conversations", user)
 
 
 def documents_of(namespaces: NamespaceSettings, user: str) -> str:
-    """Return the namespace of what a user ingests."""
-    return namespaces.documents.replace("{user_id}", user)
+    """Return the namespace of what a user ingests.
+
+    Raises:
+        ConfigError: The template is the same for every user.
+    """
+    return _filled(namespaces.documents, "documents", user)
+
+
+def _filled(template: str, name: str, user: str) -> str:
+    if _USER not in template:
+        raise ConfigError(
+            f"the setting namespaces.{name} is {template!r}, the same for every user",
+            f'write it with {_USER}, like "user:{_USER}:{name}"',
+        )
+    return template.replace(_USER, user)
 
 
 def readable_by(namespaces: NamespaceSettings, user: str) -> tuple[str, ...]:
     """Return the namespaces that a query of a user reads."""
     return (conversations_of(namespaces, user), documents_of(namespaces, user), namespaces.shared)
+
+
+def owner_of(namespaces: NamespaceSettings, namespace: str) -> str | None:
+    """Return the user whose a namespace is; None where it is nobody's alone."""
+    for template in (namespaces.conversations, namespaces.documents):
+        before, _, after = template.partition("{user_id}")
+        name = namespace.removeprefix(before).removesuffix(after)
+        if name and ":" not in name and template.replace("{user_id}", name) == namespace:
+            return name
+    return None
+
+
+def may_see(config: Config, namespace: str) -> bool:
+    """Tell whether whoever acts may see a namespace: not where it is another user's."""
+    return config.user is None or owner_of(config.namespaces, namespace) in (None, config.user)
+
+
+def require_seen(config: Config, namespace: str) -> None:
+    """Refuse a namespace of another user.
+
+    Raises:
+        AccessRefused: It is one.
+    """
+    if not may_see(config, namespace):
+        raise AccessRefused(
+            f"{namespace!r} is not of user {config.user!r}",
+            f"name the user whose it is: --user {owner_of(config.namespaces, namespace)}",
+        )
+
+
+def within_reach(filters: Filters, config: Config) -> Filters:
+    """Return filters limited to what the user that is named reads; as they are where none is.
+
+    Raises:
+        AccessRefused: They name a namespace of another user.
+    """
+    if config.user is None:
+        return filters
+    for namespace in filters.namespaces:
+        require_seen(config, namespace)
+    return replace(
+        filters, namespaces=filters.namespaces or readable_by(config.namespaces, config.user)
+    )

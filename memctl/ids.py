@@ -69,3 +69,12 @@ def storable(text: str) -> str:
     The name of a file that is no UTF-8 has some.
     """
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+_TAG_PREFIX = "beto_"
+
+
+def tag_name(tag: str) -> str:
+    """Return the name of a tag without the prefix that chats mark it by: x for ``beto_x``."""
+    has_prefix = tag.lower().startswith(_TAG_PREFIX) and len(tag) > len(_TAG_PREFIX)
+    return tag[len(_TAG_PREFIX) :] if has_prefix else tag

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.files import is_temporary, save_file
-from memctl.literals import After, ChunkStrategy, StoredStatus
+from memctl.literals import AccessLevel, After, ChunkStrategy, StoredStatus
 from memctl.locking import hold_lock
 from memctl.paths import expand_path
 from memctl.records import Filters
@@ -168,6 +168,15 @@ class Inbox:
 
 
 @dataclass(frozen=True, slots=True)
+class Grant:
+    """What an agent, or a team of agents, may do with a knowledge base."""
+
+    to: str
+    level: AccessLevel
+    is_team: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class KnowledgeBaseSettings:
     """The settings of one knowledge base; its name is that of its folder."""
 
@@ -240,11 +249,30 @@ class KnowledgeBaseSettings:
     inboxes: tuple[Inbox, ...] = ()
     private_namespaces: tuple[str, ...] = ()
     """Private like a whole private knowledge base: read only if they are named."""
+    grants: tuple[Grant, ...] = ()
+    """Which agents may use it; without any, every agent may."""
 
     @property
     def has_private(self) -> bool:
         """Whether anything in it is private, or would be."""
         return self.private or bool(self.private_namespaces)
+
+    def allows(self, agent: str | None, teams: Collection[str], level: AccessLevel) -> bool:
+        """Tell whether an agent may read or write; a person, whom no agent acts for, may both.
+
+        Args:
+            agent: Who asks; None for a person.
+            teams: The teams that the agent is in.
+            level: What it wants to do.
+        """
+        if agent is None or not self.grants:
+            return True
+        given = {
+            grant.level
+            for grant in self.grants
+            if (grant.to in teams if grant.is_team else grant.to == agent)
+        }
+        return "write" in given or (level == "read" and "read" in given)
 
     def allows_private(self, filters: Filters) -> bool:
         """Tell whether what the filters let through is, or may be, private."""
@@ -293,7 +321,8 @@ def load_settings(path: Path) -> KnowledgeBaseSettings:
         raise DamagedError(f"{path}: missing or empty", whole)
     _refuse_newer(name, found.get("format_version", FORMAT_VERSION))
     place = str(path)
-    known = [*setting_rules(KnowledgeBaseSettings), "created_at", "inboxes", "private_namespaces"]
+    listed = ("created_at", "inboxes", "private_namespaces", "grants")
+    known = [*setting_rules(KnowledgeBaseSettings), *listed]
     check_keys(found, known, prefix="", place=place)
     values = {
         key: check_value(KnowledgeBaseSettings, key, found[key], name=key, place=place)
@@ -303,6 +332,7 @@ def load_settings(path: Path) -> KnowledgeBaseSettings:
     created_at = _instant(found.get("created_at"), place)
     inboxes = tuple(_inbox(item, path.parent, place) for item in _tables(found, "inboxes", place))
     values["private_namespaces"] = _texts(found, "private_namespaces", place)
+    values["grants"] = tuple(_grant(item, place) for item in _tables(found, "grants", place))
     loaded = KnowledgeBaseSettings(name=name, created_at=created_at, inboxes=inboxes, **values)
     check_overlap(loaded.chunk_size, loaded.chunk_overlap, place)
     return loaded
@@ -345,6 +375,18 @@ def _inbox(item: Mapping[str, Any], folder: Path, place: str) -> Inbox:
     given = item.get("after", "move")
     after = check_value(Inbox, "after", given, name="inboxes.after", place=place)
     return Inbox((folder / expand_path(path)).absolute(), after)
+
+
+def _grant(item: Mapping[str, Any], place: str) -> Grant:
+    check_keys(item, ["agent", "team", "level"], prefix="grants.", place=place)
+    is_team = "team" in item
+    to, level = item.get("team" if is_team else "agent"), item.get("level")
+    if not isinstance(to, str) or not to or level not in ("read", "write"):
+        raise ConfigError(
+            f"{place}: a grant has an agent or a team, and the level read or write",
+            f"take it away: memctl kb revoke {Path(place).parent.name} --agent NAME",
+        )
+    return Grant(to, level, is_team)
 
 
 def portable_settings(settings: KnowledgeBaseSettings) -> dict[str, Any]:
@@ -409,6 +451,11 @@ def save_settings(path: Path, settings: KnowledgeBaseSettings) -> None:
     ]
     values |= {"created_at": settings.created_at, "inboxes": inboxes}
     values["private_namespaces"] = list(settings.private_namespaces)
+    if settings.grants:
+        values["grants"] = [
+            {"team" if grant.is_team else "agent": grant.to, "level": grant.level}
+            for grant in settings.grants
+        ]
     save_file(path, tomli_w.dumps(values).encode())
 
 

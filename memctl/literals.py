@@ -6,12 +6,17 @@ from typing import Literal
 
 ChunkStrategy = Literal["recursive", "semantic"]
 After = Literal["move", "keep", "delete"]
+AccessLevel = Literal["read", "write"]
+"""What an agent may do with a knowledge base; who may write may read."""
 StoredStatus = Literal["active", "paused", "archived"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["auto", "text", "json"]
 Mode = Literal["hybrid", "keyword", "vector", "graph", "agentic"]
 DEFAULT_HOPS, MAX_HOPS = 2, 4
 """How many steps the mode ``graph`` goes along names, and how many it goes at most."""
+Sort = Literal["created", "importance", "accessed", "relevance"]
+"""What listings are sorted by; ``relevance`` is importance that fades as a memory gets older."""
+DocumentSort = Literal["created", "importance"]
 Fusion = Literal["zscore", "minmax", "rrf", "weighted"]
 Duplicates = Literal["exact", "near", "keep"]
 """What is folded of memories that say the same: those in the same words, also those in nearly the
@@ -28,6 +33,7 @@ CONTRADICTS = "contradicts"
 QueryKind = Literal["query", "context"]
 Verdict = Literal["good", "bad"]
 """How good what a question gave was."""
+AutoContextMode = Literal["selective", "always", "off"]
 DocType = Literal[
     "text", "markdown", "conversation", "pdf", "web", "email", "table", "code", "image", "audio",
     "video", "office", "other",

@@ -162,6 +162,19 @@ SegmentKind = Literal["prose", "heading", "table", "code", "turn", "caption", "p
 
 
 @dataclass(frozen=True, slots=True)
+class KeptStatement:
+    """What the speaker of a turn asks to be kept, as it is to be kept."""
+
+    text: str
+    type: str
+    phrase: str
+    """By which it was asked."""
+    tags: tuple[str, ...] = ()
+    from_previous: bool = False
+    """Whether it is the turn before that is kept."""
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
     """A run of a document's text that one locator describes; segments are in order, disjoint.
 
@@ -186,6 +199,7 @@ class Segment:
     external_id: str | None = None
     type: str = ""
     """The type of its memories, where the source says it."""
+    kept: KeptStatement | None = None
 
 
 UNIT_MARK = "!/"
@@ -274,6 +288,8 @@ class Distilled:
     relation: str = ""
     object: str = ""
     """Who or what, how, and what it says, where the method can tell them apart."""
+    tags: tuple[str, ...] = ()
+    """Those that it has besides the tags of its document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -599,8 +615,9 @@ class Filters:
     was known at that instant; without it only what is valid now is shown.  ``source`` is a glob on
     the source, matched against the whole and against its last part.  ``where`` is a SQL boolean
     expression over the columns of the table.  ``metadata`` is an object, or its JSON, such as
-    ``{"year": {"$gte": 2024}}``, on the metadata of the documents.  ``private`` are namespaces that
-    are left out unless ``namespaces`` names them.
+    ``{"year": {"$gte": 2024}}``, on the metadata of the documents.  ``doc_types`` are
+    types of documents; a memory of no document has none.  ``private`` are namespaces that are left
+    out unless ``namespaces`` names them.
     """
 
     namespaces: tuple[str, ...] = ()
@@ -611,10 +628,13 @@ class Filters:
     until: datetime | None = None
     as_of: datetime | None = None
     session: str | None = None
+    other_sessions: bool = False
+    """Whether everything but that of ``session`` is meant."""
     source: str | None = None
     where: str | None = None
     private: tuple[str, ...] = ()
     metadata: str | Mapping[str, Any] | None = None
+    doc_types: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Keep metadata as JSON, so that filters can be hashed."""
@@ -692,6 +712,16 @@ class Hit:
     """Other memories that were found and say the same."""
     more_in_document: tuple[str, ...] = ()
     """Ids of further memories of its document, beyond the limit of hits per document."""
+    relevance: float = 0.0
+    """How relevant it is to the question, 0 to 1, in whatever result; from 0.7 on clearly."""
+    similarity: float = 0.0
+    """The cosine of its vector with the question's, 0 to 1."""
+    doc_type: str | None = None
+    """What its document is; None where it has none, or its type is not stored."""
+    agent_id: str | None = None
+    """The agent that wrote it."""
+    metadata: Metadata = field(default_factory=dict)
+    """That of its document; empty where it has none."""
 
     @property
     def document(self) -> tuple[str, str]:

@@ -179,7 +179,8 @@ class ServiceFactory:
         from memctl.models.task_encoder import load_task_encoder
         from memctl.understanding import BuiltinUnderstander
 
-        builtin = BuiltinUnderstander(encoder=load_task_encoder())
+        triggers = self.config.triggers
+        builtin = BuiltinUnderstander(encoder=load_task_encoder(), triggers=triggers)
         model = self.providers.chat("understand") if self.config.models.understand else None
         if model is None:
             return builtin
@@ -286,12 +287,12 @@ class ServiceFactory:
             self.store,
             lambda: self.embedder,
             self.clock,
-            self._statement_understander,
+            self.prompt_understander,
             redacts=self.settings.redact,
         )
 
-    def _statement_understander(self, namespace: str) -> Understander:
-        """Return what understands a stated memory; it never waits for a model."""
+    def prompt_understander(self, namespace: str) -> Understander:
+        """Return what understands a text of a namespace at once; it never waits for a model."""
         is_private = namespace in self.settings.private_namespaces
         services = self.for_private if is_private else self
         return services._understander("builtin")

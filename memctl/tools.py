@@ -40,7 +40,7 @@ def context(
 
     Args:
         user: The user; what is not named is as for the command line.
-        agent: The agent.
+        agent: The agent, whose file says which tools and resources it has.
         session: The conversation.
         kb: The knowledge bases to read, the first of which is written to.
         home: The folder of all knowledge bases.
@@ -48,14 +48,14 @@ def context(
 
     Raises:
         UsageError: A name cannot be one.
+        KnowledgeBaseNotFound: A knowledge base that is named is not there.
     """
     import memctl
-    from memctl.identity import Identity
 
-    opened = memctl.open_home(home)
-    identity = Identity.of(opened.config, user=user, agent=agent, session=session)
-    return OperationContext(
-        opened, (kb,) if isinstance(kb, str) else tuple(kb), identity, read_only=read_only
+    kbs = (kb,) if isinstance(kb, str) else tuple(kb)
+    every = memctl.open_home(home)
+    return OperationContext.of(
+        every, kbs, user=user, agent=agent, session=session, read_only=read_only
     )
 
 

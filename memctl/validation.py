@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import json
 import tomllib
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ _TYPE_NAMES: Mapping[type, str] = {
     int: "a whole number",
     float: "a number",
     str: "a text",
+    tuple: "a list of texts",
 }
 
 
@@ -95,7 +97,8 @@ def allowed_values(section: type[Any], key: str) -> tuple[str, ...]:
 
 def _setting_type(section: type[Any], key: str) -> type:
     annotation: type = setting_type(section, key)
-    return str if get_origin(annotation) is Literal else annotation
+    origin = get_origin(annotation)
+    return str if origin is Literal else origin or annotation
 
 
 def check_value(section: type[Any], key: str, value: object, *, name: str, place: str) -> Any:
@@ -114,6 +117,8 @@ def check_value(section: type[Any], key: str, value: object, *, name: str, place
     kind = _setting_type(section, key)
     if kind is float and type(value) is int:
         value = float(value)
+    if kind is tuple and isinstance(value, list) and all(isinstance(each, str) for each in value):
+        value = tuple(each.strip() for each in value if each.strip())
     if type(value) is not kind:
         raise ConfigError(
             f"{place}: {name} must be {_TYPE_NAMES[kind]}, not {value!r}", _example(section, key)
@@ -129,8 +134,16 @@ def setting_default(section: type[Any], key: str) -> Any:
 
 
 def _example(section: type[Any], key: str) -> str:
-    default = setting_default(section, key)
-    return f"the default is {str(default).lower() if isinstance(default, bool) else default}"
+    return f"the default is {shown_value(setting_default(section, key))}"
+
+
+def shown_value(value: object) -> str:
+    """Return the value of a setting as TOML has it, but texts as they are."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
 
 
 def _check_choice(words: tuple[str, ...], value: object, what: str) -> None:
@@ -166,7 +179,17 @@ def _from_text(kind: type, text: str) -> object:
             return kind(text)
         except ValueError:
             return text
-    return text
+    return _list_from_text(text) if kind is tuple else text
+
+
+def _list_from_text(text: str) -> object:
+    """Return a list as TOML and JSON have it, or texts with commas between them."""
+    if not text.startswith("["):
+        return text.split(",")
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def check_keys(found: Iterable[str], known: Iterable[str], *, prefix: str, place: str) -> None:

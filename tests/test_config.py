@@ -153,7 +153,11 @@ def test_the_example_lists_every_setting_with_its_default() -> None:
     del active["home"]
     defaults = settings_of(load_config({}, {"MEMCTL_HOME": "/nowhere"}))
     assert active.pop("default_kb") == defaults["default_kb"]
-    found = {f"{name}.{key}": v for name, table in active.items() for key, v in table.items()}
+    found = {
+        f"{name}.{key}": tuple(v) if isinstance(v, list) else v
+        for name, table in active.items()
+        for key, v in table.items()
+    }
     assert found == {k: v for k, v in defaults.items() if "." in k}
 
 
@@ -168,6 +172,10 @@ def test_every_setting_has_an_environment_variable(tmp_path: Path) -> None:
             environ = {"MEMCTL_HOME": str(tmp_path), variable_name(f"{name}.{key}"): "~wrong~"}
             if isinstance(getattr(section(), key), str) and not allowed_values(section, key):
                 assert settings_of(load_config({}, environ))[f"{name}.{key}"] == "~wrong~"
+                continue
+            if isinstance(getattr(section(), key), tuple):
+                found = settings_of(load_config({}, environ))[f"{name}.{key}"]
+                assert found == ("~wrong~",)
                 continue
             with pytest.raises(ConfigError, match=f"{name}.{key}"):
                 load_config({}, environ)
@@ -234,3 +242,15 @@ def test_settings_that_cannot_be_used_are_not_written(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="chunk_size must be from 100"):
         save_settings(tmp_path / "kb.toml", new_settings(tmp_path, chunk_size=5))
     assert not (tmp_path / "kb.toml").exists()
+
+
+def test_a_list_is_written_as_one_or_with_commas(tmp_path: Path) -> None:
+    environ = {"MEMCTL_HOME": str(tmp_path), "MEMCTL_TRIGGERS_FACT": '["note, down", "log:"]'}
+    assert load_config({}, environ).triggers.fact == ("note, down", "log:")
+    environ["MEMCTL_TRIGGERS_FACT"] = "note down, log:"
+    assert load_config({}, environ).triggers.fact == ("note down", "log:")
+    config = load_config({}, write(tmp_path, '[triggers]\nmemory = ["document this"]\n'))
+    assert config.triggers.memory == ("document this",)
+    for wrong in ('"document this"', "[1, 2]"):
+        with pytest.raises(ConfigError, match="list of texts"):
+            load_config({}, write(tmp_path, f"[triggers]\nmemory = {wrong}\n"))

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from memctl.errors import UsageError
 from memctl.instants import last_instant
@@ -23,6 +23,7 @@ from memctl.instants import parse_end as parse_end
 from memctl.instants import parse_expiry as parse_expiry
 from memctl.instants import parse_instant as parse_instant
 from memctl.instants import parse_seconds as parse_seconds
+from memctl.literals import DocType
 from memctl.paths import display_path, expand_path, os_error_hint, os_error_reason
 from memctl.records import LEVELS, Filters, Level
 
@@ -122,7 +123,7 @@ def read_question(words: Sequence[str]) -> str:
 
 _TYPES = (
     "passage", "gist", "insight", "important_fact", "fact", "decision", "preference", "plan",
-    "observation",
+    "observation", "memories",
 )  # fmt: skip
 _META = re.compile(r"(?P<key>[^=!<>]+)(?P<operator>!=|>=|<=|=|>|<)(?P<value>.*)", re.DOTALL)
 _META_OPERATORS = {
@@ -142,6 +143,7 @@ def parse_filters(
     session: str | None = None,
     source: str | None = None,
     where: str | None = None,
+    doc_types: Sequence[str] | None = None,
     meta: Sequence[str] | None = None,
     metadata: str | None = None,
     now: datetime | None = None,
@@ -171,6 +173,7 @@ def parse_filters(
         session=session,
         source=None if source is None else _as_remembered(source),
         where=where,
+        doc_types=tuple(map(_doc_type, doc_types or ())),
         metadata=_metadata_filter(meta or (), metadata),
     )
 
@@ -199,6 +202,25 @@ def _metadata_filter(pairs: Sequence[str], given: str | None) -> dict[str, Any] 
     return {"$and": conditions} if conditions else None
 
 
+def parse_pairs(pairs: Sequence[str], option: str) -> dict[str, Any]:
+    """Return what is given as ``key=value``; numbers, true, false and null as JSON has them.
+
+    Raises:
+        UsageError: One is no such pair.
+    """
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not key.strip() or not equals:
+            raise UsageError(f"{pair!r} is no pair", f"write {option} year=2024")
+        value: object = text.strip()
+        with suppress(ValueError):
+            scalar = json.loads(text)
+            value = scalar if scalar is None or isinstance(scalar, (int, float)) else value
+        found[key.strip()] = value
+    return found
+
+
 def _as_remembered(source: str) -> str:
     """Return the name of a source whose bytes are not UTF-8 as it is stored."""
     if source.isprintable():
@@ -219,6 +241,13 @@ def _nothing_between(since: str | None, until: str | None, start: datetime) -> U
 def _level(text: str) -> Level:
     if text not in LEVELS:
         raise UsageError(f"there is no level {text!r}", f"use {', '.join(LEVELS)}")
+    return text
+
+
+def _doc_type(text: str) -> str:
+    known = get_args(DocType)
+    if text not in known:
+        raise UsageError(f"there is no document type {text!r}", f"use {', '.join(known)}")
     return text
 
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from memctl.cli.arguments import refuse_empty
 from memctl.cli.rendering.terminal_text import json_text, one_line, terminal_safe
 from memctl.errors import MemctlError, UsageError
 
@@ -46,13 +47,24 @@ class CommandContext:
         self.quiet = quiet
         self.verbose = verbose
         self._flags = {**flags, **_log_level(quiet, verbose)}
+        self._named: dict[str, str | None] = {}
+
+    def act_as(self, *, user: str | None, agent: str | None) -> None:
+        """Have everything done for a user and by an agent; None leaves it to the environment."""
+        refuse_empty({"--user": user, "--agent": agent})
+        self._named = {"user": user, "agent": agent}
 
     @cached_property
     def config(self) -> Config:
         """Every setting; warns of environment variables that look like one but are none."""
+        from dataclasses import replace
+
         from memctl.config import load_config, unknown_variables
+        from memctl.identity import Identity
 
         config = load_config(self._flags)
+        identity = Identity.of(config, **self._named)
+        config = replace(config, user=identity.user, agent=identity.agent, session=identity.session)
         for name, hint in unknown_variables(config).items():
             self.say(f"warning: unknown environment variable {name} is ignored")
             self.suggest(hint)

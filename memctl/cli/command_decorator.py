@@ -13,7 +13,7 @@ import typer
 from memctl.cli.command_context import CommandContext
 from memctl.cli.completion import complete_kb
 from memctl.cli.rendering.output_formats import Format, check_format
-from memctl.literals import Mode
+from memctl.literals import DocumentSort, Mode, Sort
 
 if TYPE_CHECKING:
     from memctl.records import Filters
@@ -58,7 +58,10 @@ NamespacesOption = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
 NamespaceOption = Annotated[
-    str, typer.Option("--namespace", metavar="NAME", help="The namespace to put it into.")
+    str | None,
+    typer.Option(
+        "--namespace", metavar="NAME", help="The namespace to put it into; by default the user's."
+    ),
 ]
 SessionOption = Annotated[
     str | None, typer.Option("--session", metavar="ID", help="The conversation it belongs to.")
@@ -78,6 +81,16 @@ TargetOption = Annotated[
 Limit = Annotated[
     int, typer.Option("-n", "--limit", min=0, help="At most this many rows; 0 for all.")
 ]
+
+OffsetOption = Annotated[int, typer.Option("--offset", min=0, help="How many rows to skip.")]
+SortOption = Annotated[
+    Sort | None, typer.Option("--sort", help="What to sort by; by default the newest first.")
+]
+DocumentSortOption = Annotated[
+    DocumentSort | None,
+    typer.Option("--sort", help="What to sort by; by default the latest ingested first."),
+]
+DescendingOption = Annotated[bool, typer.Option("--desc", help="With --sort, the greatest first.")]
 
 _Words = list[str] | None
 _Word = str | None
@@ -117,6 +130,12 @@ _FILTER_OPTIONS: Mapping[str, Any] = {
     "where": Annotated[
         _Word, typer.Option("--where", metavar="SQL", help="Only where 'importance > 0.8'.")
     ],
+    "doc_types": Annotated[
+        _Words,
+        typer.Option(
+            "--doc-type", metavar="TYPE", help="Only of pdf, email, ... documents; repeatable."
+        ),
+    ],
     "meta": Annotated[
         _Words,
         typer.Option("--meta", metavar="KEY=VALUE", help="Only with this metadata; also != >= <."),
@@ -140,7 +159,12 @@ def group(name: str, help_text: str) -> typer.Typer:
 
 
 def command(
-    app: typer.Typer, name: str, examples: str, *, without: Sequence[str] = ()
+    app: typer.Typer,
+    name: str,
+    examples: str,
+    *,
+    without: Sequence[str] = (),
+    identity: bool = False,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a function as a command.
 
@@ -151,19 +175,22 @@ def command(
 
     A parameter called ``filters`` stands for the options that limit a query or listing, except
     those called ``without``; one called ``kb_settings`` for the settings of a knowledge base that
-    have an option, of which it gets those that were given.
+    have an option, of which it gets those that were given.  With ``identity`` there are --user and
+    --agent, for which the ``config`` and ``home`` of the context then stand.
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         """Add the function to the app and return it as it was."""
-        run = _with_context(function, without)
+        run = _with_context(function, without, identity)
         app.command(name, help=_help(function, examples))(run)
         return function
 
     return register
 
 
-def _with_context(function: Callable[..., None], without: Sequence[str]) -> Callable[..., None]:
+def _with_context(
+    function: Callable[..., None], without: Sequence[str], identity: bool
+) -> Callable[..., None]:
     parameters = inspect.signature(function).parameters
 
     @functools.wraps(function)
@@ -175,6 +202,8 @@ def _with_context(function: Callable[..., None], without: Sequence[str]) -> Call
             quiet=quiet or given["quiet"],
             verbose=verbose or given["verbose"],
         )
+        if identity:
+            command_context.act_as(user=arguments.pop("user"), agent=arguments.pop("agent"))
         if "filters" in parameters:
             arguments["filters"] = _filters(arguments)
         if "kb_settings" in parameters:
@@ -187,7 +216,7 @@ def _with_context(function: Callable[..., None], without: Sequence[str]) -> Call
         except BrokenPipeError:  # the reader has seen enough
             raise typer.Exit(_close_stdout()) from None
 
-    _declare(run, function, without)
+    _declare(run, function, without, identity)
     return run
 
 
@@ -215,7 +244,10 @@ def _kb_setting_options() -> dict[str, Any]:
 
 
 def _declare(
-    run: Callable[..., None], function: Callable[..., None], without: Sequence[str]
+    run: Callable[..., None],
+    function: Callable[..., None],
+    without: Sequence[str],
+    identity: bool,
 ) -> None:
     """Give ``run`` the signature that Typer reads: that of ``function`` with shared options."""
     # `Filters` is not imported when a command is only declared.
@@ -229,6 +261,8 @@ def _declare(
             parameters += [_option(n, kind, None) for n, kind in _kb_setting_options().items()]
         else:
             parameters.append(_option(own.name, hints[own.name], own.default))
+    if identity:
+        parameters += [_option("user", UserOption, None), _option("agent", AgentOption, None)]
     parameters += [_option("quiet", _QUIET, False), _option("verbose", _VERBOSE, False)]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}

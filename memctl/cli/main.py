@@ -17,8 +17,8 @@ import typer
 
 from memctl import __version__
 from memctl.cli.command_decorator import verbatim
-from memctl.cli.commands import config as config_commands
 from memctl.cli.commands import (
+    accounts,
     consolidate,
     demo,
     doctor,
@@ -33,7 +33,9 @@ from memctl.cli.commands import (
     memory,
     models,
     pool,
+    profile,
     query,
+    session,
     snapshot,
     sql,
     stats,
@@ -42,6 +44,7 @@ from memctl.cli.commands import (
     watch,
     why,
 )
+from memctl.cli.commands import config as config_commands
 from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import MemctlError
 from memctl.paths import os_error_hint, os_error_message
@@ -121,7 +124,8 @@ for group in (
     demo.app, ingest.app, query.app, consolidate.app, watch.app, why.app, stats.app,
     sql.app, evaluate.app, transfer.app, forget.app, doctor.app,
     kb.app, memory.app, memory.insight_app, document.app, job.app, graph.app, models.app,
-    snapshot.app, pool.app, tool.app, mcp.app, config_commands.app,
+    profile.app, session.app, snapshot.app, pool.app, accounts.user_app, accounts.agent_app,
+    accounts.team_app, tool.app, mcp.app, config_commands.app,
 ):  # fmt: skip
     app.add_typer(group)
 _commands = cache(partial(typer.main.get_command, app))

@@ -31,6 +31,7 @@ from memctl.kb_settings import KnowledgeBaseSettings
 from memctl.models.protocols import MODEL, NOT_BY_MODEL, Embedder, Understander
 from memctl.readers import Readers
 from memctl.records import SourceText
+from memctl.understanding.triggers import with_kept
 
 if TYPE_CHECKING:
     import numpy as np
@@ -168,7 +169,11 @@ class DocumentProcessor:
             read = self.enricher.complete(read)
         if self.redacts:
             read = [redacted_read(each) for each in read]
-        understood = self._understander_of(read).understand(self._told_of(read))
+        understood = map(
+            with_kept,
+            (text for _, text in read),
+            self._understander_of(read).understand(self._told_of(read)),
+        )
         return [
             _kept(wanted)
             if wanted.by_model and NOT_BY_MODEL in what.missing

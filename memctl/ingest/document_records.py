@@ -10,6 +10,7 @@ from itertools import chain, islice
 from memctl.ids import memory_id
 from memctl.ingest.batches import PIPELINE_VERSION, IdentifiedSource, PreparedDocument, WantedSource
 from memctl.ingest.chunking import Passage
+from memctl.language.inline_tags import find_hashtags
 from memctl.language.term_analysis import embedding_text, passage_terms
 from memctl.literals import DocType
 from memctl.records import Distilled, Document, Memory, Metadata, SourceText, Understanding
@@ -149,7 +150,13 @@ def _distinct(*groups: Iterable[str]) -> tuple[str, ...]:
 def _passages(parts: DocumentInputs, document: Document) -> list[Memory]:
     source = parts.wanted.item.source
     memories: list[Memory] = []
+    kept = [(turn.start, turn.end) for turn in parts.read.segments if turn.kept is not None]
     for number, passage in enumerate(parts.passages):
+        own_tags: tuple[str, ...] = ()
+        if passage.kind == "turn" and not any(
+            a < passage.end and passage.start < b for a, b in kept
+        ):
+            own_tags = find_hashtags(document.text[passage.start : passage.end])
         is_turn = passage.kind == "turn" or source.session_id is not None
         type_ = passage.type or source.type or ("turn" if is_turn else "passage")
         place = number if passage.turn is None else passage.turn
@@ -162,6 +169,7 @@ def _passages(parts: DocumentInputs, document: Document) -> list[Memory]:
                 span=(passage.start, passage.end),
                 passage=passage,
                 turn=place if passage.kind == "turn" else source.turn,
+                tags=_distinct(document.tags, own_tags),
             )
         )
     return memories
@@ -176,6 +184,7 @@ def _memory(
     span: tuple[int, int],
     passage: Passage,
     turn: int | None,
+    tags: tuple[str, ...],
 ) -> Memory:
     whole = len(parts.passages) == 1
     return Memory(
@@ -204,7 +213,7 @@ def _memory(
         entities=document.entities if whole else _named_in(document.entities, text),
         topics=document.topics,
         keywords=document.keywords if whole else _named_in(document.keywords, text.casefold()),
-        tags=document.tags,
+        tags=tags,
         importance=document.importance,
         method=document.reader,
         doc_type=document.doc_type,
@@ -303,7 +312,7 @@ def _distilled(
             entities=_named_in(document.entities, statement.text),
             topics=document.topics,
             keywords=_named_in(document.keywords, statement.text.casefold()),
-            tags=document.tags,
+            tags=_distinct(document.tags, statement.tags),
             importance=statement.importance,
             confidence=statement.confidence,
             method=document.method,

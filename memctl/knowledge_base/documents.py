@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from memctl.errors import UsageError
+from memctl.identity import DEFAULT_SESSION, documents_of, require_seen
 from memctl.knowledge_base.resources import Part
-from memctl.records import Filters, IngestReport, ProgressListener, SkipListener
+from memctl.literals import DocType, DocumentSort
+from memctl.records import Filters, IngestReport, Metadata, ProgressListener, SkipListener
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,6 +21,17 @@ if TYPE_CHECKING:
     from memctl.provenance.file_provenance import FileProvenance
 
 _NO_FILTERS = Filters()
+
+
+def _uploaded(user: str | None, session: str | None, now: datetime) -> dict[str, str]:
+    """Return what is noted of a document that a user has added, where one is named."""
+    if user is None:
+        return {}
+    return {
+        "uploaded_by": user,
+        "upload_session": session or DEFAULT_SESSION,
+        "upload_date": now.isoformat(),
+    }
 
 
 class Documents(Part):
@@ -30,10 +44,13 @@ class Documents(Part):
         text: str | None = None,
         stream: BinaryIO | None = None,
         jsonl: Path | str | BinaryIO | None = None,
-        namespace: str = "default",
+        namespace: str | None = None,
         tags: Iterable[str] = (),
         source: str | None = None,
         session: str | None = None,
+        title: str = "",
+        doc_type: DocType | None = None,
+        metadata: Metadata | None = None,
         sync: bool = False,
         dry_run: bool = False,
         allow_private: bool = False,
@@ -53,11 +70,16 @@ class Documents(Part):
             stream: Bytes of one document, of any kind that can be read.
             jsonl: One document a line, in a file or a stream: ``text``, and optionally ``id``,
                 ``namespace``, ``title``, ``created_at``, ``session_id``, ``turn``, ``tags``,
-                ``metadata``, ``source``.
-            namespace: The namespace of the documents.
+                ``metadata``, ``source``.  A line with a ``session_id`` is a turn of that
+                conversation, which is one document.
+            namespace: The namespace of the documents; by default that of the documents of the user
+                who is named, else ``default``.
             tags: Tags for all of them.
             source: Where they come from, instead of the path.
             session: The conversation that they belong to.
+            title: What they are called, instead of what they say themselves.
+            doc_type: What they are; by default as their formats tell.
+            metadata: What else is known of them; it stands above what they say themselves.
             sync: Mark the documents as gone whose files are no longer in the folders ``paths``.
             dry_run: Write nothing and ask no model; report what would become of them, and estimate
                 what models would be asked.
@@ -70,12 +92,28 @@ class Documents(Part):
             LockedError: Another process is writing and does not stop.
         """
         from memctl.ingest.discovery.ingest_inputs import Inputs, open_inputs
-        from memctl.ingest.discovery.sources import Labels
+        from memctl.ingest.discovery.sources import DEFAULT_NAMESPACE, Labels
         from memctl.ingest.file_versions import FileVersions
         from memctl.ingest.ingest_preview import preview
+        from memctl.sessions.line_intake import TurnLines
 
         kb = self._kb
-        labels = Labels(namespace, tuple(tags), session, source or "", kb.settings.redact)
+        user = kb.program_config.user
+        if namespace is None:
+            namespace = documents_of(kb.program_config.namespaces, user) if user else None
+        namespace = namespace or DEFAULT_NAMESPACE
+        require_seen(kb.program_config, namespace)
+        labels = Labels(
+            namespace,
+            tuple(tags),
+            session,
+            source or "",
+            kb.settings.redact,
+            title=title,
+            doc_type=doc_type,
+            agent_id=kb.program_config.agent,
+            metadata={**_uploaded(user, session, kb.clock()), **(metadata or {})},
+        )
         inputs = Inputs.of(paths, text, stream, jsonl)
         web = kb.program_config.web
         web = replace(web, allow_private=allow_private or web.allow_private)
@@ -84,6 +122,9 @@ class Documents(Part):
             versions = FileVersions(kb.store, kb.settings, namespace, kb.clock)
         folders = inputs.paths if sync else ()
         with open_inputs(inputs, labels, kb.layout.folder, left_out, web) as (sources, total):
+            lines = TurnLines(kb.conversations, dry_run=dry_run)
+            if jsonl is not None:
+                sources = lines.divert(sources)
             if dry_run:
                 return preview(
                     kb.store,
@@ -98,6 +139,9 @@ class Documents(Part):
             kb.begin_change()
             ingestor = kb.services.ingestor
             report = ingestor.ingest(sources, progress, total=total, versions=versions)
+        if lines.added or lines.changed:
+            kb.folding.change(lines.changed, kb.clock())
+            report = lines.completed(report, kb.folding.fold(progress=progress))
         gone = ingestor.end_gone(versions, folders) if versions and folders else ()
         return replace(report, outcomes=(*report.outcomes, *gone), gone=len(gone))
 
@@ -145,21 +189,24 @@ class Documents(Part):
         incomplete: bool = False,
         limit: int | None = None,
         offset: int | None = None,
+        sort: DocumentSort | None = None,
+        descending: bool = False,
     ) -> pa.Table:
-        """Return documents without their texts, the last ingested first.
+        """Return documents without their texts, the last ingested first unless ``sort`` is given.
 
         Args:
             filters: What the list is limited to.
             incomplete: Only those that lack something that another reading may find.
             limit: At most so many.
             offset: How many to skip.
+            sort: What they are sorted by.
+            descending: Whether the greatest comes first.
         """
-        from memctl.memories.memory_views import list_documents
+        from memctl.memories.memory_views import Page, list_documents
 
-        found = self._kb.settings.without_private(filters)
-        return list_documents(
-            self._kb.snapshot(), found, incomplete=incomplete, limit=limit, offset=offset
-        )
+        found = self._kb.readable(filters)
+        page = Page(sort, descending, limit, offset)
+        return list_documents(self._kb.snapshot(), found, incomplete=incomplete, page=page)
 
     def get(self, id_: str) -> DocumentView:
         """Return a document with its text and its memories.
@@ -169,7 +216,9 @@ class Documents(Part):
         """
         from memctl.memories.memory_views import view_document
 
-        return view_document(self._kb.snapshot(), id_)
+        view = view_document(self._kb.snapshot(), id_)
+        self._kb.require_seen(view.document.namespace, f"document {id_!r}")
+        return view
 
     def delete(self, id_: str) -> int:
         """Delete a document and its memories; return how many memories are gone.
@@ -177,6 +226,7 @@ class Documents(Part):
         Raises:
             NotFoundError: There is none with that id.
         """
+        self.get(id_)  # only what its user may see
         self._kb.begin_change()
         return self._kb.services.editor().delete_document(id_)
 

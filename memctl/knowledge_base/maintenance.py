@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from memctl.knowledge_base.kb_statistics import KnowledgeBaseStatistics, QueryStatistics
     from memctl.models.protocols import Embedder
     from memctl.schema.table_names import TableName
+    from memctl.store.ledger.content_tables import ContentOwner
     from memctl.store.ledger.version_repositories import SnapshotEntry
     from memctl.store.snapshots import LeftOut, NamedSnapshot, Restored
     from memctl.store.snapshots import Snapshots as StoredSnapshots
@@ -254,6 +256,10 @@ class Transfer(Part):
             format_: The format of a table; by default what the path's suffix says, else JSON lines.
             namespaces: Limits a table to these; by default all but private ones.
             progress: Receives how far it is.
+
+        Raises:
+            UsageError: All tables are asked for, and a user is named, who reads only some rows.
+            AccessRefused: A namespace is another user's.
         """
         from memctl.store.transfer.exports import export_all, export_table
 
@@ -261,6 +267,11 @@ class Transfer(Part):
         if table != "all":
             where = self._scope(namespaces).of(snapshot, table)
             return export_table(snapshot, table, sink, format_, where, progress=progress)
+        if kb.program_config.user is not None:
+            raise UsageError(
+                "all tables are of all users",
+                "leave out --user and MEMCTL_USER, or name one table",
+            )
         kb.query_log.flush()
         return export_all(
             snapshot,
@@ -276,7 +287,7 @@ class Transfer(Part):
         from memctl.store.sql import NamespaceScope
 
         filters = Filters(namespaces=tuple(namespaces))
-        return NamespaceScope(self._kb.settings.without_private(filters))
+        return NamespaceScope(self._kb.readable(filters))
 
     def import_from(
         self, source: Path | BinaryIO, *, progress: ProgressListener | None = None
@@ -349,7 +360,36 @@ class Erasure(Part):
         with_snapshots = snapshots and bool(Snapshots(kb).list())
         if selection is None and not forgetter.pending() and not with_snapshots:
             raise UsageError("forget what?", "say --document ID, --memory ID, --entity NAME, ...")
-        return forgetter.run(selection, snapshots=snapshots)
+        if selection is not None:
+            kb.conversations.drop_media(selection.session, selection.namespace, selection.before)
+        report = forgetter.run(selection, snapshots=snapshots)
+        if selection is not None and selection.before is not None:
+            kb.folding.recover_lost()
+        return report
+
+    def owned(self, owner: ContentOwner) -> Mapping[str, int]:
+        """Return how much there is of an owner, by table; tables without any are left out."""
+        from memctl.memories.memory_editing import owned_rows
+        from memctl.store.ledger.content_tables import count_content
+
+        kb, where = self._kb, owned_rows(owner)
+        snapshot, tables = kb.snapshot(), ("documents", "memories")
+        counts = {name: snapshot.count(name, where) for name in tables}  # type: ignore[arg-type]
+        counts |= count_content(kb.store.ledger, owner)
+        return {name: number for name, number in counts.items() if number}
+
+    def clear(self, owner: ContentOwner) -> Mapping[str, int]:
+        """Delete everything of an owner; return how much that was, as ``owned`` does.
+
+        What snapshots, earlier versions and files have of it stays; ``forget`` removes that too.
+        """
+        kb = self._kb
+        found = self.owned(owner)
+        kb.begin_change()
+        kb.query_log.flush()
+        kb.queries.drop_caches()
+        kb.services.editor().clear(owner)
+        return found
 
     def complete(self) -> ForgetReport | None:
         """Complete an interrupted forget; every change does so before its own.
@@ -369,6 +409,15 @@ class Statistics(Part):
 
         kb = self._kb
         return kb_statistics(kb.name, kb.store, kb.snapshot(), kb.clock())
+
+    def namespaces(self) -> Mapping[str, int]:
+        """Return how many memories each namespace has; one of documents alone has none."""
+        snapshot, counts = self._kb.snapshot(), Counter[str]()
+        for batch in snapshot.batches("memories", None, ["namespace"]):
+            counts.update(batch["namespace"].to_pylist())
+        for batch in snapshot.batches("documents", None, ["namespace"]):
+            counts.update(dict.fromkeys(batch["namespace"].to_pylist(), 0))
+        return counts
 
     def queries(self) -> QueryStatistics:
         """Return what the query log says: how many questions, how fast, how well answered."""

@@ -7,7 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from memctl.identity import conversations_of, require_seen
 from memctl.knowledge_base.resources import Part
+from memctl.literals import MemoryKind, Sort, SourceType
 from memctl.records import ConsolidationReport, Filters, Memory, Metadata, ProgressListener
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ class Memories(Part):
         text: str,
         *,
         type_: str | None = None,
-        namespace: str = "default",
+        namespace: str | None = None,
         tags: Sequence[str] = (),
         importance: float = 0.7,
         session: str | None = None,
@@ -38,6 +40,8 @@ class Memories(Part):
         source_ids: Sequence[str] = (),
         metadata: Metadata | None = None,
         dry_run: bool = False,
+        source_type: SourceType | None = None,
+        kind: MemoryKind | None = None,
     ) -> Memory:
         """Remember one statement; the same one stated twice is stored once.
 
@@ -46,7 +50,8 @@ class Memories(Part):
         Args:
             text: The statement.
             type_: ``fact``, ``decision``, ``preference``, ``plan``, ...; by default what it says.
-            namespace: Its namespace.
+            namespace: Its namespace; by default that of the conversations of the user who is named,
+                else ``default``.
             tags: Its tags.
             importance: From 0 to 1.
             session: The conversation that it belongs to.
@@ -55,6 +60,8 @@ class Memories(Part):
             source_ids: Memories that it rests on.
             metadata: Anything else, as JSON has it.
             dry_run: Write nothing; return what it would be.
+            source_type: Who it is from; by default the agent that is named, else a person.
+            kind: What it keeps; by default as its type tells.
 
         Raises:
             UsageError: The text is empty, or a value cannot be used.
@@ -62,6 +69,11 @@ class Memories(Part):
         """
         from memctl.memories.memory_editing import Statement
 
+        config = self._kb.program_config
+        if namespace is None:
+            namespace = conversations_of(config.namespaces, config.user) if config.user else None
+        namespace = namespace or "default"
+        require_seen(config, namespace)
         if not dry_run:
             self._kb.begin_change()
         statement = Statement(
@@ -75,6 +87,9 @@ class Memories(Part):
             expires_at=expires_at,
             source_ids=tuple(source_ids),
             metadata=metadata or {},
+            agent_id=config.agent,
+            source_type=source_type,
+            kind=kind,
         )
         return self._kb.services.editor().add(statement, dry_run=dry_run)
 
@@ -87,6 +102,7 @@ class Memories(Part):
         tags: Sequence[str] | None = None,
         importance: float | None = None,
         dry_run: bool = False,
+        editor: str | None = None,
     ) -> Memory:
         """Write a new version of a memory; the old one stays in its history.
 
@@ -97,6 +113,7 @@ class Memories(Part):
             tags: Its tags.
             importance: From 0 to 1.
             dry_run: Write nothing; return what the new version would be.
+            editor: Who writes it; by default the agent that is named, else the user.
 
         Raises:
             NotFoundError: There is none with that id.
@@ -104,9 +121,12 @@ class Memories(Part):
         """
         from memctl.memories.memory_editing import Edit
 
+        self.get(id_)  # only what its user may see
         if not dry_run:
             self._kb.begin_change()
-        edit = Edit(text, type_, None if tags is None else tuple(tags), importance)
+        config = self._kb.program_config
+        editor = editor or config.agent or config.user
+        edit = Edit(text, type_, None if tags is None else tuple(tags), importance, editor)
         return self._kb.services.editor().edit(id_, edit, dry_run=dry_run)
 
     def delete(self, id_: str) -> int:
@@ -115,6 +135,7 @@ class Memories(Part):
         Raises:
             NotFoundError: There is none with that id.
         """
+        self.get(id_)  # only what its user may see
         self._kb.begin_change()
         return self._kb.services.editor().delete_memory(id_)
 
@@ -126,33 +147,53 @@ class Memories(Part):
         """
         from memctl.memories.memory_views import view_memory
 
-        return view_memory(self._kb.snapshot(), id_)
+        view = view_memory(self._kb.snapshot(), id_)
+        self._kb.require_seen(view.memory.namespace, f"memory {id_!r}")
+        return view
 
     def list(
-        self, filters: Filters = _NO_FILTERS, *, limit: int | None = None, offset: int | None = None
+        self,
+        filters: Filters = _NO_FILTERS,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+        sort: Sort | None = None,
+        descending: bool = False,
     ) -> pa.Table:
-        """Return memories without their vectors, the newest first.
+        """Return memories without their vectors, the newest first unless ``sort`` is given.
 
         Args:
             filters: What the list is limited to.
             limit: At most so many.
             offset: How many to skip.
+            sort: What they are sorted by.
+            descending: Whether the greatest comes first.
         """
-        from memctl.memories.memory_views import list_memories
+        from memctl.memories.memory_views import Page, list_memories
 
-        found = self._kb.settings.without_private(filters)
-        return list_memories(self._kb.snapshot(), found, self._kb.clock(), limit, offset)
+        kb = self._kb
+        page = Page(sort, descending, limit, offset)
+        half_life = kb.settings.half_life
+        return list_memories(kb.snapshot(), kb.readable(filters), kb.clock(), half_life, page)
 
 
 class Insights(Part):
     """What consolidation draws from the memories of one knowledge base."""
 
     def list(
-        self, filters: Filters = _NO_FILTERS, *, limit: int | None = None, offset: int | None = None
+        self,
+        filters: Filters = _NO_FILTERS,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+        sort: Sort | None = None,
+        descending: bool = False,
     ) -> pa.Table:
         """Return insights, the newest first; the arguments are those of ``Memories.list``."""
         insights = replace(filters, levels=("insight",))
-        return Memories(self._kb).list(insights, limit=limit, offset=offset)
+        return Memories(self._kb).list(
+            insights, limit=limit, offset=offset, sort=sort, descending=descending
+        )
 
     def consolidate(
         self, *, dry_run: bool = False, progress: ProgressListener | None = None
@@ -211,7 +252,7 @@ class NameGraph(Part):
         from memctl.store.tables.metadata_filters import metadata_condition
 
         kb, snapshot = self._kb, self._kb.snapshot()
-        where = memory_filter(kb.settings.without_private(filters), kb.clock())
+        where = memory_filter(kb.readable(filters), kb.clock())
         where &= metadata_condition(filters, "memories", [snapshot])
         return GraphView(kb.name, snapshot, where, self.name_decisions())
 

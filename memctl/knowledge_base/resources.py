@@ -10,21 +10,29 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from memctl.accounts import Accounts
 from memctl.config import Config
-from memctl.errors import KnowledgeBaseUnavailable, UsageError
+from memctl.errors import AccessRefused, KnowledgeBaseUnavailable, NotFoundError, UsageError
 from memctl.files import clear_temporaries
+from memctl.identity import may_see, within_reach
 from memctl.kb_settings import KnowledgeBaseSettings, Layout, follow_embedder, load_settings
+from memctl.literals import AccessLevel
 from memctl.queries import QueryService, QueryTarget
 from memctl.queries.query_log import QueryLog
+from memctl.records import Filters
 from memctl.schema.table_names import FORGET
 from memctl.service_factory import ServiceFactory
+from memctl.store.ledger.work_repositories import ACCESS, Event
 from memctl.store.tables.storage import table_storage
 
 if TYPE_CHECKING:
     from memctl.forget import ForgetReport, Forgetter
     from memctl.literals import Task
+    from memctl.models.chat_model import ChatModel
+    from memctl.prompts import Prompt
     from memctl.sessions.conversations import Conversations
     from memctl.sessions.folding import Folding
+    from memctl.sessions.profiles import Profiles
     from memctl.store.store import Store
     from memctl.store.tables.snapshot import Snapshot
 
@@ -67,13 +75,21 @@ class Resources:
 
         Raises:
             KnowledgeBaseUnavailable: A newer version of memctl made it.
+            AccessRefused: It is granted to other agents than the one that is named.
             DamagedError: Its ledger cannot be read.
         """
         from memctl.store.store import Store
 
         settings = load_settings(layout.settings)
         store = Store.open(layout.folder, clock=clock, wait=config.store.wait_seconds)
-        return cls(layout, _with_current_embedder(layout, settings, store), store, config, clock)
+        settings = _with_current_embedder(layout, settings, store)
+        opened = cls(layout, settings, store, config, clock)
+        try:
+            opened.require_access("read")
+        except AccessRefused:
+            opened.close()
+            raise
+        return opened
 
     def close(self) -> None:
         """Release its files."""
@@ -122,7 +138,13 @@ class Resources:
         from memctl.sessions.folding import Folding
 
         services = self.services
-        return Folding(self.store, lambda: services.ingestor, services.readers, self.layout.folder)
+        return Folding(
+            self.store,
+            lambda: services.ingestor,
+            services.readers,
+            self.layout.folder,
+            self.program_config.triggers,
+        )
 
     @property
     def conversations(self) -> Conversations:
@@ -137,6 +159,28 @@ class Resources:
             self.clock,
         )
 
+    @property
+    def profiles(self) -> Profiles:
+        """What is known of each user in short."""
+        from memctl.sessions.profiles import Profiles
+
+        return Profiles(
+            self.store.ledger,
+            self.program_config.namespaces,
+            self.snapshot,
+            self.clock,
+            self._profile_model,
+            self.conversations.clean,
+        )
+
+    def _profile_model(self, namespace: str) -> tuple[ChatModel, Prompt] | None:
+        from memctl.prompts import load_prompt
+
+        is_private = self.settings.allows_private(Filters(namespaces=(namespace,)))
+        services = self.services.for_private if is_private else self.services
+        chat = services.providers.chat("understand")
+        return (chat, load_prompt("profile", self.layout.prompts)) if chat else None
+
     def note_settings(self) -> None:
         """Keep a copy of kb.toml in the ledger, from which a lost one can be restored.
 
@@ -146,6 +190,23 @@ class Resources:
         ledger = self.store.ledger
         if ledger.is_writable and ledger.meta(SETTINGS) != text:
             ledger.set_meta(SETTINGS, text)
+
+    def readable(self, filters: Filters) -> Filters:
+        """Return filters limited to what may be read: the user's own, and nothing private unnamed.
+
+        Raises:
+            AccessRefused: They name a namespace of another user.
+        """
+        return self.settings.without_private(within_reach(filters, self.program_config))
+
+    def require_seen(self, namespace: str, what: str) -> None:
+        """Treat what is another user's as if it were not there.
+
+        Raises:
+            NotFoundError: It is another user's.
+        """
+        if not may_see(self.program_config, namespace):
+            raise NotFoundError(f"there is no {what}", "memctl query finds what you may read")
 
     def refuse_remote_model(self, task: Task) -> None:
         """Refuse to send private text to a model on another machine.
@@ -170,12 +231,35 @@ class Resources:
         if report := self.complete_forgetting():
             _log.warning("%s", report.told)
 
+    def require_access(self, level: AccessLevel) -> None:
+        """Note the access of an agent to what is granted to some, and refuse it to others.
+
+        Raises:
+            AccessRefused: The agent that is named may not do it.
+        """
+        agent, settings = self.program_config.agent, self.settings
+        if agent is None or not settings.grants:
+            return
+        teams = Accounts(self.program_config.home).teams_of(agent)
+        is_allowed = settings.allows(agent, teams, level)
+        verdict = "may" if is_allowed else "was refused to"
+        event = Event(self.clock(), ACCESS, f"agent {agent} {verdict} {level}", subject=agent)
+        if self.store.ledger.is_writable:
+            self.store.ledger.events.add(event)
+        if not is_allowed:
+            raise AccessRefused(
+                f"agent {agent!r} may not {level} knowledge base {self.name!r}",
+                f"grant it: memctl kb grant {self.name} --agent {agent} {level}",
+            )
+
     def require_writable(self) -> None:
         """Raise where nothing may be changed.
 
         Raises:
             KnowledgeBaseUnavailable: It is archived, or this process may only read.
+            AccessRefused: The agent that is named may only read it.
         """
+        self.require_access("write")
         if self.settings.status == "archived":
             raise KnowledgeBaseUnavailable(
                 f"knowledge base {self.name!r} is archived, so it cannot be written to",

@@ -1,16 +1,22 @@
-"""Conversations of a knowledge base: begun, carried on, listed, ended."""
+"""Conversations of a knowledge base: begun, carried on, summarised, archived, imported, ended."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from memctl.knowledge_base.resources import Part
 
 if TYPE_CHECKING:
-    from memctl.records import ProgressListener
+    from memctl.forget import ForgetReport
+    from memctl.records import IngestReport, ProgressListener
+    from memctl.sessions.compression import Compression, Compressor
     from memctl.sessions.conversations import Message
     from memctl.sessions.folding import Folded
+    from memctl.sessions.recall import ConversationRecall, Recall
+    from memctl.store.ledger.profile_repositories import Profile
     from memctl.store.ledger.session_repositories import Session, SessionStatus, Turn
 
 
@@ -90,15 +96,200 @@ class Sessions(Part):
         return self._kb.conversations.say_all(session, messages)
 
     def end(self, session: Session) -> Session:
-        """Note that a conversation is over, and have all of it in the tables.
+        """Note that a conversation is over, summarise it, and have all of it in the tables.
 
         Raises:
             UsageError: It was before.
         """
-        self._kb.require_writable()
+        self._kb.begin_change()
         ended = self._kb.conversations.end(session)
-        self.fold(session)
-        return ended
+        closed = self._compressor.close(ended)
+        self._kb.profiles.renew(closed)
+        return closed
+
+    def compress(
+        self, session: Session, *, keep: int | None = None, dry_run: bool = False
+    ) -> Compression:
+        """Summarise all but the latest messages, and archive the summary as a document.
+
+        Args:
+            session: Which conversation.
+            keep: How many messages stay as they are; by default as configured.
+            dry_run: Report what would be summarised, and write nothing.
+
+        Raises:
+            LockedError: Another process kept writing.
+        """
+        if not dry_run:
+            self._kb.begin_change()
+        return self._compressor.compress(session, keep=keep, dry_run=dry_run)
+
+    def compress_due(self, session: Session | None = None) -> Sequence[Compression]:
+        """Compress the conversations that have become too long, or one if it has."""
+        due = self._due()
+        if session is not None:
+            key = (session.namespace, session.session_id)
+            due = [each for each in due if (each.namespace, each.session_id) == key]
+        if due:
+            self._kb.begin_change()
+        return [self._compressor.compress(each) for each in due]
+
+    def is_any_due(self) -> bool:
+        """Tell whether a conversation has become too long."""
+        return bool(self._due())
+
+    def archive(self, session: Session, *, dry_run: bool = False) -> Compression:
+        """Summarise all of a conversation, and put it away as archived.
+
+        Raises:
+            LockedError: Another process kept writing.
+        """
+        made = self.compress(session, keep=0, dry_run=dry_run)
+        if not dry_run:
+            self._kb.profiles.renew(self._compressor.close(session, "archived"))
+        return made
+
+    def import_files(
+        self,
+        paths: Iterable[Path],
+        *,
+        user: str | None = None,
+        namespace: str | None = None,
+        session_id: str | None = None,
+        dry_run: bool = False,
+        is_growing: bool = False,
+        progress: ProgressListener | None = None,
+    ) -> IngestReport:
+        """Take in files of conversations: exports of chat programs, message lists, written chats.
+
+        Messages that are there already are left alone, so that a file may come again with more.
+
+        Args:
+            paths: The files.
+            user: Whose conversations they are.
+            namespace: Where they go; by default where the conversations of the user do.
+            session_id: The conversation that all of them belong to; by default as the files say.
+            dry_run: Write nothing; report what would become of them.
+            is_growing: The last line of a file may not be whole yet; it is then left for later.
+            progress: Receives how far it is.
+
+        Raises:
+            LockedError: Another process kept writing.
+        """
+        from memctl.identity import DEFAULT_USER, conversations_of
+        from memctl.ingest.batches import IngestCounters
+        from memctl.records import FileOutcome
+        from memctl.sessions.imports import Imported
+        from memctl.sessions.line_intake import TurnLines
+
+        kb = self._kb
+        if not dry_run:
+            kb.begin_change()
+        place = namespace or conversations_of(kb.program_config.namespaces, user or DEFAULT_USER)
+        imported = Imported(kb.services.readers, place, session_id, is_growing)
+        counters, fresh = IngestCounters(), 0
+        lines = TurnLines(kb.conversations, dry_run=dry_run)
+        for left in lines.divert(imported.sources(paths)):
+            if isinstance(left, FileOutcome):
+                counters.add([left])
+            else:
+                fresh += 1
+        report = counters.report()
+        if dry_run:
+            return replace(report, ingested=fresh, dry_run=True)
+        kb.folding.change(lines.changed, kb.clock())
+        return lines.completed(report, kb.folding.fold(progress=progress))
+
+    def forget(self, session: Session, *, dry_run: bool = False) -> ForgetReport:
+        """Remove a conversation for good; see ``Erasure.forget``.
+
+        Raises:
+            LockedError: Another process kept writing.
+        """
+        from memctl.forget import Selection
+        from memctl.knowledge_base.maintenance import Erasure
+
+        selection = Selection(session=session.session_id, namespace=session.namespace)
+        return Erasure(self._kb).forget(selection, dry_run=dry_run)
+
+    def profile(self, user: str | None = None, agent: str | None = None) -> Profile | None:
+        """Return what is known of a user in short; None where nothing is."""
+        return self._kb.profiles.get(user, agent)
+
+    def profile_versions(
+        self, user: str | None = None, agent: str | None = None
+    ) -> Sequence[Profile]:
+        """Return the profile of a user with its former versions, the latest first."""
+        return self._kb.profiles.versions(user, agent)
+
+    def set_profile(
+        self, fields: Mapping[str, str], *, user: str | None = None, agent: str | None = None
+    ) -> Profile:
+        """Write fields of the profile of a user; the others stay as they are.
+
+        Raises:
+            UsageError: There is no such field.
+        """
+        self._kb.require_writable()
+        return self._kb.profiles.set(fields, user, agent)
+
+    def process(self, session: Session, message: Message) -> Mapping[str, Any]:
+        """Add a message, and tell what of it is kept because its user asked for it.
+
+        Returns:
+            ``success``, ``memory_type``, ``text`` and ``tags`` where something is kept; otherwise
+            ``success`` and a ``message``.
+        """
+        (turn,) = self.say(session, message)
+        return self.kept(turn)
+
+    def kept(self, turn: Turn) -> Mapping[str, Any]:
+        """Return what of a turn is kept because its user asked for it; see ``process``."""
+        kept = self._kb.folding.kept(turn)
+        if kept is None:
+            return {"success": False, "message": "No memory triggers detected"}
+        return {
+            "success": True,
+            "memory_type": kept.type,
+            "text": kept.text,
+            "tags": list(kept.tags),
+        }
+
+    def recall(self, session: Session, message: str) -> Recall:
+        """Return what other conversations of the same user say of a message."""
+        found = self._recaller.recall(session, message)
+        self._note_injected(found.text)
+        return found
+
+    def prompt(
+        self, session: Session, message: str, system: str = ""
+    ) -> Sequence[Mapping[str, str]]:
+        """Return the messages that prepare a model for a new message of the user.
+
+        They are the system prompt, the summary of what is no longer in the window, what other
+        conversations say where the message refers to them, the last ten messages, and the new one.
+        """
+        from memctl.sessions.recall import HEADING
+
+        messages = self._recaller.prompt(session, message, system)
+        for each in messages[:-1]:
+            if each["role"] == "system" and each["content"].startswith(HEADING):
+                self._note_injected(each["content"])
+        return messages
+
+    @property
+    def _recaller(self) -> ConversationRecall:
+        from memctl.sessions.recall import ConversationRecall
+
+        kb = self._kb
+        return ConversationRecall(
+            kb.conversations, lambda: kb.queries, kb.program_config.auto_context
+        )
+
+    def _note_injected(self, text: str) -> None:
+        from memctl.sessions.echo import note_injected
+
+        note_injected(self._kb.store.ledger, text, self._kb.clock())
 
     def fold(
         self, session: Session | None = None, *, progress: ProgressListener | None = None
@@ -111,3 +302,26 @@ class Sessions(Part):
         self._kb.begin_change()
         key = None if session is None else (session.namespace, session.session_id)
         return self._kb.folding.fold(key, progress)
+
+    # --- inside ---
+
+    def _due(self) -> Sequence[Session]:
+        settings = self._kb.program_config.compression
+        if not settings.enabled:
+            return []
+        return self._kb.store.ledger.sessions.longer_than(settings.threshold_tokens)
+
+    @property
+    def _compressor(self) -> Compressor:
+        from memctl.sessions.compression import Compressor
+
+        kb = self._kb
+        services = kb.services
+        return Compressor(
+            kb.conversations,
+            kb.folding,
+            lambda: services.ingestor,
+            services.prompt_understander,
+            kb.program_config.compression,
+            kb.clock,
+        )

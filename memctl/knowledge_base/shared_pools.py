@@ -45,15 +45,16 @@ class SharedPools(Part):
         """Return the pools as an agent sees them; what it may not do is refused there.
 
         Args:
-            agent: Its name, or that of a user; by default that of the user who names nobody.
+            agent: Its name, or that of a user; by default whom the environment names, an agent
+                before a user.
         """
         from memctl.pools import Pools
 
-        kb = self._kb
+        kb, config = self._kb, self._kb.program_config
         return Pools(
             kb.store.ledger,
             kb.clock,
-            agent or DEFAULT_USER,
+            agent or config.agent or config.user or DEFAULT_USER,
             redact=kb.settings.redact,
             require_writable=kb.require_writable,
         )

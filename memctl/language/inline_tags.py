@@ -8,7 +8,17 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from operator import itemgetter
 
+from memctl.ids import tag_name
+
 _TAG = re.compile(r"(?<![\w#/&.:?=\[@-])(?<!\]\()#(?P<tag>[^\W\d_](?:[\w/-]{0,48}\w)?)(?![\w#])")
+_SIGNED = re.compile(r"(?<![\w#/&.:?=\[@-])@(?P<tag>beto_[^\W_](?:[\w/-]{0,48}\w)?)(?![\w@])", re.I)
+"""A tag with the other sign, which is a tag only with the prefix."""
+_NEEDED_AFTER = re.compile(
+    r"(?:^|\W)(?:the|an?|of|in|on|at|for|to|from|with|by|about|into|over|our|my|your|his|her|their"
+    r"|its|this|that|is|are|was|and|or|use|uses|called|named)\s+$",
+    re.IGNORECASE,
+)
+"""Before a tag that is a word of its sentence."""
 _LINK = re.compile(
     r"(?<!\\)\[\[(?P<target>[^\[\]|#^\n]{1,200})(?:[#^][^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]"
 )
@@ -20,17 +30,42 @@ Span = tuple[int, int]
 
 
 def find_hashtags(text: str, code: Sequence[Span] = ()) -> tuple[str, ...]:
-    """Return the ``#tags`` of a text, without the sign, outside code, each once in order.
+    """Return the tags of a text outside code, each once in order: ``#name``, ``@beto_name``.
 
-    Not tags: headings (``# Plan``), numbers (``#12``), colours (``#fff``), parts of a URL.
+    They come without the sign and without the prefix ``beto_``.  Not tags: headings (``# Plan``),
+    numbers (``#12``), colours (``#fff``), parts of a URL.
     """
-    if "#" not in text:
-        return ()
+    return _once(tag_name(match["tag"]) for match in _tags(text, code))
+
+
+def without_inline_tags(text: str) -> str:
+    """Return a message without its tags; one that is a word of its sentence loses its sign."""
+    parts: list[str] = []
+    position = 0
+    for match in _tags(text):
+        parts.append(text[position : match.start()])
+        position = match.end()
+        follows = text[position:].lstrip()[:1]
+        if follows and follows not in "#@" and _NEEDED_AFTER.search(text[: match.start()]):
+            parts.append(tag_name(match["tag"]))
+    kept = "".join([*parts, text[position:]])
+    if position:
+        kept = re.sub(r"[ \t]{2,}", " ", re.sub(r"[ \t]+(?=[.,;:!?\n]|$)", "", kept))
+    return kept.strip()
+
+
+def _tags(text: str, code: Sequence[Span] = ()) -> list[re.Match[str]]:
+    if "#" not in text and "@" not in text:
+        return []
     hidden = _hidden(text, code)
-    return _once(
-        match["tag"]
-        for match in _TAG.finditer(text)
-        if not _is_hidden(match.start(), hidden) and not _is_colour(text, match)
+    found = [*_TAG.finditer(text), *_SIGNED.finditer(text)]
+    return sorted(
+        (
+            match
+            for match in found
+            if not _is_hidden(match.start(), hidden) and not _is_colour(text, match)
+        ),
+        key=lambda match: match.start(),
     )
 
 

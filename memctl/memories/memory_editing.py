@@ -35,10 +35,12 @@ from memctl.rows.row_changes import append_rows, supersede_memories
 from memctl.rows.row_lifecycle import erase_rows
 from memctl.schema.arrow_tables import memories_table
 from memctl.schema.document_types import memory_kind, source_type
-from memctl.store.tables.filter_expressions import col
+from memctl.store.ledger.content_tables import ContentOwner, clear_content
+from memctl.store.tables.filter_expressions import EVERYTHING, Expr, col
 
 if TYPE_CHECKING:
     from memctl.models.protocols import Embedder, Understander
+    from memctl.store.ledger.repository import LedgerConnection
     from memctl.store.store import Store
     from memctl.store.tables.transaction import Transaction
 
@@ -65,6 +67,13 @@ class Statement:
     """Who it is from; by default the agent where one is named, else a person."""
     kind: MemoryKind | None = None
     """By default as its type tells."""
+
+
+def owned_rows(owner: ContentOwner) -> Expr:
+    """Return the condition on documents and memories that are of an owner."""
+    if owner.namespaces is None:
+        return EVERYTHING
+    return col("namespace").is_in(owner.namespaces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +264,33 @@ class Editor:
             transaction.deletions.keep(dict.fromkeys(parts))
             transaction.ledger(lambda _: self._store.ledger.files.release_document(root))
             return erased.counts.get("memories", 0)
+
+    def clear(self, owner: ContentOwner) -> None:
+        """Delete every document, memory and stored word of an owner, in one commit.
+
+        The questions that were limited to its namespaces go from the query log.  Files that were
+        ingested do not come back by themselves.
+        """
+        where = owned_rows(owner)
+        with self._store.write() as transaction:
+            snapshot = transaction.snapshot()
+            rows = snapshot.scan("documents", where, ["id", "root_id"]).to_pylist()
+            documents = [row["id"] for row in rows]
+            memories = snapshot.scan("memories", where, ["id"])["id"].to_pylist()
+            erase_rows(transaction, "documents", documents)
+            erase_rows(transaction, "memories", memories, reconsider=False)
+            transaction.deletions.let_go_of(documents)
+            transaction.deletions.keep(dict.fromkeys([*memories, *documents]))
+            roots = {row["root_id"] for row in rows}
+
+            def erase(connection: LedgerConnection) -> None:
+                """Strike the words of users and agents, and the questions, from the ledger."""
+                for root in sorted(roots):
+                    self._store.ledger.files.release_document(root)
+                clear_content(connection, owner)
+                self._store.ledger.queries.forget_namespaces(owner.namespaces)
+
+            transaction.ledger(erase)
 
     def _understood(self, memory: Memory) -> tuple[Memory, tuple[EntityMention, ...]]:
         """Return a memory with the names, topics, keywords, tags and type that its text tells."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.ids import root_id
+from memctl.ingest.source_reading import SESSION_READER
+from memctl.literals import Sort
 from memctl.records import Document, Filters, Memory, Relation
 from memctl.rows.supersession import Lineage, is_next_version
 from memctl.schema.arrow_tables import VECTOR, document_rows, memory_rows, relation_rows
@@ -19,10 +21,12 @@ from memctl.store.tables.metadata_filters import metadata_condition
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from memctl.store.tables.filter_expressions import Expr
     from memctl.store.tables.snapshot import Order, Snapshot
 
 _HIDDEN = {"memories": (VECTOR, "search_text"), "documents": ("text",)}
 _SHORTEST_PREFIX = 6
+_SECONDS_A_DAY = 86_400
 
 
 # --- looking -------------------------------------------------------------------------------------
@@ -76,15 +80,70 @@ def visible_columns(snapshot: Snapshot, table: TableName) -> list[str]:
     return [name for name in snapshot.schema(table).names if name not in _HIDDEN.get(table, ())]
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which rows of a listing are wanted, and in which order."""
+
+    sort: Sort | None = None
+    """None for the newest first."""
+    descending: bool = False
+    limit: int | None = None
+    offset: int | None = None
+
+    def order(self, columns: Mapping[str, str], newest: str) -> Order:
+        """Return the order of rows.
+
+        Args:
+            columns: The column that each way to sort compares.
+            newest: The column with the date, which decides where none is wanted.
+        """
+        if self.sort is None:
+            return ((newest, "desc"), ("id", "asc"))
+        return ((columns[self.sort], "desc" if self.descending else "asc"), ("id", "asc"))
+
+
+_SORT_COLUMNS = {
+    "created": "created_at",
+    "importance": "importance",
+    "accessed": "last_accessed_at",
+}
+
+
 def list_memories(
-    snapshot: Snapshot, filters: Filters, now: datetime, limit: int | None, offset: int | None
+    snapshot: Snapshot, filters: Filters, now: datetime, half_life: int, page: Page
 ) -> pa.Table:
-    """Return memories, the newest first."""
+    """Return memories, the newest first unless the page says otherwise.
+
+    Args:
+        snapshot: Where they are.
+        filters: What they are limited to.
+        now: Decides what holds, and how old a memory is.
+        half_life: Days after which a memory is half as relevant.
+        page: Which of them.
+    """
     columns = visible_columns(snapshot, "memories")
     condition = memory_filter(filters, now)
     condition &= metadata_condition(filters, "memories", [snapshot])
-    order: Order = (("created_at", "desc"), ("id", "asc"))
-    return snapshot.scan("memories", condition, columns, order, limit, offset)
+    if page.sort == "relevance":
+        ids = _by_relevance(snapshot, condition, now, half_life, page)
+        return snapshot.get("memories", ids, columns)
+    order = page.order(_SORT_COLUMNS, "created_at")
+    return snapshot.scan("memories", condition, columns, order, page.limit, page.offset)
+
+
+def _by_relevance(
+    snapshot: Snapshot, condition: Expr, now: datetime, half_life: int, page: Page
+) -> list[str]:
+    def relevance(row: Mapping[str, Any]) -> float:
+        age = max(0.0, (now - row["created_at"]).total_seconds() / _SECONDS_A_DAY)
+        return float(row["importance"] * row["confidence"] * 0.5 ** (age / half_life))
+
+    wanted = ["id", "importance", "confidence", "created_at"]
+    rows = snapshot.scan("memories", condition, wanted, (("id", "asc"),)).to_pylist()
+    rows.sort(key=relevance, reverse=page.descending)
+    first = page.offset or 0
+    last = None if page.limit is None else first + page.limit
+    return [row["id"] for row in rows[first:last]]
 
 
 def list_documents(
@@ -92,17 +151,17 @@ def list_documents(
     filters: Filters,
     *,
     incomplete: bool,
-    limit: int | None,
-    offset: int | None,
+    page: Page,
 ) -> pa.Table:
-    """Return documents without their texts, those ingested last first."""
+    """Return documents without their texts, those ingested last first unless it is said."""
     columns = visible_columns(snapshot, "documents")
     condition = document_filter(filters)
     condition &= metadata_condition(filters, "documents", [snapshot])
     if incomplete:
         condition &= where("array_length(missing) > 0")
-    order: Order = (("ingested_at", "desc"), ("id", "asc"))
-    return snapshot.scan("documents", condition, columns, order, limit, offset)
+    condition &= ~((col("reader") == SESSION_READER) & (col("part") > 0))  # one row each
+    order = page.order(_SORT_COLUMNS, "ingested_at")
+    return snapshot.scan("documents", condition, columns, order, page.limit, page.offset)
 
 
 def resolve(snapshot: Snapshot, table: TableName, given: str) -> str:
@@ -231,6 +290,12 @@ def _place_in_history(memory: Memory) -> tuple[int, datetime, int, datetime, str
     return told, memory.created_at, memory.version, memory.valid_from, memory.id
 
 
+def _place(memory: Memory) -> tuple[bool, int, int, str]:
+    """Return by what the memories of a document are listed: what is distilled first."""
+    start = -1 if memory.start is None else memory.start
+    return (memory.level != "memory", memory.turn or 0, start, memory.id)
+
+
 def view_document(snapshot: Snapshot, given: str) -> DocumentView:
     """Return a document with the memories made from it.
 
@@ -240,7 +305,12 @@ def view_document(snapshot: Snapshot, given: str) -> DocumentView:
     found = resolve(snapshot, "documents", given)
     document = document_rows(snapshot.get("documents", [found]))[0]
     parts = snapshot.count("documents", col("root_id") == document.root_id)
-    columns = visible_columns(snapshot, "memories")
-    made = memory_rows(snapshot.scan("memories", col("document_id") == document.id, columns))
-    made.sort(key=lambda m: (m.level != "memory", m.start if m.start is not None else -1, m.id))
+    columns, own = visible_columns(snapshot, "memories"), col("document_id") == document.id
+    if document.reader == SESSION_READER and found == document.root_id and parts > 1:
+        whole = document_rows(snapshot.scan("documents", col("root_id") == document.root_id))
+        whole.sort(key=lambda each: each.part)
+        document = replace(document, text="".join(each.text for each in whole))
+        own = col("document_id").is_in([each.id for each in whole])
+    made = memory_rows(snapshot.scan("memories", own, columns))
+    made.sort(key=_place)
     return DocumentView(document, parts, tuple(made))

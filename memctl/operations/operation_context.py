@@ -65,14 +65,54 @@ class OperationContext:
         resources: Collection[str] = RESOURCES,
         read_only: bool = False,
     ) -> None:
-        self.home = home
         self.identity = identity or Identity()
+        self.home = home.acting_as(self.identity)
         self.allowed_tools = allowed_tools
         self.resources = resources
         self.read_only = read_only
         self._kbs = tuple(kbs)
         self._opened: dict[str, tuple[_Stamp, KnowledgeBase]] = {}
         self._reading: KnowledgeBases | None = None
+
+    @classmethod
+    def of(
+        cls,
+        home: Home,
+        kbs: Sequence[str] = (),
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+        read_only: bool = False,
+    ) -> Self:
+        """Return for whom operations run, with the tools and resources that its agent has.
+
+        Args:
+            home: All knowledge bases on this disk.
+            kbs: The knowledge bases to read, the first of which is written to.
+            user: The user; what is not named is as configured.
+            agent: The agent; one that has no file may use everything.
+            session: The conversation.
+            read_only: Refuse everything that changes something.
+
+        Raises:
+            UsageError: A name cannot be one, or the agent's file cannot be used.
+            KnowledgeBaseNotFound: A knowledge base that is named is not there.
+        """
+        for name in kbs:
+            home.layout(name)
+        identity = Identity.of(home.config, user=user, agent=agent, session=session)
+        if identity.agent is None or home.accounts.agent_path(identity.agent) is None:
+            return cls(home, kbs, identity, read_only=read_only)
+        settings = home.accounts.agent(identity.agent)
+        return cls(
+            home,
+            kbs,
+            identity,
+            allowed_tools=settings.allowed_regular_tools or None,
+            resources=settings.resources,
+            read_only=read_only,
+        )
 
     def __enter__(self) -> Self:
         return self

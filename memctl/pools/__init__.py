@@ -12,6 +12,7 @@ from memctl.pools.pool_service import (
     Pools,
     PoolStatistics,
     PoolValue,
+    has_expired,
     remove_expired,
 )
 
@@ -24,6 +25,7 @@ __all__ = [
     "PoolValue",
     "Pools",
     "Retention",
+    "has_expired",
     "parse_scope",
     "remove_expired",
 ]

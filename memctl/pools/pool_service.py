@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -584,6 +584,16 @@ class Pools:
         """Return the writes to keys of a pool after one of its versions, oldest first."""
         return [event for event in self.events(pool_id, after=0) if event.version > version]
 
+    def bulletins(self, *, after: int) -> Sequence[PoolEvent]:
+        """Return the bulletins of all pools that the caller may read, oldest first.
+
+        Args:
+            after: The id of an event, as ``last_event`` gives the latest.
+        """
+        told = [event for event in self._pools.events.after(after) if event.is_bulletin]
+        readable = {pool.pool_id for pool in self.list()} if told else set()
+        return [event for event in told if event.pool_id in readable]
+
     def last_event(self) -> int:
         """Return the id of the latest event of all pools; 0 before the first."""
         return self._pools.events.last_id()
@@ -757,26 +767,37 @@ class Pools:
         return _live(pool, self._pools.keys.of(pool.pool_id), now)
 
 
+def has_expired(ledger: Ledger, now: datetime) -> bool:
+    """Whether there is a pool that has expired, or a key that has outlived its time."""
+    return any(True for _ in _expired(ledger, now))
+
+
 def remove_expired(ledger: Ledger, now: datetime) -> int:
     """Delete the pools that have expired, and the keys that have outlived their time.
 
     Returns:
         How many of both.
     """
-    pools, gone = ledger.pools, 0
     with ledger.transaction():
-        for pool in pools.expired(now):
-            pools.remove_whole(pool.pool_id)
-            gone += 1
-        for pool in pools.all():
-            retention = Retention.of(pool)
-            if retention.ttl_seconds is None:
-                continue
-            for entry in pools.keys.of(pool.pool_id):
-                if retention.is_expired(entry, now):
-                    pools.keys.remove(pool.pool_id, entry.key)
-                    gone += 1
-    return gone
+        gone = list(_expired(ledger, now))
+        for pool_id, key in gone:
+            if key is None:
+                ledger.pools.remove_whole(pool_id)
+            else:
+                ledger.pools.keys.remove(pool_id, key)
+    return len(gone)
+
+
+def _expired(ledger: Ledger, now: datetime) -> Iterator[tuple[str, str | None]]:
+    """Yield the ids of pools that have expired, each with None, and of others with their keys."""
+    for pool in ledger.pools.all():
+        ttl = Retention.of(pool).ttl_seconds
+        if _is_expired(pool, now):
+            yield pool.pool_id, None
+        elif ttl is not None:
+            since = now - timedelta(seconds=ttl)
+            for key in ledger.pools.keys.written_until(pool.pool_id, since):
+                yield pool.pool_id, key
 
 
 def _title(name: str) -> str:

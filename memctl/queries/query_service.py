@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError, UsageError
+from memctl.identity import DEFAULT_USER, conversations_of, readable_by, within_reach
 from memctl.ids import storable
 from memctl.literals import Duplicates, Fusion, Mode, Verdict
 from memctl.queries.query_log import LoggedQuestion, shown_text, without_text
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from memctl.literals import QueryKind
     from memctl.search.answering.evidence_sentences import EvidenceSentence
+    from memctl.search.answering.relevance import Relevance
     from memctl.search.answering.search_outcome import SearchOutcome
     from memctl.search.searcher import Searcher
 
@@ -63,6 +65,7 @@ class QueryService:
         duplicates: Duplicates | None = None,
         diversity: float | None = None,
         per_document: int | None = None,
+        threshold: float | None = None,
         answer: bool = True,
         explain: bool = False,
         on_token: Callable[[str], None] | None = None,
@@ -80,6 +83,7 @@ class QueryService:
             duplicates: Which duplicates are folded: ``exact``, ``near``, or ``keep`` for none.
             diversity: 0 to 1: how much a hit loses for being like a better one.
             per_document: At most so many hits per document; 0 means no limit.
+            threshold: Least relevance of a hit, 0 to 1; 0.7 keeps what is clearly relevant.
             answer: Whether to answer, with citations, as well as to find memories.
             explain: Whether to report how the search went.
             on_token: Receives the answer piece by piece while a model writes it.
@@ -97,6 +101,7 @@ class QueryService:
             duplicates=duplicates,
             diversity=diversity,
             per_document=per_document,
+            threshold=threshold,
             answer=answer,
             explain=explain,
             on_token=on_token,
@@ -139,6 +144,7 @@ class QueryService:
             filters = options.filters
             if question.namespace is not None:
                 filters = replace(filters, namespaces=(question.namespace,))
+            filters = self._within_reach(filters)
             private = self._allows_private(filters)
             if private not in sessions:
                 sessions[private] = self._session(options.mode, private=private)
@@ -152,6 +158,7 @@ class QueryService:
         mode: Mode | None = None,
         filters: Filters = NO_FILTERS,
         auto: bool = False,
+        threshold: float | None = None,
     ) -> Context:
         """Return evidence on a question, best first, with the ``[n]`` to cite it by.
 
@@ -165,12 +172,63 @@ class QueryService:
             filters: What it is limited to.
             auto: Whether it may be any message, most of which need no memory: those get a text only
                 if they refer to what came before, or if something known clearly bears on them.
+            threshold: Least relevance of what is shown, 0 to 1.
 
         Raises:
             UsageError: The question is empty, or an option cannot be used.
         """
+        filters = self._within_reach(filters)
         session = self._session(mode, private=self._allows_private(filters))
-        return session.context(question, budget, filters, auto=auto)
+        return session.context(question, budget, filters, auto=auto, threshold=threshold)
+
+    def standing_context(
+        self,
+        question: str = "",
+        *,
+        budget: int = 1000,
+        user: str | None = None,
+        agent: str | None = None,
+        filters: Filters = NO_FILTERS,
+    ) -> Context:
+        """Return what to know without a question: profile, what is important, newest insights.
+
+        It is the same while nothing that is known changes.  Private knowledge bases are left out.
+
+        Args:
+            question: What comes after it bears on this, with its own share of the budget.
+            budget: At most so many tokens.
+            user: Whose profile stands above it.
+            agent: The agent that knows it.
+            filters: What it is limited to.
+        """
+        from memctl.models.protocols import estimate_tokens
+        from memctl.queries.standing_context import joined_contexts, standing_context
+
+        targets = [target for target in self._targets() if not target.settings.private]
+        if not targets:
+            return Context(question, "", 0, budget, (), why="standing")
+        context = SearchContext(targets, private=False, corpora=self._corpora)
+        namespaces = context.config.namespaces
+        if user is not None and not filters.namespaces:
+            filters = replace(filters, namespaces=readable_by(namespaces, user))
+        place = conversations_of(namespaces, user or context.config.user or DEFAULT_USER)
+        agent = agent or context.config.agent or ""
+        filters = context.without_private(self._within_reach(filters))
+        is_shown = not any(place in target.settings.private_namespaces for target in targets)
+        found = (target.store.ledger.profiles.latest(place, agent) for target in targets)
+        profiles = [profile for profile in found if profile is not None and is_shown]
+        standing = standing_context(
+            context.snapshots(),
+            filters,
+            max(profiles, key=lambda profile: profile.at, default=None),
+            budget // 2 if question else budget,
+            estimate_tokens,
+            context.clock(),
+        )
+        if not question:
+            return standing
+        bearing = self.context(question, budget=budget - standing.tokens, filters=filters)
+        return joined_contexts(standing, bearing, estimate_tokens)
 
     def feedback(self, query_id: str, verdict: Verdict) -> str:
         """Record how good the result of an earlier question was; return the question's id.
@@ -208,6 +266,7 @@ class QueryService:
         from memctl.store.sql import NamespaceScope, run_sql
 
         context = self._context(private=False)
+        filters = self._within_reach(Filters(namespaces=tuple(namespaces)))
         bounds = context.config.sql
         return run_sql(
             context.snapshots(),
@@ -215,7 +274,7 @@ class QueryService:
             memory_limit=f"{bounds.memory_limit_mb}MB",
             timeout=bounds.timeout_seconds,
             ledgers={target.name: target.store.ledger for target in context.targets},
-            scope=NamespaceScope(context.without_private(Filters(namespaces=tuple(namespaces)))),
+            scope=NamespaceScope(context.without_private(filters)),
         )
 
     def cap_memory(self) -> None:
@@ -224,6 +283,14 @@ class QueryService:
 
         limit = self._context(private=False).config.sql.memory_limit_mb
         cap_process_memory(2 * limit * 1_000_000)
+
+    def _within_reach(self, filters: Filters) -> Filters:
+        """Return filters limited to what the user who asks may read.
+
+        Raises:
+            AccessRefused: They name a namespace of another user.
+        """
+        return within_reach(filters, self._context(private=False).config)
 
     def _allows_private(self, filters: Filters) -> bool:
         return any(target.settings.allows_private(filters) for target in self._targets())
@@ -269,6 +336,7 @@ class _QuerySession:
         limit = options.limit or self.search_context.config.query.limit
         search = self.search_context.search_options(max(limit, MAX_HITS_READ), options)
         outcome, notes = _search_message(searcher, question.text, self._mode, search)
+        outcome = self._judged(outcome, options.threshold)
         answer, hits = None, outcome.listed
         if options.answer:
             sentences = rank_sentences(outcome)
@@ -276,7 +344,7 @@ class _QuerySession:
             is_ordered = bool(self.search_context.config.models.rerank)
             if not is_ordered and outcome.selected is None:
                 hits = rank_hits(hits, sentences)
-        hits = hits[:limit]
+        hits = searcher.with_document_metadata(hits[:limit])
         result = QueryResult(
             question=question.text,
             hits=hits,
@@ -301,6 +369,18 @@ class _QuerySession:
         )
         return replace(result, query_id=self._log(logged, hits))
 
+    def _judged(self, outcome: SearchOutcome, threshold: float | None) -> SearchOutcome:
+        """Return what was found with the relevance of each hit, without those below a threshold.
+
+        Raises:
+            UsageError: The threshold is not from 0 to 1.
+        """
+        least = self.search_context.config.query.threshold if threshold is None else threshold
+        if not 0 <= least <= 1:
+            raise UsageError(f"no such threshold: {least:g}", "0 to 1; 0.7 is clearly relevant")
+        judged = outcome.judged()
+        return judged.above(least) if least else judged
+
     def _answer(
         self, outcome: SearchOutcome, sentences: Sequence[EvidenceSentence], options: QueryOptions
     ) -> Answer:
@@ -316,7 +396,15 @@ class _QuerySession:
         except MemctlError as error:  # a question is answered, whatever is wrong with the model
             return replace(extract_answer(outcome, sentences), note=error.message, hint=error.hint)
 
-    def context(self, question: str, budget: int, filters: Filters, *, auto: bool) -> Context:
+    def context(
+        self,
+        question: str,
+        budget: int,
+        filters: Filters,
+        *,
+        auto: bool,
+        threshold: float | None = None,
+    ) -> Context:
         """Return evidence on a question; see ``QueryService.context``."""
         from memctl.search.answering.evidence_context import build_with_communities, token_counter
         from memctl.search.answering.memory_need import (
@@ -324,26 +412,32 @@ class _QuerySession:
             is_instruction,
             is_memory_needed,
             refers_back,
+            without_reference,
         )
 
-        referring = refers_back(question) if auto else ""
+        settings = self.search_context.config.auto_context
+        referring = refers_back(question, settings)
+        about = without_reference(question, settings) if referring else question
         if auto and not referring and is_instruction(extract_question(question) or question):
             return Context(question, "", 0, budget, (), why="not a question")
         started = time.monotonic()
         limit = max(_FEWEST_EXCERPTS, budget // _SHORTEST_EXCERPT)
         options = QueryOptions(filters=filters, diversity=0.0, per_document=0)
         search = self.search_context.search_options(limit, options)
-        outcome, notes = _search_message(self._searcher, question, self._mode, search)
-        why = f"refers to what was before: {referring!r}" if referring else ""
+        outcome, notes = _search_message(self._searcher, about, self._mode, search)
+        why = f"refers to what was before: {referring!r}" if auto and referring else ""
         if auto and not referring:
             why = f"relevance {outcome.relevance.score:.2f}"
-            if not is_memory_needed(outcome.asked, outcome.relevance):
+            least = self.search_context.config.context.least_relevance
+            if not is_memory_needed(outcome.asked, outcome.relevance, least):
                 return Context(question, "", 0, budget, (), notes, why=why)
+        relevance = outcome.relevance
+        outcome = self._judged(outcome, threshold)
         count = token_counter(outcome.embedder)
-        hits = _context_hits(outcome, auto=auto)
-        in_doubt = bool(hits) and not outcome.relevance.is_near
+        hits = _context_hits(outcome, relevance, auto=auto)
+        in_doubt = bool(hits) and not relevance.is_near
         if in_doubt:
-            why = f"in doubt: relevance {outcome.relevance.score:.2f}"
+            why = f"in doubt: relevance {relevance.score:.2f}"
         context = build_with_communities(
             question,
             hits,
@@ -379,7 +473,7 @@ class _QuerySession:
         return logged.id if any(recorded) else None
 
 
-def _context_hits(outcome: SearchOutcome, *, auto: bool) -> Sequence[Hit]:
+def _context_hits(outcome: SearchOutcome, relevance: Relevance, *, auto: bool) -> Sequence[Hit]:
     """Return the hits that may fill a context, best first.
 
     Hits that are merely near the question help whoever asked it, but aren't put unasked in front of
@@ -387,7 +481,6 @@ def _context_hits(outcome: SearchOutcome, *, auto: bool) -> Sequence[Hit]:
     """
     from memctl.search.answering.evidence_context import budget_order
 
-    relevance = outcome.relevance
     if relevance.is_far or (auto and not relevance.is_near):
         return ()
     # BM25 has taken the length into account already.

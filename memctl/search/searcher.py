@@ -20,7 +20,7 @@ from memctl.literals import DEFAULT_HOPS
 from memctl.models.protocols import Embedder
 from memctl.records import Filters, Hit
 from memctl.search.agentic_search import Reformulate, search_in_rounds
-from memctl.search.answering.relevance import judge_relevance
+from memctl.search.answering.relevance import hit_relevance, judge_relevance
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.query.analyzers import Analysis, analyze
 from memctl.search.query.search_syntax import Expression, parse_query
@@ -33,6 +33,7 @@ from memctl.search.ranking.scored_candidates import (
     load_turns_around,
     score_candidates,
     sort_by_score,
+    with_document_metadata,
 )
 from memctl.search.ranking.scoring_context import NO_PRIORS, Priors, ScoringContext
 from memctl.search.ranking.selection import (
@@ -234,6 +235,10 @@ class Searcher:
         self._decisions = decisions or _no_decisions
         self._reformulate = reformulate
 
+    def with_document_metadata(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+        """Return hits with the metadata of their documents, which searching has no use for."""
+        return with_document_metadata(self._sources, hits)
+
     def search(
         self,
         question: str,
@@ -406,13 +411,23 @@ class Searcher:
         if not plan.folds_distilled or not self._corpus.has_any(filters):
             return ()
         found = collector.collect(self._corpus.scope(filters), 2 * _MAX_INSIGHTS)
-        relevant = [
-            candidate
-            for candidate in sorted(found.values(), key=lambda candidate: candidate.key)
-            if judge_relevance(analysis.question, [candidate], analysis.statistics).is_relevant
-        ]
-        ranked = sort_by_score(score_candidates(relevant, plan))
-        return load_hits(self._sources, ranked[:_MAX_INSIGHTS])
+        candidates = sorted(found.values(), key=lambda candidate: candidate.key)
+        judged = {
+            each.key: judge_relevance(analysis.question, [each], analysis.statistics)
+            for each in candidates
+        }
+        relevant = [each for each in candidates if judged[each.key].is_relevant]
+        ranked = sort_by_score(score_candidates(relevant, plan))[:_MAX_INSIGHTS]
+        hits = load_hits(self._sources, ranked)
+        return tuple(
+            replace(
+                hit,
+                relevance=round(hit_relevance(own, own), 4),
+                similarity=round(max(item.candidate.vector, 0.0), 4),
+            )
+            for hit, item in zip(hits, ranked, strict=True)
+            if (own := judged[item.candidate.key])
+        )
 
 
 def _no_decisions(_: str) -> Decisions:

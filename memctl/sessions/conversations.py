@@ -116,7 +116,7 @@ class Conversations:
         agent = checked_name(agent, "an agent")
         place = namespace or conversations_of(self.namespaces, user)
         with self.ledger.transaction():
-            name = self._name(session_id) or self._new_name(place, now)
+            name = self._new_name(place, now) if session_id is None else self.name_of(session_id)
             if self.ledger.sessions.find(place, name) is not None:
                 raise UsageError(f"there is a session {name!r}", f"memctl session say {name} TEXT")
             session = Session(
@@ -126,7 +126,7 @@ class Conversations:
                 agent_id=agent,
                 started_at=now,
                 last_at=now,
-                title=self._clean(title),
+                title=self.clean(title),
             )
             self.ledger.sessions.save(session)
         return session
@@ -142,7 +142,7 @@ class Conversations:
         """
         if user is not None and namespace is None:
             namespace = conversations_of(self.namespaces, user)
-        found = self.ledger.sessions.named(self._name(session_id) or "", namespace)
+        found = self.ledger.sessions.named(self.name_of(session_id), namespace)
         if len(found) > 1:
             where = ", ".join(each.namespace for each in found[:_MOST_NAMED])
             raise UsageError(
@@ -219,6 +219,27 @@ class Conversations:
                 self.ledger.sessions.save(continued(current, new))
         return told
 
+    def drop_media(
+        self, session: str | None, namespace: str | None, before: datetime | None
+    ) -> None:
+        """Remove the copies of files that came with what is about to be forgotten alone."""
+        if (session, namespace, before) == (None, None, None):
+            return
+        turns = self.ledger.turns
+        going = turns.with_media(session, namespace, before)
+        kept = {turn.media for turn in turns.with_media() if turn not in going}
+        for turn in going:
+            path = self.media.parent / turn.media
+            if turn.media not in kept and path.parent == self.media:
+                path.unlink(missing_ok=True)
+
+    def user_of(self, namespace: str) -> str:
+        """Return the user whose conversations a namespace has; the default one where it is none."""
+        before, _, after = self.namespaces.conversations.partition("{user_id}")
+        is_one = namespace.startswith(before) and namespace.endswith(after)
+        name = namespace[len(before) : len(namespace) - len(after)] if is_one else ""
+        return name or DEFAULT_USER
+
     def end(self, session: Session) -> Session:
         """Note that a conversation is over.
 
@@ -238,10 +259,12 @@ class Conversations:
 
     # --- inside ---
 
-    def _name(self, session_id: str | None) -> str | None:
-        """Return the name of a conversation as it is stored."""
-        if session_id is None:
-            return None
+    def name_of(self, session_id: str) -> str:
+        """Return the name of a conversation as it is stored.
+
+        Raises:
+            UsageError: It is empty, or has characters that cannot be shown.
+        """
         name = storable(session_id).strip()
         if not name or not name.isprintable():
             raise UsageError(f"{session_id[:40]!r} cannot be the name of a session")
@@ -256,7 +279,8 @@ class Conversations:
                 return name
             number += 1
 
-    def _clean(self, text: str) -> str:
+    def clean(self, text: str) -> str:
+        """Return a text as it is stored."""
         text = storable(text).replace("\0", "\ufffd")
         return redact_secrets(text) if self.redacts else text
 
@@ -276,16 +300,16 @@ class Conversations:
             session_id=session.session_id,
             turn=message.turn or 0,
             at=message.at or self.clock(),
-            sender=self._clean(message.sender),
-            content=self._clean(message.content),
+            sender=self.clean(message.sender),
+            content=self.clean(message.content),
             message_type=type_,
             media=place,
             media_sha256=sha256,
             external_id=message.external_id,
             memory_type=message.memory_type,
-            title=self._clean(message.title),
-            source=self._clean(message.source),
-            tags=tuple(map(self._clean, message.tags)),
+            title=self.clean(message.title),
+            source=self.clean(message.source),
+            tags=tuple(map(self.clean, message.tags)),
             metadata=message.metadata,
         )
 

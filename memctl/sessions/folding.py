@@ -13,6 +13,8 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,12 +25,16 @@ from memctl.ingest.discovery.sources import Source
 from memctl.ingest.ingest_pipeline import IngestStopped
 from memctl.ingest.source_reading import SESSION_READER
 from memctl.readers.pieces import storable_text
-from memctl.records import FileOutcome, ProgressListener, Segment, SourceText
+from memctl.records import FileOutcome, KeptStatement, ProgressListener, Segment, SourceText
 from memctl.rows.references import in_portions
+from memctl.rows.row_changes import set_columns
+from memctl.sessions.echo import without_echo
 from memctl.store.ledger.session_repositories import SessionKey, Turn
 from memctl.store.tables.filter_expressions import col
+from memctl.understanding.triggers import kept_statement
 
 if TYPE_CHECKING:
+    from memctl.config import TriggerSettings
     from memctl.ingest.ingest_pipeline import Ingestor
     from memctl.readers import Readers
     from memctl.store.store import Store
@@ -44,6 +50,10 @@ _ATTEMPTS = 5
 _WRITER_SECONDS, _PAUSE = 3.0, 0.05
 """So long somebody who writes is waited for, looked at so often."""
 _MEDIA_CHARS = 1_000_000
+ECHO = "[said from memory]"
+"""In place of a turn that says nothing but what was put into its prompt."""
+TRIGGERING = frozenset({"user", "human"})
+"""Whose messages may ask that something is kept."""
 _log = logging.getLogger(__name__)
 
 
@@ -79,12 +89,14 @@ class Folding:
         ingestor: Gives what makes memories of texts.
         readers: Read pictures, recordings and files.
         folder: That of the knowledge base.
+        triggers: Phrases by which a user has something kept.
     """
 
     store: Store
     ingestor: Callable[[], Ingestor]
     readers: Readers
     folder: Path
+    triggers: TriggerSettings
 
     def before_reading(self) -> Folded:
         """Take over what was said last, so that it is found; goes on without where it cannot be."""
@@ -125,6 +137,35 @@ class Folding:
                 if attempts >= _ATTEMPTS:
                     break
         return replace(done, waiting=self.store.ledger.turns.count_pending())
+
+    def change(self, turns: Sequence[tuple[Turn, Turn]], now: datetime) -> None:
+        """Have turns say something else: what they said is history, what they say now waits.
+
+        Args:
+            turns: Each as it was and as it is.
+            now: Since when.
+        """
+        if not turns:
+            return
+        with self.store.write() as transaction:
+            snapshot = transaction.snapshot()
+            said: list[str] = []
+            for old, _ in turns:
+                where = (col("namespace") == old.namespace) & (col("turn") == old.turn)
+                where &= (col("session_id") == old.session_id) & col("valid_to").is_null()
+                said += snapshot.scan("memories", where, ["id"])["id"].to_pylist()
+            set_columns(transaction, "memories", said, valid_to=now)
+            changed = [new for _, new in turns]
+            transaction.ledger(lambda _: self.store.ledger.turns.save(*changed))
+
+    def recover_lost(self) -> None:
+        """Have turns taken over again that stayed when the older ones of their documents went."""
+        turns = self.store.ledger.turns
+        noted, there = turns.documents(), set[str]()
+        snapshot = self.store.snapshot()
+        for some in in_portions(sorted(noted)):
+            there.update(snapshot.get("documents", some, ["id"])["id"].to_pylist())
+        turns.lose_documents(sorted(noted - there))
 
     # --- inside ---
 
@@ -173,7 +214,9 @@ class Folding:
 
     def _part(self, turns: Sequence[Turn], root: str, number: int, place: int) -> WantedSource:
         first = turns[0]
-        text = self._text_of(turns, number)
+        told = [replace(turn, content=self._new_in(turn)) for turn in turns]
+        text = text_of(told, self._read, [self.kept(turn) for turn in turns])
+        text = replace(text, part=number)
         source = Source(
             source=first.source or source_of(first.session_id),
             namespace=first.namespace,
@@ -190,42 +233,21 @@ class Folding:
         item = IdentifiedSource(source, digest, len(content), f"{root}.{number}")
         return WantedSource(item, root, adds=True)
 
-    def _text_of(self, turns: Sequence[Turn], number: int) -> SourceText:
-        """Lay turns one after the other: who speaks stands before each, and belongs to none."""
-        pieces: list[str] = []
-        segments: list[Segment] = []
-        missing: dict[str, None] = {}
-        length = 0
-        for turn in turns:
-            said = storable_text(turn.content).strip()
-            if turn.media:
-                read, lacks = self._read(turn)
-                said = f"{said}\n{read}".strip()
-                missing |= dict.fromkeys(lacks)
-            before = f"{turn.sender}: " if turn.sender else ""
-            start = length + len(before)
-            segments.append(
-                Segment(
-                    start,
-                    start + len(said),
-                    "turn",
-                    speaker=turn.sender or None,
-                    said_at=turn.at,
-                    turn=turn.turn,
-                    external_id=turn.external_id,
-                    type=turn.memory_type,
-                )
-            )
-            pieces.append(f"{before}{said}\n\n")
-            length += len(pieces[-1])
-        return SourceText(
-            "".join(pieces),
-            "text/plain",
-            SESSION_READER,
-            segments=tuple(segments),
-            missing=tuple(missing),
-            part=number,
-        )
+    def kept(self, turn: Turn) -> KeptStatement | None:
+        """Return what is kept of a turn because its user asks for it; None for nothing."""
+        if turn.sender not in TRIGGERING:
+            return None
+        where = "namespace = ? AND session_id = ? AND turn < ?"
+        key = (turn.namespace, turn.session_id, turn.turn)
+        before = self.store.ledger.turns.select(where, *key, order="turn DESC", limit=1)
+        previous = before[0].content if before else ""
+        return kept_statement(turn.content, previous, self.triggers)
+
+    def _new_in(self, turn: Turn) -> str:
+        """Return what a turn says without what was put into its prompt from memory."""
+        by_user = turn.sender in TRIGGERING
+        new = without_echo(self.store.ledger, turn.content, turn.at, by_user=by_user)
+        return new if new.strip() or not turn.content.strip() else ECHO
 
     def _read(self, turn: Turn) -> tuple[str, Sequence[str]]:
         """Return what is in the file of a turn, and what of it could not be read."""
@@ -243,6 +265,50 @@ class Folding:
             _log.warning("%s of the session %s: %s", name, turn.session_id, error)
             missing["text"] = None
         return storable_text("\n".join(texts)[:_MEDIA_CHARS]).strip(), tuple(missing)
+
+
+MediaReader = Callable[[Turn], tuple[str, Sequence[str]]]
+"""Gives what is in the file of a turn, and what of it could not be read."""
+
+
+def text_of(
+    turns: Sequence[Turn],
+    read: MediaReader | None = None,
+    kept: Sequence[KeptStatement | None] = (),
+) -> SourceText:
+    """Lay turns one after the other; who says each, and what is kept, stands with its segment."""
+    pieces: list[str] = []
+    segments: list[Segment] = []
+    missing: dict[str, None] = {}
+    length = 0
+    for turn, statement in zip_longest(turns, kept):
+        said = storable_text(turn.content).strip()
+        if turn.media and read is not None:
+            found, lacks = read(turn)
+            said = f"{said}\n{found}".strip()
+            missing |= dict.fromkeys(lacks)
+        segments.append(
+            Segment(
+                length,
+                length + len(said),
+                "turn",
+                speaker=turn.sender or None,
+                said_at=turn.at,
+                turn=turn.turn,
+                external_id=turn.external_id,
+                type=turn.memory_type,
+                kept=statement,
+            )
+        )
+        pieces.append(f"{said}\n\n")
+        length += len(pieces[-1])
+    return SourceText(
+        "".join(pieces),
+        "text/plain",
+        SESSION_READER,
+        segments=tuple(segments),
+        missing=tuple(missing),
+    )
 
 
 def document_of(turn: Turn) -> str:

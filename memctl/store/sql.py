@@ -17,6 +17,7 @@ a process of its own, such as the command line, calls `cap_process_memory` for t
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import threading
@@ -424,6 +425,8 @@ class NamespaceScope:
         if self._within is None:
             return tables
         tables = {**tables, **dict(self._of_content(tables))}
+        if self._names:
+            tables["queries"] = self._asked_within(tables["queries"])
         if not tables["files"].num_rows + tables["events"].num_rows:
             return tables
         import pyarrow as pa
@@ -438,6 +441,15 @@ class NamespaceScope:
             "files": files.filter(pc.is_in(files["document_id"], meant)),
             "events": events.filter(pc.invert(is_of_file)),
         }
+
+    def _asked_within(self, queries: pa.Table) -> pa.Table:
+        """Return the questions that were limited to some of the namespaces."""
+        import pyarrow as pa
+
+        limits = [json.loads(text or "{}") for text in queries["filters"].to_pylist()]
+        asked = [each.get("namespaces") for each in limits]
+        within = [bool(each) and set(each) <= set(self._names) for each in asked]
+        return queries.filter(pa.array(within, pa.bool_()))
 
     def _of_content(self, tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, pa.Table]]:
         if self._within is None:

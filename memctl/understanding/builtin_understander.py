@@ -19,8 +19,10 @@ from memctl.understanding.importance_score import ImportanceInputs, score_import
 from memctl.understanding.keyword_extraction import choose_topics, extract_keywords
 from memctl.understanding.sentence_reading import ReadLine, names, read_lines, statements
 from memctl.understanding.text_outline import Line, body_text, code_spans, text_outline
+from memctl.understanding.triggers import DEFAULT_TRIGGERS
 
 if TYPE_CHECKING:
+    from memctl.config import TriggerSettings
     from memctl.models.protocols import Embedder
     from memctl.models.task_encoder import TaskEncoder
 
@@ -52,13 +54,18 @@ class BuiltinUnderstander:
     Args:
         embedder: Weighs keywords of longer texts by meaning where one is given.
         encoder: The reading model, which finds statements and names.
+        triggers: Phrases by which somebody says that something is to be kept.
     """
 
     def __init__(
-        self, embedder: Embedder | None = None, encoder: TaskEncoder | None = None
+        self,
+        embedder: Embedder | None = None,
+        encoder: TaskEncoder | None = None,
+        triggers: TriggerSettings = DEFAULT_TRIGGERS,
     ) -> None:
         self._embedder = embedder
         self._encoder = encoder
+        self._triggers = triggers
 
     @property
     def method(self) -> str:
@@ -86,7 +93,7 @@ class BuiltinUnderstander:
         draft.entities = extract_entities(draft.source, draft.lines)
         if self._encoder is None:
             return
-        draft.read = read_lines(draft.source, draft.lines, self._encoder)
+        draft.read = read_lines(draft.source, draft.lines, self._encoder, self._triggers)
         draft.entities = names(draft.read, draft.entities, MAX_ENTITIES)
         draft.distilled = statements(draft.source, draft.read)
 
@@ -117,9 +124,10 @@ def _understanding(draft: _Draft, method: str) -> Understanding:
 
 
 def _tags(source: SourceText) -> tuple[str, ...]:
-    if "#" not in source.text:
+    if "#" not in source.text and "@" not in source.text:
         return source.tags
-    return _union(source.tags, find_hashtags(source.text, code_spans(source)))
+    turns = [(part.start, part.end) for part in source.segments if part.kind == "turn"]
+    return _union(source.tags, find_hashtags(source.text, [*code_spans(source), *turns]))
 
 
 def _links(source: SourceText) -> tuple[str, ...]:

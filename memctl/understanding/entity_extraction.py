@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
+from memctl.ids import tag_name
 from memctl.language.word_lists import (
     BARE_TITLES,
     COMMON_WORDS,
@@ -143,6 +144,8 @@ def _add_handles(text: str, found: _Found) -> None:
     for match in _HANDLES.finditer(text):
         kind = match.lastgroup or ""
         name = match[kind].rstrip(".,;:!?")
+        if kind == "handle" and tag_name(name[1:]) != name[1:]:  # a tag, with the other sign
+            continue
         if kind == "code" and not _IDENTIFIER.fullmatch(name):
             continue
         found.add(name.removesuffix("()"), "identifier" if kind == "code" else kind)

@@ -12,15 +12,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from memctl.config import TriggerSettings
 from memctl.language.word_lists import word_set
 from memctl.models.task_encoder import STATEMENT_LABELS, SentenceReading, TaskEncoder
 from memctl.records import Distilled, EntityMention, SourceText
 from memctl.understanding.text_outline import Line
+from memctl.understanding.triggers import DEFAULT_TRIGGERS, detect_trigger, label_type
 
 MAX_STATEMENTS = 200
 STATED_IMPORTANCE = {
-    "important_fact": 0.85, "decision": 0.75, "fact": 0.6, "plan": 0.55, "preference": 0.6,
-    "event": 0.55, "observation": 0.5,
+    "important_fact": 0.85, "memories": 0.75, "decision": 0.75, "fact": 0.6, "plan": 0.55,
+    "preference": 0.6, "event": 0.55, "observation": 0.5,
 }  # fmt: skip
 """How much a statement of each type matters that a chat model made."""
 MAX_READ = 400
@@ -50,13 +52,13 @@ _ROW = re.compile(r"\S[^\n]*")
 _DATED_PREFIX = re.compile(r"[^\n]{0,250}?\(\d{1,2} [A-Z]\w+ \d{4}\): ")
 _TAIL = re.compile(r"[\s*_]+$")
 _TYPE_OF_LABEL = {
-    "remember": "important_fact", "don't forget": "important_fact", "important": "important_fact",
-    "note to self": "important_fact", "for the record": "important_fact", "decision": "decision",
-    "decided": "decision", "agreed": "decision", "preference": "preference", "fact": "fact",
-    "lesson": "observation", "observation": "observation", "plan": "plan",
+    "don't forget": "important_fact", "note to self": "important_fact",
+    "for the record": "important_fact", "decision": "decision", "decided": "decision",
+    "agreed": "decision", "preference": "preference", "lesson": "observation",
+    "observation": "observation", "plan": "plan",
 }  # fmt: skip
 _LABEL = re.compile(rf"(?P<label>{'|'.join(_TYPE_OF_LABEL)})\s*:\s+(?=\S+ \S+ \S)", re.IGNORECASE)
-"""Before a statement that is kept whatever it says."""
+"""Before a statement that is kept whatever it says, besides the labels among the triggers."""
 _OUTRIGHT = {
     "decision": re.compile(r"\b(?:we|i)(?:['’]ve| have)? (?:decided|agreed|chose) ", re.IGNORECASE),
     "preference": re.compile(r"\bi (?:always )?prefer ", re.IGNORECASE),
@@ -68,7 +70,9 @@ _CONTINUES = re.compile(
     re.IGNORECASE,
 )
 """Begins a sentence that says nothing without the one before it."""
-_MACHINES = word_set("assistant ai bot system chatgpt claude copilot gemini tool model")
+_USERS = word_set("user human me")
+"""Who talks to an assistant, and says with a trigger what it is to keep."""
+_MACHINES = word_set("agent assistant ai bot system chatgpt claude copilot gemini tool model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +82,18 @@ class ReadLine:
     line: Line
     text: str
     reading: SentenceReading
+    triggers: TriggerSettings = DEFAULT_TRIGGERS
 
     @property
     def stated_type(self) -> str:
         """What its author says that it is, with a label or outright; "" if nothing."""
         said = self.text.removeprefix(f"{self.line.speaker}: ")
+        if labelled := label_type(said, self.triggers):
+            return labelled
+        if (self.line.speaker or "").lower() in _USERS:
+            asked = detect_trigger(said, self.triggers)
+            if asked.memory_type and asked.text:
+                return asked.memory_type
         if label := _LABEL.match(said):
             return _TYPE_OF_LABEL[label["label"].lower()]
         return next((kind for kind, outright in _OUTRIGHT.items() if outright.search(said)), "")
@@ -110,7 +121,12 @@ class ReadLine:
         return self.confidence * self.importance
 
 
-def read_lines(source: SourceText, lines: Sequence[Line], encoder: TaskEncoder) -> list[ReadLine]:
+def read_lines(
+    source: SourceText,
+    lines: Sequence[Line],
+    encoder: TaskEncoder,
+    triggers: TriggerSettings = DEFAULT_TRIGGERS,
+) -> list[ReadLine]:
     """Return the first sentences of a document as the model reads them, headings left out."""
     date = f"{source.created_at.day} {source.created_at:%B %Y}" if source.created_at else ""
     chosen: list[tuple[Line, str]] = []
@@ -128,7 +144,7 @@ def read_lines(source: SourceText, lines: Sequence[Line], encoder: TaskEncoder) 
         before = text
     readings = encoder.read_sentences(inputs)
     return [
-        ReadLine(line, text, reading)
+        ReadLine(line, text, reading, triggers)
         for (line, text), reading in zip(chosen, readings, strict=True)
     ]
 

@@ -14,6 +14,7 @@ from memctl.ingest.batch_writing import OutcomeListener
 from memctl.ingest.discovery.sources import Source, printable
 from memctl.records import FileOutcome, Progress
 from memctl.schema.table_names import WORKS_ON
+from memctl.sessions.imports import is_chat_log
 from memctl.watch.reporter import EventKind, Reporter
 from memctl.watch.scheduled_jobs import JobContext
 
@@ -43,8 +44,11 @@ class Intake:
         self, sources: Sequence[Source], settled: OutcomeListener | None = None
     ) -> Sequence[FileOutcome]:
         """Take sources in; ``settled`` is told of them within their commit."""
+        logs = [each for each in sources if each.path is not None and is_chat_log(each.path)]
+        told = self._take_logs(logs, settled) if logs else []
+        sources = [each for each in sources if each not in logs]
         if not sources:
-            return []
+            return told
         self._told_at = self.monotonic()
         try:
             report = self.base.services.ingestor.ingest(sources, self._progress, settled=settled)
@@ -55,7 +59,35 @@ class Intake:
         for outcome in report.outcomes:
             if outcome.part_of and outcome.outcome == "failed":
                 self._failed(outcome, outcome.source)
-        return report.outcomes
+        return [*told, *report.outcomes]
+
+    def _take_logs(
+        self, logs: Sequence[Source], settled: OutcomeListener | None
+    ) -> list[FileOutcome]:
+        """Take the messages of chat logs that are new; a log that has grown comes again."""
+        outcomes = [self._log_taken(each) for each in logs]
+        if settled is not None:
+            with self.base.store.ledger.transaction():
+                settled(outcomes)
+        self.jobs.schedule.note_write()
+        return outcomes
+
+    def _log_taken(self, log: Source) -> FileOutcome:
+        """Take one; it stands for no document, for a conversation outlives its log."""
+        assert log.path is not None
+        report = self.base.sessions.import_files([log.path], is_growing=True)
+        bad = [each for each in report.outcomes if each.outcome == "failed"]
+        if bad and not report.ingested and not report.skipped:
+            return replace(bad[0], source=log.source, line=log.line, path=log.place)
+        lines = f"{len(bad)} lines that are no messages"
+        return FileOutcome(
+            log.source,
+            "ingested" if report.ingested else "known",
+            memories=report.memories,
+            missing=(lines,) if bad else (),
+            line=log.line,
+            path=log.place,
+        )
 
     def _progress(self, progress: Progress) -> None:
         """Show that it is alive and, from time to time, how far a big file is."""

@@ -18,6 +18,7 @@ from memctl.errors import (
 )
 from memctl.ingest.ingest_pipeline import IngestStopped
 from memctl.schema.table_names import WAITS_FOR
+from memctl.store.ledger.pool_repositories import encode_json
 from memctl.watch.claims import Claims
 from memctl.watch.inbox_modes import KeepMode, MoveMode
 from memctl.watch.inbox_scanner import InboxScanner
@@ -72,6 +73,8 @@ class KnowledgeBaseWatcher:
     _drainer: MoveMode = field(init=False)
     _keeper: KeepMode = field(init=False)
     _polling: PollingNotice = field(init=False)
+    _told_event: int = field(init=False)
+    """The latest write to a pool that was looked at."""
     _recovering: bool = True
     _retry_at: float = 0.0
     _retry_seconds: float = 0.0
@@ -81,6 +84,7 @@ class KnowledgeBaseWatcher:
     def __post_init__(self) -> None:
         base, ledger, settle = self.base, self.base.store.ledger, self.options.settle_seconds
         schedule = Schedule(ledger, self.clock, self.options.upkeep_seconds, self.monotonic)
+        self._told_event = base.pools.acting_as().last_event()
         reporter = self._reporter = Reporter(base, self.listener, self.clock)
         jobs = self._jobs = JobContext(base, schedule, reporter)
         self._polling = PollingNotice(reporter, ledger, self.options.rescan_seconds)
@@ -143,6 +147,7 @@ class KnowledgeBaseWatcher:
             self._drainer.recover()
             self._recovering = False
         self._forget_the_rest()
+        self._tell_bulletins()
         worked, waits = False, []
         for inbox in self.base.settings.inboxes:
             turn = (self._keeper if inbox.after == "keep" else self._drainer).turn(inbox)
@@ -152,6 +157,22 @@ class KnowledgeBaseWatcher:
         if not worked:
             worked = run_due_jobs(self._jobs, busy=bool(waits))
         return TurnResult(worked, min(waits, default=None))
+
+    def _tell_bulletins(self) -> None:
+        """Say what agents have put on the boards of pools that may be read here."""
+        pools = self.base.pools.acting_as()
+        last = pools.last_event()
+        if last == self._told_event:
+            return
+        for event in pools.bulletins(after=self._told_event):
+            value = event.digest if event.value is None else event.value
+            detail = {"pool_id": event.pool_id, "key": event.key, "is_bulletin": True,
+                      "value": event.value, "digest": event.digest, "removed": event.removed,
+                      "writer": event.writer, "version": event.version}  # fmt: skip
+            said = "removed" if event.removed else encode_json(value)
+            message = f"{event.writer}: {event.pool_id} {event.key}: {said}"
+            self._reporter.say("bulletin", message=message, detail=detail)
+        self._told_event = last
 
     def _forget_the_rest(self) -> None:
         """Complete a forget that was cut off, and say so."""

@@ -37,8 +37,11 @@ EventKind = Literal[
     "waiting",
     "resumed",
     "compared",
+    "heard",
+    "summarised",
     "consolidated",
     "upkeep",
+    "bulletin",
 ]
 
 

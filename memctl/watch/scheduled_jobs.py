@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memctl.errors import CoverageLost, LockedError
+from memctl.pools import has_expired, remove_expired
 from memctl.records import FactComparison
 from memctl.rows.derived_rows import fold_accesses
 from memctl.schema.table_names import COMPARISON, CONSOLIDATION, UPKEEP
@@ -92,7 +93,11 @@ class Schedule:
         """Whether there is something to tidy up, and the last upkeep is some time ago."""
         if self._tidied is not None and self.monotonic() - self._tidied < self.upkeep_seconds:
             return False
-        return self._written or bool(self.ledger.accesses.pending())
+        return (
+            self._written
+            or bool(self.ledger.accesses.pending())
+            or has_expired(self.ledger, self.clock())
+        )
 
     def note_upkeep(self) -> None:
         """Note that all is tidy."""
@@ -171,6 +176,28 @@ def _compare(context: JobContext) -> bool:
     return False
 
 
+# --- conversations -------------------------------------------------------------------------------
+
+
+def _sessions_are_due(context: JobContext, _busy: bool) -> bool:
+    """Whether something was said that is not in the tables, or a conversation has got long."""
+    if context.base.store.ledger.turns.has_pending():
+        return True
+    return context.base.sessions.is_any_due()
+
+
+def _take_over_sessions(context: JobContext) -> bool:
+    folded = context.base.sessions.fold()
+    if folded.turns:
+        message = f"{folded.turns} messages of {len(folded.sessions)} conversations"
+        context.reporter.say("heard", message=message, detail={"memories": folded.memories})
+    for made in context.base.sessions.compress_due():
+        message = f"{made.messages} messages of {made.session_id}"
+        context.reporter.say("summarised", message=message, document_id=made.document_id)
+    context.schedule.note_write()
+    return False
+
+
 # --- upkeep of the tables ------------------------------------------------------------------------
 
 
@@ -181,6 +208,7 @@ def _upkeep_is_due(context: JobContext, _busy: bool) -> bool:
 def _upkeep(context: JobContext) -> bool:
     try:
         fold_accesses(context.base.store)
+        remove_expired(context.base.store.ledger, context.base.clock())
         context.base.store.upkeep()
     except LockedError as error:  # whoever writes can do it as well
         _log.info("no upkeep now: %s", error.message)
@@ -191,6 +219,7 @@ def _upkeep(context: JobContext) -> bool:
 
 
 SCHEDULED_JOBS: tuple[ScheduledJob, ...] = (
+    ScheduledJob("sessions", _sessions_are_due, _take_over_sessions),
     ScheduledJob(
         CONSOLIDATION, _consolidation_is_due, _consolidate, ends_turn=True, is_begun_anew=True
     ),

@@ -15,6 +15,7 @@ from memctl.ingest.discovery.sources import printable
 from memctl.locking import is_locked
 from memctl.records import SkipReason
 from memctl.schema.table_names import CONSOLIDATION, FORGET, WAITS_FOR, WORKS_ON
+from memctl.store.ledger.work_repositories import ACCESS
 from memctl.store.locks import is_watched
 from memctl.watch.inbox_modes import KeptInbox
 from memctl.watch.inbox_scanner import out_of_reach
@@ -70,7 +71,7 @@ def watch_status(base: KnowledgeBase) -> WatchStatus:
     daemon = ledger.daemon.current() if alive else None
     waiting, left = _lying(base)
     oldest = min(waiting, key=lambda item: item[1], default=None)
-    errors = ledger.events.recent(1)
+    errors = ledger.events.recent(1, but=ACCESS)
     consolidation = ledger.jobs.last(CONSOLIDATION, "done")
     writer = base.store.writer()
     return WatchStatus(

@@ -40,5 +40,6 @@ def test_a_user_reads_their_own_namespaces_and_the_shared_one(tmp_path: Path) ->
 
 def test_a_namespace_template_that_all_users_would_share_is_refused(tmp_path: Path) -> None:
     environ = {"MEMCTL_HOME": str(tmp_path), "MEMCTL_NAMESPACES_DOCUMENTS": "everybody"}
+    config = load_config({}, environ)
     with pytest.raises(ConfigError, match="the same for every user"):
-        load_config({}, environ)
+        readable_by(config.namespaces, "ann")

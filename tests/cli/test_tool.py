@@ -14,6 +14,7 @@ import pytest
 import memctl as package
 from memctl import tools
 from memctl.errors import UsageError
+from memctl.identity import Identity
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.registry import OPERATIONS
 
@@ -447,8 +448,28 @@ def test_a_tool_that_is_not_allowed_is_refused_and_not_listed(home: Path) -> Non
         tools.call("answer", {"question": "what?"}, context)
 
 
+def test_the_file_of_an_agent_says_what_it_may_use(memctl: Run, tmp_path: Path) -> None:
+    memctl("memory", "add", "The tide turns at noon.")
+    settings = {
+        "agent_id": "clerk",
+        "resources": ["memory"],
+        "allowed_regular_tools": ["get_current_datetime", "search_knowledge_base"],
+    }
+    (tmp_path / "clerk.json").write_text(json.dumps(settings))
+    assert memctl("agent", "add", "clerk", "--file", "clerk.json").code == 0
+    listed = memctl("tool", "list", "--agent", "clerk", "-o", "json").json
+    assert sorted(each["name"] for each in listed) == sorted(settings["allowed_regular_tools"])
+    words = ["tool", "call", "--agent", "clerk"]
+    told = memctl(*words, "search_knowledge_base", '{"query": "tide"}')
+    assert (told.code, told.json["error"]) == (0, "This agent has no knowledge base available.")
+    refused = memctl(*words, "remember", '{"text": "The tide is out."}')
+    assert refused.code == 2
+    assert "not allowed to clerk" in refused.err
+
+
 def test_a_failing_search_is_an_object_that_says_so(call: Call, home: Path) -> None:
-    with tools.context(home=home, kb="nowhere", user="ann") as context:
+    every = package.open_home(home)
+    with OperationContext(every, ["nowhere"], Identity(user="ann")) as context:
         told = tools.call("search_past_conversations", {"query": "tea"}, context)
         stored = tools.call("store_important_information", {"information": "tea"}, context)
     assert "error" in told

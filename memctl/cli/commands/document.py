@@ -9,10 +9,13 @@ import typer
 
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
+    DescendingOption,
+    DocumentSortOption,
     DryRun,
     KnowledgeBaseOption,
     KnowledgeBasesOption,
     Limit,
+    OffsetOption,
     Output,
     Yes,
     command,
@@ -76,6 +79,7 @@ _LIST = (
     memctl document list --incomplete
     """,
     without=("types", "levels"),  # which only memories have
+    identity=True,
 )
 def list_(
     context: CommandContext,
@@ -83,13 +87,23 @@ def list_(
     incomplete: bool = flag("--incomplete", "Only those that lack something."),
     kb: KnowledgeBasesOption = None,
     limit: Limit = 50,
+    offset: OffsetOption = 0,
+    sort: DocumentSortOption = None,
+    desc: DescendingOption = False,
     output: Output = None,
 ) -> None:
     """List documents, the latest ingested first."""
     with context.reading(kb) as bases:
         rows = context.collect_rows(
             bases,
-            lambda base, n: base.documents.list(filters, incomplete=incomplete, limit=n),
+            lambda base, n: base.documents.list(
+                filters,
+                incomplete=incomplete,
+                limit=n,
+                offset=offset,
+                sort=sort,
+                descending=desc,
+            ),
             limit,
         )
         emit(rows, with_kb_column(_LIST, len(bases)), output)
@@ -102,6 +116,7 @@ def list_(
     memctl document show d_3fa2b1
     memctl document show d_3fa2b1 --text
     """,
+    identity=True,
 )
 def show(
     context: CommandContext,
@@ -164,7 +179,12 @@ def _signals(signals: object) -> str:
     return " + ".join(f"{name} {share:.2f}" for name, share in ordered if share)
 
 
-@command(app, "delete", "memctl document delete d_3fa2b1\nmemctl document delete d_3fa2b1 --yes")
+@command(
+    app,
+    "delete",
+    "memctl document delete d_3fa2b1\nmemctl document delete d_3fa2b1 --yes",
+    identity=True,
+)
 def delete(
     context: CommandContext,
     id_: Id,

@@ -102,13 +102,13 @@ def forget(
         if selection is not None:
             preview = _preview(base, selection, others)
             if dry_run:
-                emit_one(preview, output, lambda: _show(context, preview))
+                emit_one(preview, output, lambda: show_forgotten(context, preview))
                 return
             context.confirm(f"forget {_describe(preview) or 'what is left'} for good?", yes=yes)
         elif snapshots and (known := base.snapshots.list()):
             context.confirm(f"delete {format_count(len(known), 'snapshot')} for good?", yes=yes)
         report = base.forget(selection, snapshots=snapshots)
-    emit_one(report, output, lambda: _show(context, report))
+    emit_one(report, output, lambda: show_forgotten(context, report))
     if others and selection is not None:
         context.suggest(f"of {base.name} alone; name others with -k: {', '.join(others)}")
     if report.left:
@@ -207,7 +207,8 @@ def _describe(report: ForgetReport) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _show(context: CommandContext, report: ForgetReport) -> None:
+def show_forgotten(context: CommandContext, report: ForgetReport) -> None:
+    """Print what was forgotten, or would be."""
     out = context.console
     done = "would forget" if report.dry_run else "forgot"
     nothing = "what was interrupted" if report.completed else "nothing more"

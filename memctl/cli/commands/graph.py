@@ -77,7 +77,7 @@ _DOT_ENDINGS = frozenset((".dot", ".gv"))
 _NOTHING = "memctl ingest FILE takes in what names something"
 
 
-@command(app, "show", "memctl graph show\nmemctl graph show -k work -o json")
+@command(app, "show", "memctl graph show\nmemctl graph show -k work -o json", identity=True)
 def show(
     context: CommandContext,
     kb: KnowledgeBaseOption = None,
@@ -143,6 +143,7 @@ def _show_decisions(
     memctl graph neighbors Aurora --hops 2 -o json
     memctl graph neighbors Aurora --relation links_to --direction in
     """,
+    identity=True,
 )
 def neighbors(
     context: CommandContext,
@@ -187,6 +188,7 @@ def _name_and_id(node: Node) -> str:
     memctl graph search "who works with Ann Lee?"
     memctl graph search lease --relation links_to -o json
     """,
+    identity=True,
 )
 def search(
     context: CommandContext,
@@ -207,7 +209,12 @@ def search(
     emit(rows, _FOUND, output)
 
 
-@command(app, "path", 'memctl graph path "Ann Lee" Berlin\nmemctl graph path Ann Aurora -o json')
+@command(
+    app,
+    "path",
+    'memctl graph path "Ann Lee" Berlin\nmemctl graph path Ann Aurora -o json',
+    identity=True,
+)
 def path(
     context: CommandContext,
     name: Name,
@@ -240,7 +247,12 @@ def show_step(console: Console, step: Step, indent: int = 0) -> None:
         print_paragraph(console, where, "cyan", indent + 3)
 
 
-@command(app, "communities", "memctl graph communities\nmemctl graph communities -n 5 -o json")
+@command(
+    app,
+    "communities",
+    "memctl graph communities\nmemctl graph communities -n 5 -o json",
+    identity=True,
+)
 def communities(
     context: CommandContext,
     kb: KnowledgeBaseOption = None,
@@ -273,6 +285,7 @@ def _first(context: CommandContext, rows: list[T], limit: int) -> list[T]:
     memctl graph export --format graphml --to graph.graphml
     memctl graph export --format dot | dot -Tsvg > graph.svg
     """,
+    identity=True,
 )
 def export(
     context: CommandContext,
@@ -307,7 +320,7 @@ def export(
     context.say(f"wrote {format_count(len(graph.nodes), 'name')} to {to}")
 
 
-@command(app, "merge", 'memctl graph merge "Bob" "Robert Lee"')
+@command(app, "merge", 'memctl graph merge "Bob" "Robert Lee"', identity=True)
 def merge(
     context: CommandContext,
     name: Name,
@@ -321,7 +334,7 @@ def merge(
     emit_one(node, output, lambda: _show_node(context, node))
 
 
-@command(app, "unmerge", 'memctl graph unmerge "Ann" "Ann Lee"')
+@command(app, "unmerge", 'memctl graph unmerge "Ann" "Ann Lee"', identity=True)
 def unmerge(
     context: CommandContext,
     name: Name,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from memctl.cli.arguments import input_file, parse_path, refuse_empty
+from memctl.cli.arguments import input_file, parse_pairs, parse_path, refuse_empty
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     KnowledgeBaseOption,
@@ -33,6 +33,7 @@ from memctl.cli.rendering.terminal_text import format_count, format_duration, fo
 from memctl.errors import MemctlError, PartialFailure, UsageError
 from memctl.ingest.discovery.skip_rules import SKIP_REASONS_IN_WORDS
 from memctl.ingest.discovery.sources import is_url
+from memctl.literals import DocType
 from memctl.paths import display_path
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ app = typer.Typer()
     memctl ingest --jsonl records.jsonl -k archive
     memctl ingest ~/mail --dry-run
     memctl ingest --sync ~/notes
+    memctl ingest minutes.md --user ann --title "Minutes of March" --metadata project=aurora
     """,
+    identity=True,
 )
 def ingest(
     context: CommandContext,
@@ -70,12 +73,21 @@ def ingest(
         None, "--jsonl", metavar="FILE", help="One document a line; - is standard input."
     ),
     kb: KnowledgeBaseOption = None,
-    namespace: NamespaceOption = "default",
+    namespace: NamespaceOption = None,
     tag: TagsOption = None,
     source: str | None = typer.Option(
         None, "--source", metavar="NAME", help="Where it comes from."
     ),
     session_id: SessionOption = None,
+    title: str | None = typer.Option(
+        None, "--title", metavar="TITLE", help="What a single document is called."
+    ),
+    doc_type: DocType | None = typer.Option(
+        None, "--doc-type", help="What it is; by default as its format tells."
+    ),
+    metadata: list[str] | None = typer.Option(
+        None, "--metadata", metavar="KEY=VALUE", help="What else is known of it; repeatable."
+    ),
     sync: bool = flag("--sync", "Also end what is known of files gone from the folders."),
     dry_run: bool = flag("--dry-run", "Only say what would be done, and estimate its cost."),
     allow_private: bool = flag(
@@ -96,6 +108,9 @@ def ingest(
     stands for the page as a path does for a file.  Addresses of this machine and of private
     networks are refused, also where another page leads to them, unless --allow-private is given.
 
+    With --user the document goes to that user's documents, which nobody else reads, and its
+    metadata say who added it, when, and in which conversation.
+
     With --dry-run everything is read, web pages too, and nothing written or sent to models.  Where
     models are configured, it estimates their tokens and cost, as if they had never been asked any
     of it before.
@@ -111,6 +126,9 @@ def ingest(
     refuse_empty(
         {"--namespace": namespace, "--tag": tags, "--source": source, "--session": session_id}
     )
+    refuse_empty({"--title": title})
+    if title is not None and (jsonl is not None or len(paths or ()) > 1 or _has_folder(folders)):
+        raise UsageError("--title names one document", "give one file, - or --text")
     passed_over = _PassedOver(context)
     with ExitStack() as stack:
         inputs = _inputs(paths or [], text, jsonl, stack)
@@ -122,7 +140,10 @@ def ingest(
                 namespace=namespace,
                 tags=tags,
                 source=source,
-                session=session_id,
+                session=session_id or context.config.session,
+                title=title or "",
+                doc_type=doc_type,
+                metadata=parse_pairs(metadata or (), "--metadata"),
                 sync=sync,
                 dry_run=dry_run,
                 allow_private=allow_private,
@@ -132,6 +153,10 @@ def ingest(
     show_report(context, base.name, report, output)
     passed_over.tell()
     raise_failures(report, one_input=jsonl is None and len(report.outcomes) == 1)
+
+
+def _has_folder(names: list[str]) -> bool:
+    return any(parse_path(name).is_dir() for name in names)
 
 
 def _inputs(

@@ -21,14 +21,15 @@ from memctl.cli.rendering.output_formats import (
     print_facts,
 )
 from memctl.cli.rendering.terminal_text import format_count, one_line
-from memctl.errors import UsageError
+from memctl.errors import NotFoundError, PartialFailure, UsageError
 from memctl.ids import storable
+from memctl.literals import AccessLevel
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from memctl.home import KnowledgeBaseEntry
-    from memctl.kb_settings import Inbox, KnowledgeBaseSettings
+    from memctl.kb_settings import Grant, Inbox, KnowledgeBaseSettings
     from memctl.knowledge_base import KnowledgeBase
     from memctl.records import ReembedReport
 
@@ -168,6 +169,7 @@ def _show(context: CommandContext, name: str, output: Output) -> None:
         inboxes = [f"{inbox.path} ({inbox.after})" for inbox in settings.inboxes]
         namespaces = ", ".join(map(one_line, settings.private_namespaces)) or None
         texts = {"inboxes": ", ".join(inboxes), "private_namespaces": namespaces}
+        texts["grants"] = ", ".join(map(_grant_text, settings.grants)) or "all agents may write"
         print_facts(context.console, value | texts, indent=0)
 
     emit_one(value, output, table)
@@ -252,6 +254,174 @@ def _inboxes(
         del inboxes[path]
     inboxes |= {inbox.path: inbox for inbox in map(_inbox, added)}
     return tuple(inboxes.values())
+
+
+AgentGrantee = Annotated[
+    str | None, typer.Option("--agent", metavar="AGENT", help="The agent that it is granted to.")
+]
+TeamGrantee = Annotated[
+    str | None, typer.Option("--team", metavar="TEAM", help="The team that it is granted to.")
+]
+
+
+def _grant_text(grant: Grant) -> str:
+    return f"{'team ' if grant.is_team else ''}{grant.to} ({grant.level})"
+
+
+@command(
+    app,
+    "grant",
+    """
+    memctl kb grant notes --agent helper read
+    memctl kb grant notes --team writers write
+    """,
+)
+def grant(
+    context: CommandContext,
+    name: ExistingName,
+    level: Annotated[AccessLevel, typer.Argument(metavar="LEVEL", help="read, or write as well.")],
+    agent: AgentGrantee = None,
+    team: TeamGrantee = None,
+) -> None:
+    """Let an agent or a team use a knowledge base.
+
+    Without any grant every agent may read and write; with one, only those that are named.  People
+    are not limited, nor is a command for which no agent is named.  It keeps order between agents
+    that say who they are; it protects nothing from whoever can read the files.
+    """
+    to, is_team = _grantee(agent, team)
+
+    def granted(now: KnowledgeBaseSettings) -> tuple[Grant, ...]:
+        """Return the grants with this one in place of an earlier one."""
+        from memctl.kb_settings import Grant
+
+        return (*_without_grant(now.grants, to, is_team), Grant(to, level, is_team))
+
+    context.home.change(name, grants=granted)
+    context.say(f"{'team' if is_team else 'agent'} {to} may {level} {name}")
+
+
+@command(
+    app,
+    "revoke",
+    """
+    memctl kb revoke notes --agent helper
+    memctl kb revoke notes --team writers
+    """,
+)
+def revoke(
+    context: CommandContext,
+    name: ExistingName,
+    agent: AgentGrantee = None,
+    team: TeamGrantee = None,
+) -> None:
+    """Take a grant back.
+
+    When the last one is taken back, every agent may use the knowledge base again.
+    """
+    to, is_team = _grantee(agent, team)
+    before = context.home.settings(name).grants
+    if len(_without_grant(before, to, is_team)) == len(before):
+        known = ", ".join(map(_grant_text, before)) or "none"
+        raise NotFoundError(f"{name!r} is not granted to {to!r}", f"grants are: {known}")
+    context.home.change(name, grants=lambda now: _without_grant(now.grants, to, is_team))
+    left = context.home.settings(name).grants
+    context.say(f"revoked the grant of {to} to {name}")
+    if not left:
+        context.say(f"note: {name} has no grants any more, so every agent may use it")
+
+
+def _grantee(agent: str | None, team: str | None) -> tuple[str, bool]:
+    """Return to whom something is granted, and whether that is a team.
+
+    Raises:
+        UsageError: Neither an agent nor a team is named, or both are.
+    """
+    from memctl.identity import checked_name
+
+    if (agent is None) == (team is None):
+        raise UsageError("to whom?", "say --agent NAME or --team NAME")
+    to = checked_name(agent or team, "a team" if agent is None else "an agent")
+    return to or "", agent is None
+
+
+def _without_grant(grants: Sequence[Grant], to: str, is_team: bool) -> tuple[Grant, ...]:
+    return tuple(each for each in grants if (each.to, each.is_team) != (to, is_team))
+
+
+@command(
+    app,
+    "use",
+    """
+    memctl kb use notes
+    memctl kb use notes --interval 30 --inbox ~/Notes
+    """,
+)
+def use(
+    context: CommandContext,
+    name: Name,
+    interval: Annotated[
+        int | None,
+        typer.Option(
+            "--interval", metavar="MINUTES", min=0, help="Minutes between consolidations."
+        ),
+    ] = None,
+    inbox: Inboxes = None,
+    output: Output = None,
+) -> None:
+    """Have a knowledge base that is always on, in one step.
+
+    It is created if it does not exist, made active if it was paused or archived, and asked by
+    every query that names no other.  Run again, it changes nothing.
+    """
+    folders = [_inbox(text) for text in inbox or ()]
+    done = context.home.use(name, interval=interval, inboxes=folders)
+    for line in done or (f"{name} is always on already",):
+        context.say(line)
+    if output is not None:
+        _show(context, name, output)
+
+
+@command(
+    app,
+    "clear",
+    """
+    memctl kb clear notes --dry-run
+    memctl kb clear notes --keep-files
+    memctl kb clear notes --forget --yes
+    """,
+)
+def clear(
+    context: CommandContext,
+    name: ExistingName,
+    keep_files: bool = flag("--keep-files", "Keep the files in processed/ and failed/."),
+    forget: bool = flag("--forget", "Remove it from the disk too; no snapshot is made."),
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    output: Output = None,
+) -> None:
+    """Delete all memories of a knowledge base, but not itself.
+
+    Its settings, inboxes and prompts stay.  A snapshot is made first, from which memctl snapshot
+    restore brings back everything but the files in processed/ and failed/.  With --forget, there
+    is no way back: snapshots go too.
+    """
+    found = context.home.stored(name)
+    amount = ", ".join(f"{number:,} {what}" for what, number in found.items()) or "nothing"
+    question = f"delete everything in {name} ({amount})?"
+    if not context.confirm_or_preview(
+        f"delete {amount} of {name}", question, yes=yes, dry_run=dry_run
+    ):
+        return
+    report = context.home.clear(name, keep_files=keep_files, forget=forget)
+    context.say(f"cleared {name}: {amount}")
+    if report.snapshot:
+        context.say(f"memctl snapshot restore {report.snapshot} -k {name} brings it back")
+    if output is not None:
+        emit_one(report, output, lambda: None)
+    if report.left:
+        places = one_line(", ".join(report.left), 200)
+        raise PartialFailure(f"some of it is left in {places}", "see memctl forget --help")
 
 
 @command(app, "pause", "memctl kb pause notes")

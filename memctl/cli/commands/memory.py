@@ -10,13 +10,16 @@ import typer
 from memctl.cli.arguments import refuse_empty, type_hint
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
+    DescendingOption,
     DryRun,
     KnowledgeBaseOption,
     KnowledgeBasesOption,
     Limit,
     NamespaceOption,
+    OffsetOption,
     Output,
     SessionOption,
+    SortOption,
     TagsOption,
     Yes,
     command,
@@ -98,25 +101,35 @@ _QUOTE = 300
     memctl memory list --level memory --where "importance > 0.8" -o json
     memctl memory list -n 0 -o arrow > memories.arrows
     """,
+    identity=True,
 )
 def list_(
     context: CommandContext,
     filters: Filters,
     kb: KnowledgeBasesOption = None,
     limit: Limit = 50,
+    offset: OffsetOption = 0,
+    sort: SortOption = None,
+    desc: DescendingOption = False,
     output: Output = None,
 ) -> None:
     """List memories, the newest first."""
     with context.reading(kb) as bases:
         rows = context.collect_rows(
-            bases, lambda base, n: base.memories.list(filters, limit=n), limit
+            bases,
+            lambda base, n: base.memories.list(
+                filters, limit=n, offset=offset, sort=sort, descending=desc
+            ),
+            limit,
         )
         emit(rows, with_kb_column(_LIST, len(bases)), output)
         if not rows.num_rows:
             context.suggest(type_hint(filters.types))
 
 
-@command(app, "show", "memctl memory show m_3fa2b1\nmemctl memory show m_3fa2b1 -o json")
+@command(
+    app, "show", "memctl memory show m_3fa2b1\nmemctl memory show m_3fa2b1 -o json", identity=True
+)
 def show(
     context: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
 ) -> None:
@@ -176,6 +189,7 @@ def _version(m: Memory) -> str:
     memctl memory add "the lift is out of order" --ttl 7d
     echo "likes green tea" | memctl memory add - --type preference
     """,
+    identity=True,
 )
 def add(
     context: CommandContext,
@@ -183,7 +197,7 @@ def add(
     type_: TypeOption = None,
     tag: TagsOption = None,
     importance: ImportanceOption = None,
-    namespace: NamespaceOption = "default",
+    namespace: NamespaceOption = None,
     session_id: SessionOption = None,
     date: str | None = typer.Option(
         None, "--date", metavar="DATE", help="When it happened; by default now."
@@ -219,7 +233,7 @@ def add(
             namespace=namespace,
             tags=_tags(tag) or (),
             importance=0.7 if importance is None else importance,
-            session=session_id,
+            session=session_id or context.config.session,
             created_at=created_at,
             expires_at=expires_at,
             source_ids=evidence or (),
@@ -247,6 +261,7 @@ def _tags(words: list[str] | None) -> tuple[str, ...] | None:
     memctl memory edit m_3fa2b1 --text "the release is on 19 May"
     memctl memory edit m_3fa2b1 --importance 0.9 --tag launch
     """,
+    identity=True,
 )
 def edit(
     context: CommandContext,
@@ -277,7 +292,12 @@ def edit(
     emit_one(memory, output, lambda: context.console.print(memory.id))
 
 
-@command(app, "delete", "memctl memory delete m_3fa2b1\nmemctl memory delete m_3fa2b1 --yes")
+@command(
+    app,
+    "delete",
+    "memctl memory delete m_3fa2b1\nmemctl memory delete m_3fa2b1 --yes",
+    identity=True,
+)
 def delete(
     context: CommandContext,
     id_: Id,
@@ -300,7 +320,7 @@ def delete(
     context.say(f"deleted {format_count(gone, 'memory', 'memories')}")
 
 
-@command(app, "history", "memctl memory history m_3fa2b1")
+@command(app, "history", "memctl memory history m_3fa2b1", identity=True)
 def history(
     context: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
 ) -> None:
@@ -317,24 +337,37 @@ def history(
     insight_app,
     "list",
     "memctl insight list\nmemctl insight list --since 7d -o json",
-    without=("types", "levels"),  # which all insights share
+    without=("types", "levels", "doc_types"),  # which all insights share
+    identity=True,
 )
 def list_insights(
     context: CommandContext,
     filters: Filters,
     kb: KnowledgeBasesOption = None,
     limit: Limit = 50,
+    offset: OffsetOption = 0,
+    sort: SortOption = None,
+    desc: DescendingOption = False,
     output: Output = None,
 ) -> None:
     """List insights, the newest first."""
     with context.reading(kb) as bases:
         rows = context.collect_rows(
-            bases, lambda base, n: base.insights.list(filters, limit=n), limit
+            bases,
+            lambda base, n: base.insights.list(
+                filters, limit=n, offset=offset, sort=sort, descending=desc
+            ),
+            limit,
         )
         emit(rows, with_kb_column(_INSIGHT_LIST, len(bases)), output)
 
 
-@command(insight_app, "show", "memctl insight show i_77c0de\nmemctl insight show i_77c0de -o json")
+@command(
+    insight_app,
+    "show",
+    "memctl insight show i_77c0de\nmemctl insight show i_77c0de -o json",
+    identity=True,
+)
 def show_insight(
     context: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
 ) -> None:

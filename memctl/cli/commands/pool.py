@@ -86,16 +86,11 @@ _HISTORY = (
 _POLL_SECONDS = 0.2
 
 
-def _caller(context: CommandContext, agent: str | None) -> str:
-    """Return who asks: the agent that is named, else the user."""
-    from memctl.identity import DEFAULT_USER, Identity
-
-    identity = Identity.of(context.config, agent=agent)
-    return identity.agent or identity.user or DEFAULT_USER
-
-
 def _pools(context: CommandContext, base: KnowledgeBase, agent: str | None) -> Pools:
-    return base.pools.acting_as(_caller(context, agent))
+    """Return the pools as who asks sees them: the agent that is named, else the user."""
+    from memctl.identity import Identity
+
+    return base.pools.acting_as(Identity.of(context.config, agent=agent).agent)
 
 
 # --- pools ---------------------------------------------------------------------------------------
@@ -644,8 +639,8 @@ def end(
     Those made with --persist stay for a later run.
     """
     refuse_empty({"--run": run, "--session": session})
-    caller = _caller(context, agent)
     with context.looking(kb) as base:
+        caller = _pools(context, base, agent).caller
         ending = base.pools.ending(run=run, session=session, agent=caller)
         names = ", ".join(pool.pool_id for pool in ending) or "no pool"
         verb = "archive and delete" if archive else "delete"

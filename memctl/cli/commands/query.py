@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     from memctl.queries import QueryOptions
     from memctl.records import Context, Filters, QueryResult, Question
 
+_BUDGET, _STANDING_BUDGET = 2000, 1000
 _HITS = (
     Column("rank", "#", right=True),
     Column("score", "SCORE", right=True),
+    Column("relevance", "RELEVANCE", right=True),
     Column("source", "SOURCE"),
     Column("text", "TEXT", lambda text: one_line(text, 80)),
 )
@@ -74,6 +76,16 @@ PerDocumentOption = Annotated[
         help="At most this many hits per document; 0, the default, means no limit.",
     ),
 ]
+ThresholdOption = Annotated[
+    float | None,
+    typer.Option(
+        "--threshold",
+        metavar="X",
+        min=0,
+        max=1,
+        help="Least relevance of a hit, 0 to 1; 0.7 is clearly relevant.",
+    ),
+]
 DuplicatesOption = Annotated[
     Duplicates | None,
     typer.Option(
@@ -100,6 +112,7 @@ app = typer.Typer()
     memctl query --batch questions.jsonl -o ndjson > answers.jsonl
     memctl query --feedback last good
     """,
+    identity=True,
 )
 def query(
     context: CommandContext,
@@ -118,6 +131,7 @@ def query(
     diversity: DiversityOption = None,
     per_document: PerDocumentOption = None,
     duplicates: DuplicatesOption = None,
+    threshold: ThresholdOption = None,
     no_answer: bool = flag("--no-answer", "Show memories, but no answer."),
     stream: bool = flag("--stream", "Print the answer while the model writes it."),
     explain: bool = flag("--explain", "Show what each retriever and signal contributed."),
@@ -143,7 +157,8 @@ def query(
     A text remembered from several documents is one hit that names the others; --duplicates near
     also folds texts that differ in a few words, keep folds none.  --diversity puts hits that say
     something new before those similar to a better one, and --per-document 1 shows the best of
-    each document; both change the hits shown, not the answer.
+    each document; both change the hits shown, not the answer.  --threshold 0.7 leaves out hits
+    that are not clearly relevant; the answer is drawn from the others.
 
     Every question is written to the query log, which memctl stats --queries summarises.
     --feedback ID good|bad judges an answer; the ID is the query_id in JSON, or last.
@@ -167,6 +182,7 @@ def query(
         diversity=diversity,
         per_document=per_document,
         duplicates=duplicates,
+        threshold=threshold,
         answer=not no_answer,
         explain=explain,
     )
@@ -360,20 +376,30 @@ def _parsed(line: str) -> Question:
     memctl context "the launch" --budget 2000
     memctl context "the launch" -o json | jq '.tokens'
     memctl context --auto "what did we decide about the launch?"
+    memctl context --standing --user ann
+    memctl context "the lease" --session today --other-sessions
     """,
+    identity=True,
 )
 def context(
     context: CommandContext,
     filters: Filters,
-    question: list[str] = typer.Argument(
-        ..., metavar="QUESTION", help="The question; - is standard input."
+    question: list[str] | None = typer.Argument(
+        None, metavar="QUESTION", help="The question; - is standard input."
     ),
-    budget: int = typer.Option(
-        2000, "--budget", metavar="TOKENS", min=16, help="At most this many tokens."
+    budget: int | None = typer.Option(
+        None,
+        "--budget",
+        metavar="TOKENS",
+        min=16,
+        help="At most this many tokens; 2000, or 1000 with --standing alone.",
     ),
     kb: KnowledgeBasesOption = None,
     mode: ModeOption = None,
+    threshold: ThresholdOption = None,
     auto: bool = flag("--auto", "Print nothing unless the message looks like it needs memory."),
+    standing: bool = flag("--standing", "First what to know without a question, or only that."),
+    other_sessions: bool = flag("--other-sessions", "All but the conversation of --session."),
     exit_code: bool = flag("--exit-code", "Exit with 4 when nothing was found."),
     output: Output = None,
 ) -> None:
@@ -382,10 +408,28 @@ def context(
     The text stays within a budget of tokens and cites its sources.  It is empty if nothing known
     bears on the question.  With --auto it can run before every prompt: it stays empty for small
     talk, for orders, and if memory has nothing clear to say.
+
+    --standing prints the profile of the user, what is important and holds, and the newest insights.
+    It is the same, byte for byte, while nothing that is known changes; with a question, what bears
+    on that follows.
     """
+    if other_sessions:
+        filters = _other_sessions(filters)
+    if not question and not standing:
+        raise UsageError("no question", 'memctl context "the launch", or memctl context --standing')
+    if standing and (auto or mode or threshold is not None):
+        raise UsageError("--standing goes with --budget and filters alone", "leave out the others")
+    if standing:
+        _stand(context, filters, question, budget, kb, output, exit_code=exit_code)
+        return
     with context.reading(kb) as bases:
         found = bases.context(
-            read_question(question), budget=budget, mode=mode, filters=filters, auto=auto
+            read_question(question or []),
+            budget=budget or _BUDGET,
+            mode=mode,
+            filters=filters,
+            auto=auto,
+            threshold=threshold,
         )
         context.note_all(found.notes)
     _write_context(found, output)
@@ -395,6 +439,32 @@ def context(
             context.suggest(type_hint(filters.types))
         if exit_code:
             raise NothingFound("nothing was found")
+
+
+def _other_sessions(filters: Filters) -> Filters:
+    if filters.session is None:
+        raise UsageError("--other-sessions needs --session", "name the conversation to leave out")
+    return replace(filters, other_sessions=True)
+
+
+def _stand(
+    context: CommandContext,
+    filters: Filters,
+    question: list[str] | None,
+    budget: int | None,
+    kb: KnowledgeBasesOption,
+    output: Output,
+    *,
+    exit_code: bool,
+) -> None:
+    """Print what to know without a question."""
+    asked = read_question(question) if question else ""
+    default = _BUDGET if asked else _STANDING_BUDGET
+    with context.reading(kb) as bases:
+        found = bases.queries.standing_context(asked, budget=budget or default, filters=filters)
+    _write_context(found, output)
+    if not found.text and exit_code:
+        raise NothingFound("nothing was found")
 
 
 def _write_context(found: Context, output: Output) -> None:

@@ -27,6 +27,7 @@ app = typer.Typer()
     memctl sql "from documents select title, importance order by 2 desc limit 5"
     echo "describe memories" | memctl sql - -o csv
     """,
+    identity=True,
 )
 def sql(
     context: CommandContext,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -61,26 +61,31 @@ _LIST = (
     """,
 )
 def list_(
-    _: CommandContext,
+    context: CommandContext,
     format_: ToolFormat | None = typer.Option(
         None, "--format", help="Definitions for a request to a model, as JSON."
     ),
+    agent: CallingAgent = None,
     strict: bool = flag("--strict", "Schemas for strict modes; with --format."),
     output: Output = None,
 ) -> None:
-    """List what agents can call."""
+    """List what agents can call; with --agent, what that one may."""
     from memctl.operations.registry import OPERATIONS
+    from memctl.operations.tool_calls import allowed_operations
 
+    found: Sequence[Operation] = OPERATIONS
+    if agent is not None:
+        found = allowed_operations(calling(context, None, None, agent, None, False))
     if format_ is not None:
         from memctl.operations.tool_calls import definitions
 
         if output not in (None, "json"):
             raise UsageError(f"--format cannot write {output}", "leave out one of them")
-        print_json(definitions(format_, OPERATIONS, strict=strict))
+        print_json(definitions(format_, found, strict=strict))
     elif strict:
         raise UsageError("--strict is for definitions", "add --format openai")
     else:
-        emit([_row(operation) for operation in OPERATIONS], _LIST, output)
+        emit([_row(operation) for operation in found], _LIST, output)
 
 
 def _row(operation: Operation) -> dict[str, Any]:
@@ -211,13 +216,11 @@ def calling(
     Raises:
         KnowledgeBaseNotFound: A knowledge base that is named is not there.
     """
-    from memctl.identity import Identity
     from memctl.operations.operation_context import OperationContext
 
-    for each in kb or ():
-        context.home.layout(each)
-    identity = Identity.of(context.config, user=user, agent=agent, session=session)
-    return OperationContext(context.home, kb or (), identity, read_only=read_only)
+    return OperationContext.of(
+        context.home, kb or (), user=user, agent=agent, session=session, read_only=read_only
+    )
 
 
 @command(

@@ -39,6 +39,7 @@ app = typer.Typer()
     memctl export all --to backup.memctl
     memctl export memories -f arrow | python -c 'import sys, pyarrow as pa; ...'
     """,
+    identity=True,
 )
 def export(
     context: CommandContext,

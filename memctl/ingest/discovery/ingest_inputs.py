@@ -227,7 +227,7 @@ def _record(line: bytes, number: int, name: str, labels: Labels) -> Source:
         external_id=_external_id(fields, labels),
         namespace=_text(fields, "namespace") or labels.namespace,
         title=_text(fields, "title"),
-        created_at=_instant(fields.get("created_at")),
+        created_at=parse_instant(fields.get("created_at")),
         session_id=_label(fields, "session_id") or labels.session_id,
         turn=_turn(fields.get("turn")),
         speaker=_text(fields, "speaker") or None,
@@ -332,7 +332,12 @@ def _metadata(fields: dict[str, Any]) -> dict[str, Any]:
     return {**unknown, **(stated or {})}
 
 
-def _instant(value: object) -> datetime | None:
+def parse_instant(value: object) -> datetime | None:
+    """Return the instant that a value of JSON says; None where it says none.
+
+    Raises:
+        BadRecord: It is neither an ISO 8601 date nor seconds or milliseconds since 1970.
+    """
     if value is None or value == "":
         return None
     try:

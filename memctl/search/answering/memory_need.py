@@ -8,13 +8,15 @@ do, because what they mention is found by chance.
 from __future__ import annotations
 
 import re
+from functools import cache
 
+from memctl.config import AutoContextSettings
 from memctl.language.sentence_splitting import QUESTION_MARKS, split_sentences
 from memctl.search.answering.relevance import GENERIC_TERMS, Relevance
 from memctl.search.query.question import Question, analyze_question
 
 MIN_RELEVANCE = 0.45
-"""For a message that doesn't refer back; 10 to 20 % of questions about chats score lower."""
+"""Below it, the last question of a message is looked for alone."""
 _MIN_CONTENT_WORDS = 2
 """For such a message."""
 
@@ -68,6 +70,42 @@ _BACKWARD = (
 )
 """Words that stand for something said before, or go on from it."""
 _MIN_OWN_WORDS = 2
+_MOST_REFERENCES = 3
+_DEFAULTS = AutoContextSettings()
+_SAYING = r"(?:said|told (?:me|you|us)|mentioned|discussed|talked about|spoke (?:about|of)|noted)"
+_SAY = r"(?:say|tell (?:me|you|us)|mention|discuss|talk about|speak (?:about|of)|note)"
+_WHO = r"(?:you|we|i)"
+_BEFORE = r"(?:earlier|previously|before|already|once|last time|the other day|in the past)"
+_CONVERSATION = r"(?:conversation|session|chat|meeting|discussion|call|talk)s?"
+_REFERENCES = (
+    rf"(?:in|during|from|at|since) (?:our|the|my|your) (?:previous|earlier|last|past|prior) "
+    rf"{_CONVERSATION}",
+    rf"(?:as )?(?:{_BEFORE},? )?(?:as )?{_WHO}(?:['’]ve| have| had| both| all| also| already)* "
+    rf"{_SAYING}(?: {_BEFORE})*(?: that\b)?",
+    rf"what (?:did|had|have) {_WHO} {_SAY}(?: {_BEFORE})*(?: about| on| regarding| of)?",
+    rf"what (?:had|have) {_WHO} {_SAYING}(?: {_BEFORE})*(?: about| on| regarding| of)?",
+    rf"have {_WHO}(?: ever| already)? (?:talked|spoken|discussed|mentioned|said)"
+    r"(?: about| of| that)?",
+    rf"did {_WHO}(?: ever| already)? {_SAY}(?: that| about| of)?",
+    r"(?:(?:can|could|would|will) you )?(?:please )?remind (?:me|us)(?: again)?"
+    r"(?: of| about| that)?",
+    r"(?:do you |can you |you )?(?:remember|recall)(?: that| when| about)?",
+    r"(?:the )?last time(?: we (?:talked|spoke|met|chatted))?(?= we| i| you|,)",
+    rf"(?:in the past|{_BEFORE}|previously)(?=,|[ ]+{_WHO}\b)",
+    rf"{_BEFORE}(?=\W*$)",
+)
+"""What a message refers back by, and says nothing of what it is about."""
+_REFERENCE_BEGINS = re.compile(
+    rf"(?:^|(?<=[.!?] ))\W*(?:(?:so|and|but|hey|hi|ok(?:ay)?|well|please),? )*"
+    rf"(?:{'|'.join(_REFERENCES)})\b[,:]?\s*",
+    re.IGNORECASE,
+)
+_REFERENCE_ENDS = re.compile(
+    rf"[,;]?\s*\b(?:as {_WHO} {_SAYING}|{_BEFORE}|in the past|right|correct|remember"
+    rf"|isn['’]?t it|is(?:n['’]?t)? that right|(?:did|have|had)n['’]?t {_WHO})"
+    r"\s*(?P<mark>[?!.]*)\s*$",
+    re.IGNORECASE,
+)
 _CLOSING = "\"'”’)]»* "
 _REFERS = re.compile(rf"\b(?:{'|'.join(_BACK_REFERENCES)})\b", re.IGNORECASE)
 _REFERS_BACKWARD = re.compile(rf"\b(?:{'|'.join(_BACKWARD)})\b|[他她它这這那其]", re.IGNORECASE)
@@ -79,10 +117,48 @@ _ORDER = re.compile(
 )
 
 
-def refers_back(message: str) -> str:
+def refers_back(message: str, settings: AutoContextSettings = _DEFAULTS) -> str:
     """Return the words by which a message refers back; "" where there are none."""
-    found = _REFERS.search(message)
+    found = _REFERS.search(message) or _any_of(settings.search_triggers).search(message)
+    if found is None and any(mark in message for mark in QUESTION_MARKS):
+        found = _any_of(settings.search_words).search(message)
     return found.group() if found else ""
+
+
+def without_reference(message: str, settings: AutoContextSettings = _DEFAULTS) -> str:
+    """Return a message without the words by which it refers back, and a closing "right?".
+
+    What is left is what it is about.  Where that is nothing, the whole message is returned.
+    """
+    about = message.strip()
+    for _ in range(_MOST_REFERENCES):
+        shorter = _REFERENCE_BEGINS.sub("", about, count=1)
+        shorter = _REFERENCE_ENDS.sub(lambda match: match["mark"], shorter, count=1)
+        if shorter == about:
+            break
+        about = shorter
+    own = tuple(set(settings.search_triggers).difference(_DEFAULTS.search_triggers))
+    about = _any_of(own).sub(" ", about)
+    return " ".join(about.split()) if _says_something(about) else message
+
+
+def is_only_reference(message: str, settings: AutoContextSettings = _DEFAULTS) -> bool:
+    """Tell whether a message that refers back says nothing of what it is about."""
+    return not any(
+        GENERIC_TERMS.isdisjoint(slot)
+        for slot in analyze_question(without_reference(message, settings)).slots
+    )
+
+
+def _says_something(text: str) -> bool:
+    return any(map(str.isalnum, text)) and bool(analyze_question(text).slots)
+
+
+@cache
+def _any_of(phrases: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what finds any of some phrases, whole words, in any case."""
+    said = "|".join(r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases)
+    return re.compile(rf"\b(?:{said})\b" if said else r"(?!)", re.IGNORECASE)
 
 
 def is_instruction(message: str) -> bool:
@@ -90,9 +166,9 @@ def is_instruction(message: str) -> bool:
     return _ORDER.match(message) is not None
 
 
-def is_memory_needed(message: Question, relevance: Relevance) -> bool:
+def is_memory_needed(message: Question, relevance: Relevance, least: float) -> bool:
     """Tell whether hits are worth showing to a message that doesn't refer back."""
-    return len(message.slots) >= _MIN_CONTENT_WORDS and relevance.score >= MIN_RELEVANCE
+    return len(message.slots) >= _MIN_CONTENT_WORDS and relevance.score >= least
 
 
 def extract_question(message: str) -> str:

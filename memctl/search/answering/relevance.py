@@ -65,7 +65,12 @@ class Relevance:
     @property
     def score(self) -> float:
         """The probability that these memories answer the question."""
-        return _logistic(4.46 * self.focus - 5.54 * self.lost_names + 5.07 * self.cosine - 4.00)
+        return _logistic(self.log_odds)
+
+    @property
+    def log_odds(self) -> float:
+        """The log odds of that."""
+        return 4.46 * self.focus - 5.54 * self.lost_names + 5.07 * self.cosine - 4.00
 
     @property
     def is_relevant(self) -> bool:
@@ -81,6 +86,22 @@ class Relevance:
     def is_far(self) -> bool:
         """Whether the hits have nothing to do with the question."""
         return self.score < FAR
+
+
+_OWN_SHARE, _SHIFT = 0.35, 1.15
+"""How much a hit's own relevance counts beside that of all, and what puts 0.7 where a hit is
+clearly relevant (``tests/bench/threshold.py``)."""
+
+
+def hit_relevance(own: Relevance, whole: Relevance) -> float:
+    """Return how relevant one hit is, 0 to 1; from 0.7 on it is clearly relevant.
+
+    Args:
+        own: The relevance of the hit alone.
+        whole: That of the best hits together, which knows what a question of several steps needs.
+    """
+    odds = _OWN_SHARE * own.log_odds + (1 - _OWN_SHARE) * whole.log_odds
+    return _logistic(odds + _SHIFT)
 
 
 NOT_RELEVANT = Relevance(0.0, 1.0, 0.0, 1.0)

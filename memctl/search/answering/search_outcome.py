@@ -14,7 +14,7 @@ from memctl.language.term_analysis import query_terms
 from memctl.literals import Mode
 from memctl.models.protocols import Embedder
 from memctl.records import Community, Hit
-from memctl.search.answering.relevance import Relevance, judge_relevance
+from memctl.search.answering.relevance import Relevance, hit_relevance, judge_relevance
 from memctl.search.query.question import Question
 from memctl.search.query.synonyms import Synonyms, add_synonyms, find_synonyms
 from memctl.search.query.time_expressions import hit_dates
@@ -105,6 +105,53 @@ class SearchOutcome:
             best = rescore_by_words(best, self.hits, self.embedder, self.meaning.vector)
         return self._judge(best)
 
+    def judged(self) -> SearchOutcome:
+        """Return it with the relevance of each hit, and its cosine with the question."""
+        items = [item.candidate for item in self.ranked]
+        by_key = {candidate.key: candidate for candidate in items}
+        others = [hit for hit in self.selected or () if hit not in self.hits]
+        hits = [*self.hits, *others]
+        best = self._implied([by_key[hit.kb, hit.memory_id] for hit in hits], hits)
+        near = best
+        if not self.has_cosines and best:
+            near = rescore_by_words(best, hits, self.embedder, self.meaning.vector, len(best))
+        if self.mode == "keyword":
+            best = near
+        whole = self._judge(near[: len(self.hits)])
+        found = {
+            each.key: (
+                hit_relevance(judge_relevance(self.question, [each], self.statistics), whole),
+                own.vector,
+            )
+            for each, own in zip(near, best, strict=True)
+        }
+
+        def with_relevance(hit: Hit) -> Hit:
+            """Return a hit with its two measures."""
+            relevance, similarity = found[hit.kb, hit.memory_id]
+            return replace(
+                hit, relevance=round(relevance, 4), similarity=round(max(similarity, 0.0), 4)
+            )
+
+        return replace(
+            self,
+            hits=tuple(map(with_relevance, self.hits)),
+            selected=self.selected and tuple(map(with_relevance, self.selected)),
+        )
+
+    def above(self, threshold: float) -> SearchOutcome:
+        """Return it with only the hits, once judged, that are at least so relevant."""
+        kept = tuple(hit for hit in self.hits if hit.relevance >= threshold)
+        keys = {(hit.kb, hit.memory_id) for hit in kept}
+        return replace(
+            self,
+            hits=tuple(replace(hit, rank=rank) for rank, hit in enumerate(kept, start=1)),
+            ranked=tuple(item for item in self.best if item.candidate.key in keys),
+            insights=tuple(hit for hit in self.insights if hit.relevance >= threshold),
+            selected=self.selected
+            and tuple(hit for hit in self.selected if hit.relevance >= threshold),
+        )
+
     @cached_property
     def communities(self) -> tuple[Community, ...]:
         """The communities of the names in question and hits, unless those are far from it."""
@@ -122,10 +169,13 @@ class SearchOutcome:
 
         These are synonyms, and dates in any form.
         """
+        return self._implied(self.candidates, self.hits)
+
+    def _implied(self, found: Sequence[Candidate], hits: Sequence[Hit]) -> list[Candidate]:
         synonyms = frozenset[str]().union(*self._synonyms.values())
         dates = frozenset(term for slot in self.asked.dates for term in slot)
         candidates: list[Candidate] = []
-        for candidate, hit in zip(self.candidates, self.hits, strict=True):
+        for candidate, hit in zip(found, hits, strict=True):
             terms = candidate.terms
             if synonyms:
                 text = f"{hit.title}\n{hit.heading}\n{hit.text}"

@@ -5,6 +5,7 @@ In between, ranking boosts, orders and folds them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
@@ -28,7 +29,10 @@ TIME_SCORE = "keyword_time"
 _LEAST_SHOWN = 0.001
 """A smaller time score, of a period years away, is not shown."""
 
-_COMPUTED = {"rank", "score", "kb", "memory_id", "legs", "ended", "also_in", "more_in_document"}
+_COMPUTED = {
+    "rank", "score", "kb", "memory_id", "legs", "ended", "also_in", "more_in_document", "metadata",
+    "relevance", "similarity",
+}  # fmt: skip
 _COLUMNS = [item.name for item in fields(Hit) if item.name not in _COMPUTED]
 _DUPLICATE_COLUMNS = [item.name for item in fields(DuplicateHit) if item.name in _COLUMNS]
 
@@ -210,6 +214,22 @@ def load_hits_by_id(sources: Sources, kb: str, ids: Sequence[str]) -> dict[str, 
         row["id"]: Hit(rank=0, score=0.0, kb=kb, memory_id=row.pop("id"), **_field_values(row))
         for row in table.to_pylist()
     }
+
+
+def with_document_metadata(sources: Sources, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return hits with the metadata of their documents."""
+    wanted: dict[str, set[str]] = {}
+    for hit in hits:
+        if hit.document_id is not None:
+            wanted.setdefault(hit.kb, set()).add(hit.document_id)
+    found = {
+        (kb, row["id"]): json.loads(row["metadata"] or "{}")
+        for kb, ids in wanted.items()
+        for row in sources[kb].get("documents", sorted(ids), ["id", "metadata"]).to_pylist()
+    }
+    return tuple(
+        replace(hit, metadata=found.get((hit.kb, hit.document_id or ""), {})) for hit in hits
+    )
 
 
 _MOST_PASSAGES = 2_000

@@ -190,7 +190,11 @@ def word_embedder(embedders: Iterable[Embedder]) -> Embedder:
 
 
 def rescore_by_words(
-    best: Sequence[Candidate], hits: Sequence[Hit], words: Embedder, vector: NDArray[np.float32]
+    best: Sequence[Candidate],
+    hits: Sequence[Hit],
+    words: Embedder,
+    vector: NDArray[np.float32],
+    most: int = _MAX_RESCORED,
 ) -> list[Candidate]:
     """Return the candidates with their cosines by word vectors in place of their own.
 
@@ -199,11 +203,12 @@ def rescore_by_words(
         hits: The same as hits.
         words: Has the word vectors.
         vector: The question's, by the same embedder.
+        most: How many of the best are rescored.
     """
-    texts = [embedding_text(hit.title, "", hit.text) for hit in hits[:_MAX_RESCORED]]
+    texts = [embedding_text(hit.title, "", hit.text) for hit in hits[:most]]
     near = cosines(vector, words.embed(texts))
     rescored = [
         replace(candidate, vector=float(cosine))
-        for candidate, cosine in zip(best[:_MAX_RESCORED], near, strict=True)
+        for candidate, cosine in zip(best[:most], near, strict=True)
     ]
-    return [*rescored, *best[_MAX_RESCORED:]]
+    return [*rescored, *best[most:]]

@@ -20,6 +20,7 @@ from memctl.store.ledger.pool_repositories import (
     PoolRepository,
     PoolVersionRepository,
 )
+from memctl.store.ledger.profile_repositories import PROFILE_FIELDS, PROFILES
 from memctl.store.ledger.repository import Connections, LedgerTable, to_text
 from memctl.store.ledger.session_repositories import SESSIONS, TURNS
 
@@ -113,6 +114,13 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
         session="session_id",
         names=("pool_id", "agent"),
     ),
+    ContentTable(
+        PROFILES,
+        texts=PROFILE_FIELDS,
+        at="at",
+        session="session_id",
+        namespace="namespace",
+    ),
 )
 """Every one of them, in the order in which they are exported and restored."""
 
@@ -201,6 +209,56 @@ def erase_content(
             elif changed != row:
                 _write(connection, declared, changed)
         _erase_copies(connection, declared, selection, says, without)
+
+
+@dataclass(frozen=True, slots=True)
+class ContentOwner:
+    """Whose rows are meant: those in some namespaces, and those that name a user.
+
+    None for namespaces means every row, whosesoever it is.
+    """
+
+    namespaces: tuple[str, ...] | None = None
+    user: str | None = None
+
+    def condition(self, declared: ContentTable) -> tuple[str, _Row] | None:
+        """Return the SQL condition on rows of a table with its values; None where none is meant."""
+        if self.namespaces is None:
+            return "TRUE", ()
+        parts: list[str] = []
+        values: list[str] = []
+        if declared.namespace and self.namespaces:
+            parts.append(f"namespace IN ({', '.join('?' * len(self.namespaces))})")
+            values += self.namespaces
+        if self.user is not None and USER_COLUMN in declared.table.fields:
+            parts.append(f"{USER_COLUMN} = ?")
+            values.append(self.user)
+        return (" OR ".join(parts), tuple(values)) if parts else None
+
+
+USER_COLUMN = "user_id"
+"""The column of a table whose rows are of one user, in whatever namespace."""
+
+
+def clear_content(connection: sqlite3.Connection, owner: ContentOwner) -> None:
+    """Delete the rows of an owner within a transaction; copies in snapshots stay."""
+    for declared in CONTENT_TABLES:
+        if found := owner.condition(declared):
+            where, values = found
+            connection.execute(f"DELETE FROM {declared.name} WHERE {where}", values)
+
+
+def count_content(ledger: Connections, owner: ContentOwner) -> dict[str, int]:
+    """Return how many rows each table has of an owner, where it has any."""
+    counts: dict[str, int] = {}
+    with ledger.reading() as connection:
+        for declared in CONTENT_TABLES:
+            if found := owner.condition(declared):
+                where, values = found
+                ask = f"SELECT count(*) FROM {declared.name} WHERE {where}"
+                if number := connection.execute(ask, values).fetchone()[0]:
+                    counts[declared.name] = number
+    return counts
 
 
 def _erase_copies(

@@ -44,6 +44,7 @@ from memctl.store.ledger.log_repositories import (
     UsageRepository,
 )
 from memctl.store.ledger.pool_repositories import PoolRepository
+from memctl.store.ledger.profile_repositories import InjectedRepository, ProfileRepository
 from memctl.store.ledger.repository import from_text, to_text
 from memctl.store.ledger.session_repositories import SessionRepository, TurnRepository
 from memctl.store.ledger.version_repositories import (
@@ -108,6 +109,8 @@ class Ledger:
         self.sessions = SessionRepository(self)
         self.turns = TurnRepository(self)
         self.pools = PoolRepository(self)
+        self.profiles = ProfileRepository(self)
+        self.injected = InjectedRepository(self)
 
     @classmethod
     def create(cls, path: Path) -> Ledger:

@@ -187,6 +187,17 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             writes INTEGER NOT NULL, last_read_at TEXT, last_written_at TEXT,
             last_at TEXT NOT NULL, session_id TEXT, PRIMARY KEY (pool_id, agent)) WITHOUT ROWID""",
     ),
+    (
+        """CREATE TABLE profiles (
+            namespace TEXT NOT NULL, user_id TEXT NOT NULL, agent_id TEXT NOT NULL,
+            version INTEGER NOT NULL, at TEXT NOT NULL, session_id TEXT NOT NULL,
+            by TEXT NOT NULL, user_info TEXT NOT NULL, last_conversation_summary TEXT NOT NULL,
+            recent_goal_and_status TEXT NOT NULL, important_context TEXT NOT NULL,
+            agent_beliefs TEXT NOT NULL, agent_info TEXT NOT NULL,
+            PRIMARY KEY (namespace, agent_id, version))""",
+        "CREATE TABLE injected_spans (digest TEXT PRIMARY KEY, at TEXT NOT NULL)",
+        "CREATE INDEX injected_spans_at ON injected_spans (at)",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 

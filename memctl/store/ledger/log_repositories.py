@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -282,6 +282,17 @@ class QueryRepository(Repository[QueryEntry]):
         if found:  # only the ledgers that have the question must be writable
             self.execute(f"UPDATE query_log SET feedback = ? WHERE {where}", verdict, query_id)
         return found
+
+    def forget_namespaces(self, namespaces: Collection[str] | None) -> None:
+        """Delete the questions that were limited to some of these namespaces; None for all."""
+        if namespaces is None:
+            self.execute("DELETE FROM query_log")
+            return
+        self.execute(
+            "DELETE FROM query_log WHERE EXISTS (SELECT 1 FROM json_each(filters, '$.namespaces')"
+            " WHERE value IN (SELECT value FROM json_each(?)))",
+            json.dumps(list(namespaces)),
+        )
 
     def forget_texts(self) -> None:
         """Delete the text and the filters of every question; the rest stays."""

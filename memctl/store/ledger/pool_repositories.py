@@ -155,6 +155,14 @@ class PoolKeyRepository(Repository[PoolKey]):
         """Return the keys of a pool, sorted."""
         return self.select("pool_id = ?", pool_id)
 
+    def written_until(self, pool_id: str, instant: datetime) -> list[str]:
+        """Return the keys of a pool that were last written at an instant or before."""
+        rows = self.rows(
+            "SELECT key FROM pool_keys WHERE pool_id = ? AND written_at <= ?",
+            *(pool_id, to_text(instant)),
+        )
+        return [key for (key,) in rows]
+
     def note_read(self, pool_id: str, keys: Iterable[str]) -> None:
         """Count a reading of some keys."""
         self.execute_each(
@@ -274,10 +282,6 @@ class PoolRepository(Repository[Pool]):
     def of_session(self, session_id: str) -> list[Pool]:
         """Return the pools that belong to a conversation."""
         return self.select("session_id = ?", session_id)
-
-    def expired(self, now: datetime) -> list[Pool]:
-        """Return the pools that have expired."""
-        return self.select("expires_at <= ?", to_text(now))
 
     def note_read(self, pool: Pool, agent: str, keys: Iterable[str], now: datetime) -> None:
         """Count a reading."""

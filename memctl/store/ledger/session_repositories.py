@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from memctl.store.ledger.repository import LedgerTable, Repository
+from memctl.store.ledger.repository import LedgerTable, Repository, to_text
 
 SessionStatus = Literal["open", "compressed", "archived", "ended"]
 """``compressed`` goes on like ``open``; its earlier turns are summarised."""
@@ -86,6 +86,10 @@ class SessionRepository(Repository[Session]):
         where = "session_id = ? AND namespace = coalesce(?, namespace)"
         return self.select(where, session_id, namespace)
 
+    def longer_than(self, tokens: int) -> list[Session]:
+        """Return the conversations that go on and have more tokens that no summary stands for."""
+        return self.select("token_count > ? AND status IN ('open', 'compressed')", tokens)
+
     def matching(
         self,
         *,
@@ -126,6 +130,27 @@ class TurnRepository(Repository[Turn]):
         """Return the number of the turn that comes next."""
         ask = "SELECT coalesce(max(turn) + 1, 0) FROM turns WHERE namespace = ? AND session_id = ?"
         return int(self.rows(ask, *key)[0][0])
+
+    def with_media(
+        self,
+        session: str | None = None,
+        namespace: str | None = None,
+        before: datetime | None = None,
+    ) -> list[Turn]:
+        """Return the turns that came with a file: of a conversation, a namespace, of before."""
+        where = "media != '' AND session_id = coalesce(?, session_id)"
+        where += " AND namespace = coalesce(?, namespace) AND at < coalesce(?, at || '~')"
+        return self.select(where, session, namespace, None if before is None else to_text(before))
+
+    def documents(self) -> set[str]:
+        """Return the documents that turns are noted to be in."""
+        ask = "SELECT DISTINCT document_id FROM turns WHERE document_id IS NOT NULL"
+        return {str(row[0]) for row in self.rows(ask)}
+
+    def lose_documents(self, documents: Iterable[str]) -> None:
+        """Note that documents are not there any more: their turns wait to be taken over again."""
+        statement = "UPDATE turns SET document_id = NULL WHERE document_id = ?"
+        self.execute_each(statement, ((each,) for each in documents))
 
     def has_pending(self) -> bool:
         """Tell whether turns are not in the tables yet; costs next to nothing."""

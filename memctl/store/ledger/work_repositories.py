@@ -15,6 +15,8 @@ FileState = Literal["seen", "claimed", "indexed", "done", "failed", "gone"]
 JobState = Literal["running", "done", "failed", "abandoned", "undone"]
 
 MAX_EVENTS = 1_000
+ACCESS = "access"
+"""The kind of event that says what an agent did, or was refused; all others say what failed."""
 
 
 # --- inbox files ---------------------------------------------------------------------------------
@@ -199,9 +201,9 @@ class EventRepository(Repository[Event]):
             self.save(event)
             self.trim(MAX_EVENTS)
 
-    def recent(self, limit: int = 20, kind: str | None = None) -> list[Event]:
-        """Return events, newest first."""
-        return self.select("kind = coalesce(?, kind)", kind, limit=limit)
+    def recent(self, limit: int = 20, kind: str | None = None, but: str = "") -> list[Event]:
+        """Return events, newest first: of a kind, or of all but one."""
+        return self.select("kind = coalesce(?, kind) AND kind != ?", kind, but, limit=limit)
 
 
 # --- the daemon ----------------------------------------------------------------------------------

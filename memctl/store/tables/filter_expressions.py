@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from memctl.errors import UsageError
-from memctl.ids import storable
+from memctl.ids import storable, tag_name
 from memctl.records import Filters
 
 if TYPE_CHECKING:
@@ -416,13 +416,15 @@ def _shared(filters: Filters) -> Iterable[Expr]:
     if (within := namespace_filter(filters)) is not None:
         yield within
     if filters.tags:
-        yield col("tags").has_any(filters.tags)
+        names = dict.fromkeys((*filters.tags, *map(tag_name, filters.tags)))
+        yield col("tags").has_any(tuple(names))
     if filters.since is not None:
         yield col("created_at") >= filters.since
     if filters.until is not None:
         yield col("created_at") < filters.until
     if filters.session is not None:
-        yield col("session_id") == filters.session
+        same = col("session_id") == filters.session
+        yield (~same | col("session_id").is_null()) if filters.other_sessions else same
     if filters.source is not None:
         yield col("source").like_glob(filters.source)
     if filters.where is not None:

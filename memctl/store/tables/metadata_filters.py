@@ -1,4 +1,6 @@
-"""Filters on metadata: an object like ``{"year": {"$gte": 2024}}`` becomes a condition on rows.
+"""Filters on what documents are become a condition on rows.
+
+On their metadata it is an object like ``{"year": {"$gte": 2024}}``.
 
 A key that is a column of the table is compared there.  Any other is looked up in the metadata of
 the documents, whose ids then make the condition.
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from memctl.errors import UsageError
 from memctl.schema.declarations import JSON_COLUMNS
+from memctl.schema.document_types import doc_type_of
 from memctl.store.tables.filter_expressions import EVERYTHING, NOTHING, Expr, col
 
 if TYPE_CHECKING:
@@ -39,23 +42,45 @@ Test = Callable[[Any], bool]
 def metadata_condition(
     filters: Filters, table: Literal["documents", "memories"], snapshots: Iterable[Snapshot]
 ) -> Expr:
-    """Return the condition that ``filters.metadata`` puts on the rows of a table.
+    """Return the condition on rows of a table for which documents have to be looked at.
 
     Args:
-        filters: Whose metadata filter, if it has one.
+        filters: Of which ``metadata`` and ``doc_types`` count.
         table: Of whose rows; memories have the metadata of their documents.
         snapshots: Where the documents are.
 
     Raises:
         UsageError: The filter isn't one.
     """
+    found = list(snapshots)
+    condition = _type_condition(filters.doc_types, table, found)
     if filters.metadata is None:
-        return EVERYTHING
+        return condition
     try:
         given = json.loads(str(filters.metadata))
     except ValueError:
         raise UsageError("the metadata filter is no JSON", _HINT) from None
-    return _Compiler(table, list(snapshots)).condition(given)
+    return condition & _Compiler(table, found).condition(given)
+
+
+def _type_condition(
+    types: Sequence[str], table: Literal["documents", "memories"], snapshots: Sequence[Snapshot]
+) -> Expr:
+    """Return the condition that documents are of some types.
+
+    Rows that were written before there were types have none; the format tells what they are.
+    """
+    if not types:
+        return EVERYTHING
+    condition, untyped = col("doc_type").is_in(types), col("doc_type").is_null()
+    for snapshot in snapshots:
+        if not snapshot.count("documents", untyped):
+            continue
+        rows = snapshot.scan("documents", untyped, ["id", "media_type"]).to_pylist()
+        ids = [row["id"] for row in rows if doc_type_of(row["media_type"]) in types]
+        own = "id" if table == "documents" else "document_id"
+        condition |= untyped & col(own).is_in(ids)
+    return condition
 
 
 class _Compiler:

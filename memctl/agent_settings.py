@@ -1,0 +1,158 @@
+"""What the file of an agent says: its model, its tools, and how it uses memory.
+
+A setting is declared once, as a field; the file may leave out all but ``agent_id``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Literal, get_type_hints
+
+from memctl.config import NamespaceSettings
+from memctl.errors import ConfigError
+from memctl.identity import checked_name
+from memctl.paths import display_path
+from memctl.validation import check_keys, check_value, read_toml, setting, setting_rules
+
+Resource = Literal["memory", "knowledge_base"]
+_RESOURCES: tuple[Resource, ...] = ("memory", "knowledge_base")
+_VECTORS = "lancedb"
+_TRIGGERS = ("previous", "earlier", "discussed", "mentioned", "last time", "remind")
+
+
+@dataclass(frozen=True, slots=True)
+class CompressionSettings:
+    """When the earlier turns of a conversation are summarised."""
+
+    enabled: bool = setting(True, "whether long conversations are summarised")
+    threshold_tokens: int = setting(
+        8000, "tokens from which on a conversation is summarised", low=100, high=10_000_000
+    )
+    recent_messages_to_keep: int = setting(
+        10, "messages at the end that are kept as they are", low=0, high=10_000
+    )
+    archive_to_knowledge_base: bool = setting(True, "whether what is summarised is archived")
+
+
+@dataclass(frozen=True, slots=True)
+class AutoContextSettings:
+    """What is put before a prompt unasked."""
+
+    enabled: bool = setting(True, "whether anything is")
+    mode: Literal["selective", "always"] = setting("selective", "before which prompts")
+    max_tokens: int = setting(2000, "at most this many tokens", low=16, high=1_000_000)
+    relevance_threshold: float = setting(0.7, "from 0 to 1: what is worth it", low=0, high=1)
+    cross_session_search: bool = setting(True, "whether other conversations are searched too")
+    search_triggers: tuple[str, ...] = _TRIGGERS
+    """Words in a prompt that refer to what was said before."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentKnowledgeBase:
+    """How an agent's documents are stored and searched."""
+
+    vector_provider: str = setting(_VECTORS, "what keeps the vectors; there is only this one")
+    chunk_size: int = setting(800, "longest passage, in characters", low=100, high=20_000)
+    chunk_overlap: int = setting(
+        100, "characters that neighbouring passages share", low=0, high=10_000
+    )
+    rerank_limit: int = setting(50, "hits that are reranked", low=0, high=10_000)
+    auto_context: AutoContextSettings = AutoContextSettings()
+    namespaces: NamespaceSettings = field(default_factory=NamespaceSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMemory:
+    """How an agent's conversations are kept."""
+
+    compression: CompressionSettings = CompressionSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """Everything about one agent."""
+
+    agent_id: str
+    provider: str = setting("", "whose model it uses")
+    model: str = setting("", "the model that it uses; empty for the configured one")
+    resources: tuple[str, ...] = _RESOURCES
+    """What of memctl it may use: ``memory``, ``knowledge_base``."""
+    allowed_regular_tools: tuple[str, ...] = ()
+    """Tools that it may call; empty for all."""
+    memory: AgentMemory = AgentMemory()
+    knowledge_base: AgentKnowledgeBase = AgentKnowledgeBase()
+
+    @property
+    def has_knowledge_base(self) -> bool:
+        """Whether it may search documents."""
+        return "knowledge_base" in self.resources
+
+
+def load_agent(path: Path) -> AgentSettings:
+    """Read the file of an agent, TOML or JSON as its name ends.
+
+    Raises:
+        ConfigError: It cannot be read, names an unknown key, or a value cannot be used.
+    """
+    place = display_path(path)
+    found = _read_json(path) if path.suffix == ".json" else read_toml(path)
+    loaded: AgentSettings = _section(AgentSettings, found, "", place)
+    provider = loaded.knowledge_base.vector_provider
+    if provider != _VECTORS:
+        raise ConfigError(
+            f"{place}: knowledge_base.vector_provider cannot be {provider!r}",
+            f'vectors are kept in {_VECTORS}: write "{_VECTORS}", or leave it out',
+        )
+    if unknown := [name for name in loaded.resources if name not in _RESOURCES]:
+        raise ConfigError(
+            f"{place}: there is no resource {unknown[0]!r}", f"use {' and '.join(_RESOURCES)}"
+        )
+    checked_name(loaded.agent_id, "an agent")
+    return loaded
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text("utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{display_path(path)}: not valid JSON: {error}", "fix it") from error
+    if not isinstance(found, dict):
+        raise ConfigError(f"{display_path(path)}: not a JSON object", 'write {"agent_id": "..."}')
+    return found
+
+
+def _section(section: type[Any], found: Mapping[str, Any], prefix: str, place: str) -> Any:
+    """Read a section of the file, and the sections in it."""
+    check_keys(found, [item.name for item in fields(section)], prefix=prefix, place=place)
+    hints, rules = get_type_hints(section), setting_rules(section)
+    values: dict[str, Any] = {}
+    for key, value in found.items():
+        name, kind = f"{prefix}{key}", hints[key]
+        if is_dataclass(kind):
+            if not isinstance(value, dict):
+                raise ConfigError(f"{place}: {name} must be a table, not {value!r}")
+            values[key] = _section(kind, value, f"{name}.", place)  # type: ignore[arg-type]
+        elif key in rules:
+            values[key] = check_value(section, key, value, name=name, place=place)
+        elif key == "agent_id":
+            values[key] = _text(value, name, place)
+        else:
+            values[key] = _texts(value, name, place)
+    if section is AgentSettings and "agent_id" not in values:
+        raise ConfigError(f"{place}: there is no agent_id", 'write agent_id = "..."')
+    return section(**values)
+
+
+def _text(value: object, name: str, place: str) -> str:
+    if not isinstance(value, str):
+        raise ConfigError(f"{place}: {name} must be a text, not {value!r}")
+    return value
+
+
+def _texts(value: object, name: str, place: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ConfigError(f"{place}: {name} must be a list of texts, not {value!r}")
+    return tuple(value)

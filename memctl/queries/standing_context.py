@@ -1,0 +1,173 @@
+"""The standing context: what is known without a question, to stand before every conversation.
+
+It is the same, byte for byte, while nothing known changes, so that prompt caches work: its order
+depends on what is stored alone, and "recent" is counted from the newest memory.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memctl.records import Citation, Context, Filters, Hit
+from memctl.search.answering.evidence_context import Excerpt, numbered_excerpts
+from memctl.search.ranking.scored_candidates import load_hits_by_id
+from memctl.store.ledger.profile_repositories import PROFILE_FIELDS
+from memctl.store.tables.filter_expressions import memory_filter
+
+if TYPE_CHECKING:
+    from memctl.store.ledger.profile_repositories import Profile
+    from memctl.store.tables.snapshot import Snapshot
+
+PROFILE_HEADING = "Profile"
+MEMORY_HEADING = "Memory Context"
+INSIGHT_HEADING = "Insights"
+_TYPES = ("important_fact", "memories", "decision", "preference", "plan")
+_INSIGHT_SHARE = 0.3
+_PROFILE_SHARE = 0.5
+_RECENT_DAYS = 30.0
+_RECENCY_WEIGHT = 0.3
+"""What is new counts beside what is important; importance is 0 to 1."""
+_MOST_READ = 200
+_CITED = re.compile(r"^\[(\d+)\]", re.MULTILINE)
+
+
+def standing_context(
+    snapshots: dict[str, Snapshot],
+    filters: Filters,
+    profile: Profile | None,
+    budget: int,
+    count: Callable[[str], int],
+    now: datetime,
+) -> Context:
+    """Return the profile, then what is important and holds, then the newest insights.
+
+    Args:
+        snapshots: Of each knowledge base, by its name.
+        filters: What it is limited to, private namespaces left out.
+        profile: The user's, if there is one.
+        budget: Most tokens; after the profile 70 of 100 are for memories and 30 for insights.
+        count: Counts tokens.
+        now: What has expired by then is left out.
+    """
+    parts: list[str] = []
+    known = profile_text(profile) if profile else ""
+    above = f"{PROFILE_HEADING}\n{known}" if known else ""
+    while above and count(above) > budget * _PROFILE_SHARE:
+        above = above.rpartition("\n")[0]
+    if above and above != PROFILE_HEADING:
+        parts.append(above)
+    room = budget - (count(f"{above}\n\n") if parts else 0)
+    insights = _newest_insights(snapshots, filters, now)
+    memories = _most_important(snapshots, filters, now)
+    for_insights = int(room * _INSIGHT_SHARE) if insights else 0
+    heading_room = count(f"\n\n{MEMORY_HEADING}\n\n")
+    shown = _excerpts(memories, room - for_insights - heading_room, count)
+    more = _excerpts(insights, for_insights - heading_room, count)
+    for heading, excerpts, first in (
+        (MEMORY_HEADING, shown, 1),
+        (INSIGHT_HEADING, more, len(shown) + 1),
+    ):
+        if excerpts:
+            blocks = (_renumbered(each, number) for number, each in enumerate(excerpts, first))
+            parts.append("\n".join((heading, *blocks)))
+    text = "\n\n".join(parts)
+    citations = tuple(
+        _numbered(each, number) for number, each in enumerate([*shown, *more], start=1)
+    )
+    return Context("", text, count(text) if text else 0, budget, citations, why="standing")
+
+
+def joined_contexts(first: Context, second: Context, count: Callable[[str], int]) -> Context:
+    """Return a context before another one, whose citations are numbered on."""
+    shown = {each.memory_id for each in first.citations}
+    if not second.text or shown.issuperset(each.memory_id for each in second.citations):
+        return replace(first, question=second.question, budget=first.budget + second.budget)
+    by = len(first.citations)
+    text = _CITED.sub(lambda match: f"[{int(match[1]) + by}]", second.text)
+    text = f"{first.text}\n\n{text}" if first.text else text
+    more = tuple(replace(each, number=each.number + by) for each in second.citations)
+    return replace(
+        second,
+        text=text,
+        tokens=count(text),
+        budget=first.budget + second.budget,
+        citations=(*first.citations, *more),
+    )
+
+
+def profile_text(profile: Profile) -> str:
+    """Return a profile as it stands above a prompt; the same for the same profile."""
+    known = ((name, getattr(profile, name).strip()) for name in PROFILE_FIELDS)
+    return "\n\n".join(f"{_TITLES[name]}:\n{text}" for name, text in known if text)
+
+
+_TITLES = {
+    "user_info": "About the user",
+    "last_conversation_summary": "Last conversation",
+    "recent_goal_and_status": "Goals and status",
+    "important_context": "Important",
+    "agent_beliefs": "What the agent believes",
+    "agent_info": "About the agent",
+}
+
+
+def _excerpts(hits: Sequence[Hit], room: int, count: Callable[[str], int]) -> Sequence[Excerpt]:
+    return numbered_excerpts(hits, room, count) if hits and room > 0 else ()
+
+
+def _renumbered(excerpt: Excerpt, number: int) -> str:
+    return f"[{number}]{excerpt.text.removeprefix(f'[{excerpt.number}]')}"
+
+
+def _numbered(excerpt: Excerpt, number: int) -> Citation:
+    return replace(excerpt.citation, number=number)
+
+
+def _most_important(snapshots: dict[str, Snapshot], filters: Filters, now: datetime) -> list[Hit]:
+    """Return what is important and still holds, by importance and how new it is."""
+    wanted = replace(filters, types=_TYPES, levels=("memory",))
+    rows = _rows(snapshots, wanted, now)
+    if not rows:
+        return []
+    newest = max(at for _, _, at, _ in rows)
+
+    def weight(row: _Row) -> float:
+        """Return how much a memory counts."""
+        days = (newest - row[2]).total_seconds() / 86_400
+        return row[3] + _RECENCY_WEIGHT * math.exp(-days / _RECENT_DAYS)
+
+    best = sorted(rows, key=lambda row: (-round(weight(row), 6), row[0], row[1]))[:_MOST_READ]
+    return _hits(snapshots, best)
+
+
+def _newest_insights(snapshots: dict[str, Snapshot], filters: Filters, now: datetime) -> list[Hit]:
+    rows = _rows(snapshots, replace(filters, types=(), levels=("insight",)), now)
+    best = sorted(rows, key=lambda row: (-row[2].timestamp(), -row[3], row[1]))[:_MOST_READ]
+    return _hits(snapshots, best)
+
+
+_Row = tuple[str, str, datetime, float]
+"""Knowledge base, id, when, and importance."""
+
+
+def _rows(snapshots: dict[str, Snapshot], filters: Filters, now: datetime) -> list[_Row]:
+    return [
+        (name, row["id"], row["created_at"], row["importance"])
+        for name, snapshot in snapshots.items()
+        for row in snapshot.scan(
+            "memories", memory_filter(filters, now), ["id", "created_at", "importance"]
+        ).to_pylist()
+    ]
+
+
+def _hits(snapshots: dict[str, Snapshot], rows: Sequence[_Row]) -> list[Hit]:
+    known = {
+        name: load_hits_by_id(snapshots, name, [row[1] for row in rows if row[0] == name])
+        for name in snapshots
+    }
+    return [known[row[0]][row[1]] for row in rows]

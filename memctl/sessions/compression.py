@@ -1,0 +1,271 @@
+"""Long conversations are summarised, but for their latest messages, and archived as documents.
+
+The turns stay in the tables as evidence.  The commit that has the archive document is the one that
+moves the window: killed at any step, some turns are archived once, or not yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memctl.ingest.discovery.sources import Source
+from memctl.models.protocols import Understander, estimate_tokens
+from memctl.records import FileOutcome, Metadata, Segment, SourceText, Understanding
+from memctl.rows.row_changes import set_columns
+from memctl.sessions.conversations import Conversations
+from memctl.sessions.folding import Folding, session_document, source_of, text_of
+from memctl.store.ledger.session_repositories import Session, SessionStatus, Turn
+
+if TYPE_CHECKING:
+    from memctl.config import CompressionSettings
+    from memctl.ingest.ingest_pipeline import Ingestor
+
+ARCHIVE_TYPE = "conversation"
+"""The type of the passages of an archive document."""
+_STATEMENTS = {
+    "decision": "Decisions",
+    "plan": "Plans",
+    "important_fact": "Important facts",
+    "memories": "Kept",
+    "fact": "Facts",
+    "preference": "Preferences",
+}
+_MOST_STATEMENTS = 12
+_MOST_NAMES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """What came of compressing a conversation."""
+
+    session_id: str
+    namespace: str
+    messages: int
+    """How many messages are summarised now that were not before."""
+    kept: int
+    """How many stay as they are in the window of recent ones."""
+    summary: str
+    document_id: str | None = None
+    """The archive document, where one was written."""
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Digest:
+    """What some turns come to."""
+
+    turns: Sequence[Turn]
+    understood: Understanding
+
+    def statements(self, type_: str) -> list[str]:
+        """Return what of a type was said, each once, in order."""
+        said = (each.text for each in self.understood.distilled if each.type == type_)
+        return list(dict.fromkeys(said))[:_MOST_STATEMENTS]
+
+    @property
+    def summary(self) -> str:
+        """Return the summary as text: the gist, then what was decided, planned and stated."""
+        parts = [self.understood.gist.strip()]
+        for type_, heading in _STATEMENTS.items():
+            if said := self.statements(type_):
+                parts.append("\n".join([f"{heading}:", *(f"- {each}" for each in said)]))
+        return "\n\n".join(part for part in parts if part)
+
+    def metadata(self, session: Session, now: datetime) -> Metadata:
+        """Return what the archive document says of itself."""
+        return {
+            "type": ARCHIVE_TYPE,
+            "session_id": session.session_id,
+            "agent_id": session.agent_id,
+            "topics": list(self.understood.topics),
+            "entities": [each.name for each in self.understood.entities[:_MOST_NAMES]],
+            "decisions": self.statements("decision"),
+            "message_count": len(self.turns),
+            "compression_date": now.isoformat(),
+            "date_range": {
+                "start": self.turns[0].at.isoformat(),
+                "end": self.turns[-1].at.isoformat(),
+            },
+        }
+
+    def markdown(self, title: str, document: str) -> str:
+        """Return the text of the archive document; the turns themselves stand where they are."""
+        names = [each.name for each in self.understood.entities[:_MOST_NAMES]]
+        parts = [f"# {title}", "## Summary", self.understood.gist.strip()]
+        for type_, heading in _STATEMENTS.items():
+            if said := self.statements(type_):
+                parts += [f"## {heading}", "\n".join(f"- {each}" for each in said)]
+        if self.understood.topics:
+            parts += ["## Topics", ", ".join(self.understood.topics)]
+        if names:
+            parts += ["## People and things", ", ".join(names)]
+        first, last = self.turns[0].turn, self.turns[-1].turn
+        parts += ["## Turns", f"{first} to {last} of {document}"]
+        return "\n\n".join(part for part in parts if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Compressor:
+    """Summarises and archives the conversations of one knowledge base.
+
+    Args:
+        conversations: Where they are.
+        folding: Takes their turns over into the tables.
+        ingestor: Gives what writes the archive documents.
+        understander: Gives what understands texts of a namespace: built in, or a model.
+        settings: How much stays.
+        clock: What tells the time.
+    """
+
+    conversations: Conversations
+    folding: Folding
+    ingestor: Callable[[], Ingestor]
+    understander: Callable[[str], Understander]
+    settings: CompressionSettings
+    clock: Callable[[], datetime]
+
+    def compress(
+        self, session: Session, *, keep: int | None = None, dry_run: bool = False
+    ) -> Compression:
+        """Summarise all but the latest messages, and archive the summary where that is wanted.
+
+        Args:
+            session: Which conversation.
+            keep: How many messages stay; by default as configured.
+            dry_run: Whether nothing is written.
+
+        Raises:
+            LockedError: Another process kept writing.
+            ModelError: A model cannot be had that is to be waited for.
+        """
+        kept = self.settings.recent_messages_to_keep if keep is None else keep
+        if not dry_run:
+            self.folding.fold((session.namespace, session.session_id))
+        session = self.conversations.find(session.session_id, namespace=session.namespace)
+        window = self.conversations.window(session)
+        old = window[: max(0, len(window) - kept)]
+        if not old:
+            return _nothing(session, len(window), dry_run=dry_run)
+        digest = self._digest(session, old)
+        made = Compression(
+            session.session_id,
+            session.namespace,
+            len(old),
+            len(window) - len(old),
+            digest.summary,
+            dry_run=dry_run,
+        )
+        return made if dry_run else self._write(session, digest, made)
+
+    def close(self, session: Session, status: SessionStatus = "ended") -> Session:
+        """Give a conversation that is over its title, and a summary where it has none.
+
+        Returns:
+            The conversation as it is then.
+        """
+        key = (session.namespace, session.session_id)
+        self.folding.fold(key)
+        turns = self.conversations.turns(session)
+        if not turns:
+            return session
+        title = session.title or title_of(turns)
+        summary = session.summary or self._digest(session, turns).summary
+        now = self.clock()
+        document = session_document(*key)
+        with self.folding.store.write() as transaction:
+            there = transaction.snapshot().get("documents", [document], ["id"])["id"].to_pylist()
+            set_columns(transaction, "documents", there, title=title)
+            done: list[Session] = []
+
+            def note(_: object) -> None:
+                """Note it with the commit itself."""
+                current = self.conversations.find(session.session_id, namespace=key[0])
+                ended = current.ended_at or now
+                done.append(
+                    replace(current, title=title, summary=summary, status=status, ended_at=ended)
+                )
+                self.conversations.ledger.sessions.save(done[0])
+
+            transaction.ledger(note)
+        return done[0]
+
+    # --- inside ---
+
+    def _digest(self, session: Session, turns: Sequence[Turn]) -> _Digest:
+        """Understand some turns; what was summarised before is said first."""
+        text = text_of(turns)
+        if session.summary and session.summarized_through is not None:
+            text = _after(session.summary, text)
+        return _Digest(turns, self.understander(session.namespace).understand([text])[0])
+
+    def _write(self, session: Session, digest: _Digest, made: Compression) -> Compression:
+        def note(outcomes: Iterable[FileOutcome]) -> None:
+            """Move the window, in the very commit that has the archive document."""
+            if any(each.outcome == "failed" for each in outcomes):
+                return
+            self._move_window(session, digest)
+
+        if not self.settings.archive_to_knowledge_base:
+            self._move_window(session, digest)
+            return made
+        source = self._archive(session, digest)
+        report = self.ingestor().ingest([source], settled=note)
+        outcome = report.outcomes[0]
+        if outcome.outcome == "known":  # it was archived, and its window put back
+            self._move_window(session, digest)
+        return replace(made, document_id=outcome.document_id)
+
+    def _archive(self, session: Session, digest: _Digest) -> Source:
+        first, last = digest.turns[0], digest.turns[-1]
+        title = title_of(digest.turns)
+        name = source_of(session.session_id)
+        document = session_document(session.namespace, session.session_id)
+        return Source(
+            source=name,
+            text=digest.markdown(title, document),
+            external_id=f"{name}:{first.turn}-{last.turn}",
+            namespace=session.namespace,
+            title=title,
+            created_at=last.at,
+            session_id=session.session_id,
+            type=ARCHIVE_TYPE,
+            metadata=digest.metadata(session, self.clock()),
+        )
+
+    def _move_window(self, session: Session, digest: _Digest) -> None:
+        with self.conversations.ledger.transaction():
+            current = self.conversations.find(session.session_id, namespace=session.namespace)
+            through = digest.turns[-1].turn
+            rest = self.conversations.turns(current, after=through)
+            moved = replace(
+                current,
+                status="compressed" if current.status == "open" else current.status,
+                summary=digest.summary,
+                summarized_through=through,
+                token_count=sum(estimate_tokens(turn.content) for turn in rest),
+            )
+            self.conversations.ledger.sessions.save(moved)
+
+
+def title_of(turns: Sequence[Turn]) -> str:
+    """Return what a conversation is called by its days."""
+    start, end = min(turn.at for turn in turns), max(turn.at for turn in turns)
+    return f"Session {start:%Y-%m-%d} - {end:%Y-%m-%d}"
+
+
+def _after(summary: str, text: SourceText) -> SourceText:
+    """Return a text with a summary of what came before it."""
+    head = f"{summary}\n\n"
+    moved = (
+        replace(each, start=each.start + len(head), end=each.end + len(head))
+        for each in text.segments
+    )
+    return replace(text, text=head + text.text, segments=(Segment(0, len(summary)), *moved))
+
+
+def _nothing(session: Session, kept: int, *, dry_run: bool) -> Compression:
+    name, place = session.session_id, session.namespace
+    return Compression(name, place, 0, kept, session.summary, dry_run=dry_run)

@@ -1,0 +1,224 @@
+"""Many messages at once, such as JSON lines with a session id, become turns of conversations.
+
+What is there already is known by its id, by its number in the conversation, else by its words and
+how often they were said, so that the same lines, or more of a file that has grown, can come again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from memctl.errors import UsageError
+from memctl.ingest.batches import known_outcome
+from memctl.ingest.discovery.sources import Source, SourceOrFailure
+from memctl.records import FileOutcome, IngestReport
+from memctl.sessions.conversations import Conversations, continued
+from memctl.sessions.folding import Folded, document_of
+from memctl.store.ledger.session_repositories import Session, SessionKey, Turn
+from memctl.understanding.text_outline import speaker_of
+
+LINES_TOGETHER = 2_000
+"""So many lines are written to the ledger in one step."""
+_PASSAGE = "passage"
+"""The type of a line that is a document, though it names a conversation."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """What a conversation has already."""
+
+    session: Session
+    number: int
+    by_number: dict[int, bytes] = field(default_factory=dict)
+    by_id: dict[str, Turn] = field(default_factory=dict)
+    unclaimed: dict[bytes, list[tuple[int, datetime]]] = field(default_factory=dict)
+    """Turns without an id by what they say: each is claimed by one line at most."""
+
+    def add(self, turn: Turn, *, is_claimed: bool) -> None:
+        """Note a turn."""
+        digest = _digest(turn)
+        self.number = max(self.number, turn.turn + 1)
+        self.by_number[turn.turn] = digest
+        if turn.external_id is not None:
+            self.by_id[turn.external_id] = replace(turn, metadata={})
+        elif not is_claimed:
+            self.unclaimed.setdefault(digest, []).append((turn.turn, turn.at))
+
+    def claim(self, turn: Turn, at: datetime | None) -> bool:
+        """Tell whether something says this already, and let nothing else be known by it."""
+        found = self.unclaimed.get(_digest(turn), [])
+        for place, (_, said_at) in enumerate(found):
+            if at is None or at == said_at:
+                del found[place]
+                return True
+        return False
+
+
+@dataclass(slots=True)
+class TurnLines:
+    """Takes turns out of a run of sources, and adds them to their conversations.
+
+    Args:
+        conversations: Where they go.
+        dry_run: Whether nothing is written, and new turns go on with the other sources.
+    """
+
+    conversations: Conversations
+    dry_run: bool = False
+    added: int = 0
+    changed: list[tuple[Turn, Turn]] = field(default_factory=list)
+    """Turns of the ledger that say something else now, each with what: see ``Folding.change``."""
+    _known: dict[SessionKey, _Known] = field(default_factory=dict)
+
+    def divert(self, sources: Iterable[SourceOrFailure]) -> Iterator[SourceOrFailure]:
+        """Yield the sources that are no turns, and outcomes of turns that are there already."""
+        held: list[Source] = []
+        for source in sources:
+            if isinstance(source, FileOutcome) or not _is_turn(source):
+                yield source
+                continue
+            held.append(source)
+            if len(held) >= LINES_TOGETHER:
+                yield from self._take(held)
+                held = []
+        yield from self._take(held)
+
+    def completed(self, report: IngestReport, folded: Folded) -> IngestReport:
+        """Return the report of the other sources with the turns in it."""
+        return replace(
+            report,
+            ingested=report.ingested + self.added + len(self.changed),
+            superseded=report.superseded + len(self.changed),
+            memories=report.memories + folded.memories,
+        )
+
+    # --- inside ---
+
+    def _take(self, sources: Sequence[Source]) -> Iterator[SourceOrFailure]:
+        if not sources:
+            return
+        ledger = self.conversations.ledger
+        left: list[SourceOrFailure] = []
+        if self.dry_run:
+            for source in sources:
+                left += self._judged(source, [])
+            yield from left
+            return
+        with ledger.transaction():
+            new: list[Turn] = []
+            for source in sources:
+                left += self._judged(source, new)
+            ledger.turns.save(*new)
+            self._continue(new)
+        self.added += len(new)
+        yield from left
+
+    def _continue(self, new: Sequence[Turn]) -> None:
+        by_session: dict[SessionKey, list[Turn]] = {}
+        for turn in new:
+            by_session.setdefault((turn.namespace, turn.session_id), []).append(turn)
+        for key, turns in by_session.items():
+            known = self._known[key]
+            known.session = continued(known.session, turns)
+            title = known.session.title or next((t.title for t in turns if t.title), "")
+            known.session = replace(known.session, title=title)
+            self.conversations.ledger.sessions.save(known.session)
+
+    def _judged(self, source: Source, new: list[Turn]) -> list[SourceOrFailure]:
+        """Note a turn that is new; return the outcome of one that is known."""
+        try:
+            turn = self._turn(source)
+        except UsageError as error:
+            return [_refused(source, error)]
+        known = self._of(turn)
+        if turn.external_id is not None:
+            there = known.by_id.get(turn.external_id)
+            if there is not None and _digest(there) == _digest(turn):
+                return [known_outcome(source, document_of(turn))]
+            if there is not None:
+                changed = replace(turn, turn=there.turn)
+                self.changed.append((there, changed))
+                known.add(changed, is_claimed=True)
+                return [source] if self.dry_run else []
+        elif source.turn is not None:
+            if known.by_number.get(source.turn) == _digest(turn):
+                return [known_outcome(source, document_of(turn))]
+        elif known.claim(turn, source.created_at):
+            return [known_outcome(source, document_of(turn))]
+        is_free = source.turn is not None and source.turn not in known.by_number
+        number = source.turn if is_free and source.turn is not None else known.number
+        turn = replace(turn, turn=number)
+        known.add(turn, is_claimed=True)
+        new.append(turn)
+        return [source] if self.dry_run else []
+
+    def _turn(self, source: Source) -> Turn:
+        clean = self.conversations.clean
+        text = clean(source.text).strip()
+        return Turn(
+            namespace=source.namespace,
+            session_id=self.conversations.name_of(source.session_id or ""),
+            turn=source.turn or 0,
+            at=source.created_at or self.conversations.clock(),
+            sender=clean(source.speaker or speaker_of(text) or ""),
+            content=text,
+            external_id=source.external_id,
+            memory_type=source.type or "turn",
+            title=clean(source.title),
+            source=clean(source.source),
+            tags=tuple(map(clean, source.tags)),
+            metadata=source.metadata,
+        )
+
+    def _of(self, turn: Turn) -> _Known:
+        """Return what a conversation has; looks again where somebody else has added to it."""
+        key = (turn.namespace, turn.session_id)
+        ledger, known = self.conversations.ledger, self._known.get(key)
+        current = None if self.dry_run and known else ledger.sessions.find(*key)
+        if known is not None and (
+            current is None or current.message_count == known.session.message_count
+        ):
+            return known
+        session = current or Session(
+            namespace=turn.namespace,
+            session_id=turn.session_id,
+            user_id=self.conversations.user_of(turn.namespace),
+            started_at=turn.at,
+            last_at=turn.at,
+        )
+        fresh = _Known(session, 0)
+        for there in ledger.turns.of(key) if current is not None else ():
+            fresh.add(there, is_claimed=known is not None and there.turn in known.by_number)
+        self._known[key] = fresh
+        return fresh
+
+
+def _is_turn(source: Source) -> bool:
+    """Tell whether a source is a message of a conversation."""
+    return (
+        source.path is None
+        and not source.texts
+        and source.line is not None
+        and bool(source.session_id)
+        and source.type != _PASSAGE
+    )
+
+
+def _digest(turn: Turn) -> bytes:
+    """Return what tells what is said, and by whom."""
+    said = f"{turn.sender}\0{turn.content}\0{turn.media_sha256}".encode("utf-8", "replace")
+    return hashlib.blake2b(said, digest_size=16).digest()
+
+
+def _refused(source: Source, error: UsageError) -> FileOutcome:
+    return FileOutcome(
+        source.source,
+        "failed",
+        reason=f"{source.source}, line {source.line}: {error.message}",
+        hint=error.hint,
+        line=source.line,
+        error=UsageError.__name__,
+    )

@@ -1,0 +1,223 @@
+"""The profile of a user: what to know before a conversation begins, renewed when one ends.
+
+Former versions are kept: who believed what, and when.  Without a model it is put together from what
+the user stated; with one it is written from that, the summary and the former profile.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict
+
+from memctl.errors import MemctlError, UsageError
+from memctl.identity import DEFAULT_USER, checked_name, conversations_of
+from memctl.prompts import fenced
+from memctl.records import Filters
+from memctl.store.ledger.profile_repositories import PROFILE_FIELDS, Profile
+from memctl.store.tables.filter_expressions import memory_filter
+
+if TYPE_CHECKING:
+    from memctl.config import NamespaceSettings
+    from memctl.models.chat_model import ChatModel
+    from memctl.prompts import Prompt
+    from memctl.store.ledger.ledger import Ledger
+    from memctl.store.ledger.session_repositories import Session
+    from memctl.store.tables.snapshot import Snapshot
+
+BY_USER, BUILTIN = "user", "builtin"
+_MOST_LINES = 8
+_LONGEST_LINE = 300
+_LONGEST_SUMMARY = 1_200
+_LAST_TURNS = 6
+_OF_ONESELF = re.compile(r"\b(?:i|i['’]\w+|my|me|mine|we|our|ich|mein\w*|je|mon|ma|yo|mi)\b", re.I)
+_STATED = ("preference", "important_fact", "memories", "plan", "decision")
+_COLUMNS = ("id", "type", "text", "speaker", "created_at", "importance", "session_id")
+_DATED = re.compile(r"^[^\n]{0,200}?\(\d{1,2} [A-Z]\w+ \d{4}\): ")
+_log = logging.getLogger(__name__)
+
+Row = Mapping[str, Any]
+
+
+class ProfileReply(BaseModel):
+    """What a model may write; every field is required and no other is allowed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    user_info: str
+    last_conversation_summary: str
+    recent_goal_and_status: str
+    important_context: str
+    agent_beliefs: str
+    agent_info: str
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """The profiles of one knowledge base.
+
+    Args:
+        ledger: Where they are.
+        namespaces: Where the conversations of a user go.
+        snapshot: Returns the tables.
+        clock: What tells the time.
+        model: Returns the model for a namespace with its instructions; None where there is none.
+        clean: Takes out what looks like a secret, where that is wanted.
+    """
+
+    ledger: Ledger
+    namespaces: NamespaceSettings
+    snapshot: Callable[[], Snapshot]
+    clock: Callable[[], datetime]
+    model: Callable[[str], tuple[ChatModel, Prompt] | None]
+    clean: Callable[[str], str]
+
+    def get(self, user: str | None = None, agent: str | None = None) -> Profile | None:
+        """Return the profile of a user as it is now; None where there is none."""
+        found = self.versions(user, agent)
+        return found[0] if found else None
+
+    def versions(self, user: str | None = None, agent: str | None = None) -> Sequence[Profile]:
+        """Return all versions of a profile, the latest first."""
+        return self.ledger.profiles.versions(self._namespace(user), agent or "")
+
+    def set(
+        self, fields: Mapping[str, str], user: str | None = None, agent: str | None = None
+    ) -> Profile:
+        """Write fields of a profile; the others stay as they are.
+
+        Raises:
+            UsageError: There is no such field, or nothing to write.
+        """
+        unknown = [name for name in fields if name not in PROFILE_FIELDS]
+        if unknown or not fields:
+            what = f"a profile has no {unknown[0]!r}" if unknown else "nothing to write"
+            raise UsageError(what, f"its fields are {', '.join(PROFILE_FIELDS)}")
+        user = checked_name(user, "a user") or DEFAULT_USER
+        agent = checked_name(agent, "an agent") or ""
+        cleaned: dict[str, Any] = {name: self.clean(text.strip()) for name, text in fields.items()}
+        with self.ledger.transaction():
+            former = self.get(user, agent) or self._empty(user, agent)
+            written = replace(former, **cleaned)
+            return self._saved(former, replace(written, by=BY_USER, session_id=""))
+
+    def renew(self, session: Session) -> Profile | None:
+        """Write the profile anew after a conversation; None where nothing is to be said."""
+        agent = session.agent_id or ""
+        former = self.get(session.user_id, agent) or self._empty(session.user_id, agent)
+        rows = self._stated(session.namespace)
+        summary = self._summary(session)
+        built = replace(former, **self._built_in(rows, summary, session.user_id, agent))
+        made = self._by_model(former, built, session.namespace) or replace(built, by=BUILTIN)
+        if not any(getattr(made, name) for name in PROFILE_FIELDS):
+            return None
+        return self._saved(former, replace(made, session_id=session.session_id))
+
+    # --- inside ---
+
+    def _namespace(self, user: str | None) -> str:
+        return conversations_of(self.namespaces, checked_name(user, "a user") or DEFAULT_USER)
+
+    def _empty(self, user: str, agent: str) -> Profile:
+        namespace = self._namespace(user)
+        return Profile(
+            namespace=namespace, user_id=user, agent_id=agent, version=0, at=self.clock()
+        )
+
+    def _saved(self, former: Profile, made: Profile) -> Profile:
+        if all(getattr(made, name) == getattr(former, name) for name in PROFILE_FIELDS):
+            return former
+        saved = replace(made, version=former.version + 1, at=self.clock())
+        self.ledger.profiles.save(saved)
+        return saved
+
+    def _stated(self, namespace: str) -> list[Row]:
+        """Return what was stated and still holds, the newest first."""
+        filters = Filters(namespaces=(namespace,), types=_STATED, levels=("memory",))
+        table = self.snapshot().scan("memories", memory_filter(filters, self.clock()), _COLUMNS)
+        rows: list[Row] = table.to_pylist()
+        return sorted(rows, key=lambda row: (row["created_at"], row["id"]), reverse=True)
+
+    def _summary(self, session: Session) -> str:
+        """Return what a conversation was about: its summary, or what was said last."""
+        if session.summary.strip():
+            return session.summary.strip()[:_LONGEST_SUMMARY]
+        filters = Filters(
+            namespaces=(session.namespace,), session=session.session_id, types=("gist",)
+        )
+        found = self.snapshot().scan("memories", memory_filter(filters, self.clock()), ["text"])
+        if found.num_rows:
+            return " ".join(found["text"].to_pylist())[:_LONGEST_SUMMARY].strip()
+        turns = self.ledger.turns.last((session.namespace, session.session_id), _LAST_TURNS)
+        said = [f"{turn.sender}: {turn.content}" for turn in turns if turn.content.strip()]
+        return "\n".join(said)[:_LONGEST_SUMMARY].strip()
+
+    def _built_in(
+        self, rows: Sequence[Row], summary: str, user: str, agent: str
+    ) -> Mapping[str, Any]:
+        """Return the fields that are put together from what was stated."""
+        facts = [row for row in rows if row["type"] == "important_fact"]
+        own = [row for row in facts if _OF_ONESELF.search(_bare(row["text"]))]
+        preferences = [row for row in rows if row["type"] == "preference"]
+        goals = [row for row in rows if row["type"] in ("plan", "decision", "memories")]
+        return {
+            "user_info": _lines(self._written(user, agent, "user_info"), [*preferences, *own]),
+            "last_conversation_summary": summary,
+            "recent_goal_and_status": _lines("", goals),
+            "important_context": _lines(
+                self._written(user, agent, "important_context"),
+                [row for row in facts if row not in own] or facts,
+            ),
+        }
+
+    def _written(self, user: str, agent: str, name: str) -> str:
+        """Return what somebody wrote into a field last; "" where nobody did."""
+        versions = self.versions(user, agent)
+        for place, each in enumerate(versions):
+            before = getattr(versions[place + 1], name) if place + 1 < len(versions) else ""
+            if each.by == BY_USER and getattr(each, name) != before:
+                text: str = getattr(each, name)
+                return text
+        return ""
+
+    def _by_model(self, former: Profile, built: Profile, namespace: str) -> Profile | None:
+        """Return the profile that a model writes; None where there is none or it fails."""
+        try:
+            if (found := self.model(namespace)) is None:
+                return None
+            chat, prompt = found
+            data = fenced([_shown("Former profile", former), _shown("Known since", built)])
+            reply = chat.ask(prompt.text, data, ProfileReply, version=prompt.id)
+        except MemctlError as error:
+            _log.warning("the profile was put together without the model: %s", error.message)
+            return None
+        fields: dict[str, Any] = {
+            name: self.clean(text.strip()) for name, text in reply.model_dump().items()
+        }
+        return replace(former, **fields, by=f"model/{chat.name}/{prompt.id}")
+
+
+def _shown(title: str, profile: Profile) -> str:
+    fields = "\n".join(f"{name}: {getattr(profile, name)}" for name in PROFILE_FIELDS)
+    return f"{title}\n{fields}"
+
+
+def _lines(written: str, rows: Iterable[Row]) -> str:
+    """Return statements one a line, each once, after what somebody wrote."""
+    lines = dict.fromkeys(line.strip() for line in written.splitlines() if line.strip())
+    for row in rows:
+        said = " ".join(_bare(row["text"]).split())[:_LONGEST_LINE]
+        if len(lines) < _MOST_LINES + len(written.splitlines()):
+            lines.setdefault(said)
+    return "\n".join(lines)
+
+
+def _bare(text: str) -> str:
+    """Return a statement without the day and the speaker that it was given to stand alone."""
+    bare = _DATED.sub("", text, count=1)
+    return bare.removeprefix("user: ")

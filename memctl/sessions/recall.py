@@ -1,0 +1,213 @@
+"""What other conversations of a user say of a message, and the messages a model is prepared with.
+
+Knows how a message is searched for only through the queries it is given.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memctl.errors import MemctlError
+from memctl.language.sentence_splitting import split_sentences
+from memctl.models.protocols import estimate_tokens
+from memctl.records import Filters, Hit
+from memctl.search.answering.memory_need import (
+    is_only_reference,
+    refers_back,
+    without_reference,
+)
+from memctl.store.ledger.session_repositories import Session, Turn
+
+if TYPE_CHECKING:
+    from memctl.config import AutoContextSettings
+    from memctl.queries import QueryService
+    from memctl.sessions.conversations import Conversations
+
+HEADING = "## Relevant past conversations"
+SUMMARY = "Current conversation summary:"
+RECENT_MESSAGES = 10
+_SEARCHED, _SHOWN = 10, 3
+_LAST_TURNS = 6
+_SUMMARY_CHARS = 1_200
+_ROLES: Mapping[str, str] = {
+    "user": "user", "human": "user", "agent": "assistant", "assistant": "assistant",
+    "system": "system", "tool": "system",
+}  # fmt: skip
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledSession:
+    """What another conversation says of a message."""
+
+    session_id: str
+    started_at: datetime
+    passages: tuple[str, ...]
+    relevance: float
+    """That of the best of them."""
+    memory_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What other conversations say of a message, ready to stand before it."""
+
+    session_id: str
+    message: str
+    text: str
+    """"" for nothing."""
+    tokens: int
+    why: str
+    """What decided."""
+    conversations: tuple[RecalledSession, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationRecall:
+    """Finds what other conversations say.
+
+    Args:
+        conversations: Those of the knowledge base.
+        queries: Searches it.
+        settings: When and how much.
+    """
+
+    conversations: Conversations
+    queries: Callable[[], QueryService]
+    settings: AutoContextSettings
+
+    def recall(self, session: Session, message: str) -> Recall:
+        """Return what other conversations of the same user say of a message.
+
+        Nothing where the message does not refer back, where nothing is relevant enough, and where
+        the search fails.
+        """
+        settings = self.settings
+        if not settings.enabled or settings.mode == "off" or not settings.cross_session_search:
+            return _nothing(session, message, "auto_context is off")
+        referring = refers_back(message, settings)
+        if settings.mode == "selective" and not referring:
+            return _nothing(session, message, "does not refer to what was before")
+        why = f"refers to what was before: {referring!r}" if referring else "auto_context is always"
+        try:
+            found = self._found(session, without_reference(message, settings))
+        except MemctlError as error:
+            _log.warning("nothing of other conversations: %s", error.message)
+            return _nothing(session, message, error.message)
+        if not found and referring and is_only_reference(message, settings):
+            found = self._latest(session)
+        if not found:
+            return _nothing(session, message, f"{why}; nothing relevant enough is known")
+        return self._shown(session, message, found, why)
+
+    def prompt(self, session: Session, message: str, system: str = "") -> list[dict[str, str]]:
+        """Return the messages that prepare a model for a new message of the user."""
+        messages = [{"role": "system", "content": system}] if system.strip() else []
+        if session.summary.strip():
+            messages.append({"role": "system", "content": f"{SUMMARY}\n{session.summary}"})
+        if recalled := self.recall(session, message).text:
+            messages.append({"role": "system", "content": recalled})
+        turns = self.conversations.turns(session, last=RECENT_MESSAGES)
+        return [*messages, *map(_as_message, turns), {"role": "user", "content": message}]
+
+    # --- inside ---
+
+    def _found(self, session: Session, message: str) -> list[RecalledSession]:
+        result = self.queries().query(
+            message,
+            filters=Filters(
+                namespaces=(session.namespace,), session=session.session_id, other_sessions=True
+            ),
+            limit=_SEARCHED,
+            threshold=self.settings.relevance_threshold,
+            answer=False,
+            log=False,
+        )
+        best = sorted(result.hits, key=lambda hit: -hit.relevance)[:_SHOWN]
+        grouped: dict[str, list[Hit]] = {}
+        for hit in best:
+            grouped.setdefault(hit.session_id or hit.source, []).append(hit)
+        return [self._recalled(session.namespace, name, hits) for name, hits in grouped.items()]
+
+    def _recalled(self, namespace: str, name: str, hits: Sequence[Hit]) -> RecalledSession:
+        known = self.conversations.ledger.sessions.find(namespace, name)
+        return RecalledSession(
+            name,
+            known.started_at if known else min(hit.created_at for hit in hits),
+            tuple(self._passage(namespace, hit) for hit in hits),
+            hits[0].relevance,
+            tuple(hit.memory_id for hit in hits),
+        )
+
+    def _passage(self, namespace: str, hit: Hit) -> str:
+        """Return the text of a hit, with who says it."""
+        if hit.type != "turn" or hit.session_id is None or hit.turn is None:
+            return hit.text.strip()
+        turn = self.conversations.ledger.turns.find(namespace, hit.session_id, hit.turn)
+        return f"{turn.sender}: {hit.text.strip()}" if turn else hit.text.strip()
+
+    def _latest(self, session: Session) -> list[RecalledSession]:
+        """Return the conversation before, for a message that says nothing but to go back to it."""
+        for other in self.conversations.list(namespaces=(session.namespace,), limit=2):
+            if other.session_id != session.session_id and other.message_count:
+                return [self._summarized(other)]
+        return []
+
+    def _summarized(self, session: Session) -> RecalledSession:
+        summary = session.summary.strip()
+        if summary:
+            said: tuple[str, ...] = (summary[:_SUMMARY_CHARS],)
+        else:
+            turns = self.conversations.turns(session, last=_LAST_TURNS)
+            said = tuple(f"{turn.sender}: {turn.content}" for turn in turns if turn.content)
+        return RecalledSession(session.session_id, session.started_at, said, 1.0)
+
+    def _shown(
+        self, session: Session, message: str, found: Sequence[RecalledSession], why: str
+    ) -> Recall:
+        text = _block(found, self.settings.max_tokens)
+        if not text:
+            return _nothing(session, message, f"{why}; what is known doesn't fit")
+        return Recall(session.session_id, message, text, estimate_tokens(text), why, tuple(found))
+
+
+def _nothing(session: Session, message: str, why: str) -> Recall:
+    return Recall(session.session_id, message, "", 0, why)
+
+
+def _block(found: Sequence[RecalledSession], budget: int) -> str:
+    """Return the passages under the date of their conversation, as many as fit."""
+    text = ""
+    for each in found:
+        heading = f"### {each.started_at:%Y-%m-%d}, session {each.session_id}"
+        for passage in each.passages:
+            longer = (
+                f"{text}\n\n{passage}" if heading in text else f"{text}\n\n{heading}\n{passage}"
+            )
+            if estimate_tokens(f"{HEADING}{longer}") <= budget:
+                text = longer
+            elif not text and (cut := _first_sentences(passage, heading, budget)):
+                text = f"\n\n{heading}\n{cut}"
+    return f"{HEADING}{text}" if text else ""
+
+
+def _first_sentences(passage: str, heading: str, budget: int) -> str:
+    fitting = ""
+    for _, end in split_sentences(passage):
+        if estimate_tokens(f"{HEADING}\n\n{heading}\n{passage[:end]}") > budget:
+            break
+        fitting = passage[:end]
+    return fitting
+
+
+def _as_message(turn: Turn) -> dict[str, str]:
+    sender = turn.sender.lower()
+    content = turn.content or f"[{turn.message_type}: {turn.media}]"
+    if sender not in _ROLES:
+        return {"role": "user", "content": f"{turn.sender}: {content}"}
+    prefix = "tool: " if sender == "tool" else ""
+    return {"role": _ROLES[sender], "content": f"{prefix}{content}"}

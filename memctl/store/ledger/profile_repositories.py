@@ -1,0 +1,101 @@
+"""What is known of each user in short, and what was put into prompts from memory.
+
+Of what was put into prompts only hashes are here, which tell nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from memctl.store.ledger.repository import LedgerTable, Repository, to_text
+
+MOST_INJECTED = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What is known of a user in short, as it was from some moment on; each field is a text."""
+
+    namespace: str
+    """That of the user's conversations."""
+    user_id: str
+    at: datetime
+    agent_id: str = ""
+    """The agent that knows it; "" for what is known whoever asks."""
+    version: int = 1
+    session_id: str = ""
+    """The conversation whose end made it; "" where somebody wrote it."""
+    by: str = "builtin"
+    """Who wrote it: ``builtin``, ``user``, or the name of a model."""
+    user_info: str = ""
+    last_conversation_summary: str = ""
+    recent_goal_and_status: str = ""
+    important_context: str = ""
+    agent_beliefs: str = ""
+    """About the world and what the user wants."""
+    agent_info: str = ""
+
+
+PROFILE_FIELDS = (
+    "user_info", "last_conversation_summary", "recent_goal_and_status", "important_context",
+    "agent_beliefs", "agent_info",
+)  # fmt: skip
+
+PROFILES: LedgerTable[Profile] = LedgerTable(
+    "profiles", Profile, ("namespace", "agent_id", "version"), "namespace, agent_id, version DESC"
+)
+
+
+class ProfileRepository(Repository[Profile]):
+    """Profiles with their former versions."""
+
+    table = PROFILES
+
+    def versions(self, namespace: str, agent_id: str = "") -> list[Profile]:
+        """Return the versions of a profile, the latest first."""
+        return self.select("namespace = ? AND agent_id = ?", namespace, agent_id)
+
+    def latest(self, namespace: str, agent_id: str = "") -> Profile | None:
+        """Return a profile as it is now; for an agent that has none, that of the user."""
+        where, order = "namespace = ? AND agent_id IN (?, '')", "agent_id DESC, version DESC"
+        found = self.select(where, namespace, agent_id, order=order, limit=1)
+        return found[0] if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class InjectedSpan:
+    """A sentence or line that was put into a prompt from memory."""
+
+    digest: str
+    at: datetime
+
+
+INJECTED: LedgerTable[InjectedSpan] = LedgerTable("injected_spans", InjectedSpan, ("digest",), "at")
+
+
+class InjectedRepository(Repository[InjectedSpan]):
+    """The newest of what was put into prompts."""
+
+    table = INJECTED
+
+    def note(self, digests: Iterable[str], at: datetime) -> None:
+        """Note sentences; what is known already counts as new again."""
+        self.write((InjectedSpan(digest, at) for digest in digests), durable=False)
+        if self.count() > MOST_INJECTED:
+            self.delete(
+                "at < (SELECT at FROM injected_spans ORDER BY at DESC LIMIT 1 OFFSET ?)",
+                MOST_INJECTED // 2,
+            )
+
+    def known(self, digests: Iterable[str], since: datetime) -> frozenset[str]:
+        """Return those of some sentences that were put into a prompt since some time."""
+        wanted = list(dict.fromkeys(digests))
+        found: set[str] = set()
+        for start in range(0, len(wanted), 500):
+            some = wanted[start : start + 500]
+            marks = ", ".join("?" * len(some))
+            ask = f"SELECT digest FROM injected_spans WHERE at >= ? AND digest IN ({marks})"
+            found.update(row[0] for row in self.rows(ask, to_text(since), *some))
+        return frozenset(found)

@@ -1,0 +1,330 @@
+"""Triggers: phrases with which a user says that a message is to be kept, and tags in it.
+
+Pure: it reads one message of a user, whom the caller knows to be one, and stores nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Literal
+
+from memctl.config import TriggerSettings
+from memctl.language.inline_tags import find_hashtags, without_inline_tags
+from memctl.language.sentence_splitting import QUESTION_MARKS, split_sentences
+from memctl.records import Distilled, KeptStatement, SourceText, Understanding
+
+TriggerType = Literal["memories", "important_fact"]
+
+DEFAULT_TRIGGERS = TriggerSettings()
+KEPT_IMPORTANCE = {"important_fact": 0.85, "memories": 0.75}
+KEPT_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """What a message asks to be kept."""
+
+    detected: bool
+    memory_type: TriggerType | None = None
+    text: str = ""
+    """What to keep, without its tags."""
+    tags: tuple[str, ...] = ()
+    reference_previous: bool = False
+    """Whether the message before it is meant."""
+    phrase: str = ""
+    """What it was detected by, as it is configured."""
+    start: int = 0
+    """Where what is to be kept stands in the message, tags included."""
+    end: int = 0
+
+
+NO_TRIGGER = Trigger(detected=False)
+
+_LEAD = (
+    r"(?:[-*+•>]\s+|\W{0,3})"
+    r"(?:(?:ok(?:ay)?|so|and|but|oh|hey|hi|yes|yeah|no|well|also|now|then|right|please|just|btw"
+    r"|by the way|one more thing|(?-i:[A-Z]\w{1,20})(?=,))[,!.:;]?\s+)*"
+    r"(?:(?:this is|that is|that['’]s|it is|it['’]s|here is|here['’]s|here are)\s+)?"
+    r"(?:(?:an?|one|another|the|my|our|most|very|really|super|please)\s+)*"
+)
+"""What may stand between the beginning of a sentence and a label."""
+_ASKS = re.compile(
+    r"\W*(?:(?:ok(?:ay)?|so|and|but|oh|hey|well|also|now|then|please|just)[,!]?\s+)*"
+    r"(?:(?:what|which|who|whom|whose|when|where|why|how)(?:['’]s|\s+(?:\w+\s+){0,2}?(?:did|do|does"
+    r"|is|are|was|were|have|has|had|can|could|should|would|will|shall|might|about))\b"
+    r"|(?:did|does|is|are|was|were|have|has|had|can|could|should|would|will|shall|may|might|isn['’]t"
+    r"|aren['’]t|didn['’]t|don['’]t you|do (?:you|we|i|they))\b"
+    r"|(?:tell|remind|show|ask|give) (?:me|us)\b|i wonder|i['’]m wondering|wondering"
+    r"|(?:look up|look for|search|find|list|explain|describe|summari[sz]e|compare|check|review"
+    r"|delete|forget|ignore)\b)",
+    re.IGNORECASE,
+)
+"""Begins a sentence that asks, whether or not it ends with a question mark."""
+_PLEASE = re.compile(
+    r"\W*(?:\w+,\s+)?(?:can|could|would|will) you\b(?=.*\bplease\b)", re.IGNORECASE
+)
+"""Asks in form only."""
+_DENIED = re.compile(
+    r"\b(?:not|\w+n['’]t|dont|didnt|never|no|none|nobody|nothing|without|cannot|neither|nor|hardly"
+    r"|stop|if|unless|whether|wish(?:ed)?|suppose|imagine|pretend|instead of|rather than)\b",
+    re.IGNORECASE,
+)
+"""Before a phrase, in the same clause: what is said isn't so."""
+_CLAUSE = re.compile(r"[,;:.!?–—]|\b(?:but|and|because|so|then)\b", re.IGNORECASE)
+_QUOTED = re.compile(
+    r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|(?<!\w)['‘][^'’\n]*['’](?!\w)"
+    r"|```.*?(?:```|\Z)|`[^`\n]+`|^\s*>[^\n]*",
+    re.MULTILINE | re.DOTALL,
+)
+"""What somebody else said, and code."""
+_POINTS_BACK = re.compile(
+    r"\b(?:save|store|keep|remember|memori[sz]e|note|record|hold on to)\s+"
+    r"(?:(?:this|that|it)\b(?!\s*:)|our work)|\bthis conversation\b",
+    re.IGNORECASE,
+)
+_ONLY_POINTS_BACK = re.compile(
+    rf"{_LEAD}(?:(?:can|could|would|will) you\s+(?:please\s+)?|let['’]?s\s+|i want you to\s+)?"
+    r"(?P<verb>save|store|keep|remember|memori[sz]e|note|record)\s+(?:this|that|it)"
+    r"(?:\s+(?:one|down|please|too|as well|for (?:later|me|us|next time|the future)))*[\s.!,]*",
+    re.IGNORECASE,
+)
+"""All of a message that has no phrase and means the one before it."""
+_KEEPS_A_FACT = ("remember", "memorize", "memorise", "note")
+_TELLS = re.compile(r"\s+(?:about|that|of|on|how|why)\b(?:\W+\w+){3}", re.IGNORECASE)
+"""After a phrase that would point back: the sentence says itself what is to be kept."""
+_OWN_TEXT = re.compile(r"\s*(?::|--?|–|—)\s+(?=\S)|\s*:(?=\w)")
+"""After a phrase: what is to be kept follows."""
+_ORDER = re.compile(
+    r"(?:let['’]?s\s+)?(?:save|store|keep|remember|memori[sz]e|note|document|record|write|log)\b",
+    re.IGNORECASE,
+)
+"""A phrase that says nothing itself of what is to be kept."""
+_EMPTY_LINE = re.compile(r"\n\s*\n")
+_LETTER = re.compile(r"\w")
+
+
+@dataclass(frozen=True, slots=True)
+class _Phrase:
+    """A phrase as it is looked for."""
+
+    text: str
+    type: TriggerType
+    pattern: re.Pattern[str]
+    is_label: bool
+    """Whether it ends in a colon, and what is to be kept follows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a phrase stands in a message."""
+
+    phrase: _Phrase
+    start: int
+    end: int
+    sentence: tuple[int, int]
+
+
+def detect_trigger(message: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -> Trigger:
+    """Return what a message of a user asks to be kept.
+
+    The phrase that stands first decides; of two at one place the longer one; of the same in both
+    lists that of ``memory``.  A label, with a colon, counts at the beginning of a sentence or line
+    alone.  Other phrases count anywhere, but not in questions, negations or quotations.
+    """
+    quoted = [match.span() for match in _QUOTED.finditer(message)]
+    places = sorted(
+        _places(message, _phrases(settings), quoted),
+        key=lambda place: (place.start, -len(place.phrase.text)),
+    )
+    for place in places:
+        trigger = _trigger(message, place)
+        if trigger.text or trigger.reference_previous:
+            return trigger
+    alone = _ONLY_POINTS_BACK.fullmatch(without_inline_tags(message))
+    if alone is None:
+        return NO_TRIGGER
+    is_fact = alone["verb"].lower() in _KEEPS_A_FACT
+    return Trigger(
+        detected=True,
+        memory_type="important_fact" if is_fact else "memories",
+        tags=find_hashtags(message),
+        reference_previous=True,
+        phrase=f"{alone['verb'].lower()} this",
+        end=len(message),
+    )
+
+
+def kept_statement(
+    message: str, previous: str, settings: TriggerSettings = DEFAULT_TRIGGERS
+) -> KeptStatement | None:
+    """Return what is to be kept because of a message of a user; None for nothing.
+
+    Args:
+        message: What the user says.
+        previous: What was said before it, by whomever; "" where it is the first.
+        settings: The phrases.
+    """
+    found = detect_trigger(message, settings)
+    if not found.detected or found.memory_type is None:
+        return None
+    earlier = without_inline_tags(previous)
+    from_previous = found.reference_previous and bool(_LETTER.search(earlier))
+    text = earlier if from_previous else found.text
+    if not text:
+        return None
+    return KeptStatement(text, found.memory_type, found.phrase, found.tags, from_previous)
+
+
+def kept_distilled(source: SourceText) -> tuple[Distilled, ...]:
+    """Return what speakers of a text ask to be kept, with where it stands."""
+    found: list[Distilled] = []
+    for place, turn in enumerate(source.segments):
+        if (kept := turn.kept) is None:
+            continue
+        start = source.segments[place - 1].start if kept.from_previous and place else turn.start
+        found.append(
+            Distilled(
+                kept.text,
+                kept.type,
+                start,
+                turn.end,
+                KEPT_IMPORTANCE[kept.type],
+                KEPT_CONFIDENCE,
+                f"trigger: {kept.phrase}",
+                tags=kept.tags,
+            )
+        )
+    return tuple(found)
+
+
+def with_kept(source: SourceText, understood: Understanding) -> Understanding:
+    """Return an understanding with what speakers ask to be kept, and nothing else of these turns.
+
+    What they ask for is one memory, whatever else could be made of its words.
+    """
+    kept = kept_distilled(source)
+    if not kept:
+        return understood
+    turns = [(turn.start, turn.end) for turn in source.segments if turn.kept is not None]
+    others = (
+        each
+        for each in understood.distilled
+        if not any(start < each.end and each.start < end for start, end in turns)
+    )
+    return replace(understood, distilled=(*others, *kept))
+
+
+def label_type(sentence: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -> TriggerType | None:
+    """Return the type of memory that the label at the beginning of a sentence asks for, if any."""
+    for phrase in _phrases(settings):
+        if phrase.is_label and (match := phrase.pattern.match(sentence)) is not None:
+            return phrase.type if len(sentence[match.end() :].split()) > 2 else None
+    return None
+
+
+@cache
+def _phrases(settings: TriggerSettings) -> tuple[_Phrase, ...]:
+    given: list[tuple[TriggerType, Sequence[str]]] = [
+        ("memories", settings.memory),
+        ("important_fact", settings.fact),
+    ]
+    return tuple(_phrase(text, type_) for type_, texts in given for text in texts)
+
+
+def _phrase(text: str, type_: TriggerType) -> _Phrase:
+    words = text.lower().removesuffix(":").split()
+    said = r"\s+".join(re.escape(word).replace("'", "['’]?") for word in words)
+    if text.endswith(":"):
+        pattern = rf"{_LEAD}(?P<said>{said})\s*:(?![:/])(?=\s*\S)"
+    else:
+        pattern = rf"(?<![\w-])(?P<said>{said})(?![\w-])"
+    return _Phrase(text, type_, re.compile(pattern, re.IGNORECASE), text.endswith(":"))
+
+
+def _places(
+    message: str, phrases: Iterable[_Phrase], quoted: Sequence[tuple[int, int]]
+) -> Iterator[_Place]:
+    sentences = list(_sentences(message))
+    for phrase in phrases:
+        for start, end in sentences:
+            found = (
+                filter(None, [phrase.pattern.match(message, start, end)])
+                if phrase.is_label
+                else phrase.pattern.finditer(message, start, end)
+            )
+            for match in found:
+                place = _Place(phrase, match.start("said"), match.end(), (start, end))
+                if not any(first <= place.start < last for first, last in quoted) and _is_stated(
+                    message, place
+                ):
+                    yield place
+
+
+def _sentences(message: str) -> Iterator[tuple[int, int]]:
+    """Yield the sentences of a message; a line begins one, too, as people write in chats."""
+    for start, end in split_sentences(message):
+        position = start
+        for line in message[start:end].splitlines(keepends=True):
+            if line.strip():
+                yield position, position + len(line.rstrip())
+            position += len(line)
+
+
+def _is_stated(message: str, place: _Place) -> bool:
+    """Tell whether a phrase says something, and neither asks nor denies it."""
+    start, end = place.sentence
+    sentence = without_inline_tags(message[start:end])
+    if sentence.rstrip("\"'”’)]» ").endswith(QUESTION_MARKS) or _ASKS.match(sentence):
+        return not place.phrase.is_label and _PLEASE.match(sentence) is not None
+    if place.phrase.is_label:
+        return True
+    before = message[start : place.start]
+    clause = before[max((match.end() for match in _CLAUSE.finditer(before)), default=0) :]
+    return _DENIED.search(clause) is None
+
+
+def _trigger(message: str, place: _Place) -> Trigger:
+    start, end = _span(message, place)
+    text = without_inline_tags(message[start:end])
+    has_own = start >= place.end
+    return Trigger(
+        detected=True,
+        memory_type=place.phrase.type,
+        text=text if _LETTER.search(text) else "",
+        tags=find_hashtags(message),
+        reference_previous=not has_own
+        and _TELLS.match(message, place.end, place.sentence[1]) is None
+        and _POINTS_BACK.search(message, place.start, place.sentence[1]) is not None,
+        phrase=place.phrase.text,
+        start=start,
+        end=end,
+    )
+
+
+def _span(message: str, place: _Place) -> tuple[int, int]:
+    """Return where what is to be kept stands.
+
+    It is what follows a label, up to an empty line or a question; of another phrase its sentence,
+    or what follows its colon.
+    """
+    own = _OWN_TEXT.match(message, place.end)
+    begin = place.end if place.phrase.is_label else own.end() if own else None
+    if begin is None or not _is_order(place.phrase):
+        return place.sentence
+    begin += len(message[begin:]) - len(message[begin:].lstrip())
+    paragraph = _EMPTY_LINE.search(message, begin)
+    last = paragraph.start() if paragraph else len(message)
+    end = begin
+    for _, sentence_end in split_sentences(message[begin:last]):
+        if message[: begin + sentence_end].endswith(QUESTION_MARKS):
+            break
+        end = begin + sentence_end
+    return begin, end
+
+
+def _is_order(phrase: _Phrase) -> bool:
+    """Tell whether a phrase says nothing itself of what is to be kept."""
+    return phrase.is_label or _ORDER.match(phrase.text) is not None

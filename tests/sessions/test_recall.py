@@ -1,0 +1,227 @@
+"""What a conversation keeps, and what it brings into another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memctl
+from memctl.config import load_config
+from memctl.forget import Selection
+from memctl.home import Home
+from memctl.knowledge_base import KnowledgeBase
+from memctl.records import Filters
+from memctl.sessions.conversations import Message
+from memctl.store.ledger.session_repositories import Session
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
+    home = tmp_path_factory.mktemp("home")
+    with memctl.open("talks", home=home, create=True) as base:
+        yield base
+
+
+def talk(kb: KnowledgeBase, name: str, user: str, *said: str) -> Session:
+    """Say things, by turns the user's and the agent's, or by whom a prefix says."""
+    session = kb.sessions.start(name, user=user)
+    for text in said:
+        sender, _, content = text.partition(": ")
+        kb.sessions.say(session, Message(sender=sender, content=content))
+    return kb.sessions.get(name, user=user)
+
+
+def kept(kb: KnowledgeBase, user: str) -> list[dict[str, Any]]:
+    """Return the memories of a user that were asked for."""
+    filters = Filters(
+        namespaces=(f"user:{user}:conversations",), types=("memories", "important_fact")
+    )
+    return kb.memories.list(filters).to_pylist()
+
+
+def test_a_message_with_a_trigger_says_what_is_kept_of_it(kb: KnowledgeBase) -> None:
+    session = kb.sessions.start("keeps", user="user123")
+    said = "important: always use Python 3.10+ for this project #beto_coding"
+    result = kb.sessions.process(session, Message(sender="user", content=said))
+    text = "always use Python 3.10+ for this project"
+    assert result == {
+        "success": True,
+        "memory_type": "important_fact",
+        "text": text,
+        "tags": ["coding"],
+    }
+    (memory,) = kept(kb, "user123")
+    assert (memory["text"], memory["tags"], memory["type"]) == (text, ["coding"], "important_fact")
+    for tag in ("coding", "beto_coding"):
+        found = kb.memories.list(Filters(tags=(tag,)))
+        assert [row["id"] for row in found.to_pylist()] == [memory["id"]]
+
+
+def test_a_message_without_one_says_so_and_its_agent_keeps_nothing(kb: KnowledgeBase) -> None:
+    session = kb.sessions.start("plain", user="plain")
+    for sender, said in (
+        ("user", "unimportant: the weather was fine"),
+        ("agent", "remember: I am only an agent"),
+        ("user", "Did we say our plan for Friday was the lake?"),
+    ):
+        result = kb.sessions.process(session, Message(sender=sender, content=said))
+        assert result == {"success": False, "message": "No memory triggers detected"}
+    assert kept(kb, "plain") == []
+
+
+def test_the_message_before_is_kept_of_one_that_points_back(kb: KnowledgeBase) -> None:
+    talk(
+        kb,
+        "back",
+        "back",
+        "user: The frame is of cedar and has twelve panes.",
+        "user: Save this design #beto_garden",
+    )
+    (memory,) = kept(kb, "back")
+    assert memory["text"] == "The frame is of cedar and has twelve panes."
+    assert (memory["type"], memory["tags"]) == ("memories", ["garden"])
+
+
+def test_another_conversation_comes_into_the_prompt_where_the_message_asks_for_it(
+    kb: KnowledgeBase,
+) -> None:
+    talk(
+        kb,
+        "first",
+        "ann",
+        "user: I'm building an authentication system with JWT tokens",
+        "agent: Rotate the signing keys every quarter.",
+    )
+    second = talk(kb, "second", "ann", "user: Hello, authentication keeps me busy again.")
+    messages = kb.sessions.prompt(second, "What did we discuss about authentication?", "Be kind.")
+    assert [each["role"] for each in messages] == ["system", "system", "user", "user"]
+    block = messages[1]["content"]
+    assert "JWT" in block
+    assert "authentication" in block
+    assert "busy again" not in block
+    assert messages[0]["content"] == "Be kind."
+    assert messages[-1]["content"] == "What did we discuss about authentication?"
+    plain = kb.sessions.prompt(second, "Write a haiku about spring")
+    assert [each["role"] for each in plain] == ["user", "user"]
+
+
+def test_nobody_elses_conversation_comes_into_a_prompt(kb: KnowledgeBase) -> None:
+    talk(kb, "bob-1", "bob", "user: The launch of Kestrel is on 4 May.")
+    other = talk(kb, "eve-1", "eve", "user: Good morning")
+    assert not kb.sessions.recall(other, "When did we say the launch of Kestrel was?").text
+
+
+def test_what_is_not_relevant_stays_out(kb: KnowledgeBase) -> None:
+    talk(kb, "cat-1", "cat", "user: The sourdough needs eighteen hours in the fridge.")
+    other = talk(kb, "cat-2", "cat", "user: Good morning")
+    found = kb.sessions.recall(other, "What did we discuss about the insurance of the boat?")
+    assert not found.text
+    assert "nothing relevant" in found.why
+
+
+def test_a_message_that_only_refers_back_gets_the_conversation_before(kb: KnowledgeBase) -> None:
+    talk(kb, "dan-1", "dan", "user: The sourdough needs eighteen hours in the fridge.")
+    other = talk(kb, "dan-2", "dan", "user: Good morning")
+    assert "sourdough" in kb.sessions.recall(other, "What did we discuss last time?").text
+
+
+def test_what_was_put_into_a_prompt_is_no_new_evidence(kb: KnowledgeBase) -> None:
+    fact = "The lease of the studio on Mill Street ends on 30 June 2027."
+    talk(kb, "fay-1", "fay", f"user: {fact}")
+    second = talk(kb, "fay-2", "fay", "user: Good morning")
+    assert fact in kb.sessions.recall(second, "remind me when the lease of the studio ends").text
+    kb.sessions.say(
+        second,
+        Message(sender="agent", content=f"{fact} You may want to give notice in March."),
+        Message(sender="user", content="That is early enough for me and for Lena, thank you."),
+    )
+    filters = Filters(namespaces=("user:fay:conversations",), levels=("evidence",))
+    texts = [row["text"] for row in kb.memories.list(filters).to_pylist()]
+    assert texts.count(fact) == 1
+    assert "You may want to give notice in March." in texts
+    assert kb.sessions.turns(second)[1].content.startswith(fact)
+
+
+def test_a_profile_is_written_when_a_conversation_ends_and_keeps_its_versions(
+    kb: KnowledgeBase,
+) -> None:
+    session = talk(
+        kb,
+        "gil-1",
+        "gil",
+        "user: Important: I am allergic to walnuts.",
+        "user: Our plan for October is to move the archive.",
+        "user: remember: the boiler code is 4711",
+    )
+    kb.sessions.end(session)
+    first = kb.sessions.profile("gil")
+    assert first is not None
+    assert first.user_info == "I am allergic to walnuts."
+    assert first.recent_goal_and_status == "Our plan for October is to move the archive."
+    assert first.important_context == "the boiler code is 4711"
+    assert "archive" in first.last_conversation_summary
+    assert first.agent_beliefs == ""
+    kb.sessions.set_profile({"user_info": "Lives in Turin."}, user="gil")
+    kb.sessions.end(talk(kb, "gil-2", "gil", "user: remember: the alarm code is 1234"))
+    latest, written, oldest = kb.sessions.profile_versions("gil")
+    assert (latest.version, written.by, oldest) == (3, "user", first)
+    assert latest.user_info.splitlines() == ["Lives in Turin.", "I am allergic to walnuts."]
+    assert "1234" in latest.last_conversation_summary
+
+
+def test_the_standing_context_is_the_same_until_something_changes(kb: KnowledgeBase) -> None:
+    assert kb.queries.standing_context(user="nobody-yet").text == ""
+    session = talk(kb, "hal-1", "hal", "user: remember: the pump is under the stairs")
+    kb.sessions.end(session)
+    first = kb.queries.standing_context(user="hal")
+    assert first == kb.queries.standing_context(user="hal")
+    assert first.text.startswith("Profile\n")
+    assert "[1] session:hal-1" in first.text
+    assert [each.number for each in first.citations] == [1]
+    talk(kb, "hal-2", "hal", "user: remember: the fuse box is in the hall")
+    assert "fuse box" in kb.queries.standing_context(user="hal").text
+    small = kb.queries.standing_context(user="hal", budget=40)
+    assert small.tokens <= 40
+    asked = kb.queries.standing_context("Where is the pump?", user="hal")
+    assert asked.text.startswith("Profile\n")
+    numbers = [each.number for each in asked.citations]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_a_forgotten_conversation_takes_the_profile_that_it_made_along(tmp_path: Path) -> None:
+    with memctl.open("gone", home=tmp_path, create=True) as kb:
+        kb.sessions.end(talk(kb, "one", "ivo", "user: remember: quicksilver marmalade is mine"))
+        assert "quicksilver" in kb.queries.standing_context(user="ivo").text
+        kb.erasure.forget(Selection(session="one"))
+        assert kb.sessions.profile("ivo") is None
+        assert kb.queries.standing_context(user="ivo").text == ""
+    left = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in left if b"quicksilver" in path.read_bytes()]
+
+
+def test_the_switches_of_auto_context_hold(tmp_path: Path) -> None:
+    def opened(**settings: str) -> KnowledgeBase:
+        home = Home(
+            load_config({"home": str(tmp_path)}, {f"MEMCTL_{k}": v for k, v in settings.items()})
+        )
+        if not home.exists("auto"):
+            home.create("auto")
+        return home.open_for_writing("auto")
+
+    with opened() as kb:
+        talk(kb, "one", "jo", "user: The ferry to Orkney leaves at 9:15 from pier two.")
+        talk(kb, "two", "jo", "user: Good morning")
+    asked = "When does the ferry to Orkney leave?"
+    for settings, is_there in (
+        ({}, False),
+        ({"AUTO_CONTEXT_MODE": "always"}, True),
+        ({"AUTO_CONTEXT_MODE": "always", "AUTO_CONTEXT_ENABLED": "no"}, False),
+        ({"AUTO_CONTEXT_SEARCH_TRIGGERS": "when does"}, True),
+        ({"AUTO_CONTEXT_MODE": "always", "AUTO_CONTEXT_RELEVANCE_THRESHOLD": "1"}, False),
+    ):
+        with opened(**settings) as kb:
+            found = kb.sessions.recall(kb.sessions.get("two"), asked)
+            assert ("pier two" in found.text) is is_there, settings
