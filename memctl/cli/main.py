@@ -29,7 +29,6 @@ from memctl.cli.commands import (
     ingest,
     job,
     kb,
-    mcp,
     memory,
     models,
     pool,
@@ -125,7 +124,7 @@ for group in (
     sql.app, evaluate.app, transfer.app, forget.app, doctor.app,
     kb.app, memory.app, memory.insight_app, document.app, job.app, graph.app, models.app,
     profile.app, session.app, snapshot.app, pool.app, accounts.user_app, accounts.agent_app,
-    accounts.team_app, tool.app, mcp.app, config_commands.app,
+    accounts.team_app, tool.app, tool.mcp_app, config_commands.app,
 ):  # fmt: skip
     app.add_typer(group)
 _commands = cache(partial(typer.main.get_command, app))

@@ -10,24 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from memctl.errors import UsageError
-from memctl.operations.document_lookup import (
-    DocumentList,
-    DocumentText,
-    GetDocumentParameters,
-    ListDocumentsParameters,
-    get_document,
-    list_documents,
-)
-from memctl.operations.graph_lookup import (
-    GraphSearchParameters,
-    GraphSearchReply,
-    NeighborsParameters,
-    NeighborsReply,
-    get_graph_neighbors,
-    search_knowledge_graph,
-)
-from memctl.operations.operation_context import OperationContext, Resource
-from memctl.operations.recall import (
+from memctl.operations.finding import (
     AnswerParameters,
     AnswerReply,
     ContextParameters,
@@ -52,6 +35,24 @@ from memctl.operations.recall import (
     search_past_conversations,
     search_text,
 )
+from memctl.operations.lookup import (
+    DocumentList,
+    DocumentText,
+    GetDocumentParameters,
+    GraphSearchParameters,
+    GraphSearchReply,
+    ListDocumentsParameters,
+    ListSessionsParameters,
+    NeighborsParameters,
+    NeighborsReply,
+    SessionList,
+    get_document,
+    get_graph_neighbors,
+    list_documents,
+    list_sessions,
+    search_knowledge_graph,
+)
+from memctl.operations.operation_context import OperationContext, Resource
 from memctl.operations.remembering import (
     ForgetParameters,
     ForgetReply,
@@ -64,11 +65,6 @@ from memctl.operations.remembering import (
     remember,
     store_important_information,
     update_memory,
-)
-from memctl.operations.session_lookup import (
-    ListSessionsParameters,
-    SessionList,
-    list_sessions,
 )
 from memctl.operations.shared_memory import (
     ReadPoolParameters,

@@ -8,7 +8,14 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from memctl.errors import MemctlError
-from memctl.operations.document_lookup import (
+from memctl.operations.finding import (
+    ContextParameters,
+    InsightsParameters,
+    context_block,
+    context_text,
+    recent_insights,
+)
+from memctl.operations.lookup import (
     MOST_CHARACTERS,
     ListDocumentsParameters,
     OpenParameters,
@@ -16,13 +23,6 @@ from memctl.operations.document_lookup import (
     open_item,
 )
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.recall import (
-    ContextParameters,
-    InsightsParameters,
-    context_block,
-    context_text,
-    recent_insights,
-)
 from memctl.operations.tool_calls import cut_text
 from memctl.prompts import fenced
 from memctl.server.mcp_protocol import INVALID_PARAMS, Message, ProtocolError

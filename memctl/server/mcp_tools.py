@@ -11,12 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memctl.errors import UsageError
-from memctl.operations.document_lookup import OpenParameters, open_item
+from memctl.operations.lookup import (
+    OpenParameters,
+    SessionParameters,
+    SessionReply,
+    look_at_sessions,
+    open_item,
+)
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.parameters import JsonObject, parameter, parameter_schema, result_schema
 from memctl.operations.registry import OPERATIONS, Operation, find_operation
 from memctl.operations.remembering import ForgetParameters, ForgetReply, forget_memory
-from memctl.operations.session_lookup import SessionParameters, SessionReply, look_at_sessions
 from memctl.operations.tool_calls import refusal
 
 CORE, ALL = "core", "all"

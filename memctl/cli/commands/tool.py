@@ -1,4 +1,4 @@
-"""memctl tool: what agents can call: definitions for models, single calls, calls from a pipe."""
+"""memctl tool and mcp: what agents can call: definitions, single calls, and servers on pipes."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from memctl.operations.registry import Operation
 
 app = group("tool", "Tools for agents: their definitions, and calls.")
+mcp_app = typer.Typer()
 
 ToolFormat = Literal["openai", "anthropic", "gemini", "mcp"]
 As = Literal["json", "text"]
@@ -75,7 +76,7 @@ def list_(
 
     found: Sequence[Operation] = OPERATIONS
     if agent is not None:
-        found = allowed_operations(calling(context, None, None, agent, None, False))
+        found = allowed_operations(_calling(context, None, None, agent, None, False))
     if format_ is not None:
         from memctl.operations.tool_calls import definitions
 
@@ -175,7 +176,7 @@ def call(
     from memctl.operations.tool_calls import answer_call, run_tool
 
     given = _given(name, arguments)
-    with calling(context, kb, user, agent, session, read_only) as caller:
+    with _calling(context, kb, user, agent, session, read_only) as caller:
         if isinstance(given, Mapping) and ("function" in given or name == "-"):
             print_line(answer_call(given, caller))
             return
@@ -203,7 +204,7 @@ def _given(name: str, arguments: str | None) -> Any:
     return found
 
 
-def calling(
+def _calling(
     context: CommandContext,
     kb: list[str] | None,
     user: str | None,
@@ -249,7 +250,7 @@ def serve(
 
     if source != "-":
         raise UsageError(f"calls come from standard input, not {source!r}", "memctl tool serve -")
-    with calling(context, kb, user, agent, session, read_only) as caller:
+    with _calling(context, kb, user, agent, session, read_only) as caller:
         for line in sys.stdin:
             if line.strip():
                 print_line(_reply(line, lambda given: answer_call(given, caller)))
@@ -265,3 +266,44 @@ def _reply(line: str, answer: Any) -> Any:
     if not isinstance(given, dict):
         return {"error": "a call is an object", "hint": '{"name": "...", "arguments": {}}'}
     return answer(given)
+
+
+# --- MCP ------------------------------------------------------------------------------------------
+
+
+@command(
+    mcp_app,
+    "mcp",
+    """
+    memctl mcp
+    memctl mcp --user ann -k notes --read-only
+    memctl mcp --tools core,search_knowledge_graph
+    """,
+)
+def mcp(
+    context: CommandContext,
+    tools: str = typer.Option(
+        "core", "--tools", metavar="LIST", help="core, all, or names from memctl tool list."
+    ),
+    kb: KnowledgeBasesOption = None,
+    user: UserOption = None,
+    agent: CallingAgent = None,
+    session: SessionOption = None,
+    read_only: ReadOnly = False,
+) -> None:
+    """Serve memory to an MCP client over stdin and stdout.
+
+    Standard output carries the protocol alone.  It opens no port, and ends when the client closes
+    its end.  Every revision of the protocol from 2024-11-05 to 2026-07-28 is spoken.
+    """
+    from memctl.server.mcp_server import McpServer
+    from memctl.server.mcp_tools import choose_tools
+
+    caller = _calling(context, kb, user, agent, session, read_only)
+    wanted = [name.strip() for name in tools.split(",") if name.strip()]
+    chosen = choose_tools(wanted, caller)
+    sink, sys.stdout = sys.stdout.buffer, sys.stderr  # what prints must not end up in the protocol
+    try:
+        McpServer(caller, chosen, sys.stdin.buffer, sink).run()
+    finally:
+        sys.stdout = sys.__stdout__

@@ -1,29 +1,39 @@
-"""Operations on documents: a list to page through, and the text of one, piece by piece."""
+"""Operations that look things up: documents, conversations, names and how they are connected."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
 
 from memctl.errors import NotFoundError
 from memctl.literals import DocType
+from memctl.operations.finding import opened
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.parameters import parameter
-from memctl.operations.recall import opened
 from memctl.plain_values import plain_rows, to_plain
 from memctl.schema.document_types import doc_type_of
 
 if TYPE_CHECKING:
+    from memctl.graph.graph_views import NeighbourView
     from memctl.knowledge_base import KnowledgeBase
     from memctl.records import Document, Filters
+    from memctl.store.ledger.session_repositories import Session
 
+Direction = Literal["in", "out", "both"]
+SessionStatus = Literal["open", "compressed", "archived", "ended"]
 _SHOWN = ("id", "title", "media_type", "doc_type", "source", "created_at", "ingested_at", "size",
           "namespace")  # fmt: skip
 _METADATA = ("media_type", "doc_type", "source", "created_at", "namespace", "size", "summary",
              "tags", "topics", "language", "session_id", "metadata")  # fmt: skip
 MOST_CHARACTERS = 20_000
 _NEAR_TITLES = 3
+_RELATION = "Only relations of this type, such as links_to."
+_MOST_HOPS = 6
+
+
+# --- documents ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +80,7 @@ def list_documents(context: OperationContext, asked: ListDocumentsParameters) ->
     end = asked.offset + asked.limit
     shown = found[asked.offset : end]
     return DocumentList(
-        documents=tuple(_listed(base, row) for base, row in _with_passages(shown)),
+        documents=tuple(_listed_document(base, row) for base, row in _with_passages(shown)),
         total=len(found),
         next_offset=end if end < len(found) else None,
     )
@@ -110,7 +120,7 @@ def _with_passages(
     return shown
 
 
-def _listed(base: KnowledgeBase, row: dict[str, Any]) -> ListedDocument:
+def _listed_document(base: KnowledgeBase, row: dict[str, Any]) -> ListedDocument:
     return ListedDocument(
         id=row["id"],
         title=row["title"],
@@ -230,7 +240,7 @@ def _found(context: OperationContext, given: str) -> tuple[KnowledgeBase, Docume
     except NotFoundError:
         titles = _by_title(context)
         if given.casefold() not in titles:
-            near = _near(given, titles)
+            near = _near_titles(given, titles)
             raise NotFoundError(f"there is no {what}", near) from None
         base, id_ = titles[given.casefold()]
     document = base.documents.get(id_).document
@@ -248,8 +258,251 @@ def _by_title(context: OperationContext) -> dict[str, tuple[KnowledgeBase, str]]
     return found
 
 
-def _near(given: str, titles: dict[str, tuple[KnowledgeBase, str]]) -> str:
+def _near_titles(given: str, titles: dict[str, tuple[KnowledgeBase, str]]) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(given.casefold(), titles, _NEAR_TITLES, 0.5)
     return f"near titles: {', '.join(near)}" if near else "list_documents lists all of them"
+
+
+# --- conversations --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListSessionsParameters:
+    """Parameters of ``list_sessions``."""
+
+    status: SessionStatus | None = parameter("Only those in this state.", default=None)
+    limit: int = parameter("At most this many.", default=20, low=1, high=200)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSession:
+    """One conversation of a list."""
+
+    session_id: str
+    kb: str
+    title: str
+    status: str
+    user_id: str
+    agent_id: str | None
+    started_at: datetime
+    last_at: datetime
+    message_count: int
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionList:
+    """Conversations, the latest first."""
+
+    sessions: tuple[ListedSession, ...]
+
+
+def list_sessions(context: OperationContext, asked: ListSessionsParameters) -> SessionList:
+    """List conversations, those of the user where one is named, of all knowledge bases together."""
+    found = [
+        _listed_session(base.name, session)
+        for base in opened(context)
+        for session in base.sessions.list(
+            namespaces=context.namespaces("conversations"), status=asked.status, limit=asked.limit
+        )
+    ]
+    found.sort(key=lambda each: each.last_at, reverse=True)
+    return SessionList(tuple(found[: asked.limit]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionParameters:
+    """Parameters of ``session``."""
+
+    session_id: str | None = parameter("Show this one, with what was said.", default=None)
+    limit: int = parameter("At most this many conversations or turns.", default=20, low=1, high=200)
+
+
+@dataclass(frozen=True, slots=True)
+class SaidTurn:
+    """One turn of a conversation."""
+
+    turn: int
+    at: datetime
+    sender: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReply:
+    """Conversations, or the last turns of one."""
+
+    sessions: tuple[ListedSession, ...]
+    turns: tuple[SaidTurn, ...]
+
+
+def look_at_sessions(context: OperationContext, asked: SessionParameters) -> SessionReply:
+    """List conversations, or show the last turns of one.
+
+    Raises:
+        NotFoundError: There is none of that name.
+    """
+    if asked.session_id is None:
+        listed = list_sessions(context, ListSessionsParameters(limit=asked.limit))
+        return SessionReply(listed.sessions, ())
+    missing: NotFoundError | None = None
+    for base in opened(context):
+        try:
+            session = base.sessions.get(asked.session_id, user=context.identity.user)
+        except NotFoundError as error:
+            missing = error
+            continue
+        context.check_readable(base, session.namespace, f"conversation {asked.session_id!r}")
+        turns = tuple(
+            SaidTurn(turn.turn, turn.at, turn.sender, turn.content)
+            for turn in base.sessions.turns(session, last=asked.limit)
+        )
+        return SessionReply((_listed_session(base.name, session),), turns)
+    raise missing or NotFoundError(f"there is no conversation {asked.session_id!r}")
+
+
+def _listed_session(kb: str, session: Session) -> ListedSession:
+    return ListedSession(
+        session_id=session.session_id,
+        kb=kb,
+        title=session.title,
+        status=session.status,
+        user_id=session.user_id,
+        agent_id=session.agent_id,
+        started_at=session.started_at,
+        last_at=session.last_at,
+        message_count=session.message_count,
+        summary=session.summary,
+    )
+
+
+# --- the graph of names ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NearName:
+    """A name that is connected with another one."""
+
+    name: str
+    type: str
+    hops: int
+    relation: str
+    direction: Direction
+    weight: float
+    via: tuple[str, ...]
+    memory_ids: tuple[str, ...]
+    """What shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphName:
+    """A name that was found, and what it is connected with."""
+
+    kb: str
+    id: str
+    name: str
+    type: str
+    aliases: tuple[str, ...]
+    mentions: int
+    relations: tuple[NearName, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphSearchParameters:
+    """Parameters of ``search_knowledge_graph``."""
+
+    query: str = parameter("A question, or names to look for.")
+    relation_type: str | None = parameter(_RELATION, default=None)
+    limit: int = parameter("At most this many names.", default=10, low=1, high=100)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSearchReply:
+    """Names that were found."""
+
+    query: str
+    names: tuple[GraphName, ...]
+
+
+def search_knowledge_graph(
+    context: OperationContext, asked: GraphSearchParameters
+) -> GraphSearchReply:
+    """Find names as ``memctl graph search`` does, in every knowledge base that is read."""
+    names = [
+        GraphName(
+            kb=base.name,
+            id=found.id,
+            name=found.name,
+            type=found.type,
+            aliases=found.aliases,
+            mentions=found.mentions,
+            relations=tuple(map(_near, found.relations)),
+        )
+        for base in opened(context)
+        for found in base.graph.view(context.filters()).search(
+            asked.query, asked.limit, relation=asked.relation_type
+        )
+    ]
+    return GraphSearchReply(asked.query, tuple(names[: asked.limit]))
+
+
+def _near(view: NeighbourView) -> NearName:
+    return NearName(
+        name=view.name,
+        type=view.type,
+        hops=view.hops,
+        relation=view.relation,
+        direction=view.direction,
+        weight=view.weight,
+        via=view.via,
+        memory_ids=view.memory_ids,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighborsParameters:
+    """Parameters of ``get_graph_neighbors``."""
+
+    name: str = parameter("A name, an alias or the id of one.")
+    hops: int = parameter("At most this many steps.", default=1, low=1, high=_MOST_HOPS)
+    relation_type: str | None = parameter(_RELATION, default=None)
+    direction: Direction = parameter(
+        "Only relations that lead away from the name, or to it.", default="both"
+    )
+    limit: int = parameter("At most this many names.", default=20, low=1, high=200)
+
+
+@dataclass(frozen=True, slots=True)
+class NeighborsReply:
+    """What is near a name."""
+
+    kb: str
+    name: str
+    neighbors: tuple[NearName, ...]
+
+
+def get_graph_neighbors(context: OperationContext, asked: NeighborsParameters) -> NeighborsReply:
+    """List what is near a name as ``memctl graph neighbors`` does, where that name is first found.
+
+    Raises:
+        NotFoundError: Nothing is called that.
+    """
+    missing: NotFoundError | None = None
+    for base in opened(context):
+        view = base.graph.view(context.filters())
+        try:
+            found = view.neighbours(
+                asked.name,
+                asked.hops,
+                asked.limit,
+                relation=asked.relation_type,
+                direction=asked.direction,
+            )
+        except NotFoundError as error:
+            missing = error
+        else:
+            name = view.find(asked.name)[0].name
+            return NeighborsReply(base.name, name, tuple(map(_near, found)))
+    raise missing or NotFoundError(f"nothing in the graph is called {asked.name!r}")
