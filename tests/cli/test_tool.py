@@ -309,8 +309,16 @@ def test_agents_share_values_as_the_pool_command_does(memctl: Run) -> None:
         assert "other" in refused.json["error"]
 
 
-def test_conversations_are_listed_with_those_of_the_user(call: Call) -> None:
-    assert call("list_sessions", "--user", "bob").json == {"sessions": []}
+def test_conversations_are_those_of_the_command(memctl: Run) -> None:
+    memctl("kb", "create", "default")
+    for user in ("ann", "bob"):
+        memctl("session", "start", "--id", f"of-{user}", "--user", user)
+        memctl("session", "say", f"of-{user}", "Good morning.", "--by", "user", "--user", user)
+    rows = memctl("session", "list", "--user", "bob", "-o", "json").json
+    found = memctl("tool", "call", "list_sessions", "--user", "bob").json["sessions"]
+    assert ids(found, "session_id") == ids(rows, "session_id") == ["of-bob"]
+    assert found[0]["message_count"] == 1
+    assert len(memctl("tool", "call", "list_sessions").json["sessions"]) == 2
 
 
 # --- users ----------------------------------------------------------------------------------------
