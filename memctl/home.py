@@ -30,7 +30,13 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.files import make_folder, sync_entry
-from memctl.identity import Identity, checked_name, conversations_of, documents_of, owner_of
+from memctl.identity import (
+    checked_name,
+    conversations_of,
+    documents_of,
+    owner_of,
+    require_seen,
+)
 from memctl.kb_settings import (
     Grant,
     Inbox,
@@ -43,7 +49,15 @@ from memctl.kb_settings import (
     settings_lock,
 )
 from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
-from memctl.literals import AccessLevel, After, ChunkStrategy, OwnTask, StoredStatus
+from memctl.literals import (
+    AccessLevel,
+    After,
+    ChunkStrategy,
+    KnowledgeBaseKind,
+    KnowledgeBaseScope,
+    OwnTask,
+    StoredStatus,
+)
 from memctl.locking import hold_lock
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.store.tables.storage import TABLES_FOLDER
@@ -204,12 +218,14 @@ class Home:
         self._clock = clock
         self._folder = config.home / "kb"
 
-    def acting_as(self, identity: Identity) -> Home:
-        """Return the same knowledge bases as a user and an agent see them."""
-        config = dataclasses.replace(
-            self.config, user=identity.user, agent=identity.agent, session=identity.session
-        )
-        return Home(config, self._clock)
+    def acting_as(self, *, user: str | None = None, agent: str | None = None) -> Home:
+        """Return the same home for whatever a user asks and an agent does.
+
+        Raises:
+            UsageError: A name cannot be one.
+        """
+        who, by = checked_name(user, "a user"), checked_name(agent, "an agent")
+        return Home(dataclasses.replace(self.config, user=who, agent=by), self._clock)
 
     def now(self) -> datetime:
         """Return the present instant."""
@@ -502,10 +518,13 @@ class Home:
 
         Raises:
             LockedError: Another process is writing and does not stop.
+            AccessRefused: Another user is named as the one who acts.
         """
         from memctl.forget import Selection
 
         report, owner = self.user(name), self._owner(name)
+        for namespace in owner.namespaces or ():
+            require_seen(self.config, namespace)
         left: list[str] = []
         for kb in report.stored:
             with self.open(kb) as base:
@@ -564,6 +583,9 @@ class Home:
         chunk_overlap: int | None = None,
         consolidate_interval: int | None = None,
         half_life: int | None = None,
+        kind: KnowledgeBaseKind | None = None,
+        scope: KnowledgeBaseScope | None = None,
+        description: str | None = None,
     ) -> KnowledgeBaseSettings:
         """Make a knowledge base; it is there whole or not at all.
 
@@ -586,6 +608,9 @@ class Home:
             chunk_overlap: Characters that neighbouring passages share.
             consolidate_interval: Minutes between two consolidations while watching; 0 for never.
             half_life: Days after which a memory counts half as recent.
+            kind: What it is for, as listings show it.
+            scope: Whom it is for, as listings show it.
+            description: What it holds, in the user's words.
 
         Raises:
             UsageError: The name cannot be used or is taken, or a setting cannot have that value.
@@ -607,6 +632,9 @@ class Home:
             chunk_overlap=chunk_overlap,
             consolidate_interval=consolidate_interval,
             half_life=half_life,
+            kind=kind,
+            scope=scope,
+            description=description,
         )
         if embedder or self.config.models.embed:
             from memctl.models.providers import resolve_embedder
@@ -672,6 +700,9 @@ class Home:
         chunk_overlap: Change[int] = None,
         consolidate_interval: Change[int] = None,
         half_life: Change[int] = None,
+        kind: Change[KnowledgeBaseKind] = None,
+        scope: Change[KnowledgeBaseScope] = None,
+        description: Change[str] = None,
         grants: Change[tuple[Grant, ...]] = None,
         models: Change[tuple[tuple[OwnTask, str], ...]] = None,
     ) -> KnowledgeBaseSettings:
@@ -698,6 +729,9 @@ class Home:
             chunk_overlap: Characters that neighbouring passages share.
             consolidate_interval: Minutes between two consolidations while watching; 0 for never.
             half_life: Days after which a memory counts half as recent.
+            kind: What it is for, as listings show it.
+            scope: Whom it is for, as listings show it.
+            description: What it holds, in the user's words.
             grants: Which agents may use it; none for all.
             models: Models of its own for some tasks.
 
@@ -723,6 +757,9 @@ class Home:
             chunk_overlap=chunk_overlap,
             consolidate_interval=consolidate_interval,
             half_life=half_life,
+            kind=kind,
+            scope=scope,
+            description=description,
             grants=grants,
             models=models,
         )

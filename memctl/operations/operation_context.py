@@ -66,7 +66,7 @@ class OperationContext:
         read_only: bool = False,
     ) -> None:
         self.identity = identity or Identity()
-        self.home = home.acting_as(self.identity)
+        self.home = home.acting_as(user=self.identity.user, agent=self.identity.agent)
         self.allowed_tools = allowed_tools
         self.resources = resources
         self.read_only = read_only
