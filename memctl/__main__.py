@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 
 
 def main() -> None:
@@ -10,6 +11,10 @@ def main() -> None:
     interrupted = signal.getsignal(signal.SIGINT)
     if interrupted is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.argv[1:2] == ["mcp"]:
+        from memctl.server.mcp_protocol import greet_early
+
+        greet_early(sys.argv[2:])
     from memctl.cli.main import main as command_line
 
     signal.signal(signal.SIGINT, interrupted)

@@ -227,6 +227,10 @@ class Home:
         who, by = checked_name(user, "a user"), checked_name(agent, "an agent")
         return Home(dataclasses.replace(self.config, user=who, agent=by), self._clock)
 
+    def now(self) -> datetime:
+        """Return the present instant."""
+        return self._clock()
+
     # --- looking ---------------------------------------------------------------------------------
 
     def check(self) -> None:
@@ -370,20 +374,64 @@ class Home:
         self.sweep()
         return opened
 
+    @contextmanager
+    def trying(self, name: str | None = None) -> Iterator[KnowledgeBase]:
+        """Open the knowledge base that would be written to, for a dry run.
+
+        If writing would first create the default one, this is a temporary, empty one.
+        """
+        wanted = self.name_to_write(name)
+        if wanted == self.config.default_kb and not self.exists(wanted):
+            with self._temporary(wanted) as opened:
+                yield opened
+        else:
+            with self.open(wanted) as opened:
+                yield opened
+
+    @contextmanager
+    def _temporary(self, name: str) -> Iterator[KnowledgeBase]:
+        """Open a new knowledge base that is deleted afterwards, without asking a model."""
+        from tempfile import TemporaryDirectory
+
+        from memctl.models import ENDPOINT
+
+        embed = self.config.models.embed
+        models = dataclasses.replace(self.config.models, embed="")
+        with TemporaryDirectory(prefix="memctl-") as folder:
+            config = dataclasses.replace(self.config, home=Path(folder))
+            Home(dataclasses.replace(config, models=models)).create(name)
+            with Home(config).open(name) as opened:
+                if embed:  # as it would be set at creation
+                    resources = opened.resources
+                    settings = dataclasses.replace(
+                        resources.settings, embedder=f"{ENDPOINT}{embed}"
+                    )
+                    resources.settings = settings
+                yield opened
+
     def open_for_reading(self, names: Sequence[str] = ()) -> KnowledgeBases:
         """Open the knowledge bases to ask: named, else ``MEMCTL_KB``, else every always-on one.
 
         Raises:
             KnowledgeBaseNotFound: One that is named is not there, or there is none at all.
         """
-        chosen = list(dict.fromkeys(names)) or ([self.config.kb] if self.config.kb else [])
-        chosen = chosen or [name for name in self.always_on() if self._is_open(name)]
-        if not chosen:
-            raise KnowledgeBaseNotFound("there is no knowledge base to read", self._no_base_hint())
+        chosen = self.names_to_read(names)
         with ExitStack() as stack:
             opened = [stack.enter_context(self.open(name)) for name in chosen]
             stack.pop_all()
         return KnowledgeBases(opened)
+
+    def names_to_read(self, names: Sequence[str] = ()) -> list[str]:
+        """Return which knowledge bases to ask; see ``open_for_reading``.
+
+        Raises:
+            KnowledgeBaseNotFound: None is named, and there is none at all.
+        """
+        chosen = list(dict.fromkeys(names)) or ([self.config.kb] if self.config.kb else [])
+        chosen = chosen or [name for name in self.always_on() if self._is_open(name)]
+        if not chosen:
+            raise KnowledgeBaseNotFound("there is no knowledge base to read", self._no_base_hint())
+        return chosen
 
     def _is_open(self, name: str) -> bool:
         """Tell whether a knowledge base takes part where none is named."""

@@ -130,33 +130,8 @@ class CommandContext:
         Raises:
             UsageError: Several are named.
         """
-        wanted = self.home.name_to_write(_only(names))
-        if wanted == self.config.default_kb and not self.home.exists(wanted):
-            with self._temporary(wanted) as opened:
-                yield opened
-        else:
-            with self.home.open(wanted) as opened:
-                yield opened
-
-    @contextmanager
-    def _temporary(self, name: str) -> Iterator[KnowledgeBase]:
-        """Open a new knowledge base that is deleted afterwards, without asking a model."""
-        from dataclasses import replace
-        from pathlib import Path
-        from tempfile import TemporaryDirectory
-
-        from memctl.home import Home
-        from memctl.models import ENDPOINT
-
-        embed = self.config.models.embed
-        models = replace(self.config.models, embed="")
-        with TemporaryDirectory(prefix="memctl-") as folder:
-            Home(replace(self.config, home=Path(folder), models=models)).create(name)
-            with Home(replace(self.config, home=Path(folder))).open(name) as opened:
-                if embed:  # as it would be set at creation
-                    resources = opened.resources
-                    resources.settings = replace(resources.settings, embedder=f"{ENDPOINT}{embed}")
-                yield opened
+        with self.home.trying(_only(names)) as opened:
+            yield opened
 
     def reading(self, names: Sequence[str] | None) -> KnowledgeBases:
         """Open the knowledge bases to query; if none is named, warn of unreadable ones."""

@@ -39,6 +39,7 @@ from memctl.cli.commands import (
     sql,
     stats,
     tier,
+    tool,
     transfer,
     watch,
     why,
@@ -124,7 +125,7 @@ for group in (
     sql.app, evaluate.app, transfer.app, forget.app, doctor.app,
     kb.app, memory.app, memory.insight_app, document.app, job.app, graph.app, models.app,
     profile.app, session.app, snapshot.app, pool.app, tier.app, accounts.user_app,
-    accounts.agent_app, accounts.team_app, config_commands.app,
+    accounts.agent_app, accounts.team_app, tool.app, tool.mcp_app, config_commands.app,
 ):  # fmt: skip
     app.add_typer(group)
 _commands = cache(partial(typer.main.get_command, app))

@@ -6,7 +6,7 @@ Built from an index in memory; networkx, loaded when it is first needed, has the
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -150,15 +150,23 @@ class Graph:
 
     # --- ways ---
 
-    def neighbours(self, node: int, hops: int) -> list[Neighbour]:
-        """Return what is reached from a node in at most so many steps, nearest, strongest first."""
+    def neighbours(
+        self, node: int, hops: int, follows: Callable[[int, int], bool] | None = None
+    ) -> list[Neighbour]:
+        """Return what is reached from a node in at most so many steps, nearest, strongest first.
+
+        Args:
+            node: Where to begin.
+            hops: At most so many steps.
+            follows: Tells whether to go from one node to another; by default always.
+        """
         best = {node: Neighbour(node, 0, 1.0, (node,))}
         edge = [best[node]]
         for hop in range(1, hops + 1):
             found: dict[int, Neighbour] = {}
             for each in edge:
                 for other, link in self.adjacent.get(each.node, {}).items():
-                    if other in best:
+                    if other in best or (follows is not None and not follows(each.node, other)):
                         continue
                     weight = each.weight * link.weight
                     if other not in found or weight > found[other].weight:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from memctl.errors import UsageError
@@ -34,8 +34,13 @@ if TYPE_CHECKING:
     from memctl.store.ledger.decision_repositories import NameDecisionRepository
     from memctl.store.tables.snapshot import Snapshot
 
+Direction = Literal["in", "out", "both"]
+LINKS_TO = "links_to"
+_SYNONYMS = {"references": LINKS_TO}
+"""Other names of relations."""
 _Insight = tuple[str, str, frozenset[int]]
 """Id, text, and the nodes that it names."""
+_SHORTEST_WORD = 3
 _TOP = 10
 _NAMED_MEMBERS = 20
 _TOPICS = 5
@@ -105,6 +110,21 @@ class NeighbourView:
     """The names between."""
     memory_ids: tuple[str, ...]
     """What shows the last step."""
+    direction: Direction = "both"
+    """Where the last step leads, from the name before it: ``out``, ``in``, or ``both`` for names
+    that only stand together, or are related both ways."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundName:
+    """A name that matches what was searched for, with its strongest connections."""
+
+    id: str
+    name: str
+    type: str
+    aliases: tuple[str, ...]
+    mentions: int
+    relations: tuple[NeighbourView, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,16 +205,95 @@ class GraphView:
         """
         return tuple(self.graph.nodes[at] for at in self.graph.find(name))
 
-    def neighbours(self, name: str, hops: int, limit: int | None = None) -> list[NeighbourView]:
+    def neighbours(
+        self,
+        name: str,
+        hops: int,
+        limit: int | None = None,
+        *,
+        relation: str | None = None,
+        direction: Direction = "both",
+    ) -> list[NeighbourView]:
         """Return what is reached from a name in at most so many steps.
+
+        Args:
+            name: A name, an alias or an id.
+            hops: At most so many steps.
+            limit: At most so many names.
+            relation: Only along relations of this type; ``references`` is ``links_to``.
+            direction: Only along relations that lead away from a name, or to it.
 
         Raises:
             NotFoundError: Nothing is called that.
         """
-        found = self.graph.neighbours(self.graph.find(name)[0], hops)
-        return [self._neighbour(each) for each in found[:limit]]
+        return self._near(self.graph.find(name)[0], hops, limit, relation, direction)
 
-    def _neighbour(self, found: Neighbour) -> NeighbourView:
+    def search(
+        self, words: str, limit: int | None = None, *, relation: str | None = None
+    ) -> list[FoundName]:
+        """Return names that a text names, else names with a word of it, best known first.
+
+        Args:
+            words: A question, or some words.
+            limit: At most so many names, with so many connections each.
+            relation: Only names that have relations of this type, and these.
+        """
+        found = (
+            FoundName(
+                id=node.id,
+                name=node.name,
+                type=node.type,
+                aliases=node.aliases,
+                mentions=node.mentions,
+                relations=tuple(self._near(at, 1, limit, relation, "both")),
+            )
+            for at in self._matching(words)
+            for node in [self.graph.nodes[at]]
+        )
+        return list(islice((each for each in found if each.relations or not relation), limit))
+
+    def _matching(self, words: str) -> list[int]:
+        """The nodes that a text names, then those that share a word of it."""
+        asked = f" {name_key(words)} "
+        wanted = {word for word in asked.split() if len(word) >= _SHORTEST_WORD}
+        named: dict[int, bool] = {}
+        for key, nodes in self.graph.index.by_key.items():
+            is_named = bool(key) and f" {key} " in asked
+            if is_named or wanted & {*key.split()}:
+                for at in nodes:
+                    named[at] = named.get(at, False) or is_named
+        return sorted(named, key=lambda at: (not named[at], -self.graph.nodes[at].mentions, at))
+
+    def _near(
+        self, at: int, hops: int, limit: int | None, relation: str | None, direction: Direction
+    ) -> list[NeighbourView]:
+        wanted = _SYNONYMS.get(relation, relation) if relation else None
+
+        def follows(one: int, other: int) -> bool:
+            """Tell whether a step is of the wanted type, and leads the wanted way."""
+            if wanted and wanted not in self.graph.edge(one, other).relations:
+                return False
+            leads = self._direction(one, other, wanted)
+            return "both" in (direction, leads) or leads == direction
+
+        found = self.graph.neighbours(at, hops, follows)
+        return [self._neighbour(each, wanted) for each in found[:limit]]
+
+    @cached_property
+    def _stated(self) -> frozenset[tuple[int, int, str]]:
+        """Every stated relation, from where it leads to where."""
+        facts = self.graph.index.facts
+        return frozenset((fact.source, fact.target, fact.relation) for fact in facts)
+
+    def _direction(self, one: int, other: int, relation: str | None) -> Direction:
+        kinds = [relation] if relation else self.graph.edge(one, other).relations
+        leads = any((one, other, kind) in self._stated for kind in kinds)
+        comes = any((other, one, kind) in self._stated for kind in kinds)
+        if leads == comes:
+            return "both"
+        return "out" if leads else "in"
+
+    def _neighbour(self, found: Neighbour, relation: str | None = None) -> NeighbourView:
         nodes, edge = self.graph.nodes, self.graph.edge(*found.way[-2:])
         node = nodes[found.node]
         return NeighbourView(
@@ -203,9 +302,10 @@ class GraphView:
             type=node.type,
             hops=found.hops,
             weight=found.weight,
-            relation=edge.relations[0],
+            relation=relation or edge.relations[0],
             via=tuple(nodes[at].name for at in found.way[1:-1]),
             memory_ids=edge.memory_ids,
+            direction=self._direction(found.way[-2], found.way[-1], relation),
         )
 
     def path(self, one: str, other: str) -> list[Step]:

@@ -180,7 +180,7 @@ def _redacted_source(source: Source) -> Source:
         session_id=source.session_id and redact_name(source.session_id),
         speaker=source.speaker and redact_secrets(source.speaker),
         tags=_redacted_each(source.tags),
-        metadata=_redacted_metadata(source.metadata),
+        metadata=redacted_metadata(source.metadata),
     )
 
 
@@ -206,7 +206,7 @@ def redacted_text(text: SourceText) -> SourceText:
         authors=_redacted_each(text.authors),
         tags=_redacted_each(text.tags),
         links=_redacted_each(text.links),
-        metadata=_redacted_metadata(text.metadata),
+        metadata=redacted_metadata(text.metadata),
     )
 
 
@@ -231,7 +231,7 @@ def _redacted_each(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(map(redact_secrets, texts))
 
 
-def _redacted_metadata(value: Any) -> Any:
+def redacted_metadata(value: Any) -> Any:
     """Return metadata without secrets; a value is looked at together with its name."""
     return _redacted_below("", value)
 

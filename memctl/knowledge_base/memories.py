@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memctl.identity import conversations_of, require_seen
 from memctl.knowledge_base.resources import Part
 from memctl.literals import MemoryKind, Sort, SourceType
-from memctl.records import ConsolidationReport, Filters, Memory, ProgressListener
+from memctl.records import ConsolidationReport, Filters, Memory, Metadata, ProgressListener
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,6 +38,8 @@ class Memories(Part):
         created_at: datetime | None = None,
         expires_at: datetime | None = None,
         source_ids: Sequence[str] = (),
+        metadata: Metadata | None = None,
+        dry_run: bool = False,
         source_type: SourceType | None = None,
         kind: MemoryKind | None = None,
     ) -> Memory:
@@ -57,6 +59,8 @@ class Memories(Part):
             created_at: When it happened; now by default.
             expires_at: From when on it no longer holds; never by default.
             source_ids: Memories that it rests on.
+            metadata: Anything else, as JSON has it.
+            dry_run: Write nothing; return what it would be.
             source_type: Who it is from; by default the agent that is named, else a person.
             kind: What it keeps; by default as its type tells.
 
@@ -71,7 +75,8 @@ class Memories(Part):
             namespace = conversations_of(config.namespaces, config.user) if config.user else None
         namespace = namespace or "default"
         require_seen(config, namespace)
-        self._kb.begin_change()
+        if not dry_run:
+            self._kb.begin_change()
         statement = Statement(
             text=text,
             type=type_,
@@ -82,11 +87,12 @@ class Memories(Part):
             created_at=created_at,
             expires_at=expires_at,
             source_ids=tuple(source_ids),
+            metadata=metadata or {},
             agent_id=config.agent,
             source_type=source_type,
             kind=kind,
         )
-        return self._kb.services.editor().add(statement)
+        return self._kb.services.editor().add(statement, dry_run=dry_run)
 
     def edit(
         self,
@@ -96,6 +102,7 @@ class Memories(Part):
         type_: str | None = None,
         tags: Sequence[str] | None = None,
         importance: float | None = None,
+        dry_run: bool = False,
         editor: str | None = None,
     ) -> Memory:
         """Write a new version of a memory; the old one stays in its history.
@@ -106,6 +113,7 @@ class Memories(Part):
             type_: Its type.
             tags: Its tags.
             importance: From 0 to 1.
+            dry_run: Write nothing; return what the new version would be.
             editor: Who writes it; by default the agent that is named, else the user.
 
         Raises:
@@ -115,11 +123,12 @@ class Memories(Part):
         from memctl.memories.memory_editing import Edit
 
         self.get(id_)  # only what its user may see
-        self._kb.begin_change()
+        if not dry_run:
+            self._kb.begin_change()
         config = self._kb.program_config
         editor = editor or config.agent or config.user
         edit = Edit(text, type_, None if tags is None else tuple(tags), importance, editor)
-        return self._kb.services.editor().edit(id_, edit)
+        return self._kb.services.editor().edit(id_, edit, dry_run=dry_run)
 
     def delete(self, id_: str) -> int:
         """Delete a memory, its versions and what rests on it; return how many memories are gone.

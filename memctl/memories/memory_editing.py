@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from memctl.errors import UsageError
 from memctl.graph.derivation import derive_statement, pages_of
 from memctl.ids import root_id, stated_memory_id, storable
 from memctl.ingest.fact_comparison import STATED
+from memctl.ingest.source_reading import redacted_metadata
 from memctl.language.inline_tags import find_wikilinks
 from memctl.language.term_analysis import embedding_text, passage_terms
 from memctl.literals import MemoryKind, SourceType
@@ -27,7 +28,7 @@ from memctl.memories.memory_views import (
     resolve,
     versions_of,
 )
-from memctl.records import Entity, EntityMention, Memory, Relation, SourceText
+from memctl.records import Entity, EntityMention, Memory, Metadata, Relation, SourceText
 from memctl.redaction import redact_name, redact_secrets
 from memctl.rows.derived_rows import EntityCounts, add_missing, add_up
 from memctl.rows.row_changes import append_rows, supersede_memories
@@ -68,6 +69,7 @@ class Statement:
     expires_at: datetime | None = None
     """It no longer holds from then on."""
     source_ids: tuple[str, ...] = ()
+    metadata: Metadata = field(default_factory=dict)
     agent_id: str | None = None
     """The agent that states it."""
     source_type: SourceType | None = None
@@ -184,8 +186,8 @@ class Editor:
         self._understander = understander
         self._redacts = redacts
 
-    def add(self, statement: Statement) -> Memory:
-        """Remember a statement; the same one said twice is there once.
+    def add(self, statement: Statement, *, dry_run: bool = False) -> Memory:
+        """Remember a statement, or only return what it would be; the same one is there once.
 
         Raises:
             UsageError: It is empty, expired, or its importance is not from 0 to 1.
@@ -205,6 +207,7 @@ class Editor:
                 text=redact_secrets(statement.text),
                 session_id=session and redact_name(session),
                 tags=tuple(map(redact_secrets, statement.tags)),
+                metadata=redacted_metadata(statement.metadata),
             )
         memory = Memory(
             id="",
@@ -221,6 +224,7 @@ class Editor:
             importance=_importance(statement),
             expires_at=statement.expires_at,
             method=STATED,
+            metadata=statement.metadata,
             agent_id=statement.agent_id,
             source_type=statement.source_type or source_type(statement.agent_id),
         )
@@ -231,6 +235,8 @@ class Editor:
             for type_ in dict.fromkeys((memory.type, statement.type or "fact"))
         ]
         memory = dataclasses.replace(memory, id=ids[0])
+        if dry_run:
+            return next(iter(memories_by_id(self._store.snapshot(), ids)), memory)
         row = self._row(memory)
         with self._store.write() as transaction:
             snapshot = transaction.snapshot()
@@ -242,8 +248,8 @@ class Editor:
             _add_derived(transaction, memory, mentions)
         return memory
 
-    def edit(self, given: str, edit: Edit) -> Memory:
-        """Write a new version of a memory; the old one stays in its history.
+    def edit(self, given: str, edit: Edit, *, dry_run: bool = False) -> Memory:
+        """Write a new version of a memory, or only return what it would be; the old one stays.
 
         Raises:
             NotFoundError: There is none.
@@ -262,6 +268,8 @@ class Editor:
         mentions: tuple[EntityMention, ...] = ()
         if new.text != old.text:
             new, mentions = self._understood(new)
+        if dry_run:
+            return new
         row = self._row(new)
         with self._store.write() as transaction:
             _check_editable(get_memory(transaction.snapshot(), old.id))

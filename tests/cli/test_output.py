@@ -20,7 +20,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.cli.commands.stats import bar
-from memctl.cli.rendering.output_formats import to_plain
 from memctl.cli.rendering.terminal_text import (
     format_clock,
     format_duration,
@@ -28,6 +27,7 @@ from memctl.cli.rendering.terminal_text import (
     one_line,
     terminal_safe,
 )
+from memctl.plain_values import to_plain
 
 from .conftest import Run
 

@@ -19,9 +19,10 @@ from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import command
 from memctl.cli.commands.graph import show_step
 from memctl.cli.rendering.answer_view import show_result
-from memctl.cli.rendering.output_formats import Column, emit, plain_rows, print_paragraph
+from memctl.cli.rendering.output_formats import Column, emit, print_paragraph
 from memctl.cli.rendering.terminal_text import format_count, format_size, one_line
 from memctl.errors import UsageError
+from memctl.plain_values import plain_rows
 
 if TYPE_CHECKING:
     from memctl.home import Home

@@ -352,7 +352,7 @@ def _compared(context: CommandContext, run: Run, saved: Run) -> list[Comparison]
 
 
 def _readable(item: Comparison) -> dict[str, Any]:
-    from memctl.cli.rendering.output_formats import to_plain
+    from memctl.plain_values import to_plain
 
     same = item.mode == item.before_mode
     low, high = item.low, item.high

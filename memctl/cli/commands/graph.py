@@ -41,6 +41,12 @@ GraphFormat = Literal["graphml", "dot"]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A name, an alias, or an id.")]
 Other = Annotated[str, typer.Argument(metavar="OTHER", help="Another name, alias or id.")]
 
+RelationOption = Annotated[
+    str | None,
+    typer.Option("--relation", metavar="TYPE", help="Only relations of this type: links_to, ..."),
+]
+Direction = Literal["in", "out", "both"]
+
 _NEIGHBOURS = (
     Column("name", "NAME"),
     Column("type", "TYPE"),
@@ -48,6 +54,17 @@ _NEIGHBOURS = (
     Column("weight", "WEIGHT", right=True),
     Column("relation", "HOW"),
     Column("via", "VIA"),
+)
+_FOUND = (
+    Column("name", "NAME"),
+    Column("type", "TYPE"),
+    Column("mentions", "MENTIONS", right=True),
+    Column(
+        "relations",
+        "NEAR",
+        lambda near: one_line(", ".join(each["name"] for each in near[:5]), 80),
+        wrap=True,
+    ),
 )
 _COMMUNITIES = (
     Column("number", "#", right=True),
@@ -124,6 +141,7 @@ def _show_decisions(
     """
     memctl graph neighbors "Ann Lee"
     memctl graph neighbors Aurora --hops 2 -o json
+    memctl graph neighbors Aurora --relation links_to --direction in
     """,
     identity=True,
 )
@@ -131,6 +149,10 @@ def neighbors(
     context: CommandContext,
     name: Name,
     hops: int = typer.Option(1, "--hops", min=1, max=6, help="At most this many steps."),
+    relation: RelationOption = None,
+    direction: Direction = typer.Option(
+        "both", "--direction", help="Only relations that lead away from the name, or to it."
+    ),
     kb: KnowledgeBaseOption = None,
     namespace: NamespacesOption = None,
     limit: Limit = 50,
@@ -140,7 +162,8 @@ def neighbors(
     with context.reading_one(kb) as base:
         view = base.graph.view(parse_filters(namespaces=namespace))
         _note_others(context, view, name)
-        rows = view.neighbours(name, hops, limit + 1 if limit else None)
+        most = limit + 1 if limit else None
+        rows = view.neighbours(name, hops, most, relation=relation, direction=direction)
     emit(_first(context, rows, limit), _NEIGHBOURS, output)
     if not rows:
         context.say(f"note: nothing stands together with {name!r}")
@@ -156,6 +179,34 @@ def _note_others(context: CommandContext, view: GraphView, name: str) -> None:
 
 def _name_and_id(node: Node) -> str:
     return f"{node.name} ({short_id(node.id)})"
+
+
+@command(
+    app,
+    "search",
+    """
+    memctl graph search "who works with Ann Lee?"
+    memctl graph search lease --relation links_to -o json
+    """,
+    identity=True,
+)
+def search(
+    context: CommandContext,
+    words: list[str] = typer.Argument(..., metavar="WORDS", help="A question, or some words."),
+    relation: RelationOption = None,
+    kb: KnowledgeBaseOption = None,
+    namespace: NamespacesOption = None,
+    limit: Limit = 10,
+    output: Output = None,
+) -> None:
+    """Find names, and what they are connected with.
+
+    Names that stand in the words come first, then names that share a word with them.
+    """
+    with context.reading_one(kb) as base:
+        view = base.graph.view(parse_filters(namespaces=namespace))
+        rows = view.search(" ".join(words), limit or None, relation=relation)
+    emit(rows, _FOUND, output)
 
 
 @command(

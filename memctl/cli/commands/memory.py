@@ -235,7 +235,7 @@ def add(
     """
     from datetime import UTC, datetime
 
-    from memctl.cli.arguments import parse_expiry, parse_instant
+    from memctl.instants import parse_expiry, parse_instant
 
     refuse_empty({"--namespace": namespace, "--session": session_id})
     now = datetime.now(UTC)

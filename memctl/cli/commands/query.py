@@ -25,11 +25,11 @@ from memctl.cli.rendering.output_formats import (
     print_piece,
     print_text,
     resolve_format,
-    to_plain,
 )
 from memctl.cli.rendering.terminal_text import format_count, one_line
 from memctl.errors import NothingFound, PartialFailure, UsageError
 from memctl.literals import MAX_HOPS, Duplicates, Fusion
+from memctl.plain_values import to_plain
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBases

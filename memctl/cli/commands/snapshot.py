@@ -18,8 +18,9 @@ from memctl.cli.command_decorator import (
     group,
 )
 from memctl.cli.completion import complete_snapshot
-from memctl.cli.rendering.output_formats import Column, emit, emit_facts, format_instant, to_plain
+from memctl.cli.rendering.output_formats import Column, emit, emit_facts, format_instant
 from memctl.cli.rendering.terminal_text import format_count, format_moment, format_size
+from memctl.plain_values import to_plain
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase

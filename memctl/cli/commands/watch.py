@@ -17,10 +17,10 @@ from memctl.cli.rendering.output_formats import (
     format_instant,
     print_paragraph,
     resolve_format,
-    to_plain,
 )
 from memctl.cli.rendering.terminal_text import format_count, format_moment, json_text, one_line
 from memctl.errors import MemctlError, PartialFailure
+from memctl.plain_values import to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

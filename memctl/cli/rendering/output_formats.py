@@ -5,22 +5,19 @@ Standard output carries data alone.  Nothing here knows what the rows mean.
 
 from __future__ import annotations
 
-import base64
 import codecs
 import io
 import json
-import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from datetime import UTC, date, datetime, time
-from decimal import Decimal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar
 
 from memctl.cli.rendering.terminal_text import format_moment, json_text, one_line, terminal_safe
 from memctl.errors import UsageError
-from memctl.records import split_unit
-from memctl.schema.declarations import JSON_COLUMNS
+from memctl.plain_values import Row, plain_rows
+from memctl.plain_values import to_plain as to_plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,9 +27,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Format = Literal["table", "json", "ndjson", "csv", "arrow"]
-Row = Mapping[str, Any]
-_WHOLE_ROW = frozenset(("document_id", "root_id"))
-"""Columns that a document or memory has, unlike what SQL selects of it."""
 _TEXTS = frozenset(
     {
         "entities", "inbox", "last_error", "missing", "origin", "problem", "reason", "source",
@@ -112,94 +106,6 @@ def with_kb_column(columns: Sequence[Column], knowledge_bases: int) -> list[Colu
 
 
 # --- rows ----------------------------------------------------------------------------------------
-
-
-def plain_rows(source: object) -> Iterator[dict[str, Any]]:
-    """Yield every row as a dict of plain values, ready for JSON."""
-    if hasattr(source, "__arrow_c_stream__"):
-        reader = record_batches(source)
-        short = _single_precision(reader.schema)
-        for batch in reader:
-            for row in batch.to_pylist():
-                yield _decoded(row, short)
-    elif isinstance(source, Iterable):
-        yield from (to_plain(row) for row in source)
-
-
-def _single_precision(schema: pa.Schema) -> frozenset[str]:
-    return frozenset(item.name for item in schema if str(item.type) == "float")
-
-
-def _decoded(row: Row, short: frozenset[str]) -> dict[str, Any]:
-    """Turn columns that hold JSON text into what the text says; vectors are left out.
-
-    Numbers of single precision get the digits that they have: 0.7, not 0.699999988079071.
-    """
-    decoded = {}
-    for key, value in row.items():
-        if key in JSON_COLUMNS and isinstance(value, str) and value:
-            decoded[key] = json.loads(value)
-        elif key in short and value is not None:
-            decoded[key] = to_plain(float(f"{value:.7g}"))
-        elif key != "vector":
-            decoded[key] = to_plain(value)
-    return _with_unit(decoded) if _WHOLE_ROW & decoded.keys() else decoded
-
-
-def to_plain(value: Any) -> Any:
-    """Return ``value`` as JSON knows it: dataclasses are objects, instants ISO 8601 in UTC."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return _with_unit({f.name: to_plain(getattr(value, f.name)) for f in fields(value)})
-    if isinstance(value, Mapping):
-        return {str(key): to_plain(item) for key, item in value.items()}
-    if isinstance(value, str):
-        return value
-    if hasattr(value, "months"):
-        return _interval(value)
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [to_plain(item) for item in value]
-    if isinstance(value, datetime):
-        return _instant(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, (bool, int)):
-        return value
-    return _plain_of_engine(value)
-
-
-def _with_unit(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a record with the file as its source, and the unit in it that it is from, if any."""
-    source = record.get("source")
-    file, unit = split_unit(source) if isinstance(source, str) else ("", "")
-    return {**record, "source": file, "unit": unit} if unit else record
-
-
-def _plain_of_engine(value: Any) -> Any:
-    """Return a value of a type that JSON lacks: whole decimals are integers, bytes base64."""
-    if isinstance(value, Decimal):
-        return _number(value)
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return base64.b64encode(value).decode("ascii")
-    return value.isoformat() if isinstance(value, (date, time)) else str(value)
-
-
-def _instant(value: datetime) -> str:
-    """Return ISO 8601; an instant without a zone, which only SQL gives, stays without."""
-    if value.tzinfo is None:
-        return value.isoformat()
-    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def _interval(value: Any) -> str:
-    """Return months, days and nanoseconds as an ISO 8601 duration: ``P1M2DT30S``."""
-    seconds = f"{Decimal(value.nanoseconds).scaleb(-9).normalize():f}"
-    return f"P{value.months}M{value.days}DT{seconds}S"
-
-
-def _number(value: Decimal) -> int | float | str:
-    if not value.is_finite():
-        return str(value)
-    return int(value) if value == value.to_integral_value() else float(value)
 
 
 def record_batches(source: object) -> pa.RecordBatchReader:

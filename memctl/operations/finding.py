@@ -1,0 +1,371 @@
+"""Operations that find and answer: passages, conversations, answers, context, insights, the time.
+
+Each asks as ``memctl query``, ``context`` or ``insight list`` do; limits are those of the caller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from memctl.errors import KnowledgeBaseNotFound
+from memctl.literals import Mode, Verdict
+from memctl.operations.operation_context import (
+    NO_KNOWLEDGE_BASE,
+    OperationContext,
+    SearchType,
+    Unavailable,
+)
+from memctl.operations.parameters import parameter
+from memctl.plain_values import plain_rows
+from memctl.records import Citation, Context, Level
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBases
+    from memctl.records import Filters, Hit
+
+_MOST = 50
+_MOST_TOKENS = 20_000
+_SINCE = "Only from that date on: 2026-03-01, 7d, today."
+_UNTIL = "Only before that date."
+_NAMESPACE = "Only this namespace."
+_TAGS = "Only with one of these tags."
+
+
+# --- passages -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchParameters:
+    """Parameters of ``search_knowledge_base``."""
+
+    query: str = parameter("What to look for, in words.")
+    search_type: SearchType = parameter(
+        "Where: past conversations, documents, or all.", default="all"
+    )
+    limit: int = parameter("At most this many results.", default=5, low=1, high=_MOST)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPassage:
+    """One result of a search, best first."""
+
+    number: int
+    title: str
+    text: str
+    source: str
+    date: datetime
+    session_id: str | None
+    relevance: float
+    """How near its meaning is to the query, 0 to 1; unlike a score, the same in every search."""
+    kb: str
+    memory_id: str
+    document_id: str | None
+    level: Level
+    type: str
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchReply:
+    """What a search found."""
+
+    query: str
+    search_type: str
+    results_count: int
+    results: tuple[FoundPassage, ...]
+
+
+def search_knowledge_base(context: OperationContext, asked: SearchParameters) -> SearchReply:
+    """Search as ``memctl query --no-answer`` does, in the namespaces of the search type."""
+    hits = _hits(context, asked.query, context.filters(asked.search_type), asked.limit)
+    results = tuple(_found_passage(number, hit) for number, hit in enumerate(hits, start=1))
+    return SearchReply(asked.query, asked.search_type, len(results), results)
+
+
+def search_text(reply: SearchReply) -> str:
+    """Return what was found as text, numbered for citing."""
+    if not reply.results:
+        return f"Nothing was found for {reply.query!r}."
+    count = "1 result" if reply.results_count == 1 else f"{reply.results_count} results"
+    told = [f"{count} for {reply.query!r}; cite them by [n]."]
+    for found in reply.results:
+        name = found.title or (f"session {found.session_id}" if found.session_id else found.source)
+        told.append(
+            f"[{found.number}] {name} ({found.date:%Y-%m-%d})\n{found.text}\n"
+            f"source: {found.source}, relevance {found.relevance:.2f}"
+        )
+    return "\n\n".join(told)
+
+
+def opened(context: OperationContext) -> KnowledgeBases:
+    """Return the knowledge bases to read.
+
+    Raises:
+        Unavailable: There is none at all.
+    """
+    try:
+        return context.reading()
+    except KnowledgeBaseNotFound as error:
+        raise Unavailable(NO_KNOWLEDGE_BASE, error.hint) from error
+
+
+def _hits(context: OperationContext, query: str, filters: Filters, limit: int) -> tuple[Hit, ...]:
+    found = opened(context).query(query, filters=filters, limit=limit, answer=False)
+    return found.hits
+
+
+def _found_passage(number: int, hit: Hit) -> FoundPassage:
+    return FoundPassage(
+        number=number,
+        title=hit.title,
+        text=hit.text,
+        source=hit.source,
+        date=hit.created_at,
+        session_id=hit.session_id,
+        relevance=_similarity(hit),
+        kb=hit.kb,
+        memory_id=hit.memory_id,
+        document_id=hit.document_id,
+        level=hit.level,
+        type=hit.type,
+        namespace=hit.namespace,
+    )
+
+
+def _similarity(hit: Hit) -> float:
+    """Return the cosine of query and passage; 0 where no vectors were compared."""
+    return round(min(1.0, max(0.0, hit.legs.get("vector", 0.0))), 3)
+
+
+# --- conversations --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastConversationsParameters:
+    """Parameters of ``search_past_conversations``."""
+
+    query: str = parameter("What to look for, in words.")
+    max_results: int = parameter("At most this many results.", default=5, low=1, high=_MOST)
+    time_window_days: int | None = parameter(
+        "Only the last so many days; without it, at any time.", default=None, low=1, high=36_500
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledMemory:
+    """Something that was said or stored before."""
+
+    text: str
+    timestamp: datetime | None
+    memory_type: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class PastConversations:
+    """What was found in past conversations."""
+
+    success: bool
+    query: str
+    results_count: int
+    results: tuple[RecalledMemory, ...]
+
+
+def search_past_conversations(
+    context: OperationContext, asked: PastConversationsParameters
+) -> PastConversations:
+    """Search what the user and agents have said, and what was stored for the user."""
+    context.require_user()
+    filters = context.filters("conversations")
+    if asked.time_window_days is not None:
+        filters = replace(filters, since=context.now - timedelta(days=asked.time_window_days))
+    results = tuple(
+        RecalledMemory(hit.text, hit.created_at, hit.type, _similarity(hit))
+        for hit in _hits(context, asked.query, filters, asked.max_results)
+    )
+    return PastConversations(True, asked.query, len(results), results)
+
+
+# --- answers and context --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerParameters:
+    """Parameters of ``answer``."""
+
+    question: str = parameter("The question, in words.")
+    mode: Mode | None = parameter("How memories are found.", default=None)
+    top_k: int = parameter("How many hits are searched.", default=10, low=1, high=_MOST)
+    since: str | None = parameter(_SINCE, default=None)
+    until: str | None = parameter(_UNTIL, default=None)
+    namespace: str | None = parameter(_NAMESPACE, default=None)
+    tags: tuple[str, ...] = parameter(_TAGS, default=())
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerReply:
+    """An answer, or what is closest to one."""
+
+    question: str
+    answer: str
+    found: bool
+    unsure: bool
+    confidence: float
+    citations: tuple[Citation, ...]
+    method: str
+    notes: tuple[str, ...]
+    query_id: str | None
+
+
+def answer(context: OperationContext, asked: AnswerParameters) -> AnswerReply:
+    """Answer as ``memctl query`` does."""
+    filters = context.filters(
+        namespace=asked.namespace, tags=asked.tags, since=asked.since, until=asked.until
+    )
+    bases = opened(context)
+    result = bases.query(asked.question, mode=asked.mode, filters=filters, limit=asked.top_k)
+    assert result.answer is not None  # which was asked for
+    given = result.answer
+    return AnswerReply(
+        question=asked.question,
+        answer=given.text,
+        found=given.found,
+        unsure=given.unsure,
+        confidence=given.confidence,
+        citations=given.citations,
+        method=given.method,
+        notes=(*result.notes, *([given.note] if given.note else ())),
+        query_id=result.query_id,
+    )
+
+
+def answer_text(reply: AnswerReply) -> str:
+    """Return an answer with its sources as text."""
+    sources = (
+        f"[{cited.number}] {cited.title or cited.source} ({cited.created_at:%Y-%m-%d}):"
+        f" {cited.quote}"
+        for cited in reply.citations
+    )
+    unsure = "It is unsure whether this is the answer; it is what is closest:\n"
+    return "\n".join([f"{unsure if reply.unsure else ''}{reply.answer}", *sources])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextParameters:
+    """Parameters of ``context``."""
+
+    question: str = parameter("The question or message that needs context.")
+    budget: int = parameter("At most this many tokens.", default=2000, low=16, high=_MOST_TOKENS)
+    auto: bool = parameter(
+        "Whether it is any message, most of which need no memory.", default=False
+    )
+    namespace: str | None = parameter(_NAMESPACE, default=None)
+    tags: tuple[str, ...] = parameter(_TAGS, default=())
+
+
+def context_block(context: OperationContext, asked: ContextParameters) -> Context:
+    """Return evidence within a budget, as ``memctl context`` does."""
+    filters = context.filters(namespace=asked.namespace, tags=asked.tags)
+    bases = opened(context)
+    return bases.context(asked.question, budget=asked.budget, filters=filters, auto=asked.auto)
+
+
+def context_text(found: Context) -> str:
+    """Return a context's text."""
+    return found.text or "Nothing in memory has to do with that."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedbackParameters:
+    """Parameters of ``feedback``."""
+
+    query_id: str = parameter("The query_id of the answer; last is the latest.")
+    verdict: Verdict = parameter("How good it was.")
+    dry_run: bool = parameter("Note nothing.", default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackReply:
+    """What was noted."""
+
+    query_id: str
+    verdict: str
+    dry_run: bool
+
+
+def feedback(context: OperationContext, asked: FeedbackParameters) -> FeedbackReply:
+    """Note how good an earlier answer was, as ``memctl query --feedback`` does."""
+    bases = opened(context)
+    id_ = asked.query_id if asked.dry_run else bases.feedback(asked.query_id, asked.verdict)
+    return FeedbackReply(id_, asked.verdict, asked.dry_run)
+
+
+# --- insights and the time ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InsightsParameters:
+    """Parameters of ``recent_insights``."""
+
+    limit: int = parameter("At most this many.", default=10, low=1, high=200)
+    since: str | None = parameter(_SINCE, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class RecentInsight:
+    """What several memories say together."""
+
+    kb: str
+    id: str
+    text: str
+    date: str
+    importance: float
+    source_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecentInsights:
+    """Insights, the newest first."""
+
+    insights: tuple[RecentInsight, ...]
+
+
+def recent_insights(context: OperationContext, asked: InsightsParameters) -> RecentInsights:
+    """List insights as ``memctl insight list`` does, of all knowledge bases together."""
+    filters = context.filters(since=asked.since)
+    rows = [
+        RecentInsight(
+            kb=base.name,
+            id=row["id"],
+            text=row["text"],
+            date=row["created_at"],
+            importance=row["importance"],
+            source_ids=tuple(row["source_ids"]),
+        )
+        for base in opened(context)
+        for row in plain_rows(base.insights.list(filters, limit=asked.limit))
+    ]
+    rows.sort(key=lambda row: row.date, reverse=True)
+    return RecentInsights(tuple(rows[: asked.limit]))
+
+
+@dataclass(frozen=True, slots=True)
+class NoParameters:
+    """Of an operation that takes none."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentDatetime:
+    """The present instant, where this machine is."""
+
+    datetime: str
+    timezone: str
+    weekday: str
+
+
+def get_current_datetime(context: OperationContext, _: NoParameters) -> CurrentDatetime:
+    """Return the present instant in the zone of this machine."""
+    now = context.now.astimezone()
+    return CurrentDatetime(now.isoformat(timespec="seconds"), str(now.tzinfo), f"{now:%A}")

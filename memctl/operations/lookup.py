@@ -1,0 +1,508 @@
+"""Operations that look things up: documents, conversations, names and how they are connected."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from memctl.errors import NotFoundError
+from memctl.literals import DocType
+from memctl.operations.finding import opened
+from memctl.operations.operation_context import OperationContext
+from memctl.operations.parameters import parameter
+from memctl.plain_values import plain_rows, to_plain
+from memctl.schema.document_types import doc_type_of
+
+if TYPE_CHECKING:
+    from memctl.graph.graph_views import NeighbourView
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.records import Document, Filters
+    from memctl.store.ledger.session_repositories import Session
+
+Direction = Literal["in", "out", "both"]
+SessionStatus = Literal["open", "compressed", "archived", "ended"]
+_SHOWN = ("id", "title", "media_type", "doc_type", "source", "created_at", "ingested_at", "size",
+          "namespace")  # fmt: skip
+_METADATA = ("media_type", "doc_type", "source", "created_at", "namespace", "size", "summary",
+             "tags", "topics", "language", "session_id", "metadata")  # fmt: skip
+MOST_CHARACTERS = 20_000
+_NEAR_TITLES = 3
+_RELATION = "Only relations of this type, such as links_to."
+_MOST_HOPS = 6
+
+
+# --- documents ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListDocumentsParameters:
+    """Parameters of ``list_documents``."""
+
+    namespace: str | None = parameter("Only this namespace.", default=None)
+    doc_type: DocType | None = parameter("Only this kind of document.", default=None)
+    search: str | None = parameter("Only documents with these words in the title.", default=None)
+    limit: int = parameter("At most this many.", default=20, low=1, high=200)
+    offset: int = parameter("How many to skip.", default=0, low=0, high=10**9)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedDocument:
+    """One document of a list."""
+
+    id: str
+    title: str
+    doc_type: str
+    date: str
+    size: int
+    passages: int
+    kb: str
+    namespace: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentList:
+    """Documents, the last ingested first."""
+
+    documents: tuple[ListedDocument, ...]
+    total: int
+    next_offset: int | None
+    """Where the rest begins; None where this is all."""
+
+
+def list_documents(context: OperationContext, asked: ListDocumentsParameters) -> DocumentList:
+    """List documents as ``memctl document list`` does, of all knowledge bases together."""
+    filters = context.filters(namespace=asked.namespace)
+    found = [(base, row) for base in opened(context) for row in _rows(base, filters, asked)]
+    found.sort(key=lambda each: str(each[1]["ingested_at"]), reverse=True)
+    end = asked.offset + asked.limit
+    shown = found[asked.offset : end]
+    return DocumentList(
+        documents=tuple(_listed_document(base, row) for base, row in _with_passages(shown)),
+        total=len(found),
+        next_offset=end if end < len(found) else None,
+    )
+
+
+def _rows(
+    base: KnowledgeBase, filters: Filters, asked: ListDocumentsParameters
+) -> list[dict[str, Any]]:
+    table = base.documents.list(filters)
+    words = (asked.search or "").casefold().split()
+    return [
+        row
+        for row in plain_rows(table.select(_SHOWN))
+        if all(word in row["title"].casefold() for word in words)
+        and asked.doc_type in (None, _doc_type(row))
+    ]
+
+
+def _doc_type(row: dict[str, Any]) -> str:
+    return str(row["doc_type"] or doc_type_of(row["media_type"]))
+
+
+def _with_passages(
+    shown: list[tuple[KnowledgeBase, dict[str, Any]]],
+) -> list[tuple[KnowledgeBase, dict[str, Any]]]:
+    """Give each row the number of its document's passages."""
+    from memctl.store.tables.filter_expressions import col
+
+    for base in {id(base): base for base, _ in shown}.values():
+        rows = [row for owner, row in shown if owner is base]
+        ids = col("document_id").is_in([row["id"] for row in rows])
+        where = ids & (col("level") == "evidence") & col("superseded_by").is_null()
+        passages = base.store.snapshot().scan("memories", where, ["document_id"])
+        counts = Counter(passages["document_id"].to_pylist())
+        for row in rows:
+            row["passages"] = counts[row["id"]]
+    return shown
+
+
+def _listed_document(base: KnowledgeBase, row: dict[str, Any]) -> ListedDocument:
+    return ListedDocument(
+        id=row["id"],
+        title=row["title"],
+        doc_type=_doc_type(row),
+        date=row["created_at"],
+        size=row["size"],
+        passages=row["passages"],
+        kb=base.name,
+        namespace=row["namespace"],
+        source=row["source"],
+    )
+
+
+# --- one document ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetDocumentParameters:
+    """Parameters of ``get_document``."""
+
+    document_id: str = parameter("The id of the document, or its title.")
+    start: int = parameter("From which character on.", default=0, low=0, high=10**12)
+    max_chars: int = parameter(
+        "At most this many characters.", default=8000, low=1, high=MOST_CHARACTERS
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentText:
+    """A document, and a piece of its text."""
+
+    id: str
+    title: str
+    kb: str
+    metadata: dict[str, Any]
+    text: str
+    start: int
+    end: int
+    length: int
+    """Of the whole text, in characters."""
+    has_more: bool
+    note: str
+    """How to get the rest, if there is any."""
+
+
+def get_document(context: OperationContext, asked: GetDocumentParameters) -> DocumentText:
+    """Return a piece of a document's text, as ``memctl document show --text`` has it."""
+    base, document = _found(context, asked.document_id)
+    length = len(document.text)
+    start = min(asked.start, length)
+    end = min(start + asked.max_chars, length)
+    plain = to_plain(document)
+    rest = f"characters {start:,} to {end:,} of {length:,}; start={end} gives what follows"
+    return DocumentText(
+        id=document.id,
+        title=document.title,
+        kb=base.name,
+        metadata={key: plain[key] for key in _METADATA if plain.get(key) not in (None, [], {}, "")},
+        text=document.text[start:end],
+        start=start,
+        end=end,
+        length=length,
+        has_more=end < length,
+        note=rest if end < length else "",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenParameters:
+    """Parameters of ``open``."""
+
+    id: str = parameter("The id or title of a document, or the id of a memory.")
+    start: int = parameter("From which character on.", default=0, low=0, high=10**12)
+    max_chars: int = parameter(
+        "At most this many characters.", default=8000, low=1, high=MOST_CHARACTERS
+    )
+
+
+def open_item(context: OperationContext, asked: OpenParameters) -> DocumentText:
+    """Return a piece of a document's text, or a memory with the evidence that it rests on."""
+    if not asked.id.startswith(("m_", "i_")):
+        wanted = GetDocumentParameters(
+            document_id=asked.id, start=asked.start, max_chars=asked.max_chars
+        )
+        return get_document(context, wanted)
+    base = opened(context).owner("memories", asked.id)
+    view = base.memories.get(asked.id)
+    memory = view.memory
+    context.check_readable(base, memory.namespace, f"memory {asked.id!r}")
+    evidence = [to_plain(each) for each in view.evidence]
+    metadata = {"type": memory.type, "level": memory.level, "created_at": memory.created_at}
+    return DocumentText(
+        id=memory.id,
+        title=memory.title,
+        kb=base.name,
+        metadata=to_plain({**metadata, "tags": memory.tags, "evidence": evidence}),
+        text=memory.text,
+        start=0,
+        end=len(memory.text),
+        length=len(memory.text),
+        has_more=False,
+        note="",
+    )
+
+
+def _found(context: OperationContext, given: str) -> tuple[KnowledgeBase, Document]:
+    """Return the document with an id or a title, and its knowledge base.
+
+    Raises:
+        NotFoundError: There is none that is open to this caller.
+    """
+    what = f"document {given!r}"
+    bases = opened(context)
+    id_, base = given, None
+    try:
+        base = bases.owner("documents", given)
+    except NotFoundError:
+        titles = _by_title(context)
+        if given.casefold() not in titles:
+            near = _near_titles(given, titles)
+            raise NotFoundError(f"there is no {what}", near) from None
+        base, id_ = titles[given.casefold()]
+    document = base.documents.get(id_).document
+    context.check_readable(base, document.namespace, what)
+    return base, document
+
+
+def _by_title(context: OperationContext) -> dict[str, tuple[KnowledgeBase, str]]:
+    """Return the open documents by title, the last ingested where several have one."""
+    found: dict[str, tuple[KnowledgeBase, str]] = {}
+    for base in opened(context):
+        table = base.documents.list(context.filters()).select(["id", "title"])
+        for row in plain_rows(table):
+            found.setdefault(row["title"].casefold(), (base, row["id"]))
+    return found
+
+
+def _near_titles(given: str, titles: dict[str, tuple[KnowledgeBase, str]]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(given.casefold(), titles, _NEAR_TITLES, 0.5)
+    return f"near titles: {', '.join(near)}" if near else "list_documents lists all of them"
+
+
+# --- conversations --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListSessionsParameters:
+    """Parameters of ``list_sessions``."""
+
+    status: SessionStatus | None = parameter("Only those in this state.", default=None)
+    limit: int = parameter("At most this many.", default=20, low=1, high=200)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSession:
+    """One conversation of a list."""
+
+    session_id: str
+    kb: str
+    title: str
+    status: str
+    user_id: str
+    agent_id: str | None
+    started_at: datetime
+    last_at: datetime
+    message_count: int
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionList:
+    """Conversations, the latest first."""
+
+    sessions: tuple[ListedSession, ...]
+
+
+def list_sessions(context: OperationContext, asked: ListSessionsParameters) -> SessionList:
+    """List conversations, those of the user where one is named, of all knowledge bases together."""
+    found = [
+        _listed_session(base.name, session)
+        for base in opened(context)
+        for session in base.sessions.list(
+            namespaces=context.namespaces("conversations"), status=asked.status, limit=asked.limit
+        )
+    ]
+    found.sort(key=lambda each: each.last_at, reverse=True)
+    return SessionList(tuple(found[: asked.limit]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionParameters:
+    """Parameters of ``session``."""
+
+    session_id: str | None = parameter("Show this one, with what was said.", default=None)
+    limit: int = parameter("At most this many conversations or turns.", default=20, low=1, high=200)
+
+
+@dataclass(frozen=True, slots=True)
+class SaidTurn:
+    """One turn of a conversation."""
+
+    turn: int
+    at: datetime
+    sender: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReply:
+    """Conversations, or the last turns of one."""
+
+    sessions: tuple[ListedSession, ...]
+    turns: tuple[SaidTurn, ...]
+
+
+def look_at_sessions(context: OperationContext, asked: SessionParameters) -> SessionReply:
+    """List conversations, or show the last turns of one.
+
+    Raises:
+        NotFoundError: There is none of that name.
+    """
+    if asked.session_id is None:
+        listed = list_sessions(context, ListSessionsParameters(limit=asked.limit))
+        return SessionReply(listed.sessions, ())
+    missing: NotFoundError | None = None
+    for base in opened(context):
+        try:
+            session = base.sessions.get(asked.session_id, user=context.identity.user)
+        except NotFoundError as error:
+            missing = error
+            continue
+        context.check_readable(base, session.namespace, f"conversation {asked.session_id!r}")
+        turns = tuple(
+            SaidTurn(turn.turn, turn.at, turn.sender, turn.content)
+            for turn in base.sessions.turns(session, last=asked.limit)
+        )
+        return SessionReply((_listed_session(base.name, session),), turns)
+    raise missing or NotFoundError(f"there is no conversation {asked.session_id!r}")
+
+
+def _listed_session(kb: str, session: Session) -> ListedSession:
+    return ListedSession(
+        session_id=session.session_id,
+        kb=kb,
+        title=session.title,
+        status=session.status,
+        user_id=session.user_id,
+        agent_id=session.agent_id,
+        started_at=session.started_at,
+        last_at=session.last_at,
+        message_count=session.message_count,
+        summary=session.summary,
+    )
+
+
+# --- the graph of names ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NearName:
+    """A name that is connected with another one."""
+
+    name: str
+    type: str
+    hops: int
+    relation: str
+    direction: Direction
+    weight: float
+    via: tuple[str, ...]
+    memory_ids: tuple[str, ...]
+    """What shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphName:
+    """A name that was found, and what it is connected with."""
+
+    kb: str
+    id: str
+    name: str
+    type: str
+    aliases: tuple[str, ...]
+    mentions: int
+    relations: tuple[NearName, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphSearchParameters:
+    """Parameters of ``search_knowledge_graph``."""
+
+    query: str = parameter("A question, or names to look for.")
+    relation_type: str | None = parameter(_RELATION, default=None)
+    limit: int = parameter("At most this many names.", default=10, low=1, high=100)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSearchReply:
+    """Names that were found."""
+
+    query: str
+    names: tuple[GraphName, ...]
+
+
+def search_knowledge_graph(
+    context: OperationContext, asked: GraphSearchParameters
+) -> GraphSearchReply:
+    """Find names as ``memctl graph search`` does, in every knowledge base that is read."""
+    names = [
+        GraphName(
+            kb=base.name,
+            id=found.id,
+            name=found.name,
+            type=found.type,
+            aliases=found.aliases,
+            mentions=found.mentions,
+            relations=tuple(map(_near, found.relations)),
+        )
+        for base in opened(context)
+        for found in base.graph.view(context.filters()).search(
+            asked.query, asked.limit, relation=asked.relation_type
+        )
+    ]
+    return GraphSearchReply(asked.query, tuple(names[: asked.limit]))
+
+
+def _near(view: NeighbourView) -> NearName:
+    return NearName(
+        name=view.name,
+        type=view.type,
+        hops=view.hops,
+        relation=view.relation,
+        direction=view.direction,
+        weight=view.weight,
+        via=view.via,
+        memory_ids=view.memory_ids,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighborsParameters:
+    """Parameters of ``get_graph_neighbors``."""
+
+    name: str = parameter("A name, an alias or the id of one.")
+    hops: int = parameter("At most this many steps.", default=1, low=1, high=_MOST_HOPS)
+    relation_type: str | None = parameter(_RELATION, default=None)
+    direction: Direction = parameter(
+        "Only relations that lead away from the name, or to it.", default="both"
+    )
+    limit: int = parameter("At most this many names.", default=20, low=1, high=200)
+
+
+@dataclass(frozen=True, slots=True)
+class NeighborsReply:
+    """What is near a name."""
+
+    kb: str
+    name: str
+    neighbors: tuple[NearName, ...]
+
+
+def get_graph_neighbors(context: OperationContext, asked: NeighborsParameters) -> NeighborsReply:
+    """List what is near a name as ``memctl graph neighbors`` does, where that name is first found.
+
+    Raises:
+        NotFoundError: Nothing is called that.
+    """
+    missing: NotFoundError | None = None
+    for base in opened(context):
+        view = base.graph.view(context.filters())
+        try:
+            found = view.neighbours(
+                asked.name,
+                asked.hops,
+                asked.limit,
+                relation=asked.relation_type,
+                direction=asked.direction,
+            )
+        except NotFoundError as error:
+            missing = error
+        else:
+            name = view.find(asked.name)[0].name
+            return NeighborsReply(base.name, name, tuple(map(_near, found)))
+    raise missing or NotFoundError(f"nothing in the graph is called {asked.name!r}")

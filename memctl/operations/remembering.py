@@ -1,0 +1,237 @@
+"""Operations that change memory: store, update and forget; each can be tried without writing.
+
+Each does as ``memctl memory add``, ``memory edit`` and ``forget --memory`` do, in the namespace of
+its caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from memctl.errors import UsageError
+from memctl.operations.operation_context import OperationContext
+from memctl.operations.parameters import parameter
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.records import Memory
+
+StoredType = Literal["important_fact", "memories", "important_information", "summary"]
+_FACT = "important_fact"
+_TAGS = "Words to file it under."
+_IMPORTANCE = "From 0 to 1."
+_DRY_RUN = "Write nothing; only say what would be done."
+_DEFAULT_IMPORTANCE = 0.7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreParameters:
+    """Parameters of ``store_important_information``."""
+
+    information: str = parameter("What to store, as a sentence that stands alone.")
+    memory_type: StoredType = parameter("What it is.", default=_FACT)
+    metadata: Mapping[str, Any] | None = parameter("Anything else to keep with it.", default=None)
+    tags: tuple[str, ...] = parameter(_TAGS, default=())
+    importance: float = parameter(_IMPORTANCE, default=_DEFAULT_IMPORTANCE, low=0, high=1)
+    dry_run: bool = parameter(_DRY_RUN, default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreReply:
+    """What was stored."""
+
+    success: bool
+    message: str
+    stored_text: str
+    id: str
+    memory_type: str
+    dry_run: bool
+
+
+def store_important_information(context: OperationContext, asked: StoreParameters) -> StoreReply:
+    """Store a statement for the user; the same one twice is stored once."""
+    context.require_user()
+    is_fact = asked.memory_type in (_FACT, "important_information")
+    type_ = _FACT if is_fact else asked.memory_type
+    memory = _added(
+        context,
+        asked.information,
+        type_=type_,
+        tags=asked.tags,
+        importance=asked.importance,
+        metadata=asked.metadata,
+        dry_run=asked.dry_run,
+    )
+    done = "Would be stored" if asked.dry_run else "Stored"
+    message = f"{done} as {memory.type}."
+    return StoreReply(True, message, memory.text, memory.id, memory.type, asked.dry_run)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RememberParameters:
+    """Parameters of ``remember``."""
+
+    text: str = parameter("What to remember, as a sentence that stands alone.")
+    type: str | None = parameter(
+        "fact, decision, preference, plan, ...; by default as the text says.", default=None
+    )
+    tags: tuple[str, ...] = parameter(_TAGS, default=())
+    importance: float = parameter(_IMPORTANCE, default=_DEFAULT_IMPORTANCE, low=0, high=1)
+    session_id: str | None = parameter("The conversation it belongs to.", default=None)
+    dry_run: bool = parameter(_DRY_RUN, default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryReply:
+    """A memory as it is stored, or would be."""
+
+    id: str
+    text: str
+    type: str
+    tags: tuple[str, ...]
+    importance: float
+    namespace: str
+    kb: str
+    version: int
+    dry_run: bool
+
+
+def remember(context: OperationContext, asked: RememberParameters) -> MemoryReply:
+    """Remember a statement; its names, #tags and type are read from its text."""
+    memory = _added(
+        context,
+        asked.text,
+        type_=asked.type,
+        tags=asked.tags,
+        importance=asked.importance,
+        session=asked.session_id,
+        dry_run=asked.dry_run,
+    )
+    kb = context.kb_to_write
+    return _memory_reply(memory, kb, dry_run=asked.dry_run)
+
+
+def _added(
+    context: OperationContext,
+    text: str,
+    *,
+    type_: str | None,
+    tags: tuple[str, ...],
+    importance: float,
+    session: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    dry_run: bool,
+) -> Memory:
+    with context.adding(dry_run=dry_run) as base:
+        return base.memories.add(
+            text.strip(),
+            type_=type_,
+            namespace=context.own_namespace(),
+            tags=[tag.removeprefix("#") for tag in tags],
+            importance=importance,
+            session=session or context.identity.session,
+            metadata=metadata,
+            dry_run=dry_run,
+        )
+
+
+def _memory_reply(memory: Memory, kb: str, *, dry_run: bool) -> MemoryReply:
+    return MemoryReply(
+        id=memory.id,
+        text=memory.text,
+        type=memory.type,
+        tags=memory.tags,
+        importance=memory.importance,
+        namespace=memory.namespace,
+        kb=kb,
+        version=memory.version,
+        dry_run=dry_run,
+    )
+
+
+# --- changing what is there -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateParameters:
+    """Parameters of ``update_memory``."""
+
+    id: str = parameter("The id of the memory, or enough of its beginning.")
+    text: str | None = parameter("What it says now.", default=None)
+    type: str | None = parameter("What it is now.", default=None)
+    tags: tuple[str, ...] | None = parameter("Its tags, instead of those it has.", default=None)
+    importance: float | None = parameter(_IMPORTANCE, default=None, low=0, high=1)
+    dry_run: bool = parameter(_DRY_RUN, default=False)
+
+
+def update_memory(context: OperationContext, asked: UpdateParameters) -> MemoryReply:
+    """Write a new version of a memory; the old one stays in its history."""
+    if all(each is None for each in (asked.text, asked.type, asked.tags, asked.importance)):
+        raise UsageError("nothing to change", "give text, type, tags or importance")
+    base, memory = _changeable(context, asked.id)
+    changed = base.memories.edit(
+        memory.id,
+        None if asked.text is None else asked.text.strip(),
+        type_=asked.type,
+        tags=asked.tags,
+        importance=asked.importance,
+        dry_run=asked.dry_run,
+    )
+    return _memory_reply(changed, base.name, dry_run=asked.dry_run)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetParameters:
+    """Parameters of ``forget_memory``."""
+
+    id: str = parameter("The id of the memory, or enough of its beginning.")
+    confirm: bool = parameter("Forget it for good; otherwise say what would go.", default=False)
+    dry_run: bool = parameter("Only say what would go, even with confirm.", default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetReply:
+    """What went, or would."""
+
+    id: str
+    text: str
+    forgotten: bool
+    memories: int
+    insights: int
+    left: tuple[str, ...]
+    """Where some of it still stands, such as in a snapshot."""
+    message: str
+
+
+def forget_memory(context: OperationContext, asked: ForgetParameters) -> ForgetReply:
+    """Forget a memory for good, with its versions and the insights that rest on it."""
+    from memctl.forget import Selection
+
+    base, memory = _changeable(context, asked.id)
+    is_preview = asked.dry_run or not asked.confirm
+    report = base.forget(Selection(memories=(memory.id,)), dry_run=is_preview)
+    hint = "; with confirm set to true it is forgotten for good" if is_preview else ""
+    verb = "would go" if is_preview else "is gone for good"
+    return ForgetReply(
+        id=memory.id,
+        text=memory.text if is_preview else "",
+        forgotten=not is_preview,
+        memories=report.memories,
+        insights=report.insights,
+        left=tuple(left.place for left in report.left),
+        message=f"{memory.id} {verb}{hint}.",
+    )
+
+
+def _changeable(context: OperationContext, id_: str) -> tuple[KnowledgeBase, Memory]:
+    """Return a memory that this caller may change, and its knowledge base.
+
+    Raises:
+        NotFoundError: There is none, or it is another user's.
+    """
+    base = context.owner("memories", id_)
+    memory = base.memories.get(id_).memory
+    context.check_changeable(base, memory.namespace, f"memory {id_!r}")
+    return base, memory

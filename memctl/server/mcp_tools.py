@@ -1,0 +1,236 @@
+"""The tools of the MCP server: a small set by default, every operation where asked for.
+
+A client sends the manifest with every request to its model, so it has what a model needs and no
+more: rare parameters are taken, but not listed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memctl.errors import UsageError
+from memctl.operations.lookup import (
+    OpenParameters,
+    SessionParameters,
+    SessionReply,
+    look_at_sessions,
+    open_item,
+)
+from memctl.operations.operation_context import OperationContext
+from memctl.operations.parameters import JsonObject, parameter, parameter_schema, result_schema
+from memctl.operations.registry import OPERATIONS, Operation, find_operation
+from memctl.operations.remembering import ForgetParameters, ForgetReply, forget_memory
+from memctl.operations.tool_calls import refusal
+
+CORE, ALL = "core", "all"
+_SELF_EXPLAINING = frozenset(
+    ("question", "text", "tags", "id", "name", "limit", "offset", "hops", "query_id", "verdict")
+)
+"""Names of parameters that need no words."""
+
+
+@dataclass(frozen=True, slots=True)
+class McpTool:
+    """An operation as MCP offers it."""
+
+    operation: Operation
+    parameters: tuple[str, ...] | None = None
+    """Those in the manifest; None for all."""
+    results: tuple[str, ...] | None = None
+    """What of the result is in the manifest; None for all."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.operation.name
+
+    def definition(self) -> JsonObject:
+        """Return its entry in the manifest."""
+        schema = parameter_schema(self.operation.parameters)
+        properties = _some(schema["properties"], self.parameters)
+        taken: JsonObject = {
+            "type": "object",
+            "properties": {key: _short(key, told) for key, told in properties.items()},
+        }
+        if schema["required"]:
+            taken["required"] = schema["required"]
+        given = _some(result_schema(self.operation.result)["properties"], self.results)
+        return {
+            "name": self.name,
+            "description": self.operation.description,
+            "inputSchema": taken,
+            "outputSchema": {
+                "type": "object",
+                "properties": {key: _outline(told) for key, told in given.items()},
+            },
+            "annotations": self._hints(),
+        }
+
+    def _hints(self) -> JsonObject:
+        if self.operation.effect == "read":
+            return {"readOnlyHint": True}
+        is_destructive = self.operation.effect == "destructive"
+        return {"readOnlyHint": False, "destructiveHint": is_destructive, "idempotentHint": True}
+
+
+def _some(properties: JsonObject, names: tuple[str, ...] | None) -> JsonObject:
+    return properties if names is None else {name: properties[name] for name in names}
+
+
+def _short(key: str, told: JsonObject) -> JsonObject:
+    """Return the schema of a parameter without its bounds, and where its name says all, no more."""
+    left_out = {"minimum", "maximum", *(["description"] if key in _SELF_EXPLAINING else [])}
+    return {name: value for name, value in told.items() if name not in left_out}
+
+
+def _outline(told: JsonObject) -> JsonObject:
+    """Return the schema of a value without what is nested in it."""
+    return {"type": told["type"]} if "type" in told else {}
+
+
+def _form(
+    operation: str,
+    name: str,
+    description: str,
+    parameters: tuple[str, ...],
+    results: tuple[str, ...],
+) -> McpTool:
+    """Return an operation under another name, with less of it in the manifest."""
+    known = find_operation(operation)
+    made = dataclasses.replace(known, name=name, description=description, alias_of=operation)
+    return McpTool(made, parameters, results)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriedForgetParameters:
+    """Parameters of ``forget``."""
+
+    id: str = parameter("Id of the memory.")
+    dry_run: bool = parameter("Only say what would go.", default=True)
+
+
+def _forget(context: OperationContext, asked: TriedForgetParameters) -> ForgetReply:
+    return forget_memory(context, ForgetParameters(id=asked.id, confirm=not asked.dry_run))
+
+
+CORE_TOOLS: tuple[McpTool, ...] = (
+    _form(
+        "answer",
+        "recall",
+        "Answer a question from memory with citations [n], or say that memory does not know.",
+        ("question", "since", "until", "tags"),
+        ("answer", "found", "citations", "query_id"),
+    ),
+    _form(
+        "context",
+        "context",
+        "Get what is known about a topic or message.",
+        ("question", "budget"),
+        ("text", "citations"),
+    ),
+    _form(
+        "remember",
+        "remember",
+        "Remember one fact, decision, preference or plan.",
+        ("text", "type", "tags", "dry_run"),
+        ("id", "text", "type"),
+    ),
+    McpTool(
+        Operation(
+            "open",
+            "Read a document or memory; page on with start.",
+            OpenParameters,
+            find_operation("get_document").result,
+            open_item,
+            resource="knowledge_base",
+            alias_of="get_document",
+        ),
+        ("id", "start"),
+        ("title", "text", "end", "has_more"),
+    ),
+    _form(
+        "update_memory",
+        "revise",
+        "Correct a memory; the old version stays in its history.",
+        ("id", "text", "tags", "dry_run"),
+        ("id", "text", "version"),
+    ),
+    McpTool(
+        Operation(
+            "forget",
+            "Forget a memory for good. Try first; then call with dry_run false.",
+            TriedForgetParameters,
+            ForgetReply,
+            _forget,
+            effect="destructive",
+            resource="memory",
+            alias_of="forget_memory",
+        ),
+        results=("forgotten", "message"),
+    ),
+    _form(
+        "list_documents",
+        "browse",
+        "List documents, the latest first.",
+        ("search", "limit", "offset"),
+        ("documents", "next_offset"),
+    ),
+    _form(
+        "get_graph_neighbors",
+        "related",
+        "List what is connected with a name.",
+        ("name", "hops"),
+        ("neighbors",),
+    ),
+    McpTool(
+        Operation(
+            "session",
+            "List earlier conversations, or show one.",
+            SessionParameters,
+            SessionReply,
+            look_at_sessions,
+            resource="memory",
+            alias_of="list_sessions",
+        ),
+    ),
+    _form(
+        "feedback",
+        "feedback",
+        "Judge an answer of recall.",
+        ("query_id", "verdict"),
+        ("query_id", "verdict"),
+    ),
+)
+
+
+def choose_tools(wanted: Sequence[str], context: OperationContext) -> dict[str, McpTool]:
+    """Return the tools to offer, by name.
+
+    Args:
+        wanted: ``core``, ``all``, or names of tools and operations; by default ``core``.
+        context: For whom; what it may not use is left out.
+
+    Raises:
+        UsageError: There is no such tool.
+    """
+    known = {tool.name: tool for tool in CORE_TOOLS}
+    chosen: dict[str, McpTool] = {}
+    for name in wanted or (CORE,):
+        if name == CORE:
+            chosen |= known
+        elif name == ALL:
+            chosen |= known | {
+                each.name: McpTool(each) for each in OPERATIONS if each.name not in known
+            }
+        else:
+            chosen[name] = known[name] if name in known else McpTool(_operation(name))
+    return {name: tool for name, tool in chosen.items() if not refusal(tool.operation, context)}
+
+
+def _operation(name: str) -> Operation:
+    try:
+        return find_operation(name)
+    except UsageError as error:
+        raise UsageError(error.message, f"{CORE}, {ALL}, or a name in memctl tool list") from None
