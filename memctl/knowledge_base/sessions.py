@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memctl.identity import DEFAULT_USER, conversations_of, may_see, require_seen
 from memctl.knowledge_base.resources import Part
 
 if TYPE_CHECKING:
@@ -36,17 +37,23 @@ class Sessions(Part):
 
         Args:
             session_id: Its name; by default one is made.
-            user: Whose it is.
-            agent: With whom.
+            user: Whose it is; by default who is named by the settings.
+            agent: With whom; by default who is named by the settings.
             namespace: Where it goes; by default where the conversations of the user do.
             title: What it is called.
 
         Raises:
             UsageError: There is one of that name, or a name cannot be one.
+            AccessRefused: The namespace is another user's.
         """
-        self._kb.require_writable()
-        return self._kb.conversations.start(
-            session_id, user=user, agent=agent, namespace=namespace, title=title
+        kb = self._kb
+        config = kb.program_config
+        kb.require_writable()
+        user, agent = user or config.user, agent or config.agent
+        place = namespace or conversations_of(config.namespaces, user or DEFAULT_USER)
+        require_seen(config, place)
+        return kb.conversations.start(
+            session_id, user=user, agent=agent, namespace=place, title=title
         )
 
     def get(
@@ -57,8 +64,16 @@ class Sessions(Part):
         Raises:
             NotFoundError: There is none of that name.
             UsageError: Several namespaces have one of that name.
+            AccessRefused: It is another user's.
         """
-        return self._kb.conversations.find(session_id, namespace=namespace, user=user)
+        config = self._kb.program_config
+        if namespace is None and user is None and config.user is not None:
+            own = conversations_of(config.namespaces, config.user)
+            if self._kb.store.ledger.sessions.named(session_id, own):
+                namespace = own
+        found = self._kb.conversations.find(session_id, namespace=namespace, user=user)
+        require_seen(config, found.namespace)
+        return found
 
     def list(
         self,
@@ -68,11 +83,23 @@ class Sessions(Part):
         status: SessionStatus | None = None,
         limit: int | None = None,
     ) -> Sequence[Session]:
-        """Return conversations, the latest first, without private ones unless they are named."""
+        """Return conversations, the latest first, without private ones unless they are named.
+
+        Raises:
+            AccessRefused: A namespace is another user's.
+        """
+        config = self._kb.program_config
+        for namespace in namespaces:
+            require_seen(config, namespace)
         hidden = () if namespaces else self._kb.settings.private_namespaces
-        return self._kb.conversations.list(
-            user=user, namespaces=namespaces, without=hidden, status=status, limit=limit
+        found = self._kb.conversations.list(
+            user=user or config.user,
+            namespaces=namespaces,
+            without=hidden,
+            status=status,
+            limit=limit,
         )
+        return [each for each in found if may_see(config, each.namespace)]
 
     def turns(
         self, session: Session, *, after: int = -1, last: int | None = None
@@ -176,7 +203,6 @@ class Sessions(Part):
         Raises:
             LockedError: Another process kept writing.
         """
-        from memctl.identity import DEFAULT_USER, conversations_of
         from memctl.ingest.batches import IngestCounters
         from memctl.records import FileOutcome
         from memctl.sessions.imports import Imported
@@ -185,7 +211,10 @@ class Sessions(Part):
         kb = self._kb
         if not dry_run:
             kb.begin_change()
-        place = namespace or conversations_of(kb.program_config.namespaces, user or DEFAULT_USER)
+        config = kb.program_config
+        user = user or config.user or DEFAULT_USER
+        place = namespace or conversations_of(config.namespaces, user)
+        require_seen(config, place)
         imported = Imported(kb.services.readers, place, session_id, is_growing)
         counters, fresh = IngestCounters(), 0
         lines = TurnLines(kb.conversations, dry_run=dry_run)

@@ -16,15 +16,13 @@ from memctl.models.protocols import Understander, estimate_tokens
 from memctl.records import FileOutcome, Metadata, Segment, SourceText, Understanding
 from memctl.rows.row_changes import set_columns
 from memctl.sessions.conversations import Conversations
-from memctl.sessions.folding import Folding, session_document, source_of, text_of
+from memctl.sessions.folding import CONVERSATION, Folding, session_document, source_of, text_of
 from memctl.store.ledger.session_repositories import Session, SessionStatus, Turn
 
 if TYPE_CHECKING:
     from memctl.config import CompressionSettings
     from memctl.ingest.ingest_pipeline import Ingestor
 
-ARCHIVE_TYPE = "conversation"
-"""The type of the passages of an archive document."""
 _STATEMENTS = {
     "decision": "Decisions",
     "plan": "Plans",
@@ -77,7 +75,7 @@ class _Digest:
     def metadata(self, session: Session, now: datetime) -> Metadata:
         """Return what the archive document says of itself."""
         return {
-            "type": ARCHIVE_TYPE,
+            "type": CONVERSATION,
             "session_id": session.session_id,
             "agent_id": session.agent_id,
             "topics": list(self.understood.topics),
@@ -231,7 +229,9 @@ class Compressor:
             title=title,
             created_at=last.at,
             session_id=session.session_id,
-            type=ARCHIVE_TYPE,
+            type=CONVERSATION,
+            doc_type=CONVERSATION,
+            agent_id=session.agent_id,
             metadata=digest.metadata(session, self.clock()),
         )
 

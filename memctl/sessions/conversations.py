@@ -233,13 +233,6 @@ class Conversations:
             if turn.media not in kept and path.parent == self.media:
                 path.unlink(missing_ok=True)
 
-    def user_of(self, namespace: str) -> str:
-        """Return the user whose conversations a namespace has; the default one where it is none."""
-        before, _, after = self.namespaces.conversations.partition("{user_id}")
-        is_one = namespace.startswith(before) and namespace.endswith(after)
-        name = namespace[len(before) : len(namespace) - len(after)] if is_one else ""
-        return name or DEFAULT_USER
-
     def end(self, session: Session) -> Session:
         """Note that a conversation is over.
 
@@ -311,6 +304,7 @@ class Conversations:
             source=self.clean(message.source),
             tags=tuple(map(self.clean, message.tags)),
             metadata=message.metadata,
+            agent_id=session.agent_id,
         )
 
     def _known(self, key: SessionKey, message: Message, turn: Turn) -> Turn | None:
@@ -365,9 +359,7 @@ def continued(session: Session, turns: Iterable[Turn]) -> Session:
         session,
         status=status if is_over else session.status,
         ended_at=None,
-        started_at=min([session.started_at, *at])
-        if not session.message_count
-        else session.started_at,
+        started_at=min([session.started_at, *at]),
         last_at=max([session.last_at, *at]) if session.message_count else max(at),
         message_count=session.message_count + len(new),
         token_count=session.token_count + sum(estimate_tokens(turn.content) for turn in new),

@@ -24,6 +24,7 @@ from memctl.ingest.batches import IdentifiedSource, WantedSource
 from memctl.ingest.discovery.sources import Source
 from memctl.ingest.ingest_pipeline import IngestStopped
 from memctl.ingest.source_reading import SESSION_READER
+from memctl.literals import DocType
 from memctl.readers.pieces import storable_text
 from memctl.records import FileOutcome, KeptStatement, ProgressListener, Segment, SourceText
 from memctl.rows.references import in_portions
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from memctl.readers import Readers
     from memctl.store.store import Store
 
+CONVERSATION: DocType = "conversation"
 MOST_WHILE_READING = 2_000
 """So many turns at most are taken over by who only wants to read; more are being imported."""
 PART_TURNS = 64
@@ -225,6 +227,8 @@ class Folding:
             session_id=first.session_id,
             tags=first.tags,
             metadata=first.metadata,
+            doc_type=CONVERSATION,
+            agent_id=first.agent_id,
             line=place,
             texts=(text,),
         )
@@ -343,5 +347,6 @@ def _grouped(turns: Iterable[Turn]) -> Iterator[list[Turn]]:
 
 def _labels(turn: Turn) -> tuple[str, ...]:
     metadata: Mapping[str, object] = turn.metadata
+    agent = turn.agent_id or ""
     told = json.dumps(metadata, sort_keys=True, default=str) if metadata else ""
-    return (turn.namespace, turn.session_id, turn.source, turn.title, *turn.tags, told)
+    return (turn.namespace, turn.session_id, turn.source, turn.title, agent, *turn.tags, told)

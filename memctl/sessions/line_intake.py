@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from memctl.errors import UsageError
+from memctl.identity import DEFAULT_USER, owner_of
 from memctl.ingest.batches import known_outcome
 from memctl.ingest.discovery.sources import Source, SourceOrFailure
 from memctl.records import FileOutcome, IngestReport
 from memctl.sessions.conversations import Conversations, continued
-from memctl.sessions.folding import Folded, document_of
+from memctl.sessions.folding import CONVERSATION, Folded, document_of
 from memctl.store.ledger.session_repositories import Session, SessionKey, Turn
 from memctl.understanding.text_outline import speaker_of
 
@@ -171,6 +172,7 @@ class TurnLines:
             source=clean(source.source),
             tags=tuple(map(clean, source.tags)),
             metadata=source.metadata,
+            agent_id=source.agent_id,
         )
 
     def _of(self, turn: Turn) -> _Known:
@@ -185,9 +187,10 @@ class TurnLines:
         session = current or Session(
             namespace=turn.namespace,
             session_id=turn.session_id,
-            user_id=self.conversations.user_of(turn.namespace),
+            user_id=owner_of(self.conversations.namespaces, turn.namespace) or DEFAULT_USER,
             started_at=turn.at,
             last_at=turn.at,
+            agent_id=turn.agent_id,
         )
         fresh = _Known(session, 0)
         for there in ledger.turns.of(key) if current is not None else ():
@@ -204,6 +207,7 @@ def _is_turn(source: Source) -> bool:
         and source.line is not None
         and bool(source.session_id)
         and source.type != _PASSAGE
+        and source.doc_type in (None, CONVERSATION)
     )
 
 

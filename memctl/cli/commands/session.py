@@ -12,7 +12,6 @@ import typer
 from memctl.cli.arguments import input_file, parse_path, read_question, refuse_empty
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
-    AgentOption,
     DryRun,
     KnowledgeBaseOption,
     KnowledgeBasesOption,
@@ -89,11 +88,10 @@ _SHOWN_TURNS = 20
     memctl session start --user ann --agent helper
     memctl session start --id standup-1 --title "Monday standup"
     """,
+    identity=True,
 )
 def start(
     context: CommandContext,
-    user: UserOption = None,
-    agent: AgentOption = None,
     session_id: str | None = typer.Option(
         None, "--id", metavar="ID", help="Its id; by default one is made."
     ),
@@ -103,13 +101,10 @@ def start(
     output: Output = None,
 ) -> None:
     """Begin a conversation, and print its id."""
-    refuse_empty({"--id": session_id, "--user": user, "--agent": agent, "--namespace": namespace})
-    config = context.config
+    refuse_empty({"--id": session_id, "--namespace": namespace})
     with context.writing(kb) as base:
         session = base.sessions.start(
             session_id,
-            user=user or config.user,
-            agent=agent or config.agent,
             namespace=namespace,
             title=title,
         )
@@ -124,6 +119,7 @@ def start(
     memctl session say standup-1 "look at this" --by user --file cat.png
     echo "noted" | memctl session say standup-1 - --by agent
     """,
+    identity=True,
 )
 def say(
     context: CommandContext,
@@ -170,6 +166,7 @@ def say(
     memctl session record standup-1 - < messages.jsonl
     my-chat-bot | memctl session record -
     """,
+    identity=True,
 )
 def record(
     context: CommandContext,
@@ -177,8 +174,6 @@ def record(
         "-", metavar="[SESSION]", help="The conversation; by default a new one is begun."
     ),
     lines: str = typer.Argument("-", metavar="-", help="Messages are read from standard input."),
-    user: UserOption = None,
-    agent: AgentOption = None,
     namespace: NewNamespace = None,
     kb: KnowledgeBaseOption = None,
 ) -> None:
@@ -191,13 +186,10 @@ def record(
     """
     if lines != "-":
         raise UsageError(f"messages come from standard input, not from {lines}", "use -")
-    config = context.config
     failed = 0
     with context.writing(kb) as base:
         if id_ == "-":
-            session = base.sessions.start(
-                user=user or config.user, agent=agent or config.agent, namespace=namespace
-            )
+            session = base.sessions.start(namespace=namespace)
             context.say(f"session {session.session_id}")
         else:
             session = base.sessions.get(id_, namespace=namespace)
@@ -252,10 +244,10 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
     memctl session list
     memctl session list --user ann --status open -o json
     """,
+    identity=True,
 )
 def list_(
     context: CommandContext,
-    user: UserOption = None,
     status: StatusName | None = typer.Option(None, "--status", help="Only of this status."),
     namespace: NamespacesOption = None,
     kb: KnowledgeBasesOption = None,
@@ -269,7 +261,7 @@ def list_(
     with context.reading(kb) as bases:
         for base in bases:
             found = base.sessions.list(
-                user=user,
+                user=context.config.user,
                 namespaces=namespace or (),
                 status=status,
                 limit=limit + 1 if limit else None,
@@ -290,6 +282,7 @@ def list_(
     memctl session show standup-1
     memctl session show standup-1 --last 5 -o json
     """,
+    identity=True,
 )
 def show(
     context: CommandContext,
@@ -343,7 +336,7 @@ def _show_turn(context: CommandContext, turn: Turn) -> None:
     print_paragraph(out, f"{turn.content}{media}".strip(), indent=2)
 
 
-@command(app, "end", "memctl session end standup-1")
+@command(app, "end", "memctl session end standup-1", identity=True)
 def end(
     context: CommandContext,
     id_: Id,
@@ -366,6 +359,7 @@ def end(
     memctl session compress standup-1
     memctl session compress standup-1 --keep 20 --dry-run
     """,
+    identity=True,
 )
 def compress(
     context: CommandContext,
@@ -395,6 +389,7 @@ def compress(
     memctl session archive standup-1
     memctl session archive standup-1 --dry-run
     """,
+    identity=True,
 )
 def archive(
     context: CommandContext,
@@ -423,7 +418,7 @@ def _show_compression(context: CommandContext, made: Compression) -> None:
         print_paragraph(context.console, line, indent=2)
 
 
-@command(app, "summary", "memctl session summary standup-1")
+@command(app, "summary", "memctl session summary standup-1", identity=True)
 def summary(
     context: CommandContext,
     id_: Id,
@@ -519,11 +514,11 @@ def prompt(
     memctl session import conversations.json --user ann
     memctl session import chat.txt --id standup-1 --dry-run
     """,
+    identity=True,
 )
 def import_(
     context: CommandContext,
     files: list[str] = typer.Argument(..., metavar="FILE", help="Files of conversations."),
-    user: UserOption = None,
     session_id: str | None = typer.Option(
         None, "--id", metavar="ID", help="The conversation of all; by default as the files say."
     ),
@@ -538,7 +533,7 @@ def import_(
     `role` and `content` as JSON or JSON lines, and chats written down as `Ann: good morning`.
     Messages that are known are left alone, so that a file may come again with more.
     """
-    refuse_empty({"--id": session_id, "--user": user, "--namespace": namespace})
+    refuse_empty({"--id": session_id, "--namespace": namespace})
     paths = [parse_path(each) for each in files]
     with context.trying(kb) if dry_run else context.writing(kb) as base:
         with (
@@ -547,7 +542,6 @@ def import_(
         ):
             report = base.sessions.import_files(
                 paths,
-                user=user or context.config.user,
                 namespace=namespace,
                 session_id=session_id,
                 dry_run=dry_run,

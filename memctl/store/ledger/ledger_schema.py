@@ -153,7 +153,8 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             at TEXT NOT NULL, sender TEXT NOT NULL, content TEXT NOT NULL,
             message_type TEXT NOT NULL, media TEXT NOT NULL, media_sha256 TEXT NOT NULL,
             external_id TEXT, memory_type TEXT NOT NULL, title TEXT NOT NULL,
-            source TEXT NOT NULL, tags TEXT NOT NULL, metadata TEXT NOT NULL, document_id TEXT,
+            source TEXT NOT NULL, tags TEXT NOT NULL, metadata TEXT NOT NULL, agent_id TEXT,
+            document_id TEXT,
             PRIMARY KEY (namespace, session_id, turn))""",
         "CREATE INDEX turns_pending ON turns (namespace, session_id, turn)"
         " WHERE document_id IS NULL",

@@ -64,6 +64,8 @@ class Turn:
     source: str = ""
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    agent_id: str | None = None
+    """Who writes it; None where no agent is named."""
     document_id: str | None = None
     """The document in the tables that it is in; None while it is in none."""
 

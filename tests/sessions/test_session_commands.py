@@ -1,0 +1,245 @@
+"""The session commands, and conversations that are killed, forgotten or watched."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from killed import images_of
+
+import memctl as python_memctl
+from memctl.cli.main import accept_any_text, run
+from memctl.records import Filters
+from memctl.sessions.conversations import Message
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one command gave."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def rows(self) -> list[Any]:
+        """Standard output as JSON lines."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def memctl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Run:
+    """Run a command as in a pipe, with ``stdin`` as standard input."""
+    monkeypatch.setenv("MEMCTL_HOME", str(tmp_path / "home"))
+    for name in ("KB", "USER", "AGENT", "SESSION"):
+        monkeypatch.delenv(f"MEMCTL_{name}", raising=False)
+
+    def command(*arguments: str, stdin: str = "") -> Result:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8"))
+        for stream in (sys.stdout, sys.stderr):
+            accept_any_text(stream)
+        code = run(arguments)
+        return Result(code, *capsys.readouterr())
+
+    assert command("kb", "create", "default").code == 0
+    return command
+
+
+def test_a_conversation_from_its_start_to_its_end(memctl: Run) -> None:
+    (begun,) = memctl("session", "start", "--id", "s1", "--user", "ann", "--agent", "helper").rows
+    assert (begun["session_id"], begun["namespace"]) == ("s1", "user:ann:conversations")
+    (turn,) = memctl("session", "say", "s1", "we decided to ship on Friday").rows
+    assert (turn["turn"], turn["sender"], turn["document_id"]) == (0, "user", None)
+    assert memctl("session", "say", "s1", "-", "--by", "agent", stdin="noted\n").code == 0
+
+    (row,) = memctl("session", "list", "--user", "ann").rows
+    assert (row["kb"], row["message_count"], row["status"]) == ("default", 2, "open")
+    assert memctl("session", "list", "--user", "bob").rows == []
+    (shown,) = memctl("session", "show", "s1", "--last", "1").rows
+    assert [each["content"] for each in shown["turns"]] == ["noted"]
+    found = memctl("query", "When do we ship?", "-o", "json")
+    assert json.loads(found.out)["hits"][0]["text"] == "we decided to ship on Friday"
+    (told,) = memctl("sql", "select count(*) n, count(document_id) kept from turns").rows
+    assert told == {"n": 2, "kept": 2}
+
+    assert "ship on Friday" in memctl("session", "summary", "s1").rows[0]["summary"]
+    assert memctl("session", "end", "s1").rows[0]["status"] == "ended"
+    again = memctl("session", "end", "s1")
+    assert (again.code, "has ended" in again.err) == (2, True)
+
+
+def test_an_unknown_session_is_said_with_those_there_are(memctl: Run) -> None:
+    memctl("session", "start", "--id", "s1")
+    done = memctl("session", "say", "s2", "hello")
+    assert done.code == 1
+    assert "there is no session 's2'" in done.err
+    assert "s1" in done.err
+    assert memctl("session", "say", "s1", "hello", "--by", "stranger").code == 2
+
+
+def test_messages_from_a_pipe_are_answered_line_by_line(memctl: Run) -> None:
+    memctl("session", "start", "--id", "s1")
+    lines = [
+        '{"sender": "user", "content": "Where is the chart?", "id": "a"}',
+        "this is no message",
+        '{"sender": "stranger", "content": "boo"}',
+        '{"sender": "agent", "content": "On deck.", "at": "2026-03-01T10:00:00Z"}',
+        '{"sender": "user", "content": "Where is the chart?", "id": "a"}',
+    ]
+    done = memctl("session", "record", "s1", "-", stdin="\n".join(lines))
+    assert done.code == 3
+    assert [row.get("turn") for row in done.rows] == [0, None, None, 1, 0]
+    assert [row["line"] for row in done.rows if "error" in row] == [2, 3]
+    assert "line 2" in done.err
+    (shown,) = memctl("session", "show", "s1").rows
+    assert [each["content"] for each in shown["turns"]] == ["Where is the chart?", "On deck."]
+
+
+def test_import_says_what_it_would_take(memctl: Run, tmp_path: Path) -> None:
+    chat = tmp_path / "chat.txt"
+    chat.write_text("user: Where is the chart?\nassistant: On deck.\n")
+    assert memctl("session", "import", str(chat), "--dry-run").rows[0]["ingested"] == 2
+    assert memctl("session", "list").rows == []
+    assert memctl("session", "import", str(chat), "--user", "ann").rows[0]["ingested"] == 2
+    assert memctl("session", "list").rows[0]["user_id"] == "ann"
+    story = tmp_path / "story.txt"
+    story.write_text("Once upon a time there was a chart.")
+    done = memctl("session", "import", str(story))
+    assert (done.code, "holds no conversation" in done.err) == (1, True)
+
+
+# --- killed --------------------------------------------------------------------------------------
+
+
+def test_killed_at_any_step_a_turn_is_in_the_tables_once(memctl: Run, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    words = [f"Buoy {number} is lit." for number in range(5)]
+    with python_memctl.open("default", home=home) as base:
+        session = base.sessions.start("s1")
+        for text in words:
+            base.sessions.say(session, Message(sender="user", content=text))
+    images = images_of(home, tmp_path / "images", "query", "Which buoy is lit?", "--no-answer")
+    assert len(images) > 5
+    for image in images:
+        with python_memctl.open("default", home=image.home) as base:
+            rows = base.memories.list(Filters(session="s1", types=("turn",))).to_pylist()
+            assert sorted(row["text"] for row in rows) == words, image.step
+            assert not base.store.ledger.turns.has_pending()
+
+
+def test_killed_while_it_is_compressed_a_conversation_is_archived_once(
+    memctl: Run, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    with python_memctl.open("default", home=home) as base:
+        session = base.sessions.start("s1")
+        for number in range(14):
+            base.sessions.say(session, Message(sender="user", content=f"Buoy {number} is lit."))
+    images = images_of(home, tmp_path / "images", "session", "compress", "s1")
+    states = set()
+    for image in [*images[::3], images[-1]]:
+        with python_memctl.open("default", home=image.home) as base:
+            done = base.sessions.compress(base.sessions.get("s1"))
+            states.add(done.messages)
+            archived = base.memories.list(Filters(types=("conversation",))).to_pylist()
+            assert len({row["document_id"] for row in archived}) == 1, image.step
+            assert base.sessions.get("s1").summarized_through == 3
+    assert states == {0, 4}, "some were killed before the commit, some after it"
+
+
+# --- forgotten -----------------------------------------------------------------------------------
+
+
+def files_with(folder: Path, words: str) -> list[str]:
+    """Every file below a folder with some words, byte by byte."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [str(path) for path in files if words.encode() in path.read_bytes()]
+
+
+def rows_with(home: Path, words: str) -> list[str]:
+    """Every row of any table, and of the ledger, with some words."""
+    with python_memctl.open("default", home=home) as base:
+        found = [
+            str(row)
+            for table in ("documents", "memories", "entities", "relations")
+            for row in base.store.snapshot().scan(table).drop_columns([]).to_pylist()
+            if words in str({key: value for key, value in row.items() if key != "vector"})
+        ]
+        for name, rows in base.store.ledger.contents():
+            found += [f"{name}: {row}" for row in rows if words in str(row)]
+    return found
+
+
+def test_forgetting_a_conversation_leaves_no_byte_of_it(memctl: Run, tmp_path: Path) -> None:
+    home, note = tmp_path / "home", tmp_path / "note.txt"
+    note.write_text("The combination is Quokka-4711.")
+    memctl("session", "start", "--id", "secret")
+    memctl("session", "start", "--id", "other")
+    memctl("session", "say", "other", "The weather is fine.")
+    memctl("session", "say", "secret", "We decided that Zanzibar-Plan starts in May.")
+    memctl("session", "say", "secret", "see", "--file", str(note))
+    memctl("query", "When does it start?", "--no-answer")
+    memctl("session", "archive", "secret")
+    memctl("session", "say", "secret", "Zanzibar-Plan is not in the tables yet.")
+    assert files_with(home, "Quokka-4711")
+
+    assert memctl("session", "forget", "secret", "--dry-run").rows[0]["dry_run"] is True
+    assert rows_with(home, "Zanzibar-Plan")
+    done = memctl("session", "forget", "secret", "--yes")
+    assert done.code == 0, done.err
+    for words in ("Zanzibar-Plan", "Quokka-4711"):
+        assert rows_with(home, words) == []
+        assert files_with(home, words) == []
+    assert [row["session_id"] for row in memctl("session", "list").rows] == ["other"]
+
+
+def test_conversations_of_a_user_and_old_ones_are_forgotten(memctl: Run) -> None:
+    for name, user in (("a", "ann"), ("b", "bob"), ("c", "ann")):
+        memctl("session", "start", "--id", name, "--user", user)
+        memctl("session", "say", name, f"This is the harbour talk of {name}.")
+    assert memctl("session", "forget", "--before", "2001-01-01", "--yes").code == 1
+    assert memctl("session", "forget", "--user", "ann", "--yes").code == 0
+    assert [row["session_id"] for row in memctl("session", "list").rows] == ["b"]
+    assert memctl("session", "forget").code == 2
+
+
+# --- watched -------------------------------------------------------------------------------------
+
+
+def test_of_a_chat_log_that_grows_only_new_lines_are_taken(
+    memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0.1")
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    log = logs / "chat.jsonl"
+    assert memctl("kb", "create", "logs", "--inbox", str(logs)).code == 0
+    log.write_text('{"role": "user", "content": "Where is the chart?"}\n')
+    assert memctl("watch", "--once").code == 0
+    with log.open("a") as file:
+        file.write('{"role": "assistant", "content": "On deck."}\n{"role": "user", "cont')
+    assert memctl("watch", "--once").code == 0
+    (shown,) = memctl("session", "show", "chat").rows
+    assert [each["content"] for each in shown["turns"]] == ["Where is the chart?", "On deck."]
+    log.unlink()
+    assert memctl("watch", "--once").code == 0
+    assert memctl("session", "show", "chat").rows[0]["message_count"] == 2
+
+
+def test_the_watcher_takes_over_what_was_said(memctl: Run, tmp_path: Path) -> None:
+    memctl("session", "start", "--id", "s1")
+    memctl("session", "say", "s1", "The tide is low at noon.")
+    assert memctl("watch", "--once").code == 0
+    with python_memctl.open("default", home=tmp_path / "home") as base:
+        assert not base.store.ledger.turns.has_pending()
