@@ -18,7 +18,8 @@ from memctl.agent_settings import AgentSettings, load_agent
 from memctl.errors import ConfigError, LockedError, NotFoundError, UsageError
 from memctl.files import make_folder, save_file
 from memctl.identity import checked_name
-from memctl.kb_settings import check_name
+from memctl.kb_settings import check_name, is_kb_name
+from memctl.literals import OwnTask
 from memctl.locking import hold_lock
 from memctl.paths import display_path
 from memctl.validation import check_keys, read_toml
@@ -143,6 +144,15 @@ class Accounts:
         if path is None:
             raise NotFoundError(f"there is no agent {name!r}", f"add one: memctl agent add {name}")
         return load_agent(path)
+
+    def models_of(self, agent: str | None) -> tuple[tuple[OwnTask, str], ...]:
+        """Return the models that the file of an agent names for tasks, if it has a file.
+
+        Raises:
+            ConfigError: Its file cannot be used.
+        """
+        path = self.agent_path(agent) if agent and is_kb_name(agent) else None
+        return load_agent(path).models if path else ()
 
     def agent_path(self, name: str) -> Path | None:
         """Return where the file of an agent is; None where it has none."""

@@ -14,6 +14,8 @@ from typing import Any, Literal, get_type_hints
 from memctl.config import NamespaceSettings
 from memctl.errors import ConfigError
 from memctl.identity import checked_name
+from memctl.kb_settings import own_models
+from memctl.literals import OwnTask
 from memctl.paths import display_path
 from memctl.validation import check_keys, check_value, read_toml, setting, setting_rules
 
@@ -84,6 +86,8 @@ class AgentSettings:
     """Tools that it may call; empty for all."""
     memory: AgentMemory = AgentMemory()
     knowledge_base: AgentKnowledgeBase = AgentKnowledgeBase()
+    models: tuple[tuple[OwnTask, str], ...] = ()
+    """Models that memctl uses for some tasks where this agent is named."""
 
     @property
     def has_knowledge_base(self) -> bool:
@@ -139,6 +143,8 @@ def _section(section: type[Any], found: Mapping[str, Any], prefix: str, place: s
             values[key] = check_value(section, key, value, name=name, place=place)
         elif key == "agent_id":
             values[key] = _text(value, name, place)
+        elif key == "models":
+            values[key] = own_models(value, place)
         else:
             values[key] = _texts(value, name, place)
     if section is AgentSettings and "agent_id" not in values:

@@ -9,7 +9,6 @@ hint (what to do next); the command line prints both and exits with the class's 
     ├── UsageError                  2   wrong name, wrong value, wrong combination
     │   └── ConfigError             2   a setting that cannot be used
     ├── NotFoundError               1   no such document, memory, snapshot
-    ├── AccessDenied                1   an agent has no right to it
     ├── VersionConflict             1   somebody else has written meanwhile
     ├── QuotaExceeded               1   it would take more room than it may
     ├── PartialFailure              3   some inputs failed, the others are done
@@ -69,10 +68,6 @@ class NotFoundError(MemctlError):
     """There is no document, memory or insight with that id."""
 
 
-class AccessDenied(MemctlError):
-    """The agent that asks has no right to it; nothing is said of what it holds."""
-
-
 class VersionConflict(MemctlError):
     """Somebody else has written since the version that a change was made for."""
 
@@ -94,7 +89,7 @@ class NothingFound(MemctlError):
 
 
 class AccessRefused(MemctlError):
-    """It belongs to another user, or is granted to other agents than the one who asks."""
+    """It belongs to another user or agent, or is granted to others than the one who asks."""
 
 
 class KnowledgeBaseNotFound(MemctlError):

@@ -43,7 +43,7 @@ from memctl.kb_settings import (
     settings_lock,
 )
 from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
-from memctl.literals import AccessLevel, After, ChunkStrategy, StoredStatus
+from memctl.literals import AccessLevel, After, ChunkStrategy, OwnTask, StoredStatus
 from memctl.locking import hold_lock
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.store.tables.storage import TABLES_FOLDER
@@ -618,6 +618,7 @@ class Home:
         consolidate_interval: Change[int] = None,
         half_life: Change[int] = None,
         grants: Change[tuple[Grant, ...]] = None,
+        models: Change[tuple[tuple[OwnTask, str], ...]] = None,
     ) -> KnowledgeBaseSettings:
         """Change settings of a knowledge base; those that are not given stay as they are.
 
@@ -643,6 +644,7 @@ class Home:
             consolidate_interval: Minutes between two consolidations while watching; 0 for never.
             half_life: Days after which a memory counts half as recent.
             grants: Which agents may use it; none for all.
+            models: Models of its own for some tasks.
 
         Raises:
             AccessRefused: The agent that is named may not write to it.
@@ -667,6 +669,7 @@ class Home:
             consolidate_interval=consolidate_interval,
             half_life=half_life,
             grants=grants,
+            models=models,
         )
         settings = load_settings(layout.settings)
         # First: killed after it is private, nothing would forget it any more.

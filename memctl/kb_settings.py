@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from memctl.errors import (
     ConfigError,
@@ -24,7 +24,7 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.files import is_temporary, save_file
-from memctl.literals import AccessLevel, After, ChunkStrategy, StoredStatus
+from memctl.literals import AccessLevel, After, ChunkStrategy, OwnTask, StoredStatus
 from memctl.locking import hold_lock
 from memctl.paths import expand_path
 from memctl.records import Filters
@@ -251,6 +251,8 @@ class KnowledgeBaseSettings:
     """Private like a whole private knowledge base: read only if they are named."""
     grants: tuple[Grant, ...] = ()
     """Which agents may use it; without any, every agent may."""
+    models: tuple[tuple[OwnTask, str], ...] = ()
+    """Models of its own for some tasks; an empty name is the built-in way."""
 
     @property
     def has_private(self) -> bool:
@@ -321,7 +323,7 @@ def load_settings(path: Path) -> KnowledgeBaseSettings:
         raise DamagedError(f"{path}: missing or empty", whole)
     _refuse_newer(name, found.get("format_version", FORMAT_VERSION))
     place = str(path)
-    listed = ("created_at", "inboxes", "private_namespaces", "grants")
+    listed = ("created_at", "inboxes", "private_namespaces", "grants", "models")
     known = [*setting_rules(KnowledgeBaseSettings), *listed]
     check_keys(found, known, prefix="", place=place)
     values = {
@@ -332,6 +334,7 @@ def load_settings(path: Path) -> KnowledgeBaseSettings:
     created_at = _instant(found.get("created_at"), place)
     inboxes = tuple(_inbox(item, path.parent, place) for item in _tables(found, "inboxes", place))
     values["private_namespaces"] = _texts(found, "private_namespaces", place)
+    values["models"] = own_models(found.get("models", {}), place)
     values["grants"] = tuple(_grant(item, place) for item in _tables(found, "grants", place))
     loaded = KnowledgeBaseSettings(name=name, created_at=created_at, inboxes=inboxes, **values)
     check_overlap(loaded.chunk_size, loaded.chunk_overlap, place)
@@ -375,6 +378,22 @@ def _inbox(item: Mapping[str, Any], folder: Path, place: str) -> Inbox:
     given = item.get("after", "move")
     after = check_value(Inbox, "after", given, name="inboxes.after", place=place)
     return Inbox((folder / expand_path(path)).absolute(), after)
+
+
+def own_models(given: object, place: str) -> tuple[tuple[OwnTask, str], ...]:
+    """Return what a table ``[models]`` says, of a knowledge base or an agent.
+
+    Raises:
+        ConfigError: It is no table, names something that is no task, or a model is no text.
+    """
+    if not isinstance(given, dict):
+        raise ConfigError(f"{place}: models must be a table", 'write [models] and answer = "..."')
+    tasks: tuple[OwnTask, ...] = get_args(OwnTask)
+    check_keys(given, tasks, prefix="models.", place=place)
+    for task, name in given.items():
+        if not isinstance(name, str):
+            raise ConfigError(f"{place}: models.{task} must be the name of a model, not {name!r}")
+    return tuple((task, given[task]) for task in tasks if task in given)
 
 
 def _grant(item: Mapping[str, Any], place: str) -> Grant:
@@ -456,6 +475,8 @@ def save_settings(path: Path, settings: KnowledgeBaseSettings) -> None:
             {"team" if grant.is_team else "agent": grant.to, "level": grant.level}
             for grant in settings.grants
         ]
+    if settings.models:
+        values["models"] = dict(settings.models)
     save_file(path, tomli_w.dumps(values).encode())
 
 

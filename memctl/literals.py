@@ -24,6 +24,9 @@ same, or nothing."""
 WhenUnavailable = Literal["wait", "builtin"]
 Task = Literal["understand", "consolidate", "answer", "embed", "rerank", "transcribe", "image"]
 """What models do; each task can have a model of its own."""
+OwnTask = Literal["understand", "consolidate", "answer", "rerank", "transcribe", "image"]
+"""The tasks for which a knowledge base or an agent can have models of its own: all but the vectors,
+which stay as they are."""
 Purpose = Literal[
     "understand", "consolidate", "answer", "embed", "rerank", "transcribe", "image", "compare"
 ]
@@ -51,5 +54,3 @@ Lifetime = Literal["execution", "session", "persistent"]
 """How long a pool lives, relative to the work around it."""
 Eviction = Literal["oldest", "least_read", "refuse"]
 """What goes from a pool that would become too big."""
-PoolLevel = Literal["read", "write"]
-"""What an agent may do in a pool; who may write may read."""

@@ -166,12 +166,16 @@ def test_the_example_changes_nothing_when_used_as_it_is(tmp_path: Path) -> None:
     assert {str(config.origins[key]) for key in config.origins if key != "home"} == {"default"}
 
 
+WRONG = "~{user_id}~"
+"""A text that may be the name of anything, and no number."""
+
+
 def test_every_setting_has_an_environment_variable(tmp_path: Path) -> None:
     for name, section in SECTIONS.items():
         for key in setting_rules(section):
-            environ = {"MEMCTL_HOME": str(tmp_path), variable_name(f"{name}.{key}"): "~wrong~"}
+            environ = {"MEMCTL_HOME": str(tmp_path), variable_name(f"{name}.{key}"): WRONG}
             if isinstance(getattr(section(), key), str) and not allowed_values(section, key):
-                assert settings_of(load_config({}, environ))[f"{name}.{key}"] == "~wrong~"
+                assert settings_of(load_config({}, environ))[f"{name}.{key}"] == WRONG
                 continue
             if isinstance(getattr(section(), key), tuple):
                 found = settings_of(load_config({}, environ))[f"{name}.{key}"]

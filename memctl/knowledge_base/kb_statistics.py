@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -165,9 +165,17 @@ class QueryStatistics:
     """The most frequent questions without an answer, at most 20."""
 
 
-def query_statistics(name: str, ledger: Ledger) -> QueryStatistics:
-    """Return the numbers of a query log."""
+def query_statistics(name: str, ledger: Ledger, within: Collection[str] = ()) -> QueryStatistics:
+    """Return the numbers of a query log.
+
+    Args:
+        name: The knowledge base's.
+        ledger: Where the log stands.
+        within: Only of questions that were limited to some of these namespaces; empty for all.
+    """
     entries = ledger.queries.recent(-1)
+    if within:
+        entries = [entry for entry in entries if _is_within(entry, within)]
     counts = _counts("", entries)
     by_mode = sorted(_grouped(entries, lambda entry: entry.mode), key=lambda group: -group.queries)
     by_day = _grouped(entries, lambda entry: entry.at.date().isoformat())
@@ -184,6 +192,11 @@ def query_statistics(name: str, ledger: Ledger) -> QueryStatistics:
         by_day=tuple(sorted(by_day, key=lambda group: group.label, reverse=True)),
         unanswered=_unanswered(entries),
     )
+
+
+def _is_within(entry: QueryEntry, namespaces: Collection[str]) -> bool:
+    asked = entry.filters.get("namespaces")
+    return bool(asked) and set(asked or ()) <= set(namespaces)
 
 
 def percentile(values: Iterable[float], percent: int) -> float:

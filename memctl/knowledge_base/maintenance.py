@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from memctl.errors import NotFoundError, UsageError
+from memctl.identity import readable_by
 from memctl.kb_settings import (
     follow_embedder,
     merge_imported_settings,
@@ -16,6 +17,7 @@ from memctl.kb_settings import (
 )
 from memctl.knowledge_base.resources import Part
 from memctl.records import Filters, JobView, ProgressListener, ReembedReport, UndoReport
+from memctl.schema.table_names import TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -242,7 +244,7 @@ class Transfer(Part):
     def export_to(
         self,
         sink: Path | BinaryIO,
-        table: TableName | Literal["all"] = "all",
+        table: str = "all",
         *,
         format_: ExportFormat | None = None,
         namespaces: Sequence[str] = (),
@@ -252,21 +254,34 @@ class Transfer(Part):
 
         Args:
             sink: A path, written in one step, or a binary file, which need not be seekable.
-            table: A table, or ``all`` for what ``import_from`` reads.
+            table: A table, or a table of the ledger with what users and agents have stored, or
+                ``all`` for what ``import_from`` reads.
             format_: The format of a table; by default what the path's suffix says, else JSON lines.
             namespaces: Limits a table to these; by default all but private ones.
             progress: Receives how far it is.
 
         Raises:
-            UsageError: All tables are asked for, and a user is named, who reads only some rows.
+            UsageError: There is no such table; or all are asked for, and a user is named, who reads
+                only some rows.
             AccessRefused: A namespace is another user's.
         """
-        from memctl.store.transfer.exports import export_all, export_table
+        from memctl.store.ledger.content_tables import CONTENT_TABLES
+        from memctl.store.sql import ledger_tables
+        from memctl.store.transfer.exports import export_all, export_rows, export_table
 
         kb, snapshot = self._kb, self._kb.snapshot()
+        stored = [declared.name for declared in CONTENT_TABLES]
+        for name in TABLES:
+            if name == table:
+                where = self._scope(namespaces).of(snapshot, name)
+                return export_table(snapshot, name, sink, format_, where, progress=progress)
+        if table in stored:
+            kept = ledger_tables(kb.store.ledger, [table])
+            rows = self._scope(namespaces).of_ledger(snapshot, kept)[table]
+            return export_rows(rows.to_reader(), rows.num_rows, sink, format_, progress=progress)
         if table != "all":
-            where = self._scope(namespaces).of(snapshot, table)
-            return export_table(snapshot, table, sink, format_, where, progress=progress)
+            known = ", ".join((*TABLES, *stored))
+            raise UsageError(f"there is no table {table!r} to export", f"use all, {known}")
         if kb.program_config.user is not None:
             raise UsageError(
                 "all tables are of all users",
@@ -424,7 +439,9 @@ class Statistics(Part):
         from memctl.knowledge_base.kb_statistics import query_statistics
 
         self._kb.query_log.flush()
-        return query_statistics(self._kb.name, self._kb.store.ledger)
+        config = self._kb.program_config
+        within = readable_by(config.namespaces, config.user) if config.user else ()
+        return query_statistics(self._kb.name, self._kb.store.ledger, within)
 
     def model_usage(self) -> pa.Table:
         """Return what models used by day (UTC), task and model, the latest day first."""

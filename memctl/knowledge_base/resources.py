@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memctl.accounts import Accounts
 from memctl.config import Config
@@ -81,6 +82,7 @@ class Resources:
         from memctl.store.store import Store
 
         settings = load_settings(layout.settings)
+        config = _with_own_models(config, settings)
         store = Store.open(layout.folder, clock=clock, wait=config.store.wait_seconds)
         settings = _with_current_embedder(layout, settings, store)
         opened = cls(layout, settings, store, config, clock)
@@ -242,13 +244,14 @@ class Resources:
             return
         teams = Accounts(self.program_config.home).teams_of(agent)
         is_allowed = settings.allows(agent, teams, level)
+        verb = "write to" if level == "write" else level
         verdict = "may" if is_allowed else "was refused to"
         event = Event(self.clock(), ACCESS, f"agent {agent} {verdict} {level}", subject=agent)
         if self.store.ledger.is_writable:
             self.store.ledger.events.add(event)
         if not is_allowed:
             raise AccessRefused(
-                f"agent {agent!r} may not {level} knowledge base {self.name!r}",
+                f"agent {agent!r} may not {verb} knowledge base {self.name!r}",
                 f"grant it: memctl kb grant {self.name} --agent {agent} {level}",
             )
 
@@ -295,6 +298,17 @@ class Part:
 
     def __init__(self, resources: Resources) -> None:
         self._kb = resources
+
+
+def _with_own_models(config: Config, settings: KnowledgeBaseSettings) -> Config:
+    """Return the settings with the models of the agent that is named, else of the knowledge base.
+
+    Raises:
+        ConfigError: The agent's file cannot be used.
+    """
+    of_agent = Accounts(config.home).models_of(config.agent)
+    own: dict[str, Any] = dict([*settings.models, *of_agent])
+    return replace(config, models=replace(config.models, **own)) if own else config
 
 
 def _with_current_embedder(

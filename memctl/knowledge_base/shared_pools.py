@@ -86,7 +86,7 @@ class SharedPools(Part):
 
         Raises:
             NotFoundError: No pool belongs to it.
-            AccessDenied: Another agent owns one of them; nothing has been done.
+            AccessRefused: Another agent owns one of them; nothing has been done.
             VersionConflict: Somebody wrote to one that was being archived; nothing was deleted.
             MemctlError: What a pool holds could not be remembered; nothing has been deleted.
         """

@@ -9,7 +9,7 @@ from typing import Any, Self, get_args
 
 from memctl.errors import UsageError
 from memctl.identity import checked_name
-from memctl.literals import Eviction, Lifetime, PoolLevel, PoolType, Visibility
+from memctl.literals import AccessLevel, Eviction, Lifetime, PoolType, Visibility
 from memctl.store.ledger.pool_repositories import Pool, PoolKey
 
 DEFAULT_MAX_BYTES = 5_000_000
@@ -65,7 +65,7 @@ class Access:
             stored["public_write"],
         )
 
-    def granting(self, agent: str | None, level: PoolLevel) -> Access:
+    def granting(self, agent: str | None, level: AccessLevel) -> Access:
         """Return the rights with those of an agent, or of everybody, set to a level."""
         if agent is None:
             return replace(self, public_read=True, public_write=level == "write")

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import (
-    AccessDenied,
+    AccessRefused,
     KnowledgeBaseUnavailable,
     LockedError,
     NotFoundError,
@@ -24,7 +24,7 @@ from memctl.errors import (
 )
 from memctl.identity import DEFAULT_SESSION, DEFAULT_USER, checked_name
 from memctl.kb_settings import check_name
-from memctl.literals import Lifetime, PoolLevel, PoolType, Visibility
+from memctl.literals import AccessLevel, Lifetime, PoolType, Visibility
 from memctl.pools.pool_rules import Access, Retention, may_read, may_write
 from memctl.pools.pool_values import (
     Data,
@@ -263,7 +263,7 @@ class Pools:
 
         Raises:
             NotFoundError: There is none of that id, or it has expired.
-            AccessDenied: The caller may not read it.
+            AccessRefused: The caller may not read it.
         """
         pool = self._readable(pool_id)
         size = _size(self._live_keys(pool, self._clock()).values())
@@ -283,7 +283,7 @@ class Pools:
 
         Raises:
             NotFoundError: There is none of that id.
-            AccessDenied: The caller does not own it.
+            AccessRefused: The caller does not own it.
             UsageError: It is the default pool.
         """
         self._require_writable()
@@ -292,7 +292,7 @@ class Pools:
             self._pools.remove_whole(pool_id)
         return pool
 
-    def grant(self, pool_id: str, agent: str | None, level: PoolLevel = "read") -> Pool:
+    def grant(self, pool_id: str, agent: str | None, level: AccessLevel = "read") -> Pool:
         """Give an agent a right in a pool, in place of the one it has; return the pool.
 
         Args:
@@ -301,7 +301,7 @@ class Pools:
             level: ``read``, or ``write``, which includes it.
 
         Raises:
-            AccessDenied: The caller does not own the pool.
+            AccessRefused: The caller does not own the pool.
         """
         return self._with_access(pool_id, lambda pool: Access.of(pool).granting(agent, level))
 
@@ -309,7 +309,7 @@ class Pools:
         """Take back what an agent, or everybody for None, was granted in a pool.
 
         Raises:
-            AccessDenied: The caller does not own the pool.
+            AccessRefused: The caller does not own the pool.
             UsageError: The agent is the owner.
         """
 
@@ -345,7 +345,7 @@ class Pools:
 
         Raises:
             NotFoundError: There is no such pool or key.
-            AccessDenied: The caller may not read it.
+            AccessRefused: The caller may not read it.
         """
         path = None if key is None else parse_path(key)
         pool = self._readable(pool_id)  # before the data: a version must never be too new
@@ -374,7 +374,7 @@ class Pools:
 
         Raises:
             NotFoundError: There is no such pool.
-            AccessDenied: The caller may not write to it.
+            AccessRefused: The caller may not write to it.
             UsageError: The path leads through a value that is no object, or JSON has no such value.
             VersionConflict: Somebody has written since that version.
             QuotaExceeded: The pool would be too big.
@@ -630,7 +630,7 @@ class Pools:
 
         Raises:
             NotFoundError: None belongs to it.
-            AccessDenied: Another agent owns one of them.
+            AccessRefused: Another agent owns one of them.
         """
         found = self.of(run_id=run_id, session_id=session_id)
         if not found:
@@ -663,7 +663,7 @@ class Pools:
             unchanged: Only while nobody has written to any of them since.
 
         Raises:
-            AccessDenied: Another agent owns one of them by now.
+            AccessRefused: Another agent owns one of them by now.
             VersionConflict: Somebody has written.
         """
         self._require_writable()
@@ -743,9 +743,9 @@ class Pools:
             raise self._denied(pool, "write")
         return self._active(pool)
 
-    def _denied(self, pool: Pool, level: PoolLevel) -> AccessDenied:
+    def _denied(self, pool: Pool, level: AccessLevel) -> AccessRefused:
         doing = "read" if level == "read" else "write to"
-        return AccessDenied(
+        return AccessRefused(
             f"{self.caller!r} may not {doing} pool {pool.pool_id!r}",
             f"its owner can allow it: memctl pool grant {pool.pool_id} {self.caller}"
             f" --level {level} --as {pool.owner}",
@@ -758,7 +758,7 @@ class Pools:
 
     def _require_owner(self, pool: Pool, doing: str) -> None:
         if pool.owner != self.caller:
-            raise AccessDenied(
+            raise AccessRefused(
                 f"{self.caller!r} may not {doing} pool {pool.pool_id!r}",
                 f"only its owner may: add --as {pool.owner}",
             )

@@ -45,7 +45,7 @@ _WORD = re.compile(r"\w+")
 _TYPE_NAMES = {"organisation": "organization"}
 _WRITTEN_IN_A_WAY_OF_THEIR_OWN = ("url", "email", "handle", "identifier")
 _LENGTHS = (8, 400)
-_MARKER = re.compile(r"(?:[-*+•‣◦>]\s+|\d{1,3}[.)]\s+|\[[ xX]?\]\s+|#{1,6}\s+|[*_]{1,2}(?=\w))+")
+_MARKER = re.compile(r"\s*(?:[-*+•‣◦>]\s+|\d{1,3}[.)]\s+|\[[ xX]?\]\s+|#{1,6}\s+|[*_]{1,2}(?=\w))+")
 _ITEM = re.compile(r"(?:[-*+•‣◦]|\d{1,3}[.)]|\[[ xX]?\])\s")
 """Begins an item of a list, which doesn't go on what stands before it."""
 _ROW = re.compile(r"\S[^\n]*")
@@ -264,7 +264,8 @@ def _rows(source: SourceText) -> Iterator[Line]:
 
 
 def _text(text: str, line: Line) -> str:
-    said = " ".join(_MARKER.sub("", text[line.start : line.end], count=1).split())
+    marker = _MARKER.match(text, line.start, line.end)
+    said = " ".join(text[marker.end() if marker else line.start : line.end].split())
     return f"{line.speaker}: {said}" if line.speaker else said
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memctl.errors import (
-    AccessDenied,
+    AccessRefused,
     NotFoundError,
     QuotaExceeded,
     UsageError,
@@ -476,7 +476,7 @@ def test_a_later_run_binds_a_pool_that_persists_with_what_it_holds(ann: Pools, b
 def test_a_run_is_not_ended_by_who_owns_only_some_of_its_pools(ann: Pools, bob: Pools) -> None:
     ann.create("one", run_id="7")
     bob.create("two", run_id="7")
-    with pytest.raises(AccessDenied, match="'ann' may not end pool 'two'"):
+    with pytest.raises(AccessRefused, match="'ann' may not end pool 'two'"):
         ann.to_end(run_id="7")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from memctl.config import load_config
@@ -35,6 +37,19 @@ def test_sql_has_pools_and_their_keys(memctl: Run, kb: str) -> None:
     for table in ("pool_versions", "pool_events", "pool_agents"):
         (row,) = memctl("sql", f"select count(*) n from {table}", "-k", kb, "-o", "json").json
         assert row["n"] == 1
+
+
+def test_pools_are_exported_as_a_table_of_their_own(memctl: Run, kb: str, tmp_path: Path) -> None:
+    memctl("pool", "write", "default", "a", "[1]", "-k", kb)
+    (row,) = map(json.loads, memctl("export", "pools", "-k", kb).out.splitlines())
+    assert (row["pool_id"], row["version"]) == ("default", 1)
+    (row,) = map(json.loads, memctl("export", "pool_keys", "-k", kb).out.splitlines())
+    assert (row["key"], row["value"]) == ("a", "[1]")
+    target = tmp_path / "pools.parquet"
+    assert memctl("export", "pools", "--to", str(target), "-k", kb).code == 0
+    assert pq.read_table(target)["owner"].to_pylist() == ["default_user"]
+    refused = memctl("export", "puddles", "-k", kb)
+    assert (refused.code, "use all, documents" in refused.err) == (2, True)
 
 
 def test_an_export_of_all_brings_pools_back(memctl: Run, kb: str, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from memctl.errors import AccessDenied, NotFoundError, UsageError
+from memctl.errors import AccessRefused, NotFoundError, UsageError
 from memctl.identity import DEFAULT_USER
 from memctl.pools import DEFAULT_POOL, Access, Pools
 
@@ -37,7 +37,7 @@ def test_an_agent_without_a_grant_is_told_nothing_of_the_content(ann: Pools, bob
         lambda: bob.delete("ops"),
     ]
     for attempt in attempts:
-        with pytest.raises(AccessDenied) as denied:
+        with pytest.raises(AccessRefused) as denied:
             attempt()
         said = f"{denied.value.message} {denied.value.hint}"
         assert denied.value.exit_code == 1
@@ -54,12 +54,12 @@ def test_a_reader_reads_and_a_writer_does_both(ann: Pools, bob: Pools) -> None:
     assert bob.read("ops").value == {}
     assert ann.accessible_by("ops", "bob")
     assert not ann.writable_by("ops", "bob")
-    with pytest.raises(AccessDenied, match="'bob' may not write to pool 'ops'"):
+    with pytest.raises(AccessRefused, match="'bob' may not write to pool 'ops'"):
         bob.write("ops", "a", 1)
     ann.grant("ops", "bob", "write")
     bob.write("ops", "a", 1)
     assert bob.read("ops", "a").value == 1
-    with pytest.raises(AccessDenied, match="may not delete"):
+    with pytest.raises(AccessRefused, match="may not delete"):
         bob.delete("ops")
     ann.grant("ops", "bob", "read")
     assert not ann.writable_by("ops", "bob"), "a later grant replaces the earlier"
@@ -133,7 +133,7 @@ def test_the_default_pool_is_no_longer_made_anew_once_it_is_there(acting_as: Act
     user = acting_as(DEFAULT_USER)
     user.revoke(DEFAULT_POOL, None)
     user.write(DEFAULT_POOL, "a", 1)
-    with pytest.raises(AccessDenied):
+    with pytest.raises(AccessRefused):
         acting_as("ann").read(DEFAULT_POOL)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memctl.literals import DocType, MemoryKind, SourceType
 from memctl.records import Document, Entity, Memory, Relation
 from memctl.schema.arrow_tables import (
     document_rows,
@@ -43,6 +44,9 @@ BY_ANNOTATION = {
     "str": texts,
     "Level": st.sampled_from(["evidence", "memory", "insight"]),
     "DocumentStatus": st.sampled_from(["indexed", "failed"]),
+    "DocType": st.sampled_from(get_args(DocType)),
+    "SourceType": st.sampled_from(get_args(SourceType)),
+    "MemoryKind": st.sampled_from(get_args(MemoryKind)),
     "int": small_ints,
     "float": single_floats,
     "bool": st.booleans(),

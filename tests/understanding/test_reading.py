@@ -45,6 +45,11 @@ def test_a_memory_is_the_documents_own_text_in_place() -> None:
         assert text[memory.start : memory.end] in memory.text
 
 
+def test_a_dash_within_a_sentence_is_no_marker_of_a_list() -> None:
+    text = "Paid the roofer Des Okoro - 450 pounds in cash, on 3 May."
+    assert [each.text for each in understood(text).distilled] == [text]
+
+
 def test_small_talk_gives_nothing() -> None:
     text = "Ann: hiya\nBen: hey how are you\nAnn: good thanks x\nBen: haha nice one\nAnn: lol\n"
     assert understood(text).distilled == ()

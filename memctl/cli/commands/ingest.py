@@ -31,8 +31,6 @@ from memctl.cli.rendering.output_formats import (
 )
 from memctl.cli.rendering.terminal_text import format_count, format_duration, format_money, one_line
 from memctl.errors import MemctlError, PartialFailure, UsageError
-from memctl.ingest.discovery.skip_rules import SKIP_REASONS_IN_WORDS
-from memctl.ingest.discovery.sources import is_url
 from memctl.literals import DocType
 from memctl.paths import display_path
 
@@ -115,6 +113,8 @@ def ingest(
     models are configured, it estimates their tokens and cost, as if they had never been asked any
     of it before.
     """
+    from memctl.ingest.discovery.sources import is_url
+
     given = [bool(paths), text is not None, jsonl is not None]
     if sum(given) != 1:
         hint = "give PATH..., or -, or --text TEXT, or --jsonl FILE"
@@ -162,6 +162,8 @@ def _has_folder(names: list[str]) -> bool:
 def _inputs(
     paths: list[str], text: str | None, jsonl: str | None, stack: ExitStack
 ) -> dict[str, Any]:
+    from memctl.ingest.discovery.sources import is_url
+
     if text is not None:
         if not text.strip():
             raise UsageError("the text is empty", 'give some: --text "..."')
@@ -190,6 +192,8 @@ class _PassedOver:
         self._special = 0
 
     def __call__(self, left_out: SkippedSource) -> None:
+        from memctl.ingest.discovery.skip_rules import SKIP_REASONS_IN_WORDS
+
         if self._context.verbose:
             self._context.say(
                 f"skipped {display_path(left_out.source)}: {SKIP_REASONS_IN_WORDS[left_out.reason]}"

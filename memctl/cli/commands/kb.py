@@ -23,7 +23,7 @@ from memctl.cli.rendering.output_formats import (
 from memctl.cli.rendering.terminal_text import format_count, one_line
 from memctl.errors import NotFoundError, PartialFailure, UsageError
 from memctl.ids import storable
-from memctl.literals import AccessLevel
+from memctl.literals import AccessLevel, OwnTask
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,6 +142,7 @@ def _row(entry: KnowledgeBaseEntry) -> dict[str, Any]:
         failed = {"name": entry.name, "status": "error", "inbox": None, "problem": entry.problem}
         return row | dict.fromkeys(names) | failed
     values = {name: getattr(entry.settings, name) for name in names}
+    values["models"] = dict(entry.settings.models)
     derived = {"inbox": str(entry.folder / "inbox"), "privacy": _privacy(entry.settings)}
     return row | values | derived | {"problem": None}
 
@@ -162,13 +163,15 @@ def _show(context: CommandContext, name: str, output: Output) -> None:
     home = context.home
     settings, layout = home.settings(name), home.layout(name)
     values = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
-    value = values | {"folder": layout.folder}
+    value = values | {"models": dict(settings.models), "folder": layout.folder}
 
     def table() -> None:
         """Print each setting on a line, inboxes with what happens to their files."""
         inboxes = [f"{inbox.path} ({inbox.after})" for inbox in settings.inboxes]
         namespaces = ", ".join(map(one_line, settings.private_namespaces)) or None
         texts = {"inboxes": ", ".join(inboxes), "private_namespaces": namespaces}
+        models = [f"{task}: {name or 'none'}" for task, name in settings.models]
+        texts["models"] = ", ".join(models) or None
         texts["grants"] = ", ".join(map(_grant_text, settings.grants)) or "all agents may write"
         print_facts(context.console, value | texts, indent=0)
 
@@ -183,6 +186,7 @@ def _show(context: CommandContext, name: str, output: Output) -> None:
     memctl kb set vault --on-demand --inbox ~/Obsidian
     memctl kb set diary --private
     memctl kb set work --private-namespace user:ann
+    memctl kb set work --model answer=llama3.1 --model consolidate=
     """,
 )
 def set_(
@@ -197,6 +201,9 @@ def set_(
     open_namespace: list[str] | None = typer.Option(
         None, "--open-namespace", metavar="NAME", help="Make it not private; repeatable."
     ),
+    model: list[str] | None = typer.Option(
+        None, "--model", metavar="TASK=NAME", help="A model of its own for a task; repeatable."
+    ),
 ) -> None:
     """Change settings of a knowledge base.
 
@@ -206,6 +213,9 @@ def set_(
     another machine, unless --may-send: such a model's task is done without it.  A question asked
     of it, even together with others, is logged nowhere with its text, and no reply of a model is
     stored; what was stored before goes when it becomes private.
+
+    --model answer=NAME has a task done by another model of the endpoint than the config file names;
+    answer= has it done without one, and answer=default as the config file says.
 
     The same holds for a private namespace: only a command with --namespace NAME reads it.
     """
@@ -217,10 +227,31 @@ def set_(
         changes["private_namespaces"] = lambda now: _namespaces(
             now.private_namespaces, private_namespace or (), open_namespace or ()
         )
+    if model:
+        changes["models"] = lambda now: _models(now, model)
     if not changes:
         raise UsageError("nothing to set", "see memctl kb set --help for what can be")
     context.home.change(name, **changes)
     context.say(f"set {', '.join(changes)} of {name}")
+
+
+def _models(
+    settings: KnowledgeBaseSettings, given: Sequence[str]
+) -> tuple[tuple[OwnTask, str], ...]:
+    """Return the models of a knowledge base with some others.
+
+    Raises:
+        UsageError: One is not written as TASK=NAME.
+        ConfigError: There is no such task.
+    """
+    from memctl.kb_settings import own_models
+
+    if not all("=" in each for each in given):
+        raise UsageError("--model takes a task and a model", "write --model answer=llama3.1")
+    pairs = [each.partition("=")[::2] for each in given]
+    added = own_models({task.strip(): name.strip() for task, name in pairs}, "--model")
+    found = dict(settings.models) | dict(added)
+    return tuple((task, name) for task, name in found.items() if name != "default")
 
 
 def _namespaces(

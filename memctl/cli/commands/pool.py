@@ -12,7 +12,6 @@ import typer
 from memctl.cli.arguments import parse_bytes, parse_end, parse_seconds, refuse_empty
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
-    AgentOption,
     DryRun,
     KnowledgeBaseOption,
     Output,
@@ -36,7 +35,7 @@ from memctl.cli.rendering.output_formats import (
 )
 from memctl.cli.rendering.terminal_text import format_count, format_size, json_text
 from memctl.errors import UsageError
-from memctl.literals import Eviction, PoolLevel, PoolType
+from memctl.literals import AccessLevel, Eviction, PoolType
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
@@ -86,13 +85,6 @@ _HISTORY = (
 _POLL_SECONDS = 0.2
 
 
-def _pools(context: CommandContext, base: KnowledgeBase, agent: str | None) -> Pools:
-    """Return the pools as who asks sees them: the agent that is named, else the user."""
-    from memctl.identity import Identity
-
-    return base.pools.acting_as(Identity.of(context.config, agent=agent).agent)
-
-
 # --- pools ---------------------------------------------------------------------------------------
 
 
@@ -104,6 +96,7 @@ def _pools(context: CommandContext, base: KnowledgeBase, agent: str | None) -> P
     memctl pool create notes --public
     memctl pool create build --run 4711 --persist
     """,
+    identity=True,
 )
 def create(
     context: CommandContext,
@@ -135,7 +128,6 @@ def create(
     run: RunOption = None,
     session: SessionOption = None,
     persist: bool = flag("--persist", "It outlives its run; a later --run binds it again."),
-    agent: AgentOption = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
@@ -148,7 +140,6 @@ def create(
     Visibilities are global, account, team, agent and task, and are labels; lifetimes are
     execution, session and persistent.
     """
-    from memctl.identity import Identity
     from memctl.pools import Retention, parse_scope
 
     refuse_empty({"--run": run, "--session": session, "--ttl": ttl, "--expires": expires})
@@ -157,9 +148,9 @@ def create(
         None if ttl is None else parse_seconds(ttl), parse_bytes(max_size), eviction
     )
     if lifetime == "session":
-        session = Identity.of(context.config, session=session).session
+        session = session or context.config.session
     with context.writing(kb) as base:
-        made = _pools(context, base, agent).create(
+        made = base.pools.acting_as().create(
             pool,
             name=name,
             pool_type=type_,
@@ -190,34 +181,34 @@ def _access(text: str | None, *, public: bool) -> dict[str, Any] | None:
     return given
 
 
-@command(app, "list", "memctl pool list\nmemctl pool list --run 4711 -o json")
+@command(app, "list", "memctl pool list\nmemctl pool list --run 4711 -o json", identity=True)
 def list_(
     context: CommandContext,
     run: RunOption = None,
     expired: bool = flag("--expired", "Also those that have expired."),
-    agent: AgentOption = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
     """List the active pools that the caller may read."""
     with context.looking(kb) as base:
-        rows = _pools(context, base, agent).list(include_expired=expired, run_id=run)
+        rows = base.pools.acting_as().list(include_expired=expired, run_id=run)
     emit(rows, _LIST, output)
     if not rows:
         context.hint("there is none yet: memctl pool create NAME")
 
 
-@command(app, "show", "memctl pool show trading_ops\nmemctl pool show trading_ops -o json")
+@command(
+    app, "show", "memctl pool show trading_ops\nmemctl pool show trading_ops -o json", identity=True
+)
 def show(
     context: CommandContext,
     pool: PoolId,
-    agent: AgentOption = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
     """Show the settings, rights and size of a pool."""
     with context.looking(kb) as base:
-        found = _pools(context, base, agent).get(pool)
+        found = base.pools.acting_as().get(pool)
     emit_facts(found, output)
 
 
@@ -229,14 +220,14 @@ def show(
     memctl pool grant trading_ops agent3 --level write --as agent1
     memctl pool grant notes --public
     """,
+    identity=True,
 )
 def grant(
     context: CommandContext,
     pool: PoolId,
     who: str | None = typer.Argument(None, metavar="AGENT", help="Whom to allow it."),
-    level: PoolLevel = typer.Option("read", "--level", help="To write includes to read."),
+    level: AccessLevel = typer.Option("read", "--level", help="To write includes to read."),
     public: Public = False,
-    agent: AgentOption = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
@@ -246,27 +237,26 @@ def grant(
     """
     name = _whom(who, public=public)
     with context.looking(kb) as base:
-        changed = _pools(context, base, agent).grant(pool, name, level)
+        changed = base.pools.acting_as().grant(pool, name, level)
     doing = "read" if level == "read" else "write to"
     context.say(f"{name or 'everybody'} may {doing} {pool}")
     if output is not None:
         emit_facts(changed, output)
 
 
-@command(app, "revoke", "memctl pool revoke trading_ops agent2 --as agent1")
+@command(app, "revoke", "memctl pool revoke trading_ops agent2 --as agent1", identity=True)
 def revoke(
     context: CommandContext,
     pool: PoolId,
     who: str | None = typer.Argument(None, metavar="AGENT", help="Whose right to take back."),
     public: Public = False,
-    agent: AgentOption = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
     """Take back what an agent was granted in a pool."""
     name = _whom(who, public=public)
     with context.looking(kb) as base:
-        pools = _pools(context, base, agent)
+        pools = base.pools.acting_as()
         changed = pools.revoke(pool, name)
         still = name is not None and pools.accessible_by(pool, name)
     context.say(f"took back what {name or 'everybody'} was granted in {pool}")
@@ -285,13 +275,12 @@ def _whom(who: str | None, *, public: bool) -> str | None:
     return checked_name(who, "an agent")
 
 
-@command(app, "delete", "memctl pool delete trading_ops --as agent1 --yes")
+@command(app, "delete", "memctl pool delete trading_ops --as agent1 --yes", identity=True)
 def delete(
     context: CommandContext,
     pool: PoolId,
     yes: Yes = False,
     dry_run: DryRun = False,
-    agent: AgentOption = None,
     kb: KnowledgeBaseOption = None,
 ) -> None:
     """Delete a pool with its history; only its owner may.
@@ -299,7 +288,7 @@ def delete(
     The pool called default stays.
     """
     with context.looking(kb) as base:
-        pools = _pools(context, base, agent)
+        pools = base.pools.acting_as()
         found = pools.to_delete(pool)
         what = f"pool {pool} of {base.name} ({_gist(found)})"
         if context.confirm_or_preview(
@@ -324,6 +313,7 @@ def _gist(pool: Pool) -> str:
     memctl pool read trading_ops
     memctl pool read trading_ops counter --with-version | jq .version
     """,
+    identity=True,
 )
 def read(
     context: CommandContext,
@@ -335,13 +325,12 @@ def read(
     version: int | None = typer.Option(
         None, "--version", metavar="N", min=0, help="As it was at a version of the history."
     ),
-    agent: AgentOption = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
     """Print the data of a pool, or the value of one key, as JSON."""
     with context.looking(kb) as base:
-        pools = _pools(context, base, agent)
+        pools = base.pools.acting_as()
         found = pools.read(pool, key) if version is None else pools.read_version(pool, version, key)
     if with_version:
         emit_one({"success": True, **to_plain(found)}, output, lambda: print_json(found))
@@ -365,6 +354,7 @@ def read(
     memctl pool write notes motd --remove
     memctl pool write notes --all - < data.json
     """,
+    identity=True,
 )
 def write(
     context: CommandContext,
@@ -376,7 +366,6 @@ def write(
     text: bool = flag("--text", "Take the value as text, not as JSON."),
     remove: bool = flag("--remove", "Remove the key; there is no VALUE then."),
     if_version: IfVersion = None,
-    agent: AgentOption = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
@@ -403,7 +392,7 @@ def write(
             if all_
             else (lambda pools: pools.write(pool, given[0], value, if_version=if_version))
         )
-    _change(context, change, agent, kb, output)
+    _change(context, change, kb, output)
 
 
 @command(
@@ -413,45 +402,43 @@ def write(
     memctl pool merge trading_ops '{"limits": {"eur": 100}}' --as agent1
     echo '{"a": 1}' | memctl pool merge trading_ops -
     """,
+    identity=True,
 )
 def merge(
     context: CommandContext,
     pool: PoolId,
     value: Value,
     if_version: IfVersion = None,
-    agent: AgentOption = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
     """Merge an object into a pool's data; lists are replaced."""
     partial = _value(value)
-    _change(context, lambda p: p.merge(pool, partial, if_version=if_version), agent, kb, output)
+    _change(context, lambda p: p.merge(pool, partial, if_version=if_version), kb, output)
 
 
-@command(app, "restore", "memctl pool restore trading_ops 12 --as agent1")
+@command(app, "restore", "memctl pool restore trading_ops 12 --as agent1", identity=True)
 def restore(
     context: CommandContext,
     pool: PoolId,
     version: int = typer.Argument(..., metavar="VERSION", min=0, help="See memctl pool history."),
     if_version: IfVersion = None,
-    agent: AgentOption = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
     """Write again what a pool held at an earlier version."""
-    _change(context, lambda p: p.restore(pool, version, if_version=if_version), agent, kb, output)
+    _change(context, lambda p: p.restore(pool, version, if_version=if_version), kb, output)
 
 
 def _change(
     context: CommandContext,
     change: Callable[[Pools], PoolChange],
-    agent: str | None,
     kb: list[str] | None,
     output: Any,
 ) -> None:
     """Change a pool, and say what came of it."""
     with context.writing(kb) as base:
-        made = change(_pools(context, base, agent))
+        made = change(base.pools.acting_as())
     keys = ", ".join(made.keys[:5]) + (" and more" if len(made.keys) > 5 else "")
     context.say(f"{made.pool_id} is at version {made.version}: {keys or 'nothing differs'}")
     if made.evicted:
@@ -483,11 +470,15 @@ def _value(text: str, *, as_text: bool = False) -> Any:
 # --- what happened -------------------------------------------------------------------------------
 
 
-@command(app, "history", "memctl pool history trading_ops\nmemctl pool history notes -o json")
+@command(
+    app,
+    "history",
+    "memctl pool history trading_ops\nmemctl pool history notes -o json",
+    identity=True,
+)
 def history(
     context: CommandContext,
     pool: PoolId,
-    agent: AgentOption = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
@@ -496,21 +487,25 @@ def history(
     memctl pool read --version shows what it held, and memctl pool restore brings it back.
     """
     with context.looking(kb) as base:
-        rows = _pools(context, base, agent).history(pool)
+        rows = base.pools.acting_as().history(pool)
     emit(rows, _HISTORY, output)
 
 
-@command(app, "stats", "memctl pool stats trading_ops\nmemctl pool stats trading_ops -o json")
+@command(
+    app,
+    "stats",
+    "memctl pool stats trading_ops\nmemctl pool stats trading_ops -o json",
+    identity=True,
+)
 def stats(
     context: CommandContext,
     pool: PoolId,
-    agent: AgentOption = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
     """Show how big a pool is, and who reads and writes it."""
     with context.looking(kb) as base:
-        found = _pools(context, base, agent).statistics(pool)
+        found = base.pools.acting_as().statistics(pool)
     emit_one(found, output, lambda: _show_statistics(context, found))
 
 
@@ -552,6 +547,7 @@ def _show_statistics(context: CommandContext, found: PoolStatistics) -> None:
     memctl pool watch trading_ops --bulletins | while read -r line; do echo "$line"; done
     memctl pool watch trading_ops --after 12 -n 1
     """,
+    identity=True,
 )
 def watch(
     context: CommandContext,
@@ -563,7 +559,6 @@ def watch(
     count: int = typer.Option(
         0, "-n", "--limit", min=0, help="End after this many lines; 0 for never."
     ),
-    agent: AgentOption = None,
     kb: KnowledgeBaseOption = None,
 ) -> None:
     """Print each write to a pool as a line of JSON, until stopped.
@@ -572,7 +567,7 @@ def watch(
     has only its SHA-256 digest.
     """
     with context.looking(kb) as base:
-        pools = _pools(context, base, agent)
+        pools = base.pools.acting_as()
         last = pools.last_event()
         pools.get(pool)
         earlier = [] if after is None else pools.events_since(pool, after)
@@ -622,6 +617,7 @@ def _reader_has_gone(seconds: float) -> bool:
     memctl pool end --run 4711
     memctl pool end --run 4711 --archive --yes
     """,
+    identity=True,
 )
 def end(
     context: CommandContext,
@@ -630,7 +626,6 @@ def end(
     archive: bool = flag("--archive", "Keep what each pool holds as a document."),
     yes: Yes = False,
     dry_run: DryRun = False,
-    agent: AgentOption = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
@@ -640,15 +635,14 @@ def end(
     """
     refuse_empty({"--run": run, "--session": session})
     with context.looking(kb) as base:
-        caller = _pools(context, base, agent).caller
-        ending = base.pools.ending(run=run, session=session, agent=caller)
+        ending = base.pools.ending(run=run, session=session)
         names = ", ".join(pool.pool_id for pool in ending) or "no pool"
         verb = "archive and delete" if archive else "delete"
         if not context.confirm_or_preview(
             f"{verb} {names}", f"{verb} {names}?", yes=yes, dry_run=dry_run
         ):
             return
-        ended = base.pools.end(run=run, session=session, agent=caller, archive=archive)
+        ended = base.pools.end(run=run, session=session, archive=archive)
     context.say(f"deleted {', '.join(ended.deleted) or 'no pool'}")
     if ended.documents:
         context.say(f"archived as {', '.join(ended.documents)}")

@@ -20,14 +20,21 @@ from memctl.cli.command_decorator import (
 from memctl.cli.rendering.output_formats import terminal_file
 from memctl.cli.rendering.terminal_text import format_count, json_safe, terminal_safe
 from memctl.errors import UsageError
-from memctl.schema.table_names import TableName
+from memctl.schema.table_names import TABLES
 
-ExportTable = Literal[TableName, "all"]
 ExportFormat = Literal["arrow", "parquet", "jsonl", "csv"]
 _ARCHIVE_HINT = "give what memctl export all wrote, or -"
 
 
 app = typer.Typer()
+
+
+def _complete_table(incomplete: str) -> list[str]:
+    """Offer the tables that can be exported."""
+    from memctl.store.ledger.content_tables import CONTENT_TABLES
+
+    names = (*TABLES, *(declared.name for declared in CONTENT_TABLES), "all")
+    return [name for name in names if name.startswith(incomplete)]
 
 
 @command(
@@ -43,7 +50,12 @@ app = typer.Typer()
 )
 def export(
     context: CommandContext,
-    table: ExportTable = typer.Argument(..., help="A table, or all of them."),
+    table: str = typer.Argument(
+        ...,
+        metavar="TABLE",
+        help="documents, memories, entities, relations, pools, sessions, ..., or all.",
+        autocompletion=_complete_table,
+    ),
     format_: ExportFormat | None = typer.Option(
         None, "-f", "--format", help="By default as FILE ends, else jsonl."
     ),
@@ -53,7 +65,8 @@ def export(
 ) -> None:
     """Write tables as Arrow, Parquet, JSON lines or CSV.
 
-    Vectors are included.
+    Vectors are included.  Pools, conversations and the like are tables of the ledger, with objects
+    as JSON text.
 
     `all` is one archive of every table that memctl import brings back as it was, with what was
     decided on names, the questions asked with feedback, and the facts that wait to be compared.

@@ -60,6 +60,7 @@ __all__ = [
     "Manifest",
     "export_all",
     "export_batches",
+    "export_rows",
     "export_table",
     "format_of",
     "import_all",
@@ -198,10 +199,30 @@ def export_table(
     Raises:
         OSError: The sink cannot be written; a path is then as it was.
     """
+    reader = export_batches(snapshot, table, where)
+    return export_rows(reader, snapshot.count(table, where), sink, format_, progress=progress)
+
+
+def export_rows(
+    reader: pa.RecordBatchReader,
+    total: int,
+    sink: Path | BinaryIO,
+    format_: ExportFormat | None = None,
+    *,
+    progress: ProgressListener | None = None,
+) -> int:
+    """Write a stream of rows as ``export_table`` does; return how many it had.
+
+    Args:
+        reader: The rows.
+        total: How many are expected.
+        sink: As there.
+        format_: As there.
+        progress: As there.
+    """
     chosen = format_ or (format_of(sink) if isinstance(sink, Path) else None) or "jsonl"
     streamed = not isinstance(sink, Path) or is_streamed(sink) or _is_kept(sink)
-    reader = export_batches(snapshot, table, where)
-    counter = _Counter(snapshot.count(table, where), progress)
+    counter = _Counter(total, progress)
     with _opened(sink) as file, writer(file, reader.schema, chosen, streamed=streamed) as write:
         for batch in reader:
             write(batch)

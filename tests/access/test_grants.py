@@ -1,0 +1,159 @@
+"""Knowledge bases that are granted to agents and teams, and the files of agents."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import Result, Run
+from fake_endpoint import FakeEndpoint
+
+SEED: dict[str, Any] = {
+    "agent_id": "knowledge_enabled_agent",
+    "provider": "azure_openai_cc",
+    "model": "gpt-4o-mini",
+    "resources": ["memory", "knowledge_base"],
+    "allowed_regular_tools": ["get_current_datetime", "search_knowledge_base"],
+    "memory": {"compression": {"enabled": True, "threshold_tokens": 8000}},
+    "knowledge_base": {
+        "vector_provider": "lancedb",
+        "chunk_size": 800,
+        "auto_context": {"enabled": True, "search_triggers": ["previous", "remind"]},
+        "namespaces": {"shared": "organization:shared"},
+    },
+}
+
+
+def done(result: Result) -> Result:
+    assert result.code == 0, result.err
+    return result
+
+
+def test_a_base_is_read_and_written_by_those_agents_alone_to_whom_it_is_granted(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done(memctl("memory", "add", "The door code is 4711."))
+    done(memctl("query", "door code", "--agent", "anybody"))
+    done(memctl("kb", "grant", "default", "--agent", "reader", "read"))
+    done(memctl("team", "add", "writers", "drafter"))
+    done(memctl("kb", "grant", "default", "--team", "writers", "write"))
+    shown = done(memctl("kb", "show", "default")).json
+    assert [(each["to"], each["level"]) for each in shown["grants"]] == [
+        ("reader", "read"),
+        ("writers", "write"),
+    ]
+
+    def code(*words: str, agent: str) -> int:
+        """Run a command for an agent that the environment names."""
+        monkeypatch.setenv("MEMCTL_AGENT", agent)
+        result = memctl(*words)
+        monkeypatch.delenv("MEMCTL_AGENT")
+        assert result.code == 0 or f"agent {agent!r} may not" in result.err, result.err
+        assert result.code == 0 or "hint: grant it: memctl kb grant default" in result.err
+        assert "4711" not in result.out or result.code == 0
+        return result.code
+
+    reads = (("query", "door code"), ("sql", "from memories"), ("memory", "list"), ("stats",))
+    for words in reads:
+        named = (*words, "-k", "default")
+        assert [code(*named, agent=agent) for agent in ("reader", "drafter", "other")] == [0, 0, 1]
+    for words in (
+        ("memory", "add", "The door is green."),
+        ("ingest", "--text", "The door is red."),
+        ("consolidate", "-k", "default"),
+        ("kb", "set", "default", "--half-life", "30"),
+        ("snapshot", "create", "s"),
+        ("kb", "grant", "default", "--agent", "other", "write"),
+    ):
+        assert [code(*words, agent=agent) for agent in ("reader", "other")] == [1, 1], words
+    assert code("memory", "add", "The door is green.", agent="drafter") == 0
+    assert memctl("kb", "delete", "default", "--yes").code == 0, "a person may"
+
+
+def test_without_grants_everybody_may_again_and_what_was_refused_is_noted(memctl: Run) -> None:
+    done(memctl("memory", "add", "The door code is 4711."))
+    done(memctl("kb", "grant", "default", "--agent", "reader", "read"))
+    assert memctl("query", "door code", "--agent", "other", "-k", "default").code == 1
+    noted = memctl("sql", "select message from events where kind = 'access'").rows
+    assert noted == [{"message": "agent other was refused to read"}]
+    assert json.loads(memctl("status", "-o", "json").out)
+    unnamed = memctl("query", "door code", "--agent", "other")
+    assert unnamed.code == 10, "no knowledge base is left to read"
+    assert memctl("kb", "revoke", "default", "--agent", "writer").code == 1
+    revoked = done(memctl("kb", "revoke", "default", "--agent", "reader"))
+    assert "every agent may use it" in revoked.err
+    done(memctl("query", "door code", "--agent", "other"))
+    assert memctl("kb", "grant", "default", "read").code == 2
+
+
+def test_an_agent_is_made_from_the_file_of_another_program_or_from_defaults(
+    memctl: Run, tmp_path: Path
+) -> None:
+    seed = tmp_path / "seed.json"
+    seed.write_text(json.dumps(SEED))
+    name = "knowledge_enabled_agent"
+    done(memctl("agent", "add", name, "--file", str(seed)))
+    done(memctl("agent", "add", "small"))
+    done(memctl("team", "add", "writers", "small"))
+    shown = done(memctl("agent", "show", name)).json
+    assert shown["memory"]["compression"]["recent_messages_to_keep"] == 10
+    assert shown["knowledge_base"]["auto_context"]["search_triggers"] == ["previous", "remind"]
+    assert done(memctl("agent", "show", "small")).json["teams"] == ["writers"]
+    assert [row["agent_id"] for row in memctl("agent", "list").rows] == [name, "small"]
+    assert [row["agents"] for row in memctl("team", "list").rows] == [["small"]]
+    assert memctl("agent", "add", "small").code == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"modle": "x"}, "unknown setting 'modle'"),
+        ({"memory": {"compression": {"treshold_tokens": 1}}}, "memory.compression.treshold_tokens"),
+        ({"knowledge_base": {"vector_provider": "pgvector"}}, "vector_provider cannot be 'pgvec"),
+        ({"resources": ["disk"]}, "there is no resource 'disk'"),
+        ({"agent_id": "other"}, "its agent_id is 'other'"),
+    ],
+)
+def test_what_is_wrong_in_the_file_of_an_agent_is_named_and_nothing_is_written(
+    memctl: Run, tmp_path: Path, change: dict[str, Any], told: str
+) -> None:
+    file = tmp_path / "a.json"
+    file.write_text(json.dumps({"agent_id": "a", **change}))
+    refused = memctl("agent", "add", "a", "--file", str(file))
+    assert refused.code == 2
+    assert told in refused.err
+    assert memctl("agent", "list").rows == []
+    assert not [*(tmp_path / "home/agents").glob("*")]
+
+
+def test_a_base_and_an_agent_can_have_models_of_their_own(
+    memctl: Run, tmp_path: Path, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done(memctl("memory", "add", "The door code is 4711."))
+    endpoint.on("AnswerReply", {"not_in_memory": True, "sentences": []})
+    for name, value in endpoint.settings(answer="for-all").items():
+        monkeypatch.setenv(name, value)
+    file = tmp_path / "a.toml"
+    file.write_text('agent_id = "a"\n[models]\nanswer = "of-agent"\n')
+    done(memctl("agent", "add", "a", "--file", str(file)))
+
+    def method(*words: str) -> str:
+        """Ask, and return what answered."""
+        return str(done(memctl("query", "door code?", *words)).json["answer"]["method"])
+
+    assert method().startswith("model/for-all/")
+    done(memctl("kb", "set", "default", "--model", "answer=of-base"))
+    assert memctl("kb", "show", "default").json["models"] == {"answer": "of-base"}
+    assert method().startswith("model/of-base/")
+    assert method("--agent", "a").startswith("model/of-agent/")
+    assert method("--agent", "b").startswith("model/of-base/")
+    done(memctl("kb", "set", "default", "--model", "answer="))
+    assert method().startswith("extractive/")
+    done(memctl("kb", "set", "default", "--model", "answer=default"))
+    assert method().startswith("model/for-all/")
+    assert memctl("kb", "set", "default", "--model", "answer").code == 2
+    unknown = memctl("kb", "set", "default", "--model", "embed=m")
+    assert unknown.code == 2
+    assert "unknown setting 'models.embed'" in unknown.err
