@@ -179,7 +179,7 @@ def test_every_setting_has_an_environment_variable(tmp_path: Path) -> None:
                 continue
             if isinstance(getattr(section(), key), tuple):
                 found = settings_of(load_config({}, environ))[f"{name}.{key}"]
-                assert found == ("~wrong~",)
+                assert found == (WRONG,)
                 continue
             with pytest.raises(ConfigError, match=f"{name}.{key}"):
                 load_config({}, environ)
