@@ -191,6 +191,39 @@ class ConsolidateSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class TierSettings:
+    """How long what agents keep lasts, and what of it is kept for good."""
+
+    working_ttl: int = setting(
+        1800,
+        "seconds that a value of working memory lasts; 0 means as long as its session",
+        low=0,
+        high=31_622_400,
+    )
+    short_term_ttl: int = setting(
+        3600, "seconds that a short-term entry lasts", low=1, high=31_622_400
+    )
+    promote_reads: int = setting(
+        3,
+        "how often a short-term entry has to be read to become a memory when it is over",
+        low=1,
+        high=1_000_000,
+    )
+    near_duplicate: float = setting(
+        0.92,
+        "cosine similarity from which two entries of a session become one memory",
+        low=0.5,
+        high=1,
+    )
+    promote_hour: int = setting(
+        4, "hour of the day (UTC) at which memctl watch promotes; -1 for never", low=-1, high=23
+    )
+    boost_on_use: bool = setting(
+        False, "raise the importance of a memory that is shown, at most once a day"
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class StoreSettings:
     """How the tables of a knowledge base are written to."""
 
@@ -415,6 +448,7 @@ class Config:
     new_kb: NewKnowledgeBase = NewKnowledgeBase()
     watch: WatchSettings = WatchSettings()
     consolidate: ConsolidateSettings = ConsolidateSettings()
+    tiers: TierSettings = TierSettings()
     store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()
     web: WebSettings = WebSettings()

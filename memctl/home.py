@@ -30,7 +30,13 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.files import make_folder, sync_entry
-from memctl.identity import checked_name, conversations_of, documents_of, owner_of
+from memctl.identity import (
+    checked_name,
+    conversations_of,
+    documents_of,
+    owner_of,
+    require_seen,
+)
 from memctl.kb_settings import (
     Grant,
     Inbox,
@@ -43,7 +49,15 @@ from memctl.kb_settings import (
     settings_lock,
 )
 from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
-from memctl.literals import AccessLevel, After, ChunkStrategy, OwnTask, StoredStatus
+from memctl.literals import (
+    AccessLevel,
+    After,
+    ChunkStrategy,
+    KnowledgeBaseKind,
+    KnowledgeBaseScope,
+    OwnTask,
+    StoredStatus,
+)
 from memctl.locking import hold_lock
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.store.tables.storage import TABLES_FOLDER
@@ -203,6 +217,15 @@ class Home:
         self.config = config
         self._clock = clock
         self._folder = config.home / "kb"
+
+    def acting_as(self, *, user: str | None = None, agent: str | None = None) -> Home:
+        """Return the same home for whatever a user asks and an agent does.
+
+        Raises:
+            UsageError: A name cannot be one.
+        """
+        who, by = checked_name(user, "a user"), checked_name(agent, "an agent")
+        return Home(dataclasses.replace(self.config, user=who, agent=by), self._clock)
 
     # --- looking ---------------------------------------------------------------------------------
 
@@ -447,10 +470,13 @@ class Home:
 
         Raises:
             LockedError: Another process is writing and does not stop.
+            AccessRefused: Another user is named as the one who acts.
         """
         from memctl.forget import Selection
 
         report, owner = self.user(name), self._owner(name)
+        for namespace in owner.namespaces or ():
+            require_seen(self.config, namespace)
         left: list[str] = []
         for kb in report.stored:
             with self.open(kb) as base:
@@ -509,6 +535,9 @@ class Home:
         chunk_overlap: int | None = None,
         consolidate_interval: int | None = None,
         half_life: int | None = None,
+        kind: KnowledgeBaseKind | None = None,
+        scope: KnowledgeBaseScope | None = None,
+        description: str | None = None,
     ) -> KnowledgeBaseSettings:
         """Make a knowledge base; it is there whole or not at all.
 
@@ -531,6 +560,9 @@ class Home:
             chunk_overlap: Characters that neighbouring passages share.
             consolidate_interval: Minutes between two consolidations while watching; 0 for never.
             half_life: Days after which a memory counts half as recent.
+            kind: What it is for, as listings show it.
+            scope: Whom it is for, as listings show it.
+            description: What it holds, in the user's words.
 
         Raises:
             UsageError: The name cannot be used or is taken, or a setting cannot have that value.
@@ -552,6 +584,9 @@ class Home:
             chunk_overlap=chunk_overlap,
             consolidate_interval=consolidate_interval,
             half_life=half_life,
+            kind=kind,
+            scope=scope,
+            description=description,
         )
         if embedder or self.config.models.embed:
             from memctl.models.providers import resolve_embedder
@@ -617,6 +652,9 @@ class Home:
         chunk_overlap: Change[int] = None,
         consolidate_interval: Change[int] = None,
         half_life: Change[int] = None,
+        kind: Change[KnowledgeBaseKind] = None,
+        scope: Change[KnowledgeBaseScope] = None,
+        description: Change[str] = None,
         grants: Change[tuple[Grant, ...]] = None,
         models: Change[tuple[tuple[OwnTask, str], ...]] = None,
     ) -> KnowledgeBaseSettings:
@@ -643,6 +681,9 @@ class Home:
             chunk_overlap: Characters that neighbouring passages share.
             consolidate_interval: Minutes between two consolidations while watching; 0 for never.
             half_life: Days after which a memory counts half as recent.
+            kind: What it is for, as listings show it.
+            scope: Whom it is for, as listings show it.
+            description: What it holds, in the user's words.
             grants: Which agents may use it; none for all.
             models: Models of its own for some tasks.
 
@@ -668,6 +709,9 @@ class Home:
             chunk_overlap=chunk_overlap,
             consolidate_interval=consolidate_interval,
             half_life=half_life,
+            kind=kind,
+            scope=scope,
+            description=description,
             grants=grants,
             models=models,
         )

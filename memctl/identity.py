@@ -18,6 +18,8 @@ DEFAULT_USER = "default_user"
 """The user of a conversation that names none."""
 DEFAULT_SESSION = "default_session"
 """The conversation of a call that needs one and names none."""
+DEFAULT_NAMESPACE = "default"
+"""Where things go for which no user is named."""
 _USER = "{user_id}"
 LONGEST_NAME = 200
 """Characters of the name of a user, an agent or a conversation."""

@@ -24,7 +24,15 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.files import is_temporary, save_file
-from memctl.literals import AccessLevel, After, ChunkStrategy, OwnTask, StoredStatus
+from memctl.literals import (
+    AccessLevel,
+    After,
+    ChunkStrategy,
+    KnowledgeBaseKind,
+    KnowledgeBaseScope,
+    OwnTask,
+    StoredStatus,
+)
 from memctl.locking import hold_lock
 from memctl.paths import expand_path
 from memctl.records import Filters
@@ -43,6 +51,9 @@ _EXPORTED_GROUPS = (
     ("consolidate_interval",),
     ("half_life",),
     ("always_on",),
+    ("kind",),
+    ("scope",),
+    ("description",),
 )
 """Settings that an export takes along, in groups that only make sense together."""
 
@@ -245,6 +256,15 @@ class KnowledgeBaseSettings:
         high=36_500,
         option="--half-life",
         metavar="DAYS",
+    )
+    kind: KnowledgeBaseKind = setting(
+        "knowledge_base", "what it is for, as listings show it", option="--kind"
+    )
+    scope: KnowledgeBaseScope = setting(
+        "account", "whom it is for, as listings show it", option="--scope"
+    )
+    description: str = setting(
+        "", "what it holds, in your words", option="--description", metavar="TEXT"
     )
     inboxes: tuple[Inbox, ...] = ()
     private_namespaces: tuple[str, ...] = ()

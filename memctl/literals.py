@@ -46,6 +46,21 @@ SourceType = Literal["user", "agent", "system", "tool", "workflow"]
 """Who a memory is from."""
 MemoryKind = Literal["factual", "experiential", "working"]
 """What a memory keeps: what is so, what happened, or what somebody is busy with."""
+
+Tier = Literal["working", "short_term", "long_term", "shared"]
+"""Where a value is kept: for minutes, for hours, for good, or in a pool."""
+WorkingPlace = Literal[
+    "value", "task_state", "step_result", "conversation", "tool_state", "scratch_pad"
+]
+"""What a value of working memory is."""
+ShortTermType = Literal["task_context", "conversation", "tool_result", "reflection", "observation"]
+KnowledgeBaseKind = Literal[
+    "agent_memory", "knowledge_base", "shared_context", "tool_cache", "project_context"
+]
+"""What a knowledge base is for; listed, with no further effect."""
+KnowledgeBaseScope = Literal["agent", "account", "team", "global"]
+"""Whom a knowledge base is for; listed, with no further effect."""
+
 PoolType = Literal["shared", "agent_private", "team_shared", "task_scoped", "global"]
 """Whom a shared pool is for, coarsely; everybody may read a global one."""
 Visibility = Literal["global", "account", "team", "agent", "task"]

@@ -143,6 +143,7 @@ class ServiceFactory:
             limits=IngestLimits(together=together),
             comparer=self._comparer(),
             readers=self.readers,
+            boosts_used=self.config.tiers.boost_on_use,
         )
 
     def _private(self, when_unavailable: WhenUnavailable) -> PrivateNamespaces | None:

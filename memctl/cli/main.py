@@ -38,6 +38,7 @@ from memctl.cli.commands import (
     snapshot,
     sql,
     stats,
+    tier,
     transfer,
     watch,
     why,
@@ -122,8 +123,8 @@ for group in (
     demo.app, ingest.app, query.app, consolidate.app, watch.app, why.app, stats.app,
     sql.app, evaluate.app, transfer.app, forget.app, doctor.app,
     kb.app, memory.app, memory.insight_app, document.app, job.app, graph.app, models.app,
-    profile.app, session.app, snapshot.app, pool.app, accounts.user_app, accounts.agent_app,
-    accounts.team_app, config_commands.app,
+    profile.app, session.app, snapshot.app, pool.app, tier.app, accounts.user_app,
+    accounts.agent_app, accounts.team_app, config_commands.app,
 ):  # fmt: skip
     app.add_typer(group)
 _commands = cache(partial(typer.main.get_command, app))

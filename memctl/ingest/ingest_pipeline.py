@@ -108,6 +108,7 @@ class Ingestor:
         comparer: FactComparer | None = None,
         readers: Readers | None = None,
         private: PrivateNamespaces | None = None,
+        boosts_used: bool = False,
     ) -> None:
         self._store = store
         self._settings = settings
@@ -119,6 +120,7 @@ class Ingestor:
         self._limits = limits or IngestLimits()
         self._readers = readers or Readers()
         self._private = private
+        self._boosts_used = boosts_used
 
     def ingest(
         self,
@@ -359,7 +361,7 @@ class Ingestor:
             return
         began = self._clock()
         try:
-            fold_accesses(self._store)
+            fold_accesses(self._store, boosts=self._boosts_used)
             self._store.upkeep(wait=0)
         except LockedError as error:
             _log.info("no upkeep now: %s", error.message)

@@ -22,6 +22,7 @@ from memctl.knowledge_base.memories import Insights, Memories, NameGraph
 from memctl.knowledge_base.resources import Clock, Resources
 from memctl.knowledge_base.sessions import Sessions
 from memctl.knowledge_base.shared_pools import SharedPools
+from memctl.knowledge_base.tiers import Tiers
 from memctl.queries import QueryService
 
 if TYPE_CHECKING:
@@ -35,10 +36,11 @@ if TYPE_CHECKING:
 class KnowledgeBase:
     """An open knowledge base; close it, or use it in a ``with`` statement.
 
-    Its parts: ``documents``, ``memories``, ``insights``, ``graph``, ``sessions``, ``queries``,
-    ``jobs``, ``snapshots``, ``vectors``, ``transfer``, ``erasure``, ``statistics`` and ``pools``.
-    What is called most also stands on the object itself: ``ingest``, ``query``,
-    ``query_many``, ``context``, ``feedback``, ``sql``, ``consolidate``, ``forget``, ``export``.
+    Its parts: ``documents``, ``memories``, ``insights``, ``graph``, ``sessions``, ``pools``,
+    ``tiers``, ``queries``, ``jobs``, ``snapshots``, ``vectors``, ``transfer``, ``erasure`` and
+    ``statistics``.  What is called most also stands on the object itself: ``ingest``, ``query``,
+    ``query_many``, ``context``, ``feedback``, ``sql``, ``consolidate``, ``forget``, ``export``,
+    ``router``.
 
     Args:
         resources: Its files, settings and services.
@@ -59,6 +61,7 @@ class KnowledgeBase:
         self.erasure = Erasure(resources)
         self.statistics = Statistics(resources)
         self.pools = SharedPools(resources, self.documents)
+        self.tiers = Tiers(resources, self.pools)
         self.ingest = self.documents.ingest
         self.query = self.queries.query
         self.query_many = self.queries.query_many
@@ -68,6 +71,7 @@ class KnowledgeBase:
         self.consolidate = self.insights.consolidate
         self.forget = self.erasure.forget
         self.export = self.transfer.export
+        self.router = self.tiers.router
 
     @classmethod
     def create(cls, layout: Layout, settings: KnowledgeBaseSettings, clock: Clock) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from memctl.errors import NotFoundError, UsageError
-from memctl.identity import readable_by
+from memctl.identity import readable_by, require_seen
 from memctl.kb_settings import (
     follow_embedder,
     merge_imported_settings,
@@ -362,11 +362,14 @@ class Erasure(Part):
 
         Raises:
             NotFoundError: Nothing matches the selection.
+            AccessRefused: Its namespace is another user's than the one who is named.
             UsageError: Nothing is selected, and nothing is to be completed.
             LockedError: Another process is writing and does not stop.
         """
         kb = self._kb
         kb.require_writable()
+        if selection is not None and selection.namespace is not None:
+            require_seen(kb.program_config, selection.namespace)
         kb.query_log.flush()
         kb.queries.drop_caches()
         forgetter = kb.forgetter

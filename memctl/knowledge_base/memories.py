@@ -33,7 +33,7 @@ class Memories(Part):
         type_: str | None = None,
         namespace: str | None = None,
         tags: Sequence[str] = (),
-        importance: float = 0.7,
+        importance: float | None = None,
         session: str | None = None,
         created_at: datetime | None = None,
         expires_at: datetime | None = None,
@@ -47,11 +47,12 @@ class Memories(Part):
 
         Args:
             text: The statement.
-            type_: ``fact``, ``decision``, ``preference``, ``plan``, ...; by default what it says.
+            type_: ``fact``, ``observation``, ``reflection``, ``decision``, ``plan``,
+                ``tool_output``, ``conversation_summary``, ...; by default what it says.
             namespace: Its namespace; by default that of the conversations of the user who is named,
                 else ``default``.
             tags: Its tags.
-            importance: From 0 to 1.
+            importance: From 0 to 1; by default as its type tells.
             session: The conversation that it belongs to.
             created_at: When it happened; now by default.
             expires_at: From when on it no longer holds; never by default.
@@ -136,11 +137,13 @@ class Memories(Part):
         Raises:
             NotFoundError: There is none with that id.
         """
-        from memctl.memories.memory_views import view_memory
+        from memctl.memories.memory_views import relevance, view_memory
 
         view = view_memory(self._kb.snapshot(), id_)
         self._kb.require_seen(view.memory.namespace, f"memory {id_!r}")
-        return view
+        memory, now, half_life = view.memory, self._kb.clock(), self._kb.settings.half_life
+        score = relevance(memory.importance, memory.confidence, memory.created_at, now, half_life)
+        return replace(view, relevance=score)
 
     def list(
         self,

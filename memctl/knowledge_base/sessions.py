@@ -7,7 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memctl.identity import DEFAULT_USER, conversations_of, may_see, require_seen
+from memctl.identity import (
+    DEFAULT_NAMESPACE,
+    DEFAULT_USER,
+    conversations_of,
+    may_see,
+    require_seen,
+)
 from memctl.knowledge_base.resources import Part
 
 if TYPE_CHECKING:
@@ -125,11 +131,18 @@ class Sessions(Part):
     def end(self, session: Session) -> Session:
         """Note that a conversation is over, summarise it, and have all of it in the tables.
 
+        What working memory keeps for as long as a session is removed.
+
         Raises:
             UsageError: It was before.
         """
         self._kb.begin_change()
         ended = self._kb.conversations.end(session)
+        namespaces = [session.namespace]
+        if session.user_id == DEFAULT_USER:  # as a program that names no user keeps values
+            namespaces.append(DEFAULT_NAMESPACE)
+        for namespace in namespaces:
+            self._kb.store.ledger.working.end_session(namespace, session.session_id)
         closed = self._compressor.close(ended)
         self._kb.profiles.renew(closed)
         return closed

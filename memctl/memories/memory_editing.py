@@ -7,7 +7,7 @@ bulk, which is ingest's.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -27,9 +27,9 @@ from memctl.memories.memory_views import (
     resolve,
     versions_of,
 )
-from memctl.records import EntityMention, Memory, SourceText
+from memctl.records import Entity, EntityMention, Memory, Relation, SourceText
 from memctl.redaction import redact_name, redact_secrets
-from memctl.rows.derived_rows import EntityCounts, add_missing
+from memctl.rows.derived_rows import EntityCounts, add_missing, add_up
 from memctl.rows.row_changes import append_rows, supersede_memories
 from memctl.rows.row_lifecycle import erase_rows
 from memctl.schema.arrow_tables import memories_table
@@ -38,10 +38,18 @@ from memctl.store.ledger.content_tables import ContentOwner, clear_content
 from memctl.store.tables.filter_expressions import EVERYTHING, Expr, col
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from memctl.models.protocols import Embedder, Understander
     from memctl.store.ledger.repository import LedgerConnection
     from memctl.store.store import Store
     from memctl.store.tables.transaction import Transaction
+
+
+_IMPORTANCE = {"reflection": 0.8, "conversation_summary": 0.8, "tool_output": 0.3}
+"""Of stated memories by type: what sums up counts like an insight, what a tool printed little."""
+_USUAL_IMPORTANCE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,8 @@ class Statement:
     """As its text says by default: ``decision``, ``preference``, ..., else ``fact``."""
     namespace: str = "default"
     tags: tuple[str, ...] = ()
-    importance: float = 0.7
+    importance: float | None = None
+    """From 0 to 1; by default as its type tells."""
     session_id: str | None = None
     created_at: datetime | None = None
     expires_at: datetime | None = None
@@ -83,6 +92,47 @@ class Edit:
     tags: tuple[str, ...] | None = None
     importance: float | None = None
     edited_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedMemory:
+    """A memory that is ready to be written."""
+
+    memory: Memory
+    mentions: tuple[EntityMention, ...]
+    vector: NDArray[np.float32]
+
+
+def write_memories(
+    transaction: Transaction,
+    prepared: Sequence[PreparedMemory],
+    successors: Mapping[str, str],
+    now: datetime,
+) -> None:
+    """Write memories that are not there yet, with what follows from them for the graph.
+
+    Args:
+        transaction: What to write with.
+        prepared: Which, each with an id of its own.
+        successors: Ids of memories that end now, each with that of its next version.
+        now: When that is.
+    """
+    import numpy as np
+
+    if not prepared:
+        return
+    vectors = np.stack([each.vector for each in prepared])
+    rows = memories_table([each.memory for each in prepared], vectors)
+    append_rows(transaction, "memories", rows)
+    supersede_memories(transaction, successors, now)
+    entities: dict[str, Entity] = {}
+    relations: dict[str, Relation] = {}
+    for each in prepared:
+        found, links = derive_statement(each.memory, each.mentions)
+        add_up(entities, found.values())
+        relations |= links
+    EntityCounts().write(transaction, entities)
+    add_missing(transaction, {}, relations)
 
 
 def _as_stored(statement: Statement) -> Statement:
@@ -141,7 +191,7 @@ class Editor:
             UsageError: It is empty, expired, or its importance is not from 0 to 1.
             NotFoundError: It names evidence that does not exist.
         """
-        _check(statement.text, statement.importance, statement.type)
+        _check(statement.text, _importance(statement), statement.type)
         now = self._clock()
         if statement.expires_at is not None and statement.expires_at <= now:
             raise UsageError(
@@ -168,7 +218,7 @@ class Editor:
             source=STATED,
             session_id=statement.session_id,
             tags=statement.tags,
-            importance=statement.importance,
+            importance=_importance(statement),
             expires_at=statement.expires_at,
             method=STATED,
             agent_id=statement.agent_id,
@@ -257,6 +307,18 @@ class Editor:
             transaction.ledger(lambda _: self._store.ledger.files.release_document(root))
             return erased.counts.get("memories", 0)
 
+    def prepare(self, memory: Memory) -> PreparedMemory:
+        """Return a memory with what its text tells and its vector; nothing is written yet."""
+        memory, mentions = self._understood(memory)
+        memory = dataclasses.replace(memory, kind=memory.kind or memory_kind(memory.type))
+        terms = passage_terms(memory.title, memory.heading, memory.text)
+        text = embedding_text(memory.title, memory.heading, memory.text)
+        return PreparedMemory(
+            dataclasses.replace(memory, search_text=" ".join(terms)),
+            mentions,
+            self._embedder().embed([text])[0],
+        )
+
     def clear(self, owner: ContentOwner) -> None:
         """Delete every document, memory and stored word of an owner, in one commit.
 
@@ -321,6 +383,12 @@ def _add_derived(
     entities, relations = derive_statement(memory, mentions)
     EntityCounts().write(transaction, entities)
     add_missing(transaction, {}, relations)
+
+
+def _importance(statement: Statement) -> float:
+    if statement.importance is not None:
+        return statement.importance
+    return _IMPORTANCE.get(statement.type or "", _USUAL_IMPORTANCE)
 
 
 def _check(text: str, importance: float, type_: str | None) -> None:

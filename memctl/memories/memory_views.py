@@ -64,6 +64,8 @@ class MemoryView:
     """Insights that rest on it."""
     relations: tuple[Relation, ...]
     """How it hangs together with other memories."""
+    relevance: float = 0.0
+    """Its importance times its confidence, less with age: from 0 to 1, whatever is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +136,12 @@ def list_memories(
 def _by_relevance(
     snapshot: Snapshot, condition: Expr, now: datetime, half_life: int, page: Page
 ) -> list[str]:
-    def relevance(row: Mapping[str, Any]) -> float:
-        age = max(0.0, (now - row["created_at"]).total_seconds() / _SECONDS_A_DAY)
-        return float(row["importance"] * row["confidence"] * 0.5 ** (age / half_life))
+    def relevance_of(row: Mapping[str, Any]) -> float:
+        return relevance(row["importance"], row["confidence"], row["created_at"], now, half_life)
 
     wanted = ["id", "importance", "confidence", "created_at"]
     rows = snapshot.scan("memories", condition, wanted, (("id", "asc"),)).to_pylist()
-    rows.sort(key=relevance, reverse=page.descending)
+    rows.sort(key=relevance_of, reverse=page.descending)
     first = page.offset or 0
     last = None if page.limit is None else first + page.limit
     return [row["id"] for row in rows[first:last]]
@@ -223,6 +224,22 @@ def view_memory(snapshot: Snapshot, given: str) -> MemoryView:
         insights=tuple(m for m in memory_rows(resting) if m.level == "insight"),
         relations=tuple(relation_rows(snapshot.scan("relations", touching))),
     )
+
+
+def relevance(
+    importance: float, confidence: float, created_at: datetime, now: datetime, half_life: int
+) -> float:
+    """Return how relevant a memory is whatever is asked, from 0 to 1.
+
+    Args:
+        importance: Its importance.
+        confidence: How certain it is.
+        created_at: When it happened.
+        now: The time.
+        half_life: Days after which a memory is half as relevant.
+    """
+    age = max(0.0, (now - created_at).total_seconds() / _SECONDS_A_DAY)
+    return float(importance * confidence * 0.5 ** (age / half_life))
 
 
 def _evidence(snapshot: Snapshot, memory: Memory) -> Iterable[Evidence]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from memctl.rows.row_changes import amend_rows, append_rows, delete_rows, set_columns
@@ -161,8 +162,23 @@ def _without(found: Mapping[str, T], known: Collection[str]) -> dict[str, T]:
 # --- access counts --------------------------------------------------------------------------------
 
 
-def fold_accesses(store: Store) -> int:
+BOOST = 0.1
+"""The share of what its importance lacks to 1 that a memory gains on a day when it is shown."""
+
+
+def _boosted(importance: float, last: datetime | None, now: datetime) -> float:
+    """Return the importance of a memory that is shown, raised at most once a day (UTC)."""
+    if last is not None and last.date() >= now.date():
+        return importance
+    return importance + BOOST * (1 - importance)
+
+
+def fold_accesses(store: Store, *, boosts: bool = False) -> int:
     """Add logged accesses to ``access_count`` and ``last_accessed_at``; waits for no writer.
+
+    Args:
+        store: Where they are logged.
+        boosts: Whether memories gain importance by being shown.
 
     Returns:
         How many memories were changed.
@@ -174,9 +190,15 @@ def fold_accesses(store: Store) -> int:
         return 0
     with store.write(0) as transaction:
         pending = {access.memory_id: access for access in store.ledger.accesses.pending()}
-        columns = ["id", "access_count", "last_accessed_at"]
+        columns = ["id", "access_count", "last_accessed_at", "importance"]
         found = transaction.snapshot().get("memories", list(pending), columns).to_pylist()
         rows = [(row, pending[row["id"]]) for row in found]
+        gains = {
+            "importance": [
+                _boosted(row["importance"], row["last_accessed_at"], access.last_at)
+                for row, access in rows
+            ]
+        }
         set_columns(
             transaction,
             "memories",
@@ -186,6 +208,7 @@ def fold_accesses(store: Store) -> int:
                 max(row["last_accessed_at"] or access.last_at, access.last_at)
                 for row, access in rows
             ],
+            **(gains if boosts else {}),
         )
         transaction.ledger(lambda _: store.ledger.accesses.clear(pending.values()))
     return len(rows)

@@ -40,6 +40,7 @@ EventKind = Literal[
     "heard",
     "summarised",
     "consolidated",
+    "promoted",
     "upkeep",
     "bulletin",
 ]

@@ -17,7 +17,7 @@ from memctl.errors import CoverageLost, LockedError
 from memctl.pools import has_expired, remove_expired
 from memctl.records import FactComparison
 from memctl.rows.derived_rows import fold_accesses
-from memctl.schema.table_names import COMPARISON, CONSOLIDATION, UPKEEP
+from memctl.schema.table_names import COMPARISON, CONSOLIDATION, PROMOTION, UPKEEP
 from memctl.watch.reporter import Reporter
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ _log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 60.0
 """So long a consolidation that is due waits for files that have not settled yet."""
 FIRST_COMPARE_SECONDS = 5.0
+PROMOTE_AGAIN = timedelta(minutes=10)
+"""So long a promotion that failed waits until it is tried again."""
 LONGEST_COMPARE_SECONDS = 300.0
 """So long facts that a model could not compare wait until it is tried again."""
 
@@ -68,6 +70,25 @@ class Schedule:
         ago = self.clock() - last.started_at
         # One that is still to begin was noted while the clock was ahead: that may be for years.
         return ago >= timedelta(minutes=minutes) or ago < timedelta(0)
+
+    def promotion_due(self, hour: int) -> bool:
+        """Whether the hour of the day has come since the last promotion.
+
+        One that was missed is made up for, and one that failed is tried again after a while.
+
+        Args:
+            hour: Of the day, in UTC; -1 for never.
+        """
+        if hour < 0:
+            return False
+        now = self.clock()
+        due = now.replace(hour=hour, minute=0, second=0, microsecond=0)
+        due -= timedelta(days=1) if due > now else timedelta(0)
+        last = self.ledger.jobs.last(PROMOTION)
+        # One that is still to begin was noted while the clock was ahead.
+        if last is None or last.started_at < due or last.started_at > now:
+            return True
+        return last.state != "done" and now - last.started_at >= PROMOTE_AGAIN
 
     def comparison_due(self) -> bool:
         """Whether facts wait to be compared, and the model that does it may be tried again."""
@@ -198,6 +219,28 @@ def _take_over_sessions(context: JobContext) -> bool:
     return False
 
 
+# --- promotion of short-term entries -------------------------------------------------------------
+
+
+def _promotion_is_due(context: JobContext, _busy: bool) -> bool:
+    hour = context.base.resources.program_config.tiers.promote_hour
+    return context.schedule.promotion_due(hour) and context.base.tiers.has_work()
+
+
+def _promote(context: JobContext) -> bool:
+    try:
+        report = context.base.tiers.promote()
+    except LockedError as error:
+        _log.info("no promotion now: %s", error.message)
+        return False
+    context.schedule.note_write()
+    detail = {"promoted": len(report.promoted), "removed": report.removed}
+    message = f"{len(report.promoted)} short-term entries promoted, {report.removed} removed"
+    if report.promoted or report.removed:
+        context.reporter.say("promoted", message=message, detail=detail)
+    return False
+
+
 # --- upkeep of the tables ------------------------------------------------------------------------
 
 
@@ -207,7 +250,8 @@ def _upkeep_is_due(context: JobContext, _busy: bool) -> bool:
 
 def _upkeep(context: JobContext) -> bool:
     try:
-        fold_accesses(context.base.store)
+        boosts = context.base.resources.program_config.tiers.boost_on_use
+        fold_accesses(context.base.store, boosts=boosts)
         remove_expired(context.base.store.ledger, context.base.clock())
         context.base.store.upkeep()
     except LockedError as error:  # whoever writes can do it as well
@@ -224,6 +268,7 @@ SCHEDULED_JOBS: tuple[ScheduledJob, ...] = (
         CONSOLIDATION, _consolidation_is_due, _consolidate, ends_turn=True, is_begun_anew=True
     ),
     ScheduledJob(COMPARISON, _comparison_is_due, _compare, is_begun_anew=True),
+    ScheduledJob(PROMOTION, _promotion_is_due, _promote, is_begun_anew=True),
     ScheduledJob(UPKEEP, _upkeep_is_due, _upkeep),
 )
 """Every job, in the order in which they are looked at."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cli.conftest import Result, Run
+from grown import sample_home
 
 
 def done(result: Result) -> Result:
@@ -120,3 +121,19 @@ def test_documents_are_told_apart_by_what_they_are(memctl: Run, tmp_path: Path) 
     context = memctl("context", "Where is the harbour office?", "--doc-type", "conversation")
     assert "pier" in context.out
     assert memctl("query", "x", "--doc-type", "novel").code == 2
+
+
+def test_documents_of_before_there_were_types_are_found_by_their_format(
+    memctl: Run, tmp_path: Path
+) -> None:
+    home = str(sample_home(1, tmp_path))
+
+    def sources(*words: str) -> set[str]:
+        rows = done(memctl("--home", home, *words, "-k", "notes")).rows
+        hits = rows[0]["hits"] if words[0] == "query" else rows
+        return {hit["source"].rsplit("/")[-1] for hit in hits}
+
+    assert sources("document", "list", "--doc-type", "markdown") == {"lease.md"}
+    assert sources("query", "harbour office", "--doc-type", "markdown") == {"lease.md"}
+    texts = {"keys.txt", "visit.txt", "move.txt"}
+    assert sources("document", "list", "--doc-type", "text", "--doc-type", "pdf") == texts

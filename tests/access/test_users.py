@@ -244,3 +244,67 @@ def test_a_document_says_who_added_it_when_and_in_which_conversation(own: Run) -
     assert [each["title"] for each in found] == ["Ferry"]
     again = own("ingest", "--text", "The ferry to Lindau leaves at noon.", "--user", "ann")
     assert again.json["skipped"] == 1
+
+
+def test_what_was_given_with_a_file_outlasts_its_being_read_again(own: Run, tmp_path: Path) -> None:
+    file = tmp_path / "note.md"
+    file.write_text("---\ntitle: Its own\n---\n# Head\n\nThe ferry leaves at noon.\n")
+    given = ("--title", "Ferry", "--doc-type", "other", "--metadata", "project=aurora")
+    done(own("ingest", str(file), "--user", "ann", *given))
+
+    def document() -> dict[str, Any]:
+        [row] = own("document", "list", "--user", "ann", "--source", "*note.md").rows
+        return row
+
+    before = document()
+    done(own("document", "reprocess", before["id"]))
+    after = document()
+    assert after["ingested_at"] != before["ingested_at"]
+    assert {**after["metadata"]} == before["metadata"]
+    assert (after["title"], after["doc_type"]) == ("Ferry", "other")
+    assert (after["metadata"]["project"], after["metadata"]["uploaded_by"]) == ("aurora", "ann")
+    folder = own("ingest", str(tmp_path), "--title", "All")
+    assert folder.code == 2
+    assert "--title names one document" in folder.err
+
+
+def test_conversations_of_another_user_are_neither_listed_nor_shown_nor_cleared(own: Run) -> None:
+    for user in SAID:
+        done(own("session", "start", "--id", f"talk-{user}", "--user", user))
+        done(
+            own(
+                "session",
+                "say",
+                f"talk-{user}",
+                f"I am {user}.",
+                "--namespace",
+                f"user:{user}:conversations",
+            )
+        )
+    listed = done(own("session", "list", "--user", "ann")).rows
+    assert [row["session_id"] for row in listed] == ["talk-ann"]
+    assert own("sql", "from turns", "--user", "ann").rows[0]["content"] == "I am ann."
+    assert len(own("sql", "from turns", "--user", "ann").rows) == 1
+    done(own("user", "clear", "ann", "--yes"))
+    assert [row["session_id"] for row in own("session", "list").rows] == ["talk-bob"]
+
+
+def test_a_user_does_not_clear_or_forget_another(own: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMCTL_USER", "bob")
+    for words in (
+        ("user", "clear", "ann", "--yes"),
+        ("forget", "--namespace", ANN, "--yes"),
+        ("session", "list", "--namespace", ANN),
+    ):
+        refused = own(*words)
+        assert (refused.code, "is not of user 'bob'" in refused.err) == (1, True), refused.err
+    monkeypatch.delenv("MEMCTL_USER")
+    assert own("memory", "list", "--namespace", ANN).rows
+
+
+def test_python_asks_for_a_user_too(filled: Path) -> None:
+    home = Home(load_config({"home": str(filled)}, {})).acting_as(user="ann")
+    with home.open("default") as base:
+        answer = base.query("What do I prefer in the morning?").answer
+    assert answer is not None
+    assert SAID["ann"] in answer.text

@@ -30,10 +30,12 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=300)
     options = parser.parse_args()
     print(f"{'':22}{'median':>10}{'p95':>10}{'worst':>10}   milliseconds")
-    with tempfile.TemporaryDirectory() as home:
-        with memctl.open("bench", home=Path(home), create=True) as base:
-            fill(base, options.memories)
-            said, found = measured(base, options.messages)
+    with (
+        tempfile.TemporaryDirectory() as home,
+        memctl.open("bench", home=Path(home), create=True) as base,
+    ):
+        fill(base, options.memories)
+        said, found = measured(base, options.messages)
     show("say", said)
     show("query after a message", found)
 

@@ -111,6 +111,24 @@ def test_accesses_are_folded_into_the_rows_when_something_is_ingested(
         assert notes.memories.get(memory.id).memory.access_count == 4
 
 
+def test_a_memory_that_is_shown_gains_importance_once_a_day_where_that_is_set(
+    notes: KnowledgeBase,
+) -> None:
+    with notes:
+        memory = notes.memories.add("The door code is 4711.", importance=0.5)
+        for boosts, importance in ((False, 0.5), (True, 0.5), (True, 0.5)):
+            notes.query("door code", answer=False)
+            fold_accesses(notes.store, boosts=boosts)
+            shown = notes.memories.get(memory.id).memory
+            assert shown.importance == pytest.approx(importance), "it was shown that day before"
+    for days, importance in ((1, 0.55), (1, 0.55), (2, 0.595)):
+        with opened_later(notes, days) as base:
+            base.query("door code", answer=False)
+            fold_accesses(base.store, boosts=True)
+            shown = base.memories.get(memory.id).memory
+            assert shown.importance == pytest.approx(importance, abs=1e-4)
+
+
 def test_accesses_of_a_memory_that_is_gone_are_dropped(notes: KnowledgeBase) -> None:
     with notes:
         memory = notes.memories.add("The door code is 4711.")

@@ -82,7 +82,7 @@ def undo(
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
-    """Take back a consolidation, or a comparison of facts.
+    """Take back a consolidation, a comparison or a promotion.
 
     Its insights and connections go; insights and facts that it ended hold again.  What was
     ingested, edited or deleted since stays as it is.  Run again, it takes back the job before.
@@ -109,10 +109,13 @@ def undo(
 
 
 def _gist(report: UndoReport) -> str:
-    parts = [
-        f"{format_count(len(report.removed), 'insight')} and"
-        f" {format_count(report.disconnected, 'connection')} removed"
-    ]
+    insights = sum(id_.startswith("i_") for id_ in report.removed)
+    memories = len(report.removed) - insights
+    removed = format_count(insights, "insight")
+    if memories:
+        removed = format_count(memories, "memory", "memories")
+        removed += f", {format_count(insights, 'insight')}" if insights else ""
+    parts = [f"{removed} and {format_count(report.disconnected, 'connection')} removed"]
     if report.restored:
         parts.append(f"{len(report.restored):,} as before")
     if report.kept:

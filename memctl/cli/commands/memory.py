@@ -60,11 +60,23 @@ Id = Annotated[
     ),
 ]
 TypeOption = Annotated[
-    str | None, typer.Option("--type", metavar="TYPE", help="fact, decision, preference, plan, ...")
+    str | None,
+    typer.Option(
+        "--type",
+        metavar="TYPE",
+        help="fact, observation, reflection, decision, plan, tool_output, conversation_summary,"
+        " preference, ...",
+    ),
 ]
 ImportanceOption = Annotated[
     float | None,
-    typer.Option("--importance", metavar="0-1", min=0, max=1, help="Importance, 0 to 1."),
+    typer.Option(
+        "--importance",
+        metavar="0-1",
+        min=0,
+        max=1,
+        help="Importance, 0 to 1; by default as its type tells.",
+    ),
 ]
 
 _LIST = (
@@ -151,7 +163,10 @@ def _show_view(context: CommandContext, view: MemoryView) -> None:
         "holds until": format_moment(m.expires_at) if m.expires_at else "",
         "shown": f"{m.access_count:,} times" if m.access_count else "",
         "importance": f"{m.importance:.2f}, confidence {m.confidence:.2f}",
+        "relevance": f"{view.relevance:.2f}, importance × confidence, less with age",
         "namespace": m.namespace,
+        "from": ", ".join(filter(None, (m.source_type, m.agent_id))),
+        "edited by": m.edited_by,
         "session": m.session_id,
         "entities": ", ".join(m.entities),
         "topics": ", ".join(m.topics),
@@ -232,7 +247,7 @@ def add(
             type_=type_,
             namespace=namespace,
             tags=_tags(tag) or (),
-            importance=0.7 if importance is None else importance,
+            importance=importance,
             session=session_id or context.config.session,
             created_at=created_at,
             expires_at=expires_at,

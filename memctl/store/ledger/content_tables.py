@@ -23,6 +23,12 @@ from memctl.store.ledger.pool_repositories import (
 from memctl.store.ledger.profile_repositories import PROFILE_FIELDS, PROFILES
 from memctl.store.ledger.repository import Connections, LedgerTable, to_text
 from memctl.store.ledger.session_repositories import SESSIONS, TURNS
+from memctl.store.ledger.tier_repositories import (
+    SavedValueRepository,
+    SharedValueRepository,
+    ShortTermRepository,
+    WorkingRepository,
+)
 
 _Row = tuple[Any, ...]
 
@@ -120,6 +126,38 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
         at="at",
         session="session_id",
         namespace="namespace",
+    ),
+    ContentTable(
+        WorkingRepository.table,
+        texts=("key", "value"),
+        at="written_at",
+        session="session_id",
+        namespace="namespace",
+        names=("agent",),
+    ),
+    ContentTable(
+        SharedValueRepository.table,
+        texts=("key", "value"),
+        at="written_at",
+        session="session_id",
+        namespace="namespace",
+        names=("agent", "target"),
+    ),
+    ContentTable(
+        SavedValueRepository.table,
+        texts=("key", "value"),
+        at="saved_at",
+        session="session_id",
+        namespace="namespace",
+        names=("agent", "name"),
+    ),
+    ContentTable(
+        ShortTermRepository.table,
+        texts=("memory_key", "memory_value"),
+        at="written_at",
+        session="session_id",
+        namespace="namespace",
+        names=("agent",),
     ),
 )
 """Every one of them, in the order in which they are exported and restored."""

@@ -47,6 +47,12 @@ from memctl.store.ledger.pool_repositories import PoolRepository
 from memctl.store.ledger.profile_repositories import InjectedRepository, ProfileRepository
 from memctl.store.ledger.repository import from_text, to_text
 from memctl.store.ledger.session_repositories import SessionRepository, TurnRepository
+from memctl.store.ledger.tier_repositories import (
+    SavedValueRepository,
+    SharedValueRepository,
+    ShortTermRepository,
+    WorkingRepository,
+)
 from memctl.store.ledger.version_repositories import (
     ChecksumRepository,
     ManifestRepository,
@@ -106,6 +112,10 @@ class Ledger:
         self.manifests = ManifestRepository(self)
         self.changes = ChangeRepository(self)
         self.checksums = ChecksumRepository(self)
+        self.working = WorkingRepository(self)
+        self.shared_values = SharedValueRepository(self)
+        self.saved_values = SavedValueRepository(self)
+        self.short_term = ShortTermRepository(self)
         self.sessions = SessionRepository(self)
         self.turns = TurnRepository(self)
         self.pools = PoolRepository(self)

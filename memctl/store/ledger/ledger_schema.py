@@ -199,6 +199,36 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE injected_spans (digest TEXT PRIMARY KEY, at TEXT NOT NULL)",
         "CREATE INDEX injected_spans_at ON injected_spans (at)",
     ),
+    (
+        """CREATE TABLE working_values (
+            namespace TEXT NOT NULL, agent TEXT NOT NULL, session_id TEXT NOT NULL,
+            place TEXT NOT NULL, key TEXT NOT NULL, value TEXT, bytes INTEGER NOT NULL,
+            written_at TEXT NOT NULL, ttl_seconds REAL, expires_at TEXT,
+            PRIMARY KEY (namespace, agent, session_id, place, key)) WITHOUT ROWID""",
+        "CREATE INDEX working_values_by_end ON working_values (expires_at)",
+        """CREATE TABLE working_shares (
+            namespace TEXT NOT NULL, agent TEXT NOT NULL, target TEXT NOT NULL, key TEXT NOT NULL,
+            session_id TEXT NOT NULL, value TEXT, bytes INTEGER NOT NULL,
+            written_at TEXT NOT NULL, ttl_seconds REAL, expires_at TEXT,
+            PRIMARY KEY (namespace, agent, target, key)) WITHOUT ROWID""",
+        """CREATE TABLE working_saves (
+            namespace TEXT NOT NULL, agent TEXT NOT NULL, name TEXT NOT NULL, place TEXT NOT NULL,
+            key TEXT NOT NULL, session_id TEXT NOT NULL, value TEXT, bytes INTEGER NOT NULL,
+            ttl_seconds REAL, saved_at TEXT NOT NULL,
+            PRIMARY KEY (namespace, agent, name, place, key)) WITHOUT ROWID""",
+        """CREATE TABLE short_term_entries (
+            namespace TEXT NOT NULL, agent TEXT NOT NULL, session_id TEXT NOT NULL,
+            memory_key TEXT NOT NULL, memory_value TEXT, memory_type TEXT NOT NULL,
+            bytes INTEGER NOT NULL, by_person INTEGER NOT NULL, written_at TEXT NOT NULL,
+            ttl_seconds REAL NOT NULL, expires_at TEXT NOT NULL, access_count INTEGER NOT NULL,
+            last_accessed_at TEXT,
+            PRIMARY KEY (namespace, agent, session_id, memory_key)) WITHOUT ROWID""",
+        "CREATE INDEX short_term_entries_by_end ON short_term_entries (expires_at)",
+    ),
+    tuple(
+        f"ALTER TABLE {table} ADD COLUMN user_id TEXT"
+        for table in ("pools", "pool_keys", "pool_versions", "pool_events", "pool_agents")
+    ),
 )
 VERSION = len(_MIGRATIONS)
 

@@ -1,0 +1,170 @@
+"""Memory tiers of a knowledge base: its routers, and the promotion to long-term memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from memctl.identity import (
+    DEFAULT_NAMESPACE,
+    Identity,
+    conversations_of,
+    readable_by,
+    require_seen,
+)
+from memctl.knowledge_base.resources import Part, Resources
+from memctl.records import Filters, Hit
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base.shared_pools import SharedPools
+    from memctl.tiers import PromotionReport, Router, TierStatistics
+    from memctl.tiers.long_term import LongTermMemory
+    from memctl.tiers.promotion import Promoter
+
+
+class Tiers(Part):
+    """The memory tiers of one knowledge base.
+
+    Args:
+        resources: Its files, settings and services.
+        pools: Its pools, which are the shared tier.
+    """
+
+    def __init__(self, resources: Resources, pools: SharedPools) -> None:
+        super().__init__(resources)
+        self._pools = pools
+
+    def router(
+        self, agent: str | None = None, session: str | None = None, user: str | None = None
+    ) -> Router:
+        """Return the tiers as an agent sees them in one session.
+
+        What is left out is as for every command, of the environment.
+
+        Args:
+            agent: Its name.
+            session: The session; where none is named, values are those of the default session.
+            user: For whom; what is kept belongs to the conversations of that user.
+
+        Raises:
+            UsageError: A name cannot be one.
+            AccessRefused: The user is another one than the one that is named for all.
+        """
+        from memctl.tiers.router import Router, RouterParts
+
+        kb = self._kb
+        config = kb.program_config
+        identity = Identity.of(config, user=user, agent=agent, session=session)
+        namespace = DEFAULT_NAMESPACE
+        if identity.user is not None:
+            namespace = conversations_of(config.namespaces, identity.user)
+        require_seen(config, namespace)
+        parts = RouterParts(
+            ledger=kb.store.ledger,
+            clock=kb.clock,
+            settings=config.tiers,
+            redacts=kb.settings.redact,
+            require_writable=kb.require_writable,
+            is_writable=kb.settings.status != "archived" and kb.store.ledger.is_writable,
+            long_term=self._long_term,
+            search=self._search,
+            embedder=lambda: kb.services.embedder,
+            pools=self._pools.acting_as,
+            promote=lambda name: self.promote(name, at_once=True),
+            count_memories=self._count_memories,
+            private_namespaces=frozenset(kb.settings.private_namespaces),
+        )
+        return Router(parts, identity, namespace)
+
+    def promote(
+        self, session: str | None = None, *, at_once: bool = False, dry_run: bool = False
+    ) -> PromotionReport:
+        """Make memories of short-term entries that are over, and remove those read too seldom.
+
+        The ledger records when that was done, and memctl job undo takes the memories back.
+
+        Args:
+            session: Of this session alone.
+            at_once: Also those that were read often enough and are not over yet.
+            dry_run: Only say what would be done.
+
+        Raises:
+            KnowledgeBaseUnavailable: It is archived.
+            LockedError: Another process is writing and does not stop.
+        """
+        from memctl.schema.table_names import PROMOTION
+        from memctl.store.ledger.ledger import job_context
+
+        if dry_run:
+            return self._promoter.run(session, at_once=at_once, dry_run=True)
+        self._kb.begin_change()
+        with job_context(self._kb.store.ledger, PROMOTION, self._kb.clock) as job:
+            report = self._promoter.run(session, at_once=at_once, job=job.id)
+            job.detail = {
+                "promoted": len(report.promoted),
+                "replaced": report.replaced,
+                "removed": report.removed,
+                "withheld": report.withheld,
+                "working_removed": report.working_removed,
+            }
+        return report
+
+    def has_work(self) -> bool:
+        """Whether any tier has something that a promotion would look at."""
+        return self._promoter.has_work()
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    @property
+    def _long_term(self) -> LongTermMemory:
+        from memctl.tiers.long_term import LongTermMemory
+
+        kb = self._kb
+        return LongTermMemory(kb.store, kb.services.editor, kb.clock)
+
+    @property
+    def _promoter(self) -> Promoter:
+        from memctl.tiers.promotion import Promoter
+
+        kb, settings = self._kb, self._kb.program_config.tiers
+        return Promoter(
+            kb.name,
+            kb.store.ledger,
+            self._long_term,
+            kb.clock,
+            reads=settings.promote_reads,
+            near=settings.near_duplicate,
+            is_private=self._is_private,
+        )
+
+    def _is_private(self, namespace: str, session: str) -> bool:
+        """Whether what was kept in a session must not become a memory of an open base."""
+        kb = self._kb
+        if kb.settings.private or not kb.settings.private_namespaces:
+            return False
+        found = (each.namespace for each in kb.store.ledger.sessions.named(session))
+        return not {namespace, *found}.isdisjoint(kb.settings.private_namespaces)
+
+    def _search(self, query: str, limit: int, user: str | None) -> Sequence[Hit]:
+        names = self._kb.program_config.namespaces
+        filters = Filters(namespaces=readable_by(names, user) if user else ())
+        found = self._kb.queries.query(query, filters=filters, limit=limit, answer=False, log=False)
+        return found.hits
+
+    def _count_memories(self) -> TierStatistics:
+        import pyarrow.compute as pc
+
+        from memctl.store.tables.filter_expressions import memory_filter
+        from memctl.tiers.router import SOON, TierStatistics
+
+        kb, now = self._kb, self._kb.clock()
+        condition = memory_filter(kb.settings.without_private(Filters()), now)
+        rows = kb.snapshot().scan("memories", condition, ["text", "valid_from", "expires_at"])
+        ending = pc.sum(pc.less_equal(rows["expires_at"], now + SOON)).as_py()
+        return TierStatistics(
+            "long_term",
+            rows.num_rows,
+            pc.sum(pc.binary_length(rows["text"])).as_py() or 0,
+            pc.min(rows["valid_from"]).as_py(),
+            ending or 0,
+        )

@@ -1,0 +1,285 @@
+"""The way from short-term to long-term memory.
+
+An entry whose time is over becomes a memory if it was read often enough, or if a person wrote it;
+else it goes.  Never knows how memories are understood and stored.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memctl.identity import DEFAULT_USER
+from memctl.literals import MemoryKind, ShortTermType, SourceType
+from memctl.records import Memory
+from memctl.redaction import redact_name
+from memctl.store.ledger.tier_repositories import ShortTermEntry
+from memctl.tiers.long_term import LongTermMemory, value_metadata
+from memctl.tiers.tier_values import checked_value, text_of
+
+if TYPE_CHECKING:
+    from memctl.store.ledger.ledger import Ledger
+
+PROMOTED = "promoted"
+"""The method of memories that were short-term entries."""
+BASE_IMPORTANCE, STEP_IMPORTANCE, MOST_IMPORTANCE = 0.5, 0.05, 0.8
+MOST_AT_ONCE = 200
+"""So many entries become memories in one commit."""
+_TYPES: dict[ShortTermType, str] = {
+    "task_context": "",  # plan or fact, as its text says
+    "conversation": "conversation_summary",
+    "tool_result": "tool_output",
+    "reflection": "reflection",
+    "observation": "observation",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PromotedEntry:
+    """A short-term entry that has become a memory, or would."""
+
+    key: str
+    session_id: str
+    agent: str
+    reads: int
+    memory_id: str | None
+    """None in a dry run."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionReport:
+    """What became of short-term entries."""
+
+    kb: str
+    dry_run: bool
+    promoted: tuple[PromotedEntry, ...]
+    replaced: int
+    """Memories of the same sessions that a newer one took the place of."""
+    removed: int
+    """Entries that were over and had been read too seldom."""
+    withheld: int
+    """Entries of private sessions, which become no memories of an open knowledge base."""
+    working_removed: int
+    """Values of working memory that were over."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to become of entries."""
+
+    promoted: tuple[ShortTermEntry, ...]
+    removed: tuple[ShortTermEntry, ...]
+    withheld: tuple[ShortTermEntry, ...]
+
+
+class Promoter:
+    """Promotes the short-term entries of one knowledge base.
+
+    Args:
+        kb: Its name.
+        ledger: Where the entries are.
+        long_term: Where they go.
+        clock: What tells the time.
+        reads: How often an entry has to be read to be kept for good.
+        near: The cosine from which two entries of a session become one.
+        is_private: Tells of a namespace and a session whether they must not be promoted.
+    """
+
+    def __init__(
+        self,
+        kb: str,
+        ledger: Ledger,
+        long_term: LongTermMemory,
+        clock: Callable[[], datetime],
+        *,
+        reads: int,
+        near: float,
+        is_private: Callable[[str, str], bool],
+    ) -> None:
+        self._kb = kb
+        self._ledger = ledger
+        self._entries = ledger.short_term
+        self._long_term = long_term
+        self._clock = clock
+        self._reads = reads
+        self._near = near
+        self._is_private = is_private
+
+    def has_work(self) -> bool:
+        """Whether any entry or value is there at all."""
+        return bool(self._entries.count() or self._ledger.working.count())
+
+    def run(
+        self,
+        session: str | None = None,
+        *,
+        dry_run: bool = False,
+        at_once: bool = False,
+        job: int | None = None,
+    ) -> PromotionReport:
+        """Promote what is over, and remove what is over and was read too seldom.
+
+        Killed half-way, an entry is either still there or a memory, and never both.
+
+        Args:
+            session: Of this session alone.
+            dry_run: Only say what would be done.
+            at_once: Also promote what was read often enough and is not over yet.
+            job: The number of the job under which the changes are noted.
+        """
+        began, now = time.monotonic(), self._clock()
+        if not dry_run:
+            for rows in (self._ledger.working, self._ledger.shared_values, self._entries):
+                rows.clamp(now)
+        plan = self._planned(session, now, at_once=at_once)
+        if dry_run:
+            promoted = tuple(_shown(entry, None) for entry in plan.promoted)
+            return self._report(plan, promoted, 0, 0, began, dry_run=True)
+        promoted, replaced = self._promote(plan.promoted, job)
+        gone = [each for each in plan.withheld if each.is_expired(now) and not each.by_person]
+        self._entries.remove_unchanged([*plan.removed, *gone])
+        working = self._ledger.working.remove_expired(now)
+        working += self._ledger.shared_values.remove_expired(now)
+        return self._report(plan, promoted, replaced, working, began, dry_run=False)
+
+    def _report(
+        self,
+        plan: _Plan,
+        promoted: tuple[PromotedEntry, ...],
+        replaced: int,
+        working: int,
+        began: float,
+        *,
+        dry_run: bool,
+    ) -> PromotionReport:
+        return PromotionReport(
+            kb=self._kb,
+            dry_run=dry_run,
+            promoted=promoted,
+            replaced=replaced,
+            removed=len(plan.removed),
+            withheld=len(plan.withheld),
+            working_removed=working,
+            seconds=time.monotonic() - began,
+        )
+
+    def _planned(self, session: str | None, now: datetime, *, at_once: bool) -> _Plan:
+        of_session = () if session is None else (session,)
+        found = self._entries.select(
+            "session_id = ?" if of_session else "TRUE", *of_session, order="written_at, memory_key"
+        )
+        promoted, removed, withheld = [], [], []
+        for entry in found:
+            is_over, is_wanted = entry.is_expired(now), entry.access_count >= self._reads
+            if not is_over and not (at_once and is_wanted):
+                continue
+            if not (is_wanted or entry.by_person) or not _says_something(entry):
+                removed.append(entry)
+            elif self._is_private(entry.namespace, entry.session_id):
+                withheld.append(entry)
+            else:
+                promoted.append(entry)
+        return _Plan(tuple(promoted), tuple(removed), tuple(withheld))
+
+    def _promote(
+        self, entries: Sequence[ShortTermEntry], job: int | None
+    ) -> tuple[tuple[PromotedEntry, ...], int]:
+        promoted: list[PromotedEntry] = []
+        replaced = 0
+        for start in range(0, len(entries), MOST_AT_ONCE):
+            found, ended = self._promote_part(entries[start : start + MOST_AT_ONCE], job)
+            promoted += found
+            replaced += ended
+        return tuple(promoted), replaced
+
+    def _promote_part(
+        self, entries: Sequence[ShortTermEntry], job: int | None
+    ) -> tuple[list[PromotedEntry], int]:
+        kept: list[ShortTermEntry] = []
+
+        def still_there() -> Collection[int]:
+            """Return which entries nobody has promoted, removed or written anew meanwhile."""
+            return [place for place, entry in enumerate(entries) if self._is_unchanged(entry)]
+
+        def finish(places: Collection[int]) -> None:
+            """Remove the entries that are memories now."""
+            kept.extend(entries[place] for place in places)
+            self._entries.remove_unchanged(kept)
+
+        written = self._long_term.write(
+            [_memory(entry, self._clock()) for entry in entries],
+            near=self._near,
+            wanted=still_there,
+            finish=finish,
+            job=job,
+        )
+        answers = zip(kept, written.answers, strict=True)
+        return [_shown(entry, memory.id) for entry, memory in answers], len(written.replaced)
+
+    def _is_unchanged(self, entry: ShortTermEntry) -> bool:
+        key = (entry.namespace, entry.agent, entry.session_id, entry.memory_key)
+        found = self._entries.find(*key)
+        return found is not None and found.written_at == entry.written_at
+
+
+def _says_something(entry: ShortTermEntry) -> bool:
+    return bool(text_of(entry.memory_value).strip())
+
+
+def _shown(entry: ShortTermEntry, memory_id: str | None) -> PromotedEntry:
+    return PromotedEntry(
+        entry.memory_key,
+        entry.session_id,
+        entry.agent,
+        entry.access_count,
+        memory_id,
+        text_of(entry.memory_value),
+    )
+
+
+def _memory(entry: ShortTermEntry, now: datetime) -> Memory:
+    """Return the memory that an entry becomes, without an id; it has no keys and passwords."""
+    value, _ = checked_value(entry.memory_value, redacts=True)
+    key, session = redact_name(entry.memory_key), redact_name(entry.session_id)
+    more_reads = max(0, entry.access_count - 3)
+    is_of_agent = not entry.by_person and entry.agent != DEFAULT_USER
+    return Memory(
+        id="",
+        document_id=None,
+        level="memory",
+        type=_TYPES[entry.memory_type],
+        text=text_of(value),
+        namespace=entry.namespace,
+        created_at=entry.written_at,
+        valid_from=now,
+        source=f"session:{session}",
+        external_id=key,
+        session_id=session,
+        importance=min(BASE_IMPORTANCE + STEP_IMPORTANCE * more_reads, MOST_IMPORTANCE),
+        method=PROMOTED,
+        agent_id=entry.agent if is_of_agent else None,
+        source_type=_source_type(entry, is_of_agent=is_of_agent),
+        kind=_KINDS.get(entry.memory_type),
+        metadata={
+            "key": key,
+            "reads": entry.access_count,
+            "written_at": entry.written_at.isoformat(),
+            "expired_at": entry.expires_at.isoformat(),
+            **value_metadata(value),
+        },
+    )
+
+
+_KINDS: dict[ShortTermType, MemoryKind] = {"task_context": "working"}
+"""The notes of work; of the others, the type tells the kind."""
+
+
+def _source_type(entry: ShortTermEntry, *, is_of_agent: bool) -> SourceType:
+    if entry.memory_type == "tool_result":
+        return "tool"
+    return "agent" if is_of_agent else "user"

@@ -1,0 +1,458 @@
+"""The router: reads a key from whichever tier has it, and writes to the one that is meant.
+
+Working memory is asked first, then short-term entries, the default pool, and long-term memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from memctl.config import TierSettings
+from memctl.errors import AccessRefused, NotFoundError, UsageError
+from memctl.identity import DEFAULT_SESSION, DEFAULT_USER, Identity, checked_name
+from memctl.literals import ShortTermType, Tier
+from memctl.models.vector_math import dot_products
+from memctl.pools import DEFAULT_POOL, Pools
+from memctl.records import Hit, Memory
+from memctl.schema.document_types import source_type
+from memctl.store.ledger.tier_repositories import ShortTermEntry, WorkingValue
+from memctl.tiers.long_term import LongTermMemory, value_metadata, value_of
+from memctl.tiers.promotion import PromotionReport
+from memctl.tiers.short_term import ShortTermMemory
+from memctl.tiers.tier_values import checked_key, checked_value, text_of
+from memctl.tiers.working_memory import TierOwner, WorkingMemory
+
+if TYPE_CHECKING:
+    from memctl.models.protocols import Embedder
+    from memctl.store.ledger.ledger import Ledger
+
+ROUTED = "routed"
+"""The source and method of memories that were written by key."""
+LONG_TERM_IMPORTANCE = 0.7
+MOST_ENTRIES = 1_000
+"""So many short-term entries, the newest ones, take part in a search."""
+SOON = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class TierValue:
+    """A value, and the tier that it is in."""
+
+    tier: Tier
+    key: str
+    value: Any
+    agent: str | None = None
+    session_id: str | None = None
+    memory_type: str | None = None
+    written_at: datetime | None = None
+    expires_at: datetime | None = None
+    access_count: int | None = None
+    memory_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TierHit:
+    """What a search by meaning found in a tier; ``score`` is a cosine and compares everywhere."""
+
+    rank: int
+    tier: Tier
+    score: float
+    key: str | None
+    text: str
+    session_id: str | None = None
+    memory_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TierStatistics:
+    """One tier in numbers."""
+
+    tier: Tier
+    count: int
+    bytes: int
+    oldest: datetime | None
+    expiring_within_hour: int
+
+
+@dataclass(frozen=True, slots=True)
+class RouterParts:
+    """What a router works with.
+
+    Args:
+        ledger: That of the knowledge base.
+        clock: What tells the time.
+        settings: How long things last.
+        redacts: Whether keys and passwords are taken out of what is stored.
+        require_writable: Raises where nothing may be changed.
+        is_writable: Whether anything may be changed.
+        long_term: Memories by key.
+        search: Finds memories for a question: at most so many, in the namespaces of a user.
+        embedder: Gives the embedder.
+        pools: Gives the pools as an agent sees them.
+        promote: Promotes what was read often enough in a session.
+        count_memories: Gives the numbers of long-term memory.
+        private_namespaces: Namespaces that statistics leave out.
+    """
+
+    ledger: Ledger
+    clock: Callable[[], datetime]
+    settings: TierSettings
+    redacts: bool
+    require_writable: Callable[[], None]
+    is_writable: bool
+    long_term: LongTermMemory
+    search: Callable[[str, int, str | None], Sequence[Hit]]
+    embedder: Callable[[], Embedder]
+    pools: Callable[[str], Pools]
+    promote: Callable[[str], PromotionReport]
+    count_memories: Callable[[], TierStatistics]
+    private_namespaces: frozenset[str]
+
+
+class Router:
+    """The tiers of one knowledge base, for one agent.
+
+    Args:
+        parts: What it works with.
+        identity: Who asks, and in which session.
+        namespace: Where what it keeps belongs.
+    """
+
+    def __init__(self, parts: RouterParts, identity: Identity, namespace: str) -> None:
+        self._parts = parts
+        self._identity = identity
+        self._namespace = namespace
+        self.working = self._working(identity.session)
+        self.short_term = self._short_term(identity.session)
+
+    # --- values ----------------------------------------------------------------------------------
+
+    def read(
+        self,
+        key: str,
+        session_id: str | None = None,
+        *,
+        tier: Tier | None = None,
+        keep: bool = False,
+    ) -> TierValue | None:
+        """Return the value of a key from the first tier that has it; None where none has.
+
+        Args:
+            key: Its name.
+            session_id: The session; by default that of the router.
+            tier: Only from this one.
+            keep: Whether what another tier has is put into working memory for the session.
+        """
+        checked_key(key)
+        readers: dict[Tier, Callable[[str, str | None], TierValue | None]] = {
+            "working": self._read_working,
+            "short_term": self._read_short_term,
+            "shared": self._read_shared,
+            "long_term": self._read_long_term,
+        }
+        for name, reader in readers.items():
+            if tier in (None, name) and (found := reader(key, session_id)) is not None:
+                if keep and name != "working":
+                    self._working_of(session_id).store(key, found.value)
+                return found
+        return None
+
+    def write(
+        self,
+        key: str,
+        value: object,
+        tier: Tier | None = None,
+        session_id: str | None = None,
+        *,
+        ttl: float | None = None,
+        type_: ShortTermType = "observation",
+    ) -> TierValue:
+        """Store a value under a key.
+
+        Args:
+            key: Its name.
+            value: Anything that JSON has.
+            tier: Where to; by default short_term where a session is named, else long_term.
+            session_id: The session; by default that of the router.
+            ttl: Seconds that it lasts in working or short-term memory.
+            type_: What a short-term entry is.
+
+        Raises:
+            UsageError: Something cannot be stored, or does not go with the tier.
+            AccessRefused: The agent may not write to the default pool.
+        """
+        checked_key(key)
+        session = session_id or self._identity.session
+        chosen: Tier = tier or ("short_term" if session else "long_term")
+        if ttl is not None and chosen not in ("working", "short_term"):
+            raise UsageError(
+                f"what is written to {chosen} has no time to live",
+                "write to the tier working or short_term, or leave it out",
+            )
+        if chosen == "working":
+            return of_working(self._working_of(session_id).store(key, value, ttl))
+        if chosen == "short_term":
+            entry = self._short_term_of(session_id).write(key, value, type_=type_, ttl=ttl)
+            return of_entry(entry)
+        if chosen == "shared":
+            plain, _ = checked_value(value, redacts=self._parts.redacts)
+            self._pools.write(DEFAULT_POOL, key, plain)
+            return TierValue("shared", key, plain, agent=self._agent)
+        return self._write_long_term(key, value, session)
+
+    def shared_values(self) -> Sequence[TierValue]:
+        """Return what the default pool holds."""
+        found = self._pools.read(DEFAULT_POOL).value
+        return [TierValue("shared", key, value) for key, value in found.items()]
+
+    def remove(self, key: str, tier: Tier | None = None, session_id: str | None = None) -> bool:
+        """Remove a key from working and short-term memory, or from the tier that is named.
+
+        Raises:
+            UsageError: Memories are not removed by key.
+        """
+        if tier == "long_term":
+            raise UsageError(
+                "a memory is not removed by key", "memctl memory delete ID, or memctl forget"
+            )
+        found = False
+        if tier in (None, "working"):
+            found |= self._working_of(session_id).remove(key)
+        if tier in (None, "short_term"):
+            found |= self._short_term_of(session_id).remove(key)
+        if tier == "shared":
+            with suppress(NotFoundError):
+                self._pools.remove(DEFAULT_POOL, key)
+                found = True
+        return found
+
+    def consolidate(self, session_id: str | None = None) -> PromotionReport:
+        """Promote what was read often enough in the session, without waiting until it is over."""
+        return self._parts.promote(session_id or self._identity.session or DEFAULT_SESSION)
+
+    # --- search ----------------------------------------------------------------------------------
+
+    def semantic_search(self, query: str, limit: int = 10) -> Sequence[TierHit]:
+        """Return what is nearest in meaning to a query, from all tiers but working memory.
+
+        Raises:
+            UsageError: The query is empty.
+        """
+        found = [*self._found_memories(query, limit), *self._entries(), *self._pool_values()]
+        if not found:
+            return ()
+        vectors = self._parts.embedder().embed([query, *(each.text for each in found)])
+        cosines = dot_products(vectors[1:], vectors[0])
+        ranked = sorted(
+            (
+                replace(each, score=float(cosine))
+                for each, cosine in zip(found, cosines, strict=True)
+            ),
+            key=lambda each: -each.score,
+        )
+        best = [each for each in ranked if each.score > 0][:limit]
+        return [replace(each, rank=rank) for rank, each in enumerate(best, start=1)]
+
+    def _found_memories(self, query: str, limit: int) -> Iterator[TierHit]:
+        for hit in self._parts.search(query, limit, self._identity.user):
+            yield TierHit(
+                0, "long_term", 0.0, hit.external_id, hit.text, hit.session_id, hit.memory_id
+            )
+
+    def _entries(self) -> Iterator[TierHit]:
+        rows = self._parts.ledger.short_term
+        found = rows.current(
+            "namespace = ? AND agent = ?",
+            *(self._namespace, self._agent),
+            now=self._parts.clock(),
+        )
+        newest = sorted(found, key=lambda each: each.written_at, reverse=True)[:MOST_ENTRIES]
+        for entry in newest:
+            if text := text_of(entry.memory_value).strip():
+                yield TierHit(0, "short_term", 0.0, entry.memory_key, text, entry.session_id)
+
+    def _pool_values(self) -> Iterator[TierHit]:
+        for pool in self._pools.list():
+            with suppress(AccessRefused, NotFoundError):
+                for key, value in self._pools.read(pool.pool_id).value.items():
+                    if text := text_of(value).strip():
+                        yield TierHit(0, "shared", 0.0, f"{pool.pool_id}/{key}", text)
+
+    # --- numbers ---------------------------------------------------------------------------------
+
+    def stats(self) -> Sequence[TierStatistics]:
+        """Return every tier in numbers, private namespaces left out."""
+        now = self._parts.clock()
+        return (
+            self._counted("working", self._parts.ledger.working.current("TRUE", now=now), now),
+            self._counted(
+                "short_term", self._parts.ledger.short_term.current("TRUE", now=now), now
+            ),
+            self._parts.count_memories(),
+            self._counted_pools(now),
+        )
+
+    def _counted(
+        self, tier: Tier, rows: Sequence[WorkingValue] | Sequence[ShortTermEntry], now: datetime
+    ) -> TierStatistics:
+        shown = [row for row in rows if row.namespace not in self._parts.private_namespaces]
+        ends = [row.expires_at for row in shown]
+        return TierStatistics(
+            tier,
+            len(shown),
+            sum(row.bytes for row in shown),
+            min((row.written_at for row in shown), default=None),
+            sum(end is not None and end <= now + SOON for end in ends),
+        )
+
+    def _counted_pools(self, now: datetime) -> TierStatistics:
+        pools = self._pools.list()
+        return TierStatistics(
+            "shared",
+            len(pools),
+            sum(pool.data_size_bytes for pool in pools),
+            min((pool.created_at for pool in pools), default=None),
+            sum(pool.expires_at is not None and pool.expires_at <= now + SOON for pool in pools),
+        )
+
+    # --- tiers -----------------------------------------------------------------------------------
+
+    @property
+    def _agent(self) -> str:
+        return self._identity.agent or self._identity.user or DEFAULT_USER
+
+    @property
+    def _pools(self) -> Pools:
+        return self._parts.pools(self._agent)
+
+    def _owner(self, session: str | None) -> TierOwner:
+        return TierOwner(
+            self._agent,
+            checked_name(session, "a session") or DEFAULT_SESSION,
+            self._namespace,
+            by_person=self._identity.user is not None and self._identity.agent is None,
+        )
+
+    def _working(self, session: str | None) -> WorkingMemory:
+        parts = self._parts
+        return WorkingMemory(
+            parts.ledger,
+            parts.clock,
+            self._owner(session),
+            ttl=parts.settings.working_ttl,
+            redacts=parts.redacts,
+            require_writable=parts.require_writable,
+        )
+
+    def _short_term(self, session: str | None) -> ShortTermMemory:
+        parts = self._parts
+        return ShortTermMemory(
+            parts.ledger,
+            parts.clock,
+            self._owner(session),
+            ttl=parts.settings.short_term_ttl,
+            redacts=parts.redacts,
+            require_writable=parts.require_writable,
+            counts_reads=parts.is_writable,
+        )
+
+    def _working_of(self, session: str | None) -> WorkingMemory:
+        is_own = session in (None, self._identity.session)
+        return self.working if is_own else self._working(session)
+
+    def _short_term_of(self, session: str | None) -> ShortTermMemory:
+        is_own = session in (None, self._identity.session)
+        return self.short_term if is_own else self._short_term(session)
+
+    def _read_working(self, key: str, session: str | None) -> TierValue | None:
+        found = self._working_of(session).find("value", key)
+        return None if found is None else of_working(found)
+
+    def _read_short_term(self, key: str, session: str | None) -> TierValue | None:
+        found = self._short_term_of(session).read(key)
+        return None if found is None else of_entry(found)
+
+    def _read_shared(self, key: str, _session: str | None) -> TierValue | None:
+        with suppress(NotFoundError, AccessRefused, UsageError):  # a key need be no path of a pool
+            found = self._pools.read(DEFAULT_POOL, key)
+            return TierValue("shared", key, found.value)
+        return None
+
+    def _read_long_term(self, key: str, session: str | None) -> TierValue | None:
+        wanted = session or self._identity.session
+        found = self._parts.long_term.find(key, self._namespace, wanted)
+        return None if found is None else _of_memory(found)
+
+    def _write_long_term(self, key: str, value: object, session: str | None) -> TierValue:
+        self._parts.require_writable()
+        plain, _ = checked_value(value, redacts=self._parts.redacts)
+        text = text_of(plain)
+        if not text.strip():
+            raise UsageError("a memory needs a text", "write a value that says something")
+        now, agent = self._parts.clock(), self._identity.agent
+        draft = Memory(
+            id="",
+            document_id=None,
+            level="memory",
+            type="",
+            text=text,
+            namespace=self._namespace,
+            created_at=now,
+            valid_from=now,
+            source=ROUTED,
+            external_id=key,
+            session_id=checked_name(session, "a session"),
+            importance=LONG_TERM_IMPORTANCE,
+            method=ROUTED,
+            agent_id=agent,
+            source_type=source_type(agent),
+            metadata=value_metadata(plain),
+        )
+        return _of_memory(self._parts.long_term.write([draft]).answers[0])
+
+
+def of_working(found: WorkingValue) -> TierValue:
+    """Return a value of working memory as what every tier gives."""
+    return TierValue(
+        "working",
+        found.key,
+        found.value,
+        found.agent,
+        found.session_id,
+        written_at=found.written_at,
+        expires_at=found.expires_at,
+    )
+
+
+def of_entry(found: ShortTermEntry) -> TierValue:
+    """Return a short-term entry as what every tier gives."""
+    return TierValue(
+        "short_term",
+        found.memory_key,
+        found.memory_value,
+        found.agent,
+        found.session_id,
+        found.memory_type,
+        found.written_at,
+        found.expires_at,
+        found.access_count,
+    )
+
+
+def _of_memory(found: Memory) -> TierValue:
+    return TierValue(
+        "long_term",
+        found.external_id or "",
+        value_of(found),
+        found.agent_id,
+        found.session_id,
+        found.type,
+        found.valid_from,
+        found.expires_at,
+        found.access_count,
+        found.id,
+    )
