@@ -325,7 +325,10 @@ class Sessions(Part):
 
         kb = self._kb
         return ConversationRecall(
-            kb.conversations, lambda: kb.queries, kb.program_config.auto_context
+            kb.conversations,
+            lambda: kb.queries,
+            kb.program_config.auto_context,
+            kb.program_config.compression.recent_messages_to_keep,
         )
 
     def _note_injected(self, text: str) -> None:

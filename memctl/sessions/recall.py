@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 HEADING = "## Relevant past conversations"
 SUMMARY = "Current conversation summary:"
-RECENT_MESSAGES = 10
 _SEARCHED, _SHOWN = 10, 3
 _LAST_TURNS = 6
 _SUMMARY_CHARS = 1_200
@@ -74,11 +73,13 @@ class ConversationRecall:
         conversations: Those of the knowledge base.
         queries: Searches it.
         settings: When and how much.
+        recent: How many of the last messages a prompt has.
     """
 
     conversations: Conversations
     queries: Callable[[], QueryService]
     settings: AutoContextSettings
+    recent: int
 
     def recall(self, session: Session, message: str) -> Recall:
         """Return what other conversations of the same user say of a message.
@@ -111,7 +112,7 @@ class ConversationRecall:
             messages.append({"role": "system", "content": f"{SUMMARY}\n{session.summary}"})
         if recalled := self.recall(session, message).text:
             messages.append({"role": "system", "content": recalled})
-        turns = self.conversations.turns(session, last=RECENT_MESSAGES)
+        turns = self.conversations.turns(session, last=self.recent) if self.recent else ()
         return [*messages, *map(_as_message, turns), {"role": "user", "content": message}]
 
     # --- inside ---
@@ -128,6 +129,8 @@ class ConversationRecall:
             log=False,
         )
         best = sorted(result.hits, key=lambda hit: -hit.relevance)[:_SHOWN]
+        order = {hit.session_id or hit.source: place for place, hit in reversed([*enumerate(best)])}
+        best.sort(key=lambda hit: (order[hit.session_id or hit.source], hit.turn or 0))
         grouped: dict[str, list[Hit]] = {}
         for hit in best:
             grouped.setdefault(hit.session_id or hit.source, []).append(hit)
@@ -139,7 +142,7 @@ class ConversationRecall:
             name,
             known.started_at if known else min(hit.created_at for hit in hits),
             tuple(self._passage(namespace, hit) for hit in hits),
-            hits[0].relevance,
+            max(hit.relevance for hit in hits),
             tuple(hit.memory_id for hit in hits),
         )
 
