@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memctl.errors import (
+        AccessRefused,
         ConfigError,
         DamagedError,
         DiskRefused,
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
         MemctlError,
         ModelError,
         NotFoundError,
+        QuotaExceeded,
         UsageError,
+        VersionConflict,
     )
     from memctl.home import Home
     from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
@@ -51,6 +54,7 @@ __version__ = "0.1.0"
 _LAZY_MODULES = ("errors", "records", "knowledge_base", "home")
 """Where names are imported from when they are first used, the cheapest first."""
 __all__ = [
+    "AccessRefused",
     "Answer",
     "Citation",
     "ConfigError",
@@ -75,7 +79,9 @@ __all__ = [
     "Progress",
     "QueryResult",
     "Question",
+    "QuotaExceeded",
     "UsageError",
+    "VersionConflict",
     "__version__",
     "open",
     "open_home",

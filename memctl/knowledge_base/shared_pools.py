@@ -55,6 +55,7 @@ class SharedPools(Part):
             kb.store.ledger,
             kb.clock,
             agent or config.agent or config.user or DEFAULT_USER,
+            user=config.user or DEFAULT_USER,
             redact=kb.settings.redact,
             require_writable=kb.require_writable,
         )

@@ -140,6 +140,7 @@ class Pools:
         ledger: Where they are kept.
         clock: What tells the time.
         caller: The agent or user that asks; what it may do is checked here, below every surface.
+        user: The user that the caller makes pools for.
         redact: Whether secrets are taken out of texts before they are stored.
         require_writable: Raises where the knowledge base must not be changed.
     """
@@ -150,6 +151,7 @@ class Pools:
         clock: Callable[[], datetime],
         caller: str = DEFAULT_USER,
         *,
+        user: str | None = None,
         redact: bool = False,
         require_writable: Callable[[], None] | None = None,
     ) -> None:
@@ -157,6 +159,7 @@ class Pools:
         self._pools = ledger.pools
         self._clock = clock
         self.caller = checked_name(caller, "an agent") or DEFAULT_USER
+        self._user = user
         self._redact = redact
         self._require_writable = require_writable or ledger.require_writable
 
@@ -228,6 +231,7 @@ class Pools:
             persist_across_executions=persist,
             run_id=run_id,
             session_id=session_id,
+            user_id=self._user,
         )
         with self._ledger.transaction():
             present = self._default() if pool_id == DEFAULT_POOL else self._pools.find(pool_id)
@@ -491,7 +495,16 @@ class Pools:
             )
             self._pools.versions.add(
                 PoolVersion(
-                    pool_id, version, now, self.caller, action, told, size, data, pool.session_id
+                    pool_id,
+                    version,
+                    now,
+                    self.caller,
+                    action,
+                    told,
+                    size,
+                    data,
+                    pool.session_id,
+                    pool.user_id,
                 )
             )
             self._pools.events.add(
@@ -512,7 +525,16 @@ class Pools:
         size = len(encode_json(name).encode()) + 1 + len(encode_json(value).encode())
         reads = former.reads if former else 0
         return PoolKey(
-            pool.pool_id, name, value, version, now, self.caller, size, reads, pool.session_id
+            pool.pool_id,
+            name,
+            value,
+            version,
+            now,
+            self.caller,
+            size,
+            reads,
+            pool.session_id,
+            pool.user_id,
         )
 
     def _event(self, pool: Pool, key: str, after: Data, version: int, now: datetime) -> PoolEvent:
@@ -536,6 +558,7 @@ class Pools:
             version,
             now,
             pool.session_id,
+            pool.user_id,
         )
 
     # --- history, events and numbers -------------------------------------------------------------

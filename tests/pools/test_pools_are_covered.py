@@ -123,6 +123,18 @@ def test_forgetting_a_conversation_takes_its_pools_whole(memctl: Run, kb: str, h
             assert {row.pool_id for row in repository.all()} == {"of-s2"}
 
 
+def test_clearing_a_user_takes_the_pools_made_for_them(memctl: Run, kb: str, home: Path) -> None:
+    for user in ("ann", "ben"):
+        memctl("pool", "create", f"of-{user}", "--user", user, "--as", "helper", "-k", kb)
+        memctl("pool", "write", f"of-{user}", "a", "1", "--user", user, "--as", "helper", "-k", kb)
+    memctl("pool", "write", "default", "a", "1", "--user", "ann", "-k", kb)
+    assert memctl("user", "clear", "ann", "--yes").code == 0
+    with Home(load_config({"home": str(home)})).open(kb) as base:
+        pools = base.store.ledger.pools
+        for repository in (pools, pools.keys, pools.versions, pools.events, pools.agents):
+            assert {row.pool_id for row in repository.all()} == {"default", "of-ben"}
+
+
 def test_doctor_finds_a_pool_that_cannot_be_read(memctl: Run, kb: str, home: Path) -> None:
     memctl("pool", "create", "ops", "-k", kb)
     assert memctl("doctor", "-k", kb).code == 0

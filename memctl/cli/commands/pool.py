@@ -592,7 +592,7 @@ def _event(base: KnowledgeBase, event: PoolEvent) -> dict[str, Any]:
     from memctl.pools import EVENT
 
     values = {each.name: getattr(event, each.name) for each in fields(event)}
-    del values["session_id"]
+    del values["session_id"], values["user_id"]
     return {"event": EVENT, "kb": base.name, **values}
 
 

@@ -225,6 +225,10 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (namespace, agent, session_id, memory_key)) WITHOUT ROWID""",
         "CREATE INDEX short_term_entries_by_end ON short_term_entries (expires_at)",
     ),
+    tuple(
+        f"ALTER TABLE {table} ADD COLUMN user_id TEXT"
+        for table in ("pools", "pool_keys", "pool_versions", "pool_events", "pool_agents")
+    ),
 )
 VERSION = len(_MIGRATIONS)
 

@@ -66,6 +66,8 @@ class Pool:
     last_read_at: datetime | None = None
     read_count: int = 0
     write_count: int = 0
+    user_id: str | None = None
+    """The user that it was made for; None for nobody in particular."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class PoolKey:
     bytes: int
     reads: int = 0
     session_id: str | None = None
+    user_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,7 @@ class PoolVersion:
     bytes: int
     data: Json
     session_id: str | None = None
+    user_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,7 @@ class PoolEvent:
     version: int
     written_at: datetime
     session_id: str | None = None
+    user_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +149,7 @@ class PoolAgent:
     last_written_at: datetime | None
     last_at: datetime
     session_id: str | None = None
+    user_id: str | None = None
 
 
 class PoolKeyRepository(Repository[PoolKey]):
@@ -247,6 +253,7 @@ class PoolAgentRepository(Repository[PoolAgent]):
                     written_at,
                     now,
                     pool.session_id,
+                    pool.user_id,
                 )
             ],
             "(pool_id, agent) DO UPDATE SET reads = reads + excluded.reads,"
