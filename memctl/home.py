@@ -499,7 +499,10 @@ class Home:
             UsageError: No user can have that name.
         """
         owner = self._owner(name)
-        stored = {base.name: base.erasure.owned(owner) for base in self._readable()}
+        stored = {}
+        for base in self._readable():
+            pools = len(self._pools_of(base, name))
+            stored[base.name] = {**base.erasure.owned(owner), **({"pools": pools} if pools else {})}
         known = self.accounts.user(name)
         return UserReport(
             name,
@@ -528,6 +531,8 @@ class Home:
         left: list[str] = []
         for kb in report.stored:
             with self.open(kb) as base:
+                for pool in self._pools_of(base, name):
+                    base.pools.acting_as(name).delete(pool)
                 for namespace in owner.namespaces or () if forget else ():
                     with suppress(NotFoundError):
                         done = base.forget(Selection(namespace=namespace))
@@ -542,6 +547,16 @@ class Home:
         templates = self.config.namespaces
         own = (conversations_of(templates, user), documents_of(templates, user))
         return ContentOwner(tuple(dict.fromkeys(own)), user)
+
+    def _pools_of(self, base: KnowledgeBase, user: str) -> list[str]:
+        """Return the pools that a user owns; an agent that is known by that name owns its own."""
+        from memctl.pools import DEFAULT_POOL
+
+        if is_kb_name(user) and self.accounts.agent_path(user) is not None:
+            return []
+        pools = base.pools.acting_as(user).list(include_expired=True)
+        owned = [pool.pool_id for pool in pools if pool.owner == user]
+        return [pool_id for pool_id in owned if pool_id != DEFAULT_POOL]
 
     def _readable(self) -> Iterator[KnowledgeBase]:
         """Open each knowledge base in turn; those that cannot be opened are left out."""

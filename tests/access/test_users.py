@@ -281,12 +281,18 @@ def test_conversations_of_another_user_are_neither_listed_nor_shown_nor_cleared(
                 f"user:{user}:conversations",
             )
         )
+        done(own("pool", "create", f"pool-{user}", "--user", user))
+        done(own("pool", "write", f"pool-{user}", "tea", '"yes"', "--user", user))
+        done(own("profile", "set", "--user", user, "--user-info", f"{user} likes boats."))
     listed = done(own("session", "list", "--user", "ann")).rows
     assert [row["session_id"] for row in listed] == ["talk-ann"]
     assert own("sql", "from turns", "--user", "ann").rows[0]["content"] == "I am ann."
     assert len(own("sql", "from turns", "--user", "ann").rows) == 1
     done(own("user", "clear", "ann", "--yes"))
     assert [row["session_id"] for row in own("session", "list").rows] == ["talk-bob"]
+    assert [row["pool_id"] for row in own("sql", "from pools").rows] == ["pool-bob"]
+    assert {row["pool_id"] for row in own("sql", "from pool_keys").rows} == {"pool-bob"}
+    assert {row["user_id"] for row in own("sql", "from profiles").rows} == {"bob"}
 
 
 def test_a_user_does_not_clear_or_forget_another(own: Run, monkeypatch: pytest.MonkeyPatch) -> None:

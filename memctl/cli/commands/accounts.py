@@ -137,9 +137,10 @@ def clear_user(
 ) -> None:
     """Delete all that a user has stored, in every knowledge base.
 
-    That is what is in their namespaces: documents, memories, conversations, and the questions
-    that they asked.  Snapshots keep what they have of it; with --forget it is removed as memctl
-    forget does, and the exit code is 3 if some of it is left.
+    That is what is in their namespaces: documents, memories, conversations, short-term entries and
+    profile; the questions that they asked; and the pools that they own.  Snapshots keep what they
+    have of it; with --forget it is removed as memctl forget does, and the exit code is 3 if some
+    of it is left.
     """
     report = context.home.user(name)
     if not report.stored:
