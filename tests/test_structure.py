@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 MOST_MODULES = 380
-"""320 of documents and memories; the rest for conversations, tiers, pools and operations."""
+"""320 of documents and memories; the rest for conversations, tiers, pools, operations, MCP."""
 MOST_IN_A_PACKAGE = 25
 MOST_COMMANDS = 30
 """Modules of commands, one for each group of them."""

@@ -83,12 +83,33 @@ def phrase(statements: Sequence[Statement], stems: Collection[str], weights: Ste
     """Return the words that name something best, as one of the statements has them.
 
     They stand together in it: at most a word without any of the stems stands between two of them.
+    A single word says too little, so the part of the sentence around it is returned.
     """
-    return max(
-        (found for each in statements for found in _phrases(each, frozenset(stems), weights)),
-        default=(0.0, statements[0].memory.title or "it"),
-        key=lambda item: item[0],
-    )[1]
+    said, _, where = max(
+        (
+            (words, weight, each)
+            for each in statements
+            for weight, words in _phrases(each, frozenset(stems), weights)
+        ),
+        default=("", 0.0, statements[0]),
+        key=lambda item: item[1],
+    )
+    if not said:
+        return statements[0].memory.title or "it"
+    return said if " " in said or weights.is_name(said.lower()) else _part_around(where.text, said)
+
+
+def _part_around(text: str, word: str) -> str:
+    """Return the part of a sentence that has a word, up to a comma or the like on each side."""
+    at = text.index(word)
+    start = max((match.end() for match in _BREAK.finditer(text, 0, at)), default=0)
+    stop = _BREAK.search(text, at + len(word))
+    words = insight_wording.quotable(text[start : stop.start() if stop else len(text)])
+    if len(words) <= _LONGEST_PART:
+        return words
+    at = words.find(word)
+    start = 0 if at < _LONGEST_PART // 2 else words.find(" ", at - _LONGEST_PART // 2) + 1
+    return words[start : start + _LONGEST_PART].rpartition(" ")[0]
 
 
 def phrases(
@@ -110,6 +131,8 @@ def phrases(
     return told
 
 
+_LONGEST_PART = 60
+_BREAK = re.compile(r"[.,;:!?](?=\s|$)|\s[-–—→]\s|\n|[()]")
 _MOST_PHRASES = 3
 _LONGEST_PHRASE = 40
 _GAP = re.compile(r"[^\S\n]*(?:[\w'’-]{1,4}[^\S\n]+){0,2}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from memctl.cli.main import accept_any_text, run
+from memctl.store.ledger.ledger_schema import _MIGRATIONS
 
 
 @dataclass(frozen=True)
@@ -60,3 +62,10 @@ def memctl(
         return Result(code, raw.decode("utf-8", "replace"), err.decode("utf-8", "replace"), raw)
 
     return command
+
+
+def ledger_before(table: str) -> tuple[int, list[str]]:
+    """Return the version of ledgers without a table, and the tables that came with it or later."""
+    made = [re.findall(r"CREATE TABLE (\w+)", "\n".join(each)) for each in _MIGRATIONS]
+    version = next(number for number, tables in enumerate(made) if table in tables)
+    return version, [name for tables in made[version:] for name in tables]

@@ -22,7 +22,7 @@ from memctl.errors import LockedError
 from memctl.home import Home
 from memctl.records import Progress
 
-from .conftest import Run
+from .conftest import Run, ledger_before
 
 NOTES = {
     "street": "Viewed a workshop on Harbour Street with Mara. The lease starts on 1 June 2026 and"
@@ -208,7 +208,8 @@ def test_one_is_not_taken_back_before_a_later_one_that_changed_what_it_did(told:
 
 def test_what_would_rest_on_nothing_that_holds_stays_ended(told: Run) -> None:
     first = consolidate(told)
-    tell(told, "The Probat roaster holds 18 kg.", "2026-07-01", "orders")
+    said = "Hi Mara, the lease for the workshop starts on 20 June 2026 after all."
+    tell(told, said, "2026-03-20", "mail")
     assert consolidate(told)
     found = rows(told, "memories")
     stale = {id_ for id_ in first if found[id_]["valid_to"] and not found[id_]["superseded_by"]}
@@ -304,9 +305,9 @@ def test_a_job_of_before_a_ledger_kept_what_jobs_change_is_told_and_left(
 ) -> None:
     made = consolidate(told)
     with closing(sqlite3.connect(tmp_path / "home/kb/default/ledger.sqlite")) as ledger:
-        (version,) = ledger.execute("PRAGMA user_version").fetchone()
-        tables = "DROP TABLE job_changes; DROP TABLE file_sums;"
-        ledger.executescript(f"{tables} PRAGMA user_version = {version - 2};")
+        before, tables = ledger_before("job_changes")
+        drops = "".join(f"DROP TABLE {table};" for table in tables)
+        ledger.executescript(f"{drops} PRAGMA user_version = {before};")
     (job,) = [job for job in told("job", "list").rows if job["kind"] == "consolidation"]
     assert (job["can_be_undone"], job["detail"]["insights"]) == (False, len(made))
     assert "not known any more" in refused(told, str(job["id"]))

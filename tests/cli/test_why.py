@@ -28,7 +28,7 @@ from memctl.store.ledger import log_repositories
 from memctl.store.ledger.work_repositories import Event
 from memctl.watch.claims import CUT_OFF, Claims
 
-from .conftest import Run
+from .conftest import Run, ledger_before
 
 SAMPLES = Path(__file__).parents[2] / "sample_inbox"
 TEXT = "We decided to launch Aurora on 12 May 2026."
@@ -242,13 +242,9 @@ def test_a_ledger_of_before_such_accounts_is_brought_up_to_date(
     with closing(sqlite3.connect(tmp_path / "home/kb/default/ledger.sqlite")) as ledger:
         for column in ("tries", "understand_seconds", "redacted"):
             ledger.execute(f"ALTER TABLE receipts DROP COLUMN {column}")
-        ledger.executescript(
-            "DROP TABLE document_usage; DROP TABLE tries; DROP TABLE deleted_rows;"
-            "DROP TABLE manifests; DROP TABLE blocked_documents; DROP TABLE forgotten;"
-            "DROP TABLE job_changes;"
-            "DROP TABLE file_sums;"
-            "PRAGMA user_version = 7;"
-        )
+        before, tables = ledger_before("document_usage")
+        drops = "".join(f"DROP TABLE {table};" for table in tables)
+        ledger.executescript(f"{drops} PRAGMA user_version = {before};")
     (receipt,) = why(memctl, "plan.md")
     assert (receipt["outcome"], receipt["models"], receipt["tries"]) == ("ingested", [], [])
 
@@ -287,14 +283,15 @@ def test_what_was_made_of_a_file_is_told_by_kinds_and_with_what_came_of_it(
 
 
 def test_insights_that_rest_on_a_file_are_counted(memctl: Run, notes: Path) -> None:
-    for name, day in (("plan", "12 May"), ("later", "19 June")):
-        (notes / f"{name}.md").write_text(f"The launch of Aurora is on {day} 2026.")
+    (notes / "plan.md").write_text("The launch of Aurora is on 12 May 2026.")
+    moved = "The launch of Aurora moved from 12 May 2026 to 19 June 2026."
+    (notes / "later.md").write_text(moved)
     memctl("ingest", str(notes))
     memctl("consolidate")
     insights = memctl("insight", "list", "-o", "json").json
     assert insights
-    told = [row["memories"]["insights"] for row in why(memctl, "plan.md")]
-    ids = {row["id"] for row in memctl("memory", "list", "--source", "*plan.md", "-n", "0").rows}
+    told = [row["memories"]["insights"] for row in why(memctl, "later.md")]
+    ids = {row["id"] for row in memctl("memory", "list", "--source", "*later.md", "-n", "0").rows}
     assert told == [sum(not ids.isdisjoint(each["source_ids"]) for each in insights)]
     assert told[0] > 0
 
