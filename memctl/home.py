@@ -872,8 +872,7 @@ class Home:
                     done = base.forget(tomorrow, snapshots=True)
                     left += [each.place for each in done.left]
             else:
-                snapshot = f"before-clear-{now:%Y%m%d-%H%M%S}"
-                base.snapshots.create(snapshot)
+                snapshot = base.snapshots.create_before("clear").name
             deleted = base.erasure.clear(ContentOwner())
             if not keep_files:
                 for folder in (layout.processed, layout.failed):

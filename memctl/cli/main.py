@@ -65,7 +65,10 @@ _PARSER_WORDS = {
 _OBJECTS_BETWEEN_COLLECTIONS = 200_000
 _NO_COMMAND = re.compile(r"No such command '(.*?)'")
 _SHOWN_COMMANDS = 3
+_AS_NEAR = 0.75
+"""How like a word is to the command that is meant by it, from 0 to 1."""
 _SYNONYMS = {
+    "add": "memory add",
     "search": "query",
     "ask": "query",
     "find": "query",
@@ -231,8 +234,8 @@ def _report_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:
     for theirs, ours in _PARSER_WORDS.items():
         message = message.replace(theirs, ours)
     hint = f"see {path} --help"
-    if unknown := _NO_COMMAND.match(message):
-        hint = _meant(unknown[1], context) or hint
+    if (unknown := _NO_COMMAND.match(message)) and (meant := _meant(unknown[1], context)):
+        message, hint = f"No such command {unknown[1]!r}", meant
     return _report(message[:1].lower() + message[1:], hint, error.exit_code)
 
 
@@ -240,7 +243,8 @@ def _meant(word: str, group: Any) -> str:
     """Return a hint at the command that is meant by a word which is none; "" if nothing is near."""
     import difflib
 
-    if difflib.get_close_matches(word, group.command.commands):  # which the message names
+    # The message names such a one.
+    if difflib.get_close_matches(word, group.command.commands, cutoff=_AS_NEAR):
         return ""
     found: dict[str, list[str]] = {}
     for name, command in getattr(_commands(), "commands", {}).items():
@@ -248,7 +252,7 @@ def _meant(word: str, group: Any) -> str:
         for verb in getattr(command, "commands", {}):
             found.setdefault(verb, []).append(f"{name} {verb}")
     found |= {verb: [meant] for verb, meant in _SYNONYMS.items()}
-    near = difflib.get_close_matches(word, found, n=1, cutoff=0.75)
+    near = difflib.get_close_matches(word, found, n=1, cutoff=_AS_NEAR)
     told = [f"memctl {words}" for words in found[near[0]][:_SHOWN_COMMANDS]] if near else []
     return f"did you mean {' or '.join(told)}?" if told else ""
 

@@ -67,8 +67,10 @@ _SAME_WORDS = 0.6
 """Share of the words of two statements of which it isn't known which came first."""
 _AGAIN_AND_AGAIN = 1.0
 """Log odds that a value is followed over time of which three days or more tell."""
-_THE_SAME_BUT_FOR_IT, _NEARLY_ALL = 1.0, 0.8
+_THE_SAME_BUT_FOR_IT, _NEARLY_ALL = 2.5, 0.8
 """Log odds for statements that share so many of their words and differ in the value."""
+_OF_TWO_THINGS = 2.0
+"""Log odds less for statements that name two things, each its own."""
 _MOST_DATED = 300
 """Statements that name a day, the newest ones, of which every two are compared."""
 _LEAST_SHARED = 0.8
@@ -224,6 +226,7 @@ def differing_pairs(found: Sequence[Statement], weights: StemWeights) -> list[Pa
         ):
             score = max(score, _of_dates(first, second, weights) + seen["names_old"])
         score += _THE_SAME_BUT_FOR_IT * (share > _NEARLY_ALL)
+        score -= _OF_TWO_THINGS * _names_two(first, second, weights)
         score += _AGAIN_AND_AGAIN * any(len(days[key]) > 2 for key in _keys(difference.later))
         pairs.append(Pair(first, second, difference, score))
     return sorted(pairs, key=lambda p: (-p.score, p.earlier.text, p.later.text))
@@ -253,6 +256,13 @@ def features(
         "names_old": float(_names(second, difference.earlier.value)),
         "length": -abs(math.log(len(first.text) / len(second.text))),
     }
+
+
+def _names_two(first: Statement, second: Statement, weights: StemWeights) -> bool:
+    """Tell whether each of two statements has a name of its own, and what is around the earlier
+    one has none of the later's."""
+    own, others = (frozenset(filter(weights.is_name, each.stems)) for each in (first, second))
+    return bool(others - first.context and own - second.stems)
 
 
 def _names(statement: Statement, value: Value) -> bool:

@@ -85,6 +85,10 @@ class Snapshots(Part):
         self._kb.begin_change()
         return self._stored.create(name)
 
+    def create_before(self, what: str) -> NamedSnapshot:
+        """Name the current state for going back to it after something, such as ``clear``."""
+        return self.create(self._stored.free_name(what))
+
     def get(self, name: str) -> NamedSnapshot:
         """Return one snapshot.
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memctl.errors import LockedError
 from memctl.identity import (
     DEFAULT_NAMESPACE,
     DEFAULT_USER,
@@ -145,6 +147,8 @@ class Sessions(Part):
             self._kb.store.ledger.working.end_session(namespace, session.session_id)
         closed = self._compressor.close(ended)
         self._kb.profiles.renew(closed)
+        with suppress(LockedError):  # whoever writes next can index it as well
+            self._kb.store.upkeep(wait=0)
         return closed
 
     def compress(

@@ -185,7 +185,7 @@ class Snapshots:
             entry = self._entry(name)  # somebody may have deleted it while this waited
             versions, before = self._ledger.head(name), transaction.versions
             _require_none(verifier.damaged(versions), name)
-            saved, former = self._free_name(), transaction.snapshot()
+            saved, former = self.free_name("restore"), transaction.snapshot()
             transaction.restore(versions, int(entry.pinned[DIMENSION]))
             left_out = leave_out(transaction, former, entry)
             snapshot = transaction.snapshot()
@@ -245,9 +245,10 @@ class Snapshots:
         for key, value in changes.items():
             self._ledger.set_meta(key, value)
 
-    def _free_name(self) -> str:
+    def free_name(self, before: str) -> str:
+        """Return a name for the state before something, such as ``restore``, happens now."""
         taken = {entry.name for entry in self._ledger.snapshots.all()}
-        name = stem = f"before-restore-{self._clock():%Y%m%d-%H%M%S}"
+        name = stem = f"before-{before}-{self._clock():%Y%m%d-%H%M%S}"
         number = 1
         while name in taken:
             number += 1

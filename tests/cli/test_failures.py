@@ -30,7 +30,8 @@ def test_every_error_has_the_documented_exit_code() -> None:
         "UnreadableSource": 1, "EmptySource": 1, "EncryptedSource": 1, "MissingReader": 1,
         "BadRecord": 1, "ChangedSource": 1, "OverLimit": 1, "CoverageLost": 1,
         "ModelError": 1, "ModelUnavailable": 1, "ModelRefused": 1, "RequestRefused": 1,
-        "RequestTooLong": 1, "BadReply": 1,
+        "RequestTooLong": 1, "BadReply": 1, "AccessRefused": 1, "QuotaExceeded": 1,
+        "VersionConflict": 1,
     }  # fmt: skip
 
 

@@ -62,7 +62,7 @@ def test_memories_and_documents_are_found_by_metadata(
     with cranes:
         hits = cranes.query("crane", filters=filters, answer=False).hits
         assert {hit.external_id for hit in hits} == expected
-        assert set(cranes.documents.list(filters)["external_id"].to_pylist()) == expected
+        assert cranes.documents.list(filters).num_rows == len(expected)
         assert set(cranes.memories.list(filters)["external_id"].to_pylist()) == expected
 
 

@@ -57,7 +57,8 @@ def memctl(
 
 
 def test_a_conversation_from_its_start_to_its_end(memctl: Run) -> None:
-    (begun,) = memctl("session", "start", "--id", "s1", "--user", "ann", "--agent", "helper").rows
+    names = ("--id", "s1", "--user", "ann", "--agent", "helper")
+    (begun,) = memctl("session", "start", *names, "-o", "ndjson").rows
     assert (begun["session_id"], begun["namespace"]) == ("s1", "user:ann:conversations")
     (turn,) = memctl("session", "say", "s1", "we decided to ship on Friday").rows
     assert (turn["turn"], turn["sender"], turn["document_id"]) == (0, "user", None)

@@ -100,7 +100,10 @@ def start(
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
-    """Begin a conversation, and print its id."""
+    """Begin a conversation, and print its id.
+
+    -o json prints the whole conversation.
+    """
     refuse_empty({"--id": session_id, "--namespace": namespace})
     with context.writing(kb) as base:
         session = base.sessions.start(
@@ -108,7 +111,10 @@ def start(
             namespace=namespace,
             title=title,
         )
-    emit_one(session, output, lambda: context.console.print(session.session_id))
+    if output is None:
+        typer.echo(session.session_id)
+    else:
+        emit_one(session, output, lambda: typer.echo(session.session_id))
 
 
 @command(
