@@ -149,7 +149,7 @@ def from_stored_text(snapshot: Snapshot, document: Document) -> WantedSource:
 def _source(document: Document) -> Source:
     return Source(
         source=document.source,
-        name=Path(document.source).name,
+        name="" if document.reader == SESSION_READER else Path(document.source).name,
         external_id=document.external_id,
         namespace=document.namespace,
         session_id=_given_session(document),

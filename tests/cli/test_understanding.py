@@ -82,8 +82,7 @@ def test_the_model_is_told_what_is_known_of_a_document(
     memctl("ingest", "plan.md", "--session", "s2", "--tag", "urgent")
     turn, file = (json.loads(asked.data[0]) for asked in model.asked)
     assert turn == {
-        "title": "", "date": "2026-05-12", "speaker": "Ann", "session": "s1", "turn": 3,
-        "tags": ["work"], "part": "1 of 1",
+        "title": "", "date": "2026-05-12", "session": "s1", "tags": ["work"], "part": "1 of 1",
     }  # fmt: skip
     assert (file["file"], file["session"], file["tags"]) == (
         "plan.md",

@@ -83,7 +83,7 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
         at="at",
         session="session_id",
         namespace="namespace",
-        names=("sender",),
+        names=("sender", "external_id", "memory_type"),
     ),
     ContentTable(
         PoolRepository.table,
@@ -241,10 +241,12 @@ def erase_content(
         rows = connection.execute(f"SELECT {declared.table.columns} FROM {declared.name}")
         for row in rows.fetchall():
             changed = _without(declared, row, says, without)
-            if changed is None:
+            if changed == row:
+                continue
+            if changed is None or declared.key_of(changed) != declared.key_of(row):
                 key = declared.key_of(row)
                 connection.execute(f"DELETE FROM {declared.name} WHERE {declared.by_key}", key)
-            elif changed != row:
+            if changed is not None:
                 _write(connection, declared, changed)
         _erase_copies(connection, declared, selection, says, without)
 
@@ -337,14 +339,19 @@ def _without(
     says: Callable[[str], bool],
     without: Callable[[str], str] | None,
 ) -> _Row | None:
-    """Return a stored row without some words; None where it goes whole."""
+    """Return a stored row without some words; None where it goes whole.
+
+    A conversation that is called by a name stays under what is left of it.
+    """
     table = declared.table
     record = table.decode(row)
-    values = {name: getattr(record, name) for name in (*declared.texts, *declared.names)}
+    called = (declared.session,) if declared.session and without is not None else ()
+    names = (*declared.texts, *declared.names, *called)
+    values = {name: getattr(record, name) for name in names}
     spoken = {name for name, value in values.items() if any(map(says, words_of(value)))}
     if not spoken:
         return row
-    if without is None or not spoken.isdisjoint(table.key):
+    if without is None or not spoken.isdisjoint(set(table.key).difference(called)):
         return None
     return tuple(
         table.encode_value(name, _replaced(values[name], without)) if name in spoken else stored
