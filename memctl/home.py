@@ -430,8 +430,19 @@ class Home:
         chosen = list(dict.fromkeys(names)) or ([self.config.kb] if self.config.kb else [])
         chosen = chosen or [name for name in self.always_on() if self._is_open(name)]
         if not chosen:
+            if any(self._is_open_to_others(name) for name in self.always_on()):
+                who = self.config.agent
+                raise AccessRefused(
+                    f"no knowledge base may be read by the agent {who!r}",
+                    f"grant it one: memctl kb grant NAME --agent {who} read",
+                )
             raise KnowledgeBaseNotFound("there is no knowledge base to read", self._no_base_hint())
         return chosen
+
+    def _is_open_to_others(self, name: str) -> bool:
+        """Tell whether a knowledge base is left out only because of who asks."""
+        settings = self.settings(name)
+        return not settings.private and not self._allows(settings, "read")
 
     def _is_open(self, name: str) -> bool:
         """Tell whether a knowledge base takes part where none is named."""

@@ -16,6 +16,7 @@ REASONS = {
     "models/model_status.py": "sound made in memory",
     "readers/archives.py": "members of an archive, for as long as they are read",
     "readers/media/clips.py": "sound made in memory",
+    "sessions/conversations.py": "a copy that gets its name, that of its hash, when it is whole",
     "store/file_caches.py": "grows at its end; only as many bytes count as its state file says",
     "store/transfer/exports.py": "what is exported into a pipe",
     "watch/claims.py": "the copy of a file of the user's keeps its time and rights",

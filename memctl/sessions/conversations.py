@@ -17,6 +17,7 @@ from memctl.errors import NotFoundError, UnreadableSource, UsageError
 from memctl.files import atomic_write, make_folder, open_regular
 from memctl.identity import DEFAULT_USER, checked_name, conversations_of
 from memctl.ids import storable
+from memctl.ingest.source_reading import redacted_metadata
 from memctl.models.protocols import estimate_tokens
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.redaction import redact_name, redact_secrets
@@ -113,7 +114,7 @@ class Conversations:
         now = at or self.clock()
         user = checked_name(user, "a user") or DEFAULT_USER
         agent = checked_name(agent, "an agent")
-        place = namespace or conversations_of(self.namespaces, user)
+        place = storable(namespace or conversations_of(self.namespaces, user))
         with self.ledger.transaction():
             name = self._new_name(place, now) if session_id is None else self.name_of(session_id)
             if self.ledger.sessions.find(place, name) is not None:
@@ -302,7 +303,7 @@ class Conversations:
             title=self.clean(message.title),
             source=self.clean(message.source),
             tags=tuple(map(self.clean, message.tags)),
-            metadata=message.metadata,
+            metadata=redacted_metadata(message.metadata) if self.redacts else message.metadata,
             agent_id=session.agent_id,
         )
 

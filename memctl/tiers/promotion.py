@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from memctl.identity import DEFAULT_USER
+from memctl.identity import DEFAULT_USER, checked_name
 from memctl.literals import MemoryKind, ShortTermType, SourceType
 from memctl.records import Memory
 from memctl.redaction import redact_name
@@ -138,6 +138,7 @@ class Promoter:
         if not dry_run:
             for rows in (self._ledger.working, self._ledger.shared_values, self._entries):
                 rows.clamp(now)
+        session = checked_name(session, "a session")
         plan = self._planned(session, namespace, now, at_once=at_once)
         if dry_run:
             promoted = tuple(_shown(entry, None) for entry in plan.promoted)

@@ -346,12 +346,14 @@ class WorkingMemory:
 
         Raises:
             NothingFound: This agent has no copy of that name.
+            UsageError: The name cannot be one.
         """
         self._require_writable()
+        name = checked_name(name, "a copy") or ""
         with self._ledger.transaction(durable=False):
             copies = self._ledger.saved_values.select(
                 "namespace = ? AND agent = ? AND name = ?",
-                *(self.owner.namespace, self.owner.agent, name.strip()),
+                *(self.owner.namespace, self.owner.agent, name),
             )
             if not copies:
                 known = ", ".join(self.saved()[:8])

@@ -162,6 +162,7 @@ ACTS = {
     ),
     "kb create": Act(("kb", "create", "other"), codes=(2,)),
     "kb set": Act(("kb", "set", "notes", "--private"), is_one_step=False),
+    "kb grant": Act(("kb", "grant", "notes", "--agent", "clerk", "read")),
     "kb pause": Act(("kb", "pause", "notes")),
     "kb resume": Act(("kb", "resume", "notes"), prepare=doing("kb", "archive", "notes")),
     "kb archive": Act(("kb", "archive", "notes")),
@@ -204,17 +205,26 @@ LIKE_OTHERS = (
 ELSEWHERE = {
     *("config init", "demo", "eval", "export", "graph export"),
     *("session archive", "session compress", "session end", "session forget", "session import"),
-    *("session record", "session say", "session start"),
+    *("session record", "session say", "session start", "profile set", "mcp"),
+    *("tool call", "tool serve", "pool create", "pool write", "pool merge", "pool grant"),
+    *("pool revoke", "pool restore", "pool delete", "pool end", "tier set", "tier remove"),
+    *("tier clear", "tier refresh", "tier share", "tier save", "tier load", "tier promote"),
+    *("user add", "user remove", "user clear", "agent add", "team add"),
+    *("kb revoke", "kb use", "kb clear"),
 }
-"""Commands that write files of the user's own, or to a home of their own; conversations are killed
-in ``tests/sessions``."""
+"""Commands that write files of the user's own, or to a home of their own, or one small file or one
+transaction of the ledger; conversations, pools and tiers are killed in tests of their own."""
 READING = {
     *("config path", "config show", "context", "models list", "models test"),
     *("document list", "document show", "insight list", "insight show"),
     *("graph communities", "graph neighbors", "graph path", "graph show"),
     *("kb list", "kb show", "memory history", "memory list", "memory show"),
     *("job list", "snapshot list", "sql", "stats", "status", "why"),
-    *("session list", "session show", "session summary"),
+    *("session list", "session show", "session summary", "session recall", "session prompt"),
+    *("graph search", "profile show", "tool list", "tool show", "user list", "user show"),
+    *("agent list", "agent show", "team list", "pool list", "pool show", "pool read"),
+    *("pool stats", "pool history", "pool watch", "tier list", "tier get", "tier find"),
+    "tier stats",
 }
 """Commands that change nothing that is known or set."""
 

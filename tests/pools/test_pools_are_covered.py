@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ SENTENCE = "The heron flies over Wittlesham at dawn."
 @pytest.fixture
 def kb(memctl: Run, request: pytest.FixtureRequest) -> str:
     """A knowledge base for one test."""
-    name = f"kb{abs(hash(request.node.name)) % 10**9}"
+    name = f"kb{zlib.crc32(request.node.name.encode())}"
     memctl("kb", "create", name)
     return name
 

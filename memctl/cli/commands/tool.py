@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -302,8 +303,6 @@ def mcp(
     caller = _calling(context, kb, user, agent, session, read_only)
     wanted = [name.strip() for name in tools.split(",") if name.strip()]
     chosen = choose_tools(wanted, caller)
-    sink, sys.stdout = sys.stdout.buffer, sys.stderr  # what prints must not end up in the protocol
-    try:
+    sink = sys.stdout.buffer
+    with redirect_stdout(sys.stderr):  # what prints must not end up in the protocol
         McpServer(caller, chosen, sys.stdin.buffer, sink).run()
-    finally:
-        sys.stdout = sys.__stdout__

@@ -147,6 +147,11 @@ class LedgerTable(Generic[R]):
         return self.record(*(v if v is None or c is None else c.decode(v) for v, c in pairs))
 
 
+def _storable(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return values as they are stored: text without what no encoding has."""
+    return tuple(storable(each) if isinstance(each, str) else each for each in values)
+
+
 class Repository(Generic[R]):
     """The rows of one table; a subclass adds what only its table can be asked."""
 
@@ -222,12 +227,12 @@ class Repository(Generic[R]):
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return what a query gives."""
         with self._ledger.reading() as connection:
-            return connection.execute(statement, values).fetchall()
+            return connection.execute(statement, _storable(values)).fetchall()
 
     def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
         """Change something."""
         with self._ledger.transaction() as connection:
-            return connection.execute(statement, values)
+            return connection.execute(statement, _storable(values))
 
     def execute_each(
         self, statement: str, rows: Iterable[tuple[Any, ...]], *, durable: bool = True
