@@ -277,11 +277,18 @@ class Conversations:
         text = storable(text).replace("\0", "\ufffd")
         return redact_secrets(text) if self.redacts else text
 
+    def clean_metadata(self, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return metadata as they are stored."""
+        return redacted_metadata(metadata) if self.redacts else metadata
+
     def _turn(self, session: Session, message: Message) -> Turn:
         if not message.content.strip() and message.media is None:
             raise UsageError("the message is empty", "say something, or add a file with --file")
         if len(message.content.encode("utf-8", "replace")) > LONGEST_MESSAGE:
             raise UsageError(f"the message is longer than {LONGEST_MESSAGE >> 20} MiB")
+        external_id = message.external_id
+        if external_id is not None and self.redacts:
+            external_id = redact_name(external_id)
         place, sha256 = ("", "") if message.media is None else self._kept(message)
         type_ = message.message_type or (
             "text"
@@ -298,12 +305,12 @@ class Conversations:
             message_type=type_,
             media=place,
             media_sha256=sha256,
-            external_id=message.external_id,
+            external_id=external_id,
             memory_type=message.memory_type,
             title=self.clean(message.title),
             source=self.clean(message.source),
             tags=tuple(map(self.clean, message.tags)),
-            metadata=redacted_metadata(message.metadata) if self.redacts else message.metadata,
+            metadata=self.clean_metadata(message.metadata),
             agent_id=session.agent_id,
         )
 

@@ -171,7 +171,7 @@ class TurnLines:
             title=clean(source.title),
             source=clean(source.source),
             tags=tuple(map(clean, source.tags)),
-            metadata=source.metadata,
+            metadata=self.conversations.clean_metadata(source.metadata),
             agent_id=source.agent_id,
         )
 
