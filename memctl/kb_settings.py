@@ -24,6 +24,7 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.files import is_temporary, save_file
+from memctl.ids import storable
 from memctl.literals import (
     AccessLevel,
     After,
@@ -497,7 +498,7 @@ def save_settings(path: Path, settings: KnowledgeBaseSettings) -> None:
         ]
     if settings.models:
         values["models"] = dict(settings.models)
-    save_file(path, tomli_w.dumps(values).encode())
+    save_file(path, storable(tomli_w.dumps(values)).encode())
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memctl.ids import storable
 from memctl.store.ledger.pool_repositories import (
     PoolAgentRepository,
     PoolEventRepository,
@@ -185,7 +186,7 @@ class ContentSelection:
         if not all(column for column, _ in wanted) or not (wanted or self.before):
             return None
         parts = [f"{column} = ?" for column, _ in wanted]
-        values: list[Any] = [value for _, value in wanted]
+        values: list[Any] = [storable(value) for _, value in wanted]
         if self.before is not None:
             parts.append(f"{declared.at} < ?")
             values.append(to_text(self.before))
