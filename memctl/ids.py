@@ -43,6 +43,17 @@ def memory_id(document: str, type_: str, start: int, end: int) -> str:
     return f"m_{_digest(document, type_, str(start), str(end))}"
 
 
+def other_version_id(id_: str, version: str) -> str:
+    """Id of a row of a document that two knowledge bases have under one id, but not alike.
+
+    Args:
+        id_: Of the row, with its prefix; the number of a part stays.
+        version: What tells this version of the document, such as its hash.
+    """
+    first, dot, part = id_.partition(".")
+    return f"{first[:2]}{_digest('version', first, version)}{dot}{part}"
+
+
 def stated_memory_id(namespace: str, type_: str, text: str, *, salt: str = "") -> str:
     """Id of a memory that somebody stated, or of a later version of one (``salt`` tells which)."""
     return f"m_{_digest('stated', namespace, type_, text, salt)}"
@@ -61,6 +72,21 @@ def entity_id(name: str, type_: str) -> str:
 def relation_id(source: str, relation_type: str, target: str) -> str:
     """Id of the edge of one type between two nodes."""
     return f"r_{_digest(source, relation_type, target)}"
+
+
+def skill_id(name: str, generation: int = 0) -> str:
+    """Id of a skill by the name that its file gives it; ``generation`` where that is taken."""
+    return f"sk_{_digest('skill', name, *((str(generation),) if generation else ()))}"
+
+
+def proposal_id(topic: str, created_at: str, parent: str = "") -> str:
+    """Id of a proposal of a skill."""
+    return f"pr_{_digest('proposal', topic, created_at, parent)}"
+
+
+def conflict_id(kind: str, skills: list[str], requirement: str) -> str:
+    """Id of what some skills have against each other, in whatever order they are named."""
+    return f"cf_{_digest(kind, requirement, *sorted(skills))}"
 
 
 def storable(text: str) -> str:

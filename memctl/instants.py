@@ -35,9 +35,9 @@ def parse_instant(text: str, now: datetime) -> datetime:
         if match := _PART.fullmatch(word):
             return datetime(int(match[1]), int(match[2] or 1), 1, tzinfo=UTC)
         found = datetime.fromisoformat(text.strip())
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):
         raise UsageError(f"{text!r} is no date", _DATE_HINT) from None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
 def parse_expiry(ttl: str | None, expires: str | None, now: datetime) -> datetime | None:

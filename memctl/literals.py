@@ -14,8 +14,9 @@ LogFormat = Literal["auto", "text", "json"]
 Mode = Literal["hybrid", "keyword", "vector", "graph", "agentic"]
 DEFAULT_HOPS, MAX_HOPS = 2, 4
 """How many steps the mode ``graph`` goes along names, and how many it goes at most."""
-Sort = Literal["created", "importance", "accessed", "relevance"]
-"""What listings are sorted by; ``relevance`` is importance that fades as a memory gets older."""
+Sort = Literal["created", "known", "importance", "accessed", "relevance"]
+"""What listings are sorted by; ``known`` is when it became known here, and ``relevance`` is
+importance that fades as a memory gets older."""
 DocumentSort = Literal["created", "importance"]
 Fusion = Literal["zscore", "minmax", "rrf", "weighted"]
 Duplicates = Literal["exact", "near", "keep"]
@@ -28,12 +29,22 @@ OwnTask = Literal["understand", "consolidate", "answer", "rerank", "transcribe",
 """The tasks for which a knowledge base or an agent can have models of its own: all but the vectors,
 which stay as they are."""
 Purpose = Literal[
-    "understand", "consolidate", "answer", "embed", "rerank", "transcribe", "image", "compare"
-]
+    "understand", "consolidate", "answer", "embed", "rerank", "transcribe", "image", "compare",
+    "feedback", "improve",
+]  # fmt: skip
 """What a call is for, as accounts tell it: facts are compared by the model that understands."""
 CONTRADICTS = "contradicts"
 """How two memories hang together that cannot both hold."""
 QueryKind = Literal["query", "context"]
+LEARNING = "learning"
+"""The type of memories that are lessons from experience."""
+LearningOutcome = Literal["success", "failure"]
+"""What came of what a learning is about."""
+AccessKind = Literal["query", "context", "show", "tool"]
+"""How a memory was read."""
+QueryStatus = Literal["answered", "unsure", "nothing", "failed"]
+QuerySplit = Literal["fusion", "mode", "kb", "user"]
+"""What the numbers of a query log are split by."""
 Verdict = Literal["good", "bad"]
 """How good what a question gave was."""
 AutoContextMode = Literal["selective", "always", "off"]
@@ -69,3 +80,21 @@ Lifetime = Literal["execution", "session", "persistent"]
 """How long a pool lives, relative to the work around it."""
 Eviction = Literal["oldest", "least_read", "refuse"]
 """What goes from a pool that would become too big."""
+
+SkillCategory = Literal[
+    "code_generation", "code_review", "testing", "debugging", "deployment", "documentation",
+    "analysis", "communication", "planning", "research", "data_processing", "security",
+    "monitoring", "optimization", "integration", "automation", "design", "architecture",
+    "project_management", "devops", "operations",
+]  # fmt: skip
+SkillStatus = Literal["draft", "active", "deprecated", "archived"]
+ConflictType = Literal["overlap", "contradiction", "dependency", "version_mismatch", "naming"]
+"""What two skills have against each other, or a skill against what it requires."""
+Severity = Literal["low", "medium", "high", "critical"]
+ConflictStatus = Literal["detected", "acknowledged", "resolved", "dismissed"]
+ChangeType = Literal["major", "minor", "patch", "hotfix", "experimental"]
+"""How a version of a skill differs from the one before."""
+ProposalStatus = Literal[
+    "draft", "submitted", "under_review", "approved", "created", "rejected", "expired"
+]
+"""How far the proposal of a skill has come; ``created`` is one whose skill has been made."""

@@ -8,21 +8,48 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from memctl.records import split_unit
-from memctl.schema.declarations import JSON_COLUMNS
+from memctl.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Row = Mapping[str, Any]
+MOST_LEVELS = 64
+"""So deep values may be nested that somebody gives; readers of JSON give up at some 1,000."""
 _WHOLE_ROW = frozenset(("document_id", "root_id"))
 """Columns that a document or memory has, unlike what SQL selects of it."""
+
+
+def is_deep(value: object) -> bool:
+    """Tell whether objects and lists are nested deeper than is taken."""
+    level, depth = [value], 0
+    while level and depth <= MOST_LEVELS:
+        depth += 1
+        below = (each.values() if isinstance(each, Mapping) else each for each in level)
+        level = [
+            item
+            for some in below
+            if not isinstance(some, (str, bytes)) and isinstance(some, Iterable)
+            for item in some
+            if isinstance(item, (Mapping, list, tuple))
+        ]
+    return depth > MOST_LEVELS
+
+
+def require_shallow(metadata: Mapping[str, Any] | None) -> None:
+    """Refuse metadata that is nested too deep to be read again.
+
+    Raises:
+        UsageError: It is.
+    """
+    if metadata and is_deep(metadata):
+        raise UsageError(f"the metadata is nested deeper than {MOST_LEVELS} levels")
 
 
 def plain_rows(source: object) -> Iterator[dict[str, Any]]:
@@ -39,6 +66,41 @@ def plain_rows(source: object) -> Iterator[dict[str, Any]]:
         yield from (to_plain(row) for row in source)
 
 
+def arrow_batches(
+    source: object, as_text: Callable[[Any], str] = json.dumps
+) -> pa.RecordBatchReader:
+    """Return rows as a stream of Arrow batches.
+
+    Args:
+        source: Records or mappings, or anything with the Arrow stream protocol.
+        as_text: Writes nested values as JSON, which every tool can hold in a column.
+    """
+    import pyarrow as pa
+
+    if hasattr(source, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(source)
+    rows = [
+        {key: as_text(value) if _is_nested(value) else value for key, value in row.items()}
+        for row in plain_rows(source)
+    ]
+    keys = dict.fromkeys(key for row in rows for key in row)
+    return pa.table({key: _column([row.get(key) for row in rows]) for key in keys}).to_reader()
+
+
+def _column(values: list[Any]) -> list[Any]:
+    """Return the values of a column, all as text where they are of several types."""
+    kinds = {type(value) for value in values if value is not None}
+    if len(kinds) < 2 or kinds == {int, float}:
+        return values
+    return [value if isinstance(value, str | None) else json.dumps(value) for value in values]
+
+
+def _is_nested(value: object) -> bool:
+    if isinstance(value, list):
+        return any(isinstance(item, (dict, list)) for item in value)
+    return isinstance(value, dict)
+
+
 def _single_precision(schema: pa.Schema) -> frozenset[str]:
     return frozenset(item.name for item in schema if str(item.type) == "float")
 
@@ -48,6 +110,8 @@ def _decoded(row: Row, short: frozenset[str]) -> dict[str, Any]:
 
     Numbers of single precision get the digits that they have: 0.7, not 0.699999988079071.
     """
+    from memctl.schema.declarations import JSON_COLUMNS
+
     decoded = {}
     for key, value in row.items():
         if key in JSON_COLUMNS and isinstance(value, str) and value:
@@ -82,6 +146,8 @@ def to_plain(value: Any) -> Any:
 
 def _with_unit(record: dict[str, Any]) -> dict[str, Any]:
     """Return a record with the file as its source, and the unit in it that it is from, if any."""
+    from memctl.records import split_unit
+
     source = record.get("source")
     file, unit = split_unit(source) if isinstance(source, str) else ("", "")
     return {**record, "source": file, "unit": unit} if unit else record

@@ -124,6 +124,8 @@ class Memory:
     """What it keeps; None where that is not known."""
     edited_by: str | None = None
     """Who wrote this version of it; None for the first one, and where nobody was named."""
+    archived_at: datetime | None = None
+    """When upkeep put it away; queries leave it out until it is read by its id or restored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -635,6 +637,8 @@ class Filters:
     private: tuple[str, ...] = ()
     metadata: str | Mapping[str, Any] | None = None
     doc_types: tuple[str, ...] = ()
+    archived: bool = False
+    """Whether archived memories are shown too."""
 
     def __post_init__(self) -> None:
         """Keep metadata as JSON, so that filters can be hashed."""

@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 COMMITS_COUNTED_AT_ONCE = 4
-"""The first commits of a run write all counts; later ones leave them to every 32nd."""
-COMMITS_A_COUNT = 32
+"""The first commits of a run write all counts; later ones leave them to one in many."""
+COMMITS_A_COUNT, A_SHARE_OF_COMMITS = 32, 4
+"""From one to the next there are 32 commits, or a quarter of those before it if that is more: the
+more entities there are, the more it costs, so that all together cost as much as a few of the last.
+"""
 MAX_KNOWN_IDS = 2_000_000
 """More ids of entities than these, some 200 MB, are not held; they are looked up instead."""
 
@@ -86,6 +89,8 @@ class EntityCounts:
 
     def __init__(self) -> None:
         self._commits = 0
+        self._due = COMMITS_A_COUNT
+        """The commit that is to write the counts that wait."""
         self._known: set[str] | None = None
         """Ids of all entities, once they are worth holding."""
         self._version = 0
@@ -94,6 +99,11 @@ class EntityCounts:
         """Counts of entities that are there already, still to be written."""
         self._staged: tuple[set[str], dict[str, Entity]] = set(), {}
         """What the transaction in progress adds, and what waits when it is done."""
+
+    def moved(self, before: int, after: int) -> None:
+        """Note that upkeep has brought the entities from one version to another."""
+        if before == self._version:
+            self._version = after
 
     @property
     def is_waiting(self) -> bool:
@@ -109,10 +119,11 @@ class EntityCounts:
         append_rows(transaction, "entities", entities_table(list(new.values())))
         waiting = dict(self._waiting)
         add_up(waiting, (found[id_] for id_ in found if id_ in old))
-        is_due = self._commits < COMMITS_COUNTED_AT_ONCE or self._commits % COMMITS_A_COUNT == 0
+        is_due = self._commits < COMMITS_COUNTED_AT_ONCE or self._commits >= self._due
         if waiting and is_due:
             _count_up(transaction, waiting)
             waiting = {}
+            self._due = self._commits + max(COMMITS_A_COUNT, self._commits // A_SHARE_OF_COMMITS)
         self._staged = set(new), waiting
 
     def write_waiting(self, transaction: Transaction) -> None:

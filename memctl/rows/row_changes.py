@@ -76,6 +76,19 @@ def supersede_memories(
     )
 
 
+def archive_memories(transaction: Transaction, ids: Collection[str], now: datetime) -> None:
+    """Put memories away: they hold on, and queries leave them out."""
+    set_columns(transaction, "memories", ids, archived_at=now)
+
+
+def restore_memories(transaction: Transaction, ids: Collection[str], now: datetime) -> None:
+    """Bring memories back that were put away; they count as used now."""
+    import pyarrow as pa
+
+    at = pa.scalar(now, pa.timestamp("us", "UTC"))
+    set_columns(transaction, "memories", ids, archived_at=None, last_accessed_at=at)
+
+
 def revive_memories(transaction: Transaction, ids: Collection[str]) -> None:
     """Let memories hold again as if they had never ended; consolidation looks at them anew."""
     set_columns(

@@ -20,6 +20,7 @@ from memctl.rows.references import (
 )
 from memctl.rows.row_changes import delete_rows, mark_consolidated, put_rows, set_columns
 from memctl.rows.supersession import LIVE_STATUSES, reinstate_after, reinstate_without
+from memctl.schema.table_names import REFLECTED
 from memctl.store.tables.filter_expressions import col
 
 if TYPE_CHECKING:
@@ -200,7 +201,8 @@ def _going_with(
             rows = referring_rows(snapshot, table, reference, ids)
             return {row["id"] for row in rows}
         case "erase_if_insight":
-            rows = referring_rows(snapshot, table, reference, ids, col("level") == "insight")
+            derived = (col("level") == "insight") | (col("method") == REFLECTED)
+            rows = referring_rows(snapshot, table, reference, ids, derived)
             return {row["id"] for row in rows}
         case "erase_if_last":
             going = set[str]().union(*(doomed.get(target, ()) for target in reference.to))

@@ -147,7 +147,9 @@ _DECLARED = (
             "id", "document_id", "external_id", "namespace", "method", "superseded_by", "level",
             "type", "source_ids", "search_text", "doc_type", "source_type", "kind",
         ),
-        tracked_columns=("is_consolidated", "valid_from", "valid_to", "superseded_by", "version"),
+        tracked_columns=(
+            "is_consolidated", "valid_from", "valid_to", "superseded_by", "version", "archived_at",
+        ),
     ),
     Table(
         "entities",

@@ -21,3 +21,6 @@ UPKEEP = "upkeep"
 """The kind of job that keeps the tables fast."""
 PROMOTION = "promotion"
 """The kind of job that makes memories of short-term entries."""
+REFLECTED = "reflect/1"
+"""The method of memories that say what was found on looking back; they go with what they rest on,
+as insights do."""

@@ -22,7 +22,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import date, datetime
 from types import NoneType
@@ -36,8 +36,8 @@ from memctl.records import Filters
 from memctl.schema.arrow_tables import with_all_columns
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.table_names import TABLES
-from memctl.store.ledger.content_tables import CONTENT_TABLES, ContentTable
-from memctl.store.ledger.repository import from_text
+from memctl.store.ledger.content_tables import CONTENT_TABLES, EXPIRES, ContentTable
+from memctl.store.ledger.repository import from_text, to_text
 from memctl.store.tables.filter_expressions import Expr, as_arrow, col, namespace_filter
 from memctl.store.transfer.export_formats import widened
 
@@ -72,6 +72,7 @@ def run_sql(
     timeout: float = 60.0,
     ledgers: Mapping[str, Ledger] | None = None,
     scope: NamespaceScope | None = None,
+    now: datetime | None = None,
 ) -> pa.RecordBatchReader:
     """Run one SELECT or EXPLAIN over the tables of some knowledge bases and stream its rows.
 
@@ -87,6 +88,7 @@ def run_sql(
         ledgers: By the knowledge base's name; with them there are ``files``, ``jobs``,
             ``events`` and ``queries`` too.
         scope: The namespaces of which there are rows; by default all.
+        now: Entries of the ledger that have expired by then are left out.
 
     Raises:
         UsageError: The statement is wrong, or isn't one that may run.
@@ -94,7 +96,7 @@ def run_sql(
     """
     scope = scope or NamespaceScope(Filters())
     further = {
-        kb: scope.of_ledger(snapshots[kb], ledger_tables(ledger, sql.lower()))
+        kb: scope.of_ledger(snapshots[kb], ledger_tables(ledger, sql.lower(), now))
         for kb, ledger in (ledgers or {}).items()
     }
     tables = [*TABLES, *(LEDGER_TABLES if ledgers else ())]
@@ -548,13 +550,17 @@ _LEDGER_COLUMNS: Mapping[str, tuple[str, Mapping[str, _Column]]] = {
         },
     ),
     "queries": (
-        "query_log",
+        "query_log LEFT JOIN query_details USING (query_id)",
         {
             "id": _NUMBER, "at AS asked_at": _INSTANT,
             "nullif(question, '') AS question": _STRING, "mode": _STRING, "hits": _NUMBER,
             "seconds": _SECONDS, "nullif(query_id, '') AS query_id": _STRING, "kind": _STRING,
             "found": _FLAG, "mean_score": _SCORE, "filters": _STRING, "hit_ids": _STRING,
-            "feedback": _STRING,
+            "feedback": _STRING, "status": _STRING, "top_k": _NUMBER, "threshold": _SCORE,
+            "confidence": _SCORE, "relevance": _SCORE, "quality": _SCORE, "score": _SCORE,
+            "grounding": _SCORE, "fusion": _STRING, "reranker": _STRING, "rounds": _NUMBER,
+            "kbs": _NUMBER, "prompt": _STRING, "error": _STRING, "user_id": _STRING,
+            "agent_id": _STRING, "session_id": _STRING,
         },
     ),
     "model_usage": (
@@ -591,25 +597,36 @@ _ALL_COLUMNS: Mapping[str, tuple[str, Mapping[str, _Column]]] = {
 LEDGER_TABLES = tuple(_ALL_COLUMNS)
 
 
-def ledger_tables(ledger: Ledger, wanted: Container[str]) -> dict[str, pa.Table]:
-    """Return the ledger's books as tables, as they are now.
+def ledger_tables(
+    ledger: Ledger, wanted: Container[str], now: datetime | None = None
+) -> dict[str, pa.Table]:
+    """Return the ledger's books as tables, without rows that have expired.
 
     Args:
         ledger: The ledger.
         wanted: Names of the books to read, or text that names them; the others come without rows.
+        now: What has expired by then is left out; by default nothing is.
 
     Raises:
         DamagedError: The ledger cannot be read.
     """
     return {
-        name: _ledger_table(_ledger_rows(ledger, book, columns) if name in wanted else [], columns)
+        name: _ledger_table(
+            _ledger_rows(ledger, book, columns, now) if name in wanted else [], columns
+        )
         for name, (book, columns) in _ALL_COLUMNS.items()
     }
 
 
-def _ledger_rows(ledger: Ledger, book: str, columns: Iterable[str]) -> list[tuple[Any, ...]]:
+def _ledger_rows(
+    ledger: Ledger, book: str, columns: Collection[str], now: datetime | None
+) -> list[tuple[Any, ...]]:
+    ask, values = f"SELECT {', '.join(columns)} FROM {book}", []
+    if now is not None and EXPIRES in columns:
+        ask += f" WHERE {EXPIRES} IS NULL OR {EXPIRES} > ?"
+        values = [to_text(now)]
     with ledger.reading() as connection:
-        return connection.execute(f"SELECT {', '.join(columns)} FROM {book}").fetchall()
+        return connection.execute(ask, values).fetchall()
 
 
 def _ledger_table(rows: list[tuple[Any, ...]], columns: Mapping[str, _Column]) -> pa.Table:

@@ -76,7 +76,8 @@ class Store:
         wait: float = WAIT_SECONDS,
     ) -> None:
         self.folder = folder
-        self._wait = wait
+        self.wait_seconds = wait
+        """How long a change waits for another writer, where it says nothing else."""
         self.ledger = ledger
         self.dimension = dimension
         """Length of its vectors."""
@@ -286,17 +287,22 @@ class Store:
         Raises:
             KnowledgeBaseUnavailable: It has.
         """
-        now = (self.ledger.meta(EMBEDDER), self.ledger.meta(DIMENSION))
-        if now != (self.embedder, str(self.dimension)):
+        if not self.has_same_vectors():
+            embedder = self.ledger.meta(EMBEDDER)
             raise KnowledgeBaseUnavailable(
-                f"{self.folder} has been given the vectors of {now[0]} meanwhile", "run it again"
+                f"{self.folder} has been given the vectors of {embedder} meanwhile", "run it again"
             )
+
+    def has_same_vectors(self) -> bool:
+        """Tell whether the vectors are from the embedder that they were from when it was opened."""
+        now = (self.ledger.meta(EMBEDDER), self.ledger.meta(DIMENSION))
+        return now == (self.embedder, str(self.dimension))
 
     @contextmanager
     def _held(self, wait: Wait) -> Iterator[None]:
         self.require_writable()
         self.ledger.require_in_place()
-        with self._lock.held(self._wait if wait == AS_SET else wait):
+        with self._lock.held(self.wait_seconds if wait == AS_SET else wait):
             self.ledger.require_in_place()  # it may have been renamed or deleted while this waited
             self._require_same_vectors()
             self._migrate()
@@ -381,6 +387,8 @@ class Store:
             versions_pruned=pruned.versions,
             bytes_freed=pruned.bytes,
             seconds=(self._clock() - began).total_seconds(),
+            before=before.versions,
+            after=transaction.versions,
         )
 
     def prune(self, wait: Wait = AS_SET) -> Pruned:

@@ -123,6 +123,22 @@ def forgetting(*what: str, gone: str = SECRET) -> Act:
 
 
 REEMBED = ("kb", "reembed", "notes", "--embedder")
+
+
+def attic(home: Path) -> None:
+    """Make another knowledge base, which knows some of the same and something else."""
+    letter = home.parent / "attic.md"
+    letter.write_text(NOTES["lease.md"])
+    for words in (
+        ("kb", "create", "attic"),
+        ("ingest", str(letter), "-k", "attic"),
+        ("memory", "add", "The attic key is with Ida.", "-k", "attic"),
+        ("session", "start", "--id", "talk", "-k", "attic"),
+        ("session", "say", "talk", "remember: the attic is dry", "-k", "attic"),
+    ):
+        assert command(home, *words) == 0
+
+
 LETTER = "Dora Finch sends a letter to the harbour office."
 ACTS = {
     "ingest": Act(("ingest", "--text", LETTER, *NOTES_KB)),
@@ -131,7 +147,7 @@ ACTS = {
     "job undo": Act(
         ("job", "undo", "--yes", *NOTES_KB), prepare=doing("consolidate", *NOTES_KB), codes=(1,)
     ),
-    "upkeep": Act(("upkeep", *NOTES_KB)),
+    "compact": Act(("compact", *NOTES_KB)),
     "memory add": Act(("memory", "add", "The spare key is with Ida.", *NOTES_KB)),
     "memory edit": Act(
         ("memory", "edit", "@boat", "--text", "The boat is red.", *NOTES_KB), codes=(2,)
@@ -167,6 +183,7 @@ ACTS = {
     "kb resume": Act(("kb", "resume", "notes"), prepare=doing("kb", "archive", "notes")),
     "kb archive": Act(("kb", "archive", "notes")),
     "kb rename": Act(("kb", "rename", "notes", "letters"), codes=(10,)),
+    "kb merge": Act(("kb", "merge", "notes", "attic", "--yes"), prepare=attic, is_one_step=False),
     "kb delete": Act(("kb", "delete", "notes", "--yes"), codes=(10,)),
     "kb reembed": Act((*REEMBED, "endpoint/e")),
     "kb reembed with what is kept": Act(
@@ -205,26 +222,44 @@ LIKE_OTHERS = (
 ELSEWHERE = {
     *("config init", "demo", "eval", "export", "graph export"),
     *("session archive", "session compress", "session end", "session forget", "session import"),
-    *("session record", "session say", "session start", "profile set", "mcp"),
+    *("session record", "session say", "session start", "profile set", "mcp", "serve", "open"),
+    *("hook", "work submit", "chat"),
     *("tool call", "tool serve", "pool create", "pool write", "pool merge", "pool grant"),
     *("pool revoke", "pool restore", "pool delete", "pool end", "tier set", "tier remove"),
     *("tier clear", "tier refresh", "tier share", "tier save", "tier load", "tier promote"),
     *("user add", "user remove", "user clear", "agent add", "team add"),
+    *("kb revoke", "kb use", "kb clear", "feedback add", "feedback undo", "reflect", "enrich"),
+    *("prompt add", "prompt edit", "prompt activate", "prompt split", "prompt retire"),
+    "prompt improve",
+    *("skill add", "skill assign", "skill used", "skill activate", "skill deprecate"),
+    *("skill archive", "skill delete", "skill export", "skill version add", "skill learn"),
+    *("skill version activate", "skill version split", "skill propose", "skill submit"),
+    *("skill review", "skill approve", "skill create", "skill reject", "skill conflicts"),
+    *("skill acknowledge", "skill resolve", "skill dismiss", "skill repair"),
     *("kb revoke", "kb use", "kb clear"),
+    *("upkeep run", "upkeep set", "summary", "memory restore", "memory confirm"),
 }
 """Commands that write files of the user's own, or to a home of their own, or one small file or one
 transaction of the ledger; conversations, pools and tiers are killed in tests of their own."""
 READING = {
     *("config path", "config show", "context", "models list", "models test"),
+    *("document links", "document backlinks", "document mentions", "document related"),
+    *("links missing", "links check"),
     *("document list", "document show", "insight list", "insight show"),
     *("graph communities", "graph neighbors", "graph path", "graph show"),
-    *("kb list", "kb show", "memory history", "memory list", "memory show"),
+    *("kb diff", "kb list", "kb show", "memory history", "memory list", "memory show"),
     *("job list", "snapshot list", "sql", "stats", "status", "why"),
     *("session list", "session show", "session summary", "session recall", "session prompt"),
     *("graph search", "profile show", "tool list", "tool show", "user list", "user show"),
     *("agent list", "agent show", "team list", "pool list", "pool show", "pool read"),
     *("pool stats", "pool history", "pool watch", "tier list", "tier get", "tier find"),
-    "tier stats",
+    *("tier stats", "work list", "work next"),
+    *("feedback list", "feedback show", "feedback summary", "prompt list"),
+    *("prompt show", "prompt diff"),
+    *("resident status", "resident start", "resident stop"),
+    *("skill list", "skill show", "skill search", "skill context", "skill gaps"),
+    *("skill health", "skill suggest", "skill proposals", "skill version list"),
+    *("tier stats", "upkeep list", "upkeep report", "audit", "memory learnings"),
 }
 """Commands that change nothing that is known or set."""
 

@@ -195,9 +195,10 @@ def test_a_table_that_cannot_be_rewritten_is_the_fault_of_the_disk(sweep: Sweep,
 def test_what_is_in_place_has_not_failed_though_it_may_not_outlast_a_power_cut(
     sweep: Sweep,
 ) -> None:
-    last = len(sweep.calls) - 1
-    assert sweep.calls[last].startswith("fsync ")
-    outcome = outcome_of(sweep, Fault(last, error=errno.EIO))
+    renamed = max(n for n, call in enumerate(sweep.calls) if call.startswith("rename "))
+    calls = enumerate(sweep.calls[renamed:], start=renamed)
+    folder = next(n for n, call in calls if call.startswith("fsync "))
+    outcome = outcome_of(sweep, Fault(folder, error=errno.EIO))
     require_done_or_refused(sweep.trial, outcome)
     assert outcome.code == 0
     assert "a power cut may bring back what was" in outcome.error

@@ -140,7 +140,7 @@ def require_done_or_not_begun(grown: Path, homes: list[Path]) -> list[int]:
 def test_killed_at_any_step_a_migration_is_done_or_has_not_begun(
     grown: Path, home: Path, tmp_path: Path
 ) -> None:
-    images = images_of(home, tmp_path / "images", "upkeep", *KB)
+    images = images_of(home, tmp_path / "images", "compact", *KB)
     schemas = require_done_or_not_begun(grown, [image.home for image in images])
     assert schemas == sorted(schemas), "it is done from one step on"
     assert {*schemas} == {1, GROWN_VERSION}

@@ -107,7 +107,7 @@ ORDINARY: dict[str, tuple[Step, ...]] = {
         ("import", "@folder/all.memctl", "-k", "copy"),
     ),
     "rebuild": (*FIRST, ("doctor", "--rebuild", "--yes")),
-    "upkeep": (*FIRST, doing("document", "delete", "@letter", "--yes"), doing("upkeep")),
+    "compact": (*FIRST, doing("document", "delete", "@letter", "--yes"), doing("compact")),
     "watch": (watch_until_stopped,),
 }
 

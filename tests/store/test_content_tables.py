@@ -20,7 +20,7 @@ from memctl.errors import NotFoundError
 from memctl.forget import Selection
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
-from memctl.store.ledger.content_tables import CONTENT_TABLES, ContentTable
+from memctl.store.ledger.content_tables import CONTENT_TABLES, EXPIRES, ContentTable
 
 OLD = datetime(2026, 1, 5, tzinfo=UTC)
 SECRET = "quicksilver marmalade"
@@ -55,6 +55,8 @@ def _value(name: str, hint: Any, declared: ContentTable, word: str, number: int)
     kinds = [kind for kind in get_args(hint) if kind is not type(None)]
     kind = kinds[0] if kinds and type(None) in get_args(hint) else hint
     origin = get_origin(kind) or kind
+    if name == EXPIRES:
+        return OLD + timedelta(days=36_500)
     if name == declared.at or kind is datetime:
         return OLD + timedelta(days=number)
     if name == declared.session:

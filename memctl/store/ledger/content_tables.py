@@ -14,6 +14,14 @@ from datetime import datetime
 from typing import Any
 
 from memctl.ids import storable
+from memctl.store.ledger.feedback_repositories import (
+    EFFECTS,
+    FEEDBACK,
+    SUMMARIES,
+    USES,
+    VARIANTS,
+)
+from memctl.store.ledger.merged_values import MERGED_VALUES
 from memctl.store.ledger.pool_repositories import (
     PoolAgentRepository,
     PoolEventRepository,
@@ -24,6 +32,16 @@ from memctl.store.ledger.pool_repositories import (
 from memctl.store.ledger.profile_repositories import PROFILE_FIELDS, PROFILES
 from memctl.store.ledger.repository import Connections, LedgerTable, to_text
 from memctl.store.ledger.session_repositories import SESSIONS, TURNS
+from memctl.store.ledger.skill_repositories import (
+    SkillAgentRepository,
+    SkillConflictRepository,
+    SkillFileRepository,
+    SkillProposalRepository,
+    SkillRepairRepository,
+    SkillRepository,
+    SkillUseRepository,
+    SkillVersionRepository,
+)
 from memctl.store.ledger.tier_repositories import (
     SavedValueRepository,
     SharedValueRepository,
@@ -32,6 +50,8 @@ from memctl.store.ledger.tier_repositories import (
 )
 
 _Row = tuple[Any, ...]
+EXPIRES = "expires_at"
+"""The column that says when a row ends, where a table has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +149,39 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
         namespace="namespace",
     ),
     ContentTable(
+        FEEDBACK,
+        texts=("text", "example"),
+        at="at",
+        session="session_id",
+        namespace="namespace",
+        names=("agent_id",),
+    ),
+    ContentTable(
+        EFFECTS,
+        texts=(),
+        at="at",
+        session="session_id",
+        namespace="namespace",
+    ),
+    ContentTable(
+        SUMMARIES,
+        texts=(
+            "prompt",
+            "feedback_text",
+            "example",
+            "improvement_suggestion",
+            "conversation_summary",
+        ),
+        at="timestamp",
+        session="conversation_id",
+        namespace="namespace",
+        names=("agent_id",),
+    ),
+    ContentTable(VARIANTS, texts=("text", "reason"), at="at", names=("task",)),
+    ContentTable(
+        USES, texts=(), at="at", session="session_id", namespace="namespace", names=("task",)
+    ),
+    ContentTable(
         WorkingRepository.table,
         texts=("key", "value"),
         at="written_at",
@@ -159,6 +212,66 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
         session="session_id",
         namespace="namespace",
         names=("agent",),
+    ),
+    ContentTable(
+        SkillRepository.table,
+        texts=(
+            "declared_name",
+            "name",
+            "slug",
+            "description",
+            "execution",
+            "metadata",
+            "tags",
+            "requires",
+            "successor",
+            "source",
+        ),
+        at="updated_at",
+        names=("created_by",),
+    ),
+    ContentTable(
+        SkillVersionRepository.table,
+        texts=("content", "notes"),
+        at="created_at",
+        names=("created_by",),
+    ),
+    ContentTable(SkillFileRepository.table, texts=("path", "content"), at="written_at"),
+    ContentTable(SkillAgentRepository.table, texts=(), at="since", names=("agent",)),
+    ContentTable(
+        SkillUseRepository.table,
+        texts=("task", "note"),
+        at="at",
+        session="session_id",
+        names=("agent",),
+    ),
+    ContentTable(
+        SkillProposalRepository.table,
+        texts=(
+            "topic",
+            "name",
+            "description",
+            "requires",
+            "content",
+            "findings",
+            "reasons",
+        ),
+        at="created_at",
+        names=("agent", "reviewer"),
+    ),
+    ContentTable(
+        SkillConflictRepository.table,
+        texts=("explanation", "requirement"),
+        at="found_at",
+        names=("resolved_by",),
+    ),
+    ContentTable(SkillRepairRepository.table, texts=("before", "after"), at="at"),
+    ContentTable(
+        MERGED_VALUES,
+        texts=("key", "value"),
+        at="written_at",
+        session="session_id",
+        namespace="namespace",
     ),
 )
 """Every one of them, in the order in which they are exported and restored."""

@@ -29,17 +29,28 @@ from memctl.errors import (
 )
 from memctl.schema.migrations import FIRST_VERSION
 from memctl.schema.table_names import TableName
+from memctl.store.ledger.audit_repositories import AccessTrailRepository, AuditRepository
 from memctl.store.ledger.decision_repositories import (
     ChangeRepository,
     DeletionRepository,
     ForgottenRepository,
     NameDecisionRepository,
 )
+from memctl.store.ledger.feedback_repositories import (
+    EffectRepository,
+    FeedbackRepository,
+    ShareRepository,
+    SummaryRepository,
+    UseRepository,
+    VariantRepository,
+)
 from memctl.store.ledger.ledger_schema import is_current, lacking, prepare, require_content
 from memctl.store.ledger.log_repositories import (
     ComparisonRepository,
     ProvenanceRepository,
+    QueryDetailRepository,
     QueryRepository,
+    QueryVectorRepository,
     ReplyRepository,
     UsageRepository,
 )
@@ -47,12 +58,14 @@ from memctl.store.ledger.pool_repositories import PoolRepository
 from memctl.store.ledger.profile_repositories import InjectedRepository, ProfileRepository
 from memctl.store.ledger.repository import from_text, to_text
 from memctl.store.ledger.session_repositories import SessionRepository, TurnRepository
+from memctl.store.ledger.skill_repositories import SkillRepository
 from memctl.store.ledger.tier_repositories import (
     SavedValueRepository,
     SharedValueRepository,
     ShortTermRepository,
     WorkingRepository,
 )
+from memctl.store.ledger.upkeep_repositories import ConfirmationRepository, ScheduleRepository
 from memctl.store.ledger.version_repositories import (
     ChecksumRepository,
     ManifestRepository,
@@ -100,6 +113,14 @@ class Ledger:
         self.events = EventRepository(self)
         self.daemon = DaemonRepository(self)
         self.queries = QueryRepository(self)
+        self.query_details = QueryDetailRepository(self)
+        self.query_vectors = QueryVectorRepository(self)
+        self.feedback = FeedbackRepository(self)
+        self.feedback_effects = EffectRepository(self)
+        self.summaries = SummaryRepository(self)
+        self.prompt_variants = VariantRepository(self)
+        self.prompt_shares = ShareRepository(self)
+        self.prompt_uses = UseRepository(self)
         self.accesses = AccessRepository(self)
         self.replies = ReplyRepository(self, path.parent / ASKING_FOLDER)
         self.usage = UsageRepository(self)
@@ -121,6 +142,11 @@ class Ledger:
         self.pools = PoolRepository(self)
         self.profiles = ProfileRepository(self)
         self.injected = InjectedRepository(self)
+        self.skills = SkillRepository(self)
+        self.access_trail = AccessTrailRepository(self)
+        self.audit = AuditRepository(self)
+        self.schedules = ScheduleRepository(self)
+        self.confirmations = ConfirmationRepository(self)
 
     @classmethod
     def create(cls, path: Path) -> Ledger:
@@ -559,7 +585,8 @@ def job_context(ledger: Ledger, kind: str, clock: Callable[[], datetime]) -> Ite
     """Note what is done inside as a job, whoever wanted it."""
     job = JobContext(ledger.jobs.start(kind, clock()))
     try:
-        yield job
+        with ledger.audit.action(f"job {kind}", f"job {job.id}", is_job=True):
+            yield job
     except CoverageLost as error:
         ledger.jobs.fail(job.id, clock(), error.message, error.hint)
         raise

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memctl.ids import storable
 from memctl.schema.table_names import FORGET
+from memctl.store.ledger.audit_repositories import strike_audited
 from memctl.store.ledger.content_tables import NO_CONTENT, ContentSelection, erase_content
 from memctl.store.ledger.repository import Connections, to_text
 
@@ -65,11 +67,14 @@ def erase_from_ledger(connection: sqlite3.Connection, erased: Erasure) -> None:
     connection.executemany("INSERT OR IGNORE INTO blocked_documents VALUES (?)", blocked)
     _note_for_snapshots(connection, erased)
     _erase_files(connection, erased)
-    connection.executemany("DELETE FROM access_log WHERE memory_id = ?", ids)
+    for book in ("access_log", "accesses", "confirmations"):
+        connection.executemany(f"DELETE FROM {book} WHERE memory_id = ?", ids)
+    strike_audited(connection, erased.ids, erased.says)
     for book in ("comparisons", "snapshot_comparisons"):
         connection.executemany(f"DELETE FROM {book} WHERE memory_id = ?", ids)
     connection.executemany("DELETE FROM snapshot_files WHERE document_id = ?", ids)
     connection.executemany("DELETE FROM job_changes WHERE row_id = ?", ids)
+    connection.executemany("DELETE FROM feedback_effects WHERE memory_id = ?", ids)
     _erase_decisions(connection, erased)
     _erase_questions(connection, erased)
     _erase_events(connection, erased, places | erased.sources)
@@ -185,6 +190,19 @@ def _erase_questions(connection: sqlite3.Connection, erased: Erasure) -> None:
     connection.executemany(
         "UPDATE query_log SET question = '', filters = '{}', hit_ids = ? WHERE id = ?", told
     )
+    if erased.content.session is not None:
+        connection.execute(
+            "DELETE FROM query_log WHERE query_id IN"
+            " (SELECT query_id FROM query_details WHERE session_id = ?)",
+            (storable(erased.content.session),),
+        )
+    for query, cited in connection.execute("SELECT query_id, cited FROM query_details").fetchall():
+        relied = json.loads(cited)
+        if not erased.ids.isdisjoint(relied):
+            stays = json.dumps([id_ for id_ in relied if id_ not in erased.ids])
+            connection.execute(
+                "UPDATE query_details SET cited = ? WHERE query_id = ?", (stays, query)
+            )
 
 
 def _erase_events(

@@ -229,6 +229,119 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         f"ALTER TABLE {table} ADD COLUMN user_id TEXT"
         for table in ("pools", "pool_keys", "pool_versions", "pool_events", "pool_agents")
     ),
+    (
+        """CREATE TABLE merged_values (
+            table_name TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
+            origin TEXT NOT NULL, written_at TEXT NOT NULL, namespace TEXT NOT NULL,
+            session_id TEXT NOT NULL, PRIMARY KEY (table_name, key, value)) WITHOUT ROWID""",
+    ),
+    (
+        """CREATE TABLE query_details (
+            query_id TEXT PRIMARY KEY, status TEXT NOT NULL, top_k INTEGER NOT NULL,
+            threshold REAL NOT NULL, confidence REAL, relevance REAL, quality REAL, score REAL,
+            grounding REAL, fusion TEXT NOT NULL, reranker TEXT NOT NULL, rounds INTEGER NOT NULL,
+            kbs INTEGER NOT NULL, prompt TEXT NOT NULL, error TEXT NOT NULL, cited TEXT NOT NULL,
+            user_id TEXT, agent_id TEXT, session_id TEXT) WITHOUT ROWID""",
+        """CREATE TABLE query_vectors (
+            query_id TEXT PRIMARY KEY, embedder TEXT NOT NULL, vector BLOB NOT NULL)
+            WITHOUT ROWID""",
+        """CREATE TRIGGER queries_go AFTER DELETE ON query_log BEGIN
+            DELETE FROM query_details WHERE query_id = old.query_id;
+            DELETE FROM query_vectors WHERE query_id = old.query_id; END""",
+        """CREATE TRIGGER questions_go AFTER UPDATE OF question ON query_log
+            WHEN new.question = '' BEGIN
+            DELETE FROM query_vectors WHERE query_id = old.query_id; END""",
+        """CREATE TABLE feedback (
+            feedback_id TEXT PRIMARY KEY, namespace TEXT NOT NULL, at TEXT NOT NULL,
+            query_id TEXT NOT NULL, session_id TEXT, score REAL, text TEXT NOT NULL,
+            example TEXT NOT NULL, task TEXT NOT NULL, example_id TEXT, user_id TEXT,
+            agent_id TEXT) WITHOUT ROWID""",
+        """CREATE TABLE feedback_effects (
+            feedback_id TEXT NOT NULL, memory_id TEXT NOT NULL, namespace TEXT NOT NULL,
+            session_id TEXT, at TEXT NOT NULL, wanted REAL NOT NULL, delta REAL NOT NULL,
+            is_applied INTEGER NOT NULL, PRIMARY KEY (feedback_id, memory_id)) WITHOUT ROWID""",
+        "CREATE INDEX feedback_effects_by_memory ON feedback_effects (memory_id)",
+        """CREATE TABLE conversation_summaries (
+            summary_id TEXT PRIMARY KEY, namespace TEXT NOT NULL, conversation_id TEXT NOT NULL,
+            prompt TEXT NOT NULL, feedback_text TEXT NOT NULL, example TEXT NOT NULL,
+            improvement_suggestion TEXT NOT NULL, prompt_version TEXT NOT NULL,
+            reward_score REAL, conversation_summary TEXT NOT NULL, timestamp TEXT NOT NULL,
+            satisfaction REAL, completion REAL, grounding REAL, messages INTEGER NOT NULL,
+            memory_id TEXT, user_id TEXT, agent_id TEXT, by TEXT NOT NULL) WITHOUT ROWID""",
+        "CREATE INDEX summaries_by_conversation"
+        " ON conversation_summaries (namespace, conversation_id)",
+        """CREATE TABLE prompt_variants (
+            task TEXT NOT NULL, version TEXT NOT NULL, at TEXT NOT NULL, origin TEXT NOT NULL,
+            parent TEXT NOT NULL, text TEXT NOT NULL, reason TEXT NOT NULL,
+            is_retired INTEGER NOT NULL, PRIMARY KEY (task, version)) WITHOUT ROWID""",
+        """CREATE TABLE prompt_shares (
+            task TEXT NOT NULL, version TEXT NOT NULL, share REAL NOT NULL, at TEXT NOT NULL,
+            PRIMARY KEY (task, version)) WITHOUT ROWID""",
+        """CREATE TABLE prompt_uses (
+            task TEXT NOT NULL, version TEXT NOT NULL, subject TEXT NOT NULL,
+            namespace TEXT NOT NULL, session_id TEXT, at TEXT NOT NULL,
+            PRIMARY KEY (task, version, subject)) WITHOUT ROWID""",
+    ),
+    (
+        """CREATE TABLE skills (
+            skill_id TEXT PRIMARY KEY, declared_name TEXT NOT NULL, name TEXT NOT NULL,
+            slug TEXT NOT NULL, description TEXT NOT NULL, category TEXT NOT NULL,
+            status TEXT NOT NULL, created_by TEXT NOT NULL, created_at TEXT NOT NULL,
+            updated_at TEXT NOT NULL, active_version INTEGER NOT NULL, effectiveness REAL NOT NULL,
+            execution TEXT NOT NULL, metadata TEXT NOT NULL, tags TEXT NOT NULL,
+            requires TEXT NOT NULL, successor TEXT NOT NULL, source TEXT NOT NULL,
+            vector TEXT NOT NULL, vector_of TEXT NOT NULL)""",
+        "CREATE INDEX skills_by_slug ON skills (slug)",
+        """CREATE TABLE skill_versions (
+            skill_id TEXT NOT NULL, number INTEGER NOT NULL, change_type TEXT NOT NULL,
+            content TEXT NOT NULL, notes TEXT NOT NULL, share INTEGER NOT NULL,
+            successes INTEGER NOT NULL, failures INTEGER NOT NULL, created_at TEXT NOT NULL,
+            created_by TEXT NOT NULL, PRIMARY KEY (skill_id, number))""",
+        """CREATE TABLE skill_files (
+            skill_id TEXT NOT NULL, number INTEGER NOT NULL, path TEXT NOT NULL,
+            content TEXT NOT NULL, encoding TEXT NOT NULL, written_at TEXT NOT NULL,
+            PRIMARY KEY (skill_id, number, path)) WITHOUT ROWID""",
+        """CREATE TABLE skill_agents (
+            skill_id TEXT NOT NULL, agent TEXT NOT NULL, since TEXT NOT NULL,
+            enabled INTEGER NOT NULL, PRIMARY KEY (skill_id, agent)) WITHOUT ROWID""",
+        """CREATE TABLE skill_usage (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, skill_id TEXT NOT NULL, version INTEGER NOT NULL,
+            agent TEXT NOT NULL, task TEXT NOT NULL, success INTEGER NOT NULL, duration REAL,
+            note TEXT NOT NULL, at TEXT NOT NULL, session_id TEXT, user_id TEXT)""",
+        "CREATE INDEX skill_usage_by_skill ON skill_usage (skill_id, at)",
+        """CREATE TABLE skill_proposals (
+            proposal_id TEXT PRIMARY KEY, topic TEXT NOT NULL, name TEXT NOT NULL,
+            description TEXT NOT NULL, category TEXT NOT NULL, confidence REAL NOT NULL,
+            agent TEXT NOT NULL, status TEXT NOT NULL, created_at TEXT NOT NULL,
+            updated_at TEXT NOT NULL, expires_at TEXT NOT NULL, requires TEXT NOT NULL,
+            content TEXT NOT NULL, findings TEXT NOT NULL, reasons TEXT NOT NULL,
+            reviewer TEXT NOT NULL, parent_id TEXT, skill_id TEXT, user_id TEXT)""",
+        """CREATE TABLE skill_conflicts (
+            conflict_id TEXT PRIMARY KEY, skill_id TEXT NOT NULL, other_id TEXT NOT NULL,
+            type TEXT NOT NULL, severity TEXT NOT NULL, status TEXT NOT NULL,
+            priority REAL NOT NULL, explanation TEXT NOT NULL, found_at TEXT NOT NULL,
+            requirement TEXT NOT NULL, resolved_at TEXT, resolved_by TEXT)""",
+        """CREATE TABLE skill_repairs (
+            job INTEGER NOT NULL, skill_id TEXT NOT NULL, field TEXT NOT NULL,
+            before TEXT NOT NULL, after TEXT NOT NULL, conflict_id TEXT NOT NULL, at TEXT NOT NULL,
+            PRIMARY KEY (job, skill_id, field)) WITHOUT ROWID""",
+    ),
+    (
+        """CREATE TABLE accesses (
+            id INTEGER PRIMARY KEY, at TEXT NOT NULL, memory_id TEXT NOT NULL,
+            query_id TEXT NOT NULL, kind TEXT NOT NULL, user TEXT NOT NULL,
+            agent TEXT NOT NULL)""",
+        "CREATE INDEX accesses_by_memory ON accesses (memory_id)",
+        """CREATE TABLE audit (
+            id INTEGER PRIMARY KEY, at TEXT NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL,
+            objects TEXT NOT NULL, objects_digest TEXT NOT NULL, counts TEXT NOT NULL,
+            before TEXT NOT NULL, after TEXT NOT NULL, hash TEXT NOT NULL)""",
+        """CREATE TABLE job_schedules (
+            job TEXT PRIMARY KEY, schedule TEXT NOT NULL, set_at TEXT NOT NULL) WITHOUT ROWID""",
+        """CREATE TABLE confirmations (
+            memory_id TEXT NOT NULL, source TEXT NOT NULL, at TEXT NOT NULL, job_id INTEGER,
+            PRIMARY KEY (memory_id, source)) WITHOUT ROWID""",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 

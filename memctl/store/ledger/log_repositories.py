@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from memctl.files import exclusive
-from memctl.literals import QueryKind, Verdict
+from memctl.literals import QueryKind, QueryStatus, Verdict
 from memctl.records import FileOutcome, OutcomeKind, Usage
 from memctl.store.ledger.repository import (
     Codec,
@@ -260,6 +260,71 @@ class QueryEntry:
     feedback: Verdict | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class QueryDetail:
+    """How a question was asked, and how well it was answered."""
+
+    query_id: str
+    status: QueryStatus
+    top_k: int = 0
+    """How many hits were asked for."""
+    threshold: float = 0.0
+    """The least relevance of a hit that was asked for."""
+    confidence: float | None = None
+    """Of the answer; None where none was asked for."""
+    relevance: float | None = None
+    """Of the best hit; None where there is none."""
+    quality: float | None = None
+    """From 0 to 1; see ``queries.query_log.quality``."""
+    score: float | None = None
+    """How good somebody found the answer, from 0 to 1."""
+    grounding: float | None = None
+    """The share of the answer's sentences that what they cite supports."""
+    fusion: str = ""
+    reranker: str = ""
+    """The model that sorted the hits; "" for none."""
+    rounds: int = 1
+    """How often was searched."""
+    kbs: int = 1
+    """How many knowledge bases were asked together."""
+    prompt: str = ""
+    """The version of the prompt of a model that answered, such as ``answer/1``."""
+    error: str = ""
+    """The class of the error of a question that failed."""
+    cited: tuple[str, ...] = ()
+    """The memories of this knowledge base that the answer relies on."""
+    user_id: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVector:
+    """The vector of a question, as float16."""
+
+    query_id: str
+    embedder: str
+    vector: bytes
+
+
+class QueryDetailRepository(Repository[QueryDetail]):
+    """Details of the questions that are noted; they go with their question."""
+
+    table = LedgerTable("query_details", QueryDetail, ("query_id",))
+
+    def of_session(self, session_id: str) -> list[QueryDetail]:
+        """Return the questions asked in a conversation, the oldest first."""
+        where = "session_id = ? AND query_id IN (SELECT query_id FROM query_log)"
+        order = "(SELECT max(id) FROM query_log q WHERE q.query_id = query_details.query_id)"
+        return self.select(where, session_id, order=order)
+
+
+class QueryVectorRepository(Repository[QueryVector]):
+    """Vectors of the questions that are noted; they go with the text of their question."""
+
+    table = LedgerTable("query_vectors", QueryVector, ("query_id",))
+
+
 class QueryRepository(Repository[QueryEntry]):
     """The latest questions, oldest first."""
 
@@ -271,12 +336,17 @@ class QueryRepository(Repository[QueryEntry]):
             self.save(entry)
             self.trim(keep)
 
+    def named(self, query_id: str) -> QueryEntry | None:
+        """Return the question with an id."""
+        found = self.select("query_id = ? AND query_id <> ''", query_id, limit=1)
+        return found[0] if found else None
+
     def recent(self, limit: int = 20) -> list[QueryEntry]:
         """Return questions, newest first; all of them with a limit of -1."""
         return self.select("TRUE", order="id DESC", limit=limit)
 
-    def judge(self, query_id: str, verdict: Verdict) -> bool:
-        """Note how good the answer to a question was; say whether there is such a question."""
+    def judge(self, query_id: str, verdict: Verdict | None) -> bool:
+        """Note how good an answer was, or that nobody says so; tell whether it is known."""
         where = "query_id = ? AND query_id <> ''"
         found = self.count(where, query_id) > 0
         if found:  # only the ledgers that have the question must be writable
@@ -293,6 +363,10 @@ class QueryRepository(Repository[QueryEntry]):
             " WHERE value IN (SELECT value FROM json_each(?)))",
             json.dumps(list(namespaces)),
         )
+
+    def forget_user(self, user: str) -> None:
+        """Delete the questions that a user asked."""
+        self.delete("query_id IN (SELECT query_id FROM query_details WHERE user_id = ?)", user)
 
     def forget_texts(self) -> None:
         """Delete the text and the filters of every question; the rest stays."""

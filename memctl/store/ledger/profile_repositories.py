@@ -63,6 +63,11 @@ class ProfileRepository(Repository[Profile]):
         found = self.select(where, namespace, agent_id, order=order, limit=1)
         return found[0] if found else None
 
+    def latest_of_any(self, namespace: str) -> Profile | None:
+        """Return the profile of a user that was written last, for whichever agent."""
+        found = self.select("namespace = ?", namespace, order="at DESC, version DESC", limit=1)
+        return found[0] if found else None
+
 
 @dataclass(frozen=True, slots=True)
 class InjectedSpan:

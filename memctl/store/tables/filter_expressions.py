@@ -371,11 +371,16 @@ def is_user_written(expression: Expr) -> bool:
 
 
 def memory_filter(filters: Filters, now: datetime) -> Expr:
-    """Return the condition on ``memories``: valid at ``as_of`` or now, and within the limits."""
+    """Return the condition on ``memories``: valid at ``as_of`` or now, and within the limits.
+
+    What is archived is left out unless it is asked for.
+    """
     at = filters.as_of or now
     parts = [_not_ended(filters.as_of), _after("expires_at", at), *_shared(filters)]
     if filters.as_of is not None:
         parts.append(col("valid_from") <= filters.as_of)
+    if not filters.archived:
+        parts.append(_not_ended(filters.as_of, "archived_at"))
     if filters.types:
         parts.append(col("type").is_in(filters.types))
     if filters.levels:
@@ -383,9 +388,9 @@ def memory_filter(filters: Filters, now: datetime) -> Expr:
     return Every(_flat(Every, tuple(parts)))
 
 
-def _not_ended(at: datetime | None) -> Expr:
+def _not_ended(at: datetime | None, column: str = "valid_to") -> Expr:
     """Not ended at a time; now, what ever ended has: the clock may have been ahead when it did."""
-    return col("valid_to").is_null() if at is None else _after("valid_to", at)
+    return col(column).is_null() if at is None else _after(column, at)
 
 
 def document_filter(filters: Filters) -> Expr:

@@ -20,6 +20,7 @@ from memctl.schema.arrow_tables import VECTOR, defaults, repeated, schemas, vect
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.migrations import SCHEMA_VERSION, migrations_after, tables_at
 from memctl.schema.table_names import TABLES, TableName
+from memctl.store.ledger.audit_repositories import MOST_OBJECTS
 from memctl.store.ledger.decision_repositories import (
     DELETABLE,
     Deletions,
@@ -101,6 +102,7 @@ class Transaction:
         self._open: dict[TableName, LanceDataset] = {}
         self._known: dict[TableName, set[str]] = {}
         self._statements: list[Statement] = []
+        self._written: dict[TableName, tuple[int, list[str]]] = {}
         self._head = self._recovered()
         self.deletions = Deletions(ledger.deletions, ledger.forgotten)
         """Rows deleted by hand, in this change and before it."""
@@ -112,6 +114,7 @@ class Transaction:
         if not rows.num_rows:
             return
         self.deletions.written(table, rows)
+        self._count(table, rows)
         held = self._held.setdefault(table, _Held())
         held.add(self._fitted(table, rows))
         if held.rows >= ROWS_HELD or held.bytes >= BYTES_HELD:
@@ -126,6 +129,7 @@ class Transaction:
         distinct = _last_of_each_id(self._fitted(table, rows))
         if self._has_any(table, distinct["id"].to_pylist()):
             self.deletions.written(table, distinct)
+            self._count(table, distinct)
             return self._merge(table, distinct, insert=True)
         self.append(table, distinct)
         return int(distinct.num_rows)
@@ -143,12 +147,15 @@ class Transaction:
         distinct = _last_of_each_id(self._fitted(table, rows))
         if not distinct.num_rows or distinct.num_columns < 2:
             return 0
+        self._count(table, distinct)
         return self._merge(table, distinct, insert=False)
 
     def delete(self, table: TableName, where: Expr) -> int:
         """Remove the rows for which the condition holds; return how many."""
-        count = self.snapshot().count(table, where)
+        snapshot = self.snapshot()
+        count = snapshot.count(table, where)
         if count:
+            self._count(table, snapshot.scan(table, where, ["id"], limit=MOST_OBJECTS), count)
             with translate_write_errors(self._datasets.uri(table)):
                 self._writable(table).delete(render(where))
         return count
@@ -285,6 +292,7 @@ class Transaction:
             for table, found in sums.items():
                 self._ledger.checksums.add(table, found)
             copy_manifests(self._datasets, self._ledger)
+            self._ledger.audit.note_commit(self._clock(), self._written, self._head, versions)
         self._head = dict(versions)
 
     def roll_back(self) -> None:
@@ -293,6 +301,7 @@ class Transaction:
         self._statements.clear()
         self._open.clear()
         self._known.clear()
+        self._written.clear()
         self._head = self._recovered()
         self.deletions = Deletions(self._ledger.deletions, self._ledger.forgotten)
 
@@ -367,6 +376,13 @@ class Transaction:
             drop_unfinished(self._datasets.files(table), self._known[table])
             self._open[table] = self._datasets.fresh(table, self._head[table])
         return self._open[table]
+
+    def _count(self, table: TableName, rows: pa.Table, count: int | None = None) -> None:
+        """Note for the audit trail how many rows are written, and which the first of them are."""
+        before, ids = self._written.get(table, (0, []))
+        more = rows["id"].slice(0, MOST_OBJECTS - len(ids)).to_pylist()
+        count = rows.num_rows if count is None else count
+        self._written[table] = (before + count, [*ids, *more])
 
     def _flush_all(self) -> None:
         for table in list(self._held):

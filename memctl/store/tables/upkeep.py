@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -67,6 +67,10 @@ class UpkeepReport:
     versions_pruned: int = 0
     bytes_freed: int = 0
     seconds: float = 0.0
+    before: Mapping[TableName, int] = field(default_factory=dict)
+    """The versions of the tables that it has found."""
+    after: Mapping[TableName, int] = field(default_factory=dict)
+    """Those that it has left."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,268 @@
+"""What users and agents have stored in two ledgers, joined: the same whichever comes first.
+
+Of two values of one key the one that was written later counts, and the other one is kept in
+``merged_values``.  Versions of one thing become one history, in the order in which they were
+written.  Conversations of one id that say different things become two.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from memctl.store.ledger.content_tables import CONTENT_TABLES, ContentTable
+from memctl.store.ledger.merged_values import MERGED_VALUES, MergedValue
+from memctl.store.ledger.repository import LedgerTable, from_text
+from memctl.store.ledger.session_repositories import TURNS, SessionKey
+
+_Values = Mapping[str, Any]
+"""A row as SQLite stores it, by column."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContentMerge:
+    """What joining came to, or would come to."""
+
+    added: Mapping[str, int] = field(default_factory=dict)
+    """How many rows came in, by table."""
+    kept: int = 0
+    """How many values gave way to later ones, and are kept beside them."""
+    renamed: Mapping[SessionKey, str] = field(default_factory=dict)
+    """Conversations of ours that have another id now, so that theirs has its own."""
+    split: int = 0
+    """How many conversations became two, whichever was renamed."""
+
+
+def merge_content(
+    connection: sqlite3.Connection, theirs: Iterable[Mapping[str, Any]], origins: tuple[str, str]
+) -> ContentMerge:
+    """Join rows with those of a ledger within a transaction of its own.
+
+    Args:
+        connection: The ledger's.
+        theirs: Rows of the other one as ``export_content`` yields them.
+        origins: What ours and theirs are called, for values that are kept beside later ones.
+    """
+    incoming: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for item in theirs:
+        incoming[item["table"]].append(dict(item["row"]))
+    merge = _Merge(connection, origins)
+    renamed = merge.separate_sessions(incoming)
+    for declared in CONTENT_TABLES:
+        merge.join(declared, incoming[declared.name])
+    connection.execute(
+        "UPDATE pools SET version = MAX(version, COALESCE((SELECT MAX(version)"
+        " FROM pool_versions WHERE pool_id = pools.pool_id), 0))"
+    )
+    connection.execute(
+        "UPDATE sessions SET message_count = (SELECT count(*) FROM turns"
+        " WHERE namespace = sessions.namespace AND session_id = sessions.session_id)"
+        " WHERE EXISTS (SELECT 1 FROM turns WHERE namespace = sessions.namespace"
+        " AND session_id = sessions.session_id)"
+    )
+    return ContentMerge(dict(merge.added), merge.kept, renamed, merge.split)
+
+
+def sessions_to_rename(
+    connection: sqlite3.Connection, theirs: Iterable[Mapping[str, Any]]
+) -> frozenset[SessionKey]:
+    """Return the conversations of ours that ``merge_content`` would give another id."""
+    turns = [item["row"] for item in theirs if item["table"] == TURNS.name]
+    splits = _splits(_rows(connection, TURNS), turns)
+    return frozenset(key for key, _, is_ours in splits if is_ours)
+
+
+def _splits(
+    ours: Iterable[_Values], theirs: Iterable[_Values]
+) -> Iterator[tuple[SessionKey, str, bool]]:
+    """Yield conversations that differ: the key, the id that one gets, and whether it is ours."""
+    mine, others = _by_session(ours), _by_session(theirs)
+    for key in sorted(mine.keys() & others.keys()):
+        one, other = _said(mine[key]), _said(others[key])
+        if all(one[turn] == other[turn] for turn in one.keys() & other.keys()):
+            continue
+        is_ours = (_last(mine[key]), _text(one)) < (_last(others[key]), _text(other))
+        digest = hashlib.sha256(_text(one if is_ours else other).encode()).hexdigest()[:8]
+        yield key, f"{key[1]}~{digest}", is_ours
+
+
+def _rows(connection: sqlite3.Connection, table: LedgerTable[Any]) -> list[dict[str, Any]]:
+    found = connection.execute(f"SELECT {table.columns} FROM {table.name}").fetchall()
+    return [dict(zip(table.fields, row, strict=True)) for row in found]
+
+
+class _Merge:
+    def __init__(self, connection: sqlite3.Connection, origins: tuple[str, str]) -> None:
+        self._connection = connection
+        self._origins = origins
+        self.added: dict[str, int] = defaultdict(int)
+        self.kept = 0
+        self.split = 0
+
+    # --- conversations ---
+
+    def separate_sessions(
+        self, incoming: Mapping[str, list[dict[str, Any]]]
+    ) -> dict[SessionKey, str]:
+        """Give one of two conversations of the same id another one where they differ."""
+        renamed: dict[SessionKey, str] = {}
+        for key, name, is_ours in _splits(self._rows(TURNS), incoming[TURNS.name]):
+            self.split += 1
+            if is_ours:
+                renamed[key] = name
+                self._rename_ours(key, name)
+            else:
+                _rename(incoming, key, name)
+        for turn in incoming[TURNS.name]:
+            turn["document_id"] = None  # it is taken over into the tables here
+        return renamed
+
+    def _rename_ours(self, key: SessionKey, name: str) -> None:
+        for declared in CONTENT_TABLES:
+            if declared.session and declared.namespace:
+                self._connection.execute(
+                    f"UPDATE {declared.name} SET {declared.session} = ?"
+                    f" WHERE namespace = ? AND {declared.session} = ?",
+                    (name, *key),
+                )
+        self._connection.execute(
+            f"UPDATE {TURNS.name} SET document_id = NULL WHERE namespace = ? AND session_id = ?",
+            (key[0], name),
+        )
+
+    # --- tables ---
+
+    def join(self, declared: ContentTable, theirs: Sequence[_Values]) -> None:
+        """Join the rows of one table."""
+        if not theirs:
+            return
+        ours, key = self._rows(declared.table), declared.table.key
+        if key[-1:] == ("version",):
+            self._join_histories(declared, ours, theirs)
+        elif key == ("id",) and all(isinstance(row["id"], int) for row in theirs):
+            known = {_without(row, "id") for row in ours}
+            fresh = [row for row in theirs if _without(row, "id") not in known]
+            self._add(declared, [{**row, "id": None} for row in fresh])
+        else:
+            self._join_values(declared, ours, theirs)
+
+    def _join_values(
+        self, declared: ContentTable, ours: Sequence[_Values], theirs: Sequence[_Values]
+    ) -> None:
+        here = {_key(declared, row): row for row in ours}
+        fresh = [row for row in theirs if _key(declared, row) not in here]
+        self._add(declared, fresh)
+        for row in theirs:
+            mine = here.get(_key(declared, row))
+            if mine is None or _same_but(mine, row, "document_id"):
+                continue
+            older, later = sorted((mine, row), key=lambda each: (each[declared.at], _text(each)))
+            if later is row:
+                place = {"document_id": mine["document_id"]} if "document_id" in mine else {}
+                self._write(declared, {**row, **place})
+            if any(older[column] != later[column] for column in declared.texts):
+                self._keep(declared, older, self._origins[older is row])
+
+    def _join_histories(
+        self, declared: ContentTable, ours: Sequence[_Values], theirs: Sequence[_Values]
+    ) -> None:
+        """Number the versions of each thing anew, those of both in the order of their instants."""
+        of_ours, of_theirs = _histories(declared, ours), _histories(declared, theirs)
+        for key, versions in of_theirs.items():
+            mine = of_ours.get(key, {})
+            fresh = [row for text, row in versions.items() if text not in mine]
+            if not fresh:
+                continue
+            both = {**mine, **versions}.items()
+            ordered = [row for _, row in sorted(both, key=lambda e: (e[1][declared.at], e[0]))]
+            for number, row in enumerate(ordered, start=1):
+                self._write(declared, {**row, "version": number})
+            self.added[declared.name] += len(fresh)
+
+    def _add(self, declared: ContentTable, rows: Sequence[_Values]) -> None:
+        for row in rows:
+            self._write(declared, row)
+        if rows:
+            self.added[declared.name] += len(rows)
+
+    def _keep(self, declared: ContentTable, row: _Values, origin: str) -> None:
+        value = MergedValue(
+            table_name=declared.name,
+            key=_text({name: row[name] for name in declared.table.key}),
+            value=_text(row),
+            origin=origin,
+            written_at=from_text(row[declared.at]),
+            namespace=row[declared.namespace] if declared.namespace else "",
+            session_id=(row[declared.session] or "") if declared.session else "",
+        )
+        made = self._connection.execute(
+            f"INSERT OR IGNORE INTO {MERGED_VALUES.name} ({MERGED_VALUES.columns})"
+            f" VALUES ({MERGED_VALUES.marks})",
+            MERGED_VALUES.encode(value),
+        )
+        self.kept += made.rowcount
+
+    def _rows(self, table: LedgerTable[Any]) -> list[dict[str, Any]]:
+        return _rows(self._connection, table)
+
+    def _write(self, declared: ContentTable, row: _Values) -> None:
+        table = declared.table
+        self._connection.execute(
+            f"INSERT OR REPLACE INTO {table.name} ({table.columns}) VALUES ({table.marks})",
+            tuple(row[name] for name in table.fields),
+        )
+
+
+def _key(declared: ContentTable, row: _Values) -> tuple[Any, ...]:
+    return tuple(row[name] for name in declared.table.key)
+
+
+def _text(row: Mapping[Any, Any]) -> str:
+    return json.dumps(row, sort_keys=True)
+
+
+def _without(row: _Values, column: str) -> str:
+    return _text({name: value for name, value in row.items() if name != column})
+
+
+def _same_but(one: _Values, other: _Values, column: str) -> bool:
+    return _without(one, column) == _without(other, column)
+
+
+def _histories(
+    declared: ContentTable, rows: Iterable[_Values]
+) -> dict[tuple[Any, ...], dict[str, _Values]]:
+    """Return the versions of each thing, by what they say."""
+    found: dict[tuple[Any, ...], dict[str, _Values]] = defaultdict(dict)
+    for row in rows:
+        found[_key(declared, row)[:-1]][_without(row, "version")] = row
+    return found
+
+
+def _by_session(turns: Iterable[_Values]) -> dict[SessionKey, list[_Values]]:
+    found: dict[SessionKey, list[_Values]] = defaultdict(list)
+    for turn in turns:
+        found[turn["namespace"], turn["session_id"]].append(turn)
+    return found
+
+
+def _said(turns: Iterable[_Values]) -> dict[int, list[str]]:
+    return {turn["turn"]: [turn["sender"], turn["content"]] for turn in turns}
+
+
+def _last(turns: Iterable[_Values]) -> str:
+    return max(str(turn["at"]) for turn in turns)
+
+
+def _rename(incoming: Mapping[str, Iterable[dict[str, Any]]], key: SessionKey, name: str) -> None:
+    for declared in CONTENT_TABLES:
+        if not (declared.session and declared.namespace):
+            continue
+        for row in incoming[declared.name]:
+            if (row["namespace"], row[declared.session]) == key:
+                row[declared.session] = name
