@@ -164,6 +164,15 @@ def derive_all(snapshot: Snapshot) -> tuple[dict[str, Entity], dict[str, Relatio
     return entities, relations
 
 
+def derive_links(
+    snapshot: Snapshot, documents: Sequence[Document]
+) -> tuple[dict[str, Entity], dict[str, Relation]]:
+    """Return the pages that some documents link to, and the links, by id."""
+    passages = _passages(snapshot, [each.id for each in documents if each.links])
+    items = [_Stored(each, passages.get(each.id, ()), ()) for each in documents]
+    return entities_of(items), {each.id: each for each in relations_of(items)}
+
+
 def _statements(snapshot: Snapshot) -> list[Memory]:
     from memctl.schema.arrow_tables import memory_rows
 

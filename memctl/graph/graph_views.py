@@ -25,7 +25,7 @@ from memctl.graph.entity_graph import (
     spellings_of,
 )
 from memctl.graph.entity_names import name_key
-from memctl.graph.name_index import NameIndex, Node, build_index
+from memctl.graph.name_index import Named, NameIndex, Node, build_index, with_edges
 from memctl.graph.name_resolution import Decisions, ordered_pair
 from memctl.records import Connection
 from memctl.store.tables.filter_expressions import Expr, both, col
@@ -156,24 +156,32 @@ class GraphView:
         snapshot: Its tables.
         where: What has to hold of memories that are looked at.
         decisions: What was decided by hand on who is the same.
+        edges: Stated edges besides those in memories; see ``with_edges``.
     """
 
     def __init__(
-        self, kb: str, snapshot: Snapshot, where: Expr | None, decisions: Decisions
+        self,
+        kb: str,
+        snapshot: Snapshot,
+        where: Expr | None,
+        decisions: Decisions,
+        edges: Sequence[tuple[Named, str, Named]] = (),
     ) -> None:
         self._kb = kb
         self._snapshot = snapshot
         self._where = where
         self.decisions = decisions
+        self._edges = edges
 
     def deciding(self, decisions: Decisions) -> GraphView:
         """Return the same with other decisions."""
-        return GraphView(self._kb, self._snapshot, self._where, decisions)
+        return GraphView(self._kb, self._snapshot, self._where, decisions, self._edges)
 
     @cached_property
     def graph(self) -> Graph:
         """The graph itself."""
-        return Graph(build_index(self._snapshot, self._where, self.decisions))
+        index = build_index(self._snapshot, self._where, self.decisions)
+        return Graph(with_edges(index, self._edges))
 
     def overview(self) -> Overview:
         """Return counts, the best connected nodes and the largest communities."""
@@ -229,7 +237,12 @@ class GraphView:
         return self._near(self.graph.find(name)[0], hops, limit, relation, direction)
 
     def search(
-        self, words: str, limit: int | None = None, *, relation: str | None = None
+        self,
+        words: str,
+        limit: int | None = None,
+        *,
+        relation: str | None = None,
+        type_: str | None = None,
     ) -> list[FoundName]:
         """Return names that a text names, else names with a word of it, best known first.
 
@@ -237,6 +250,7 @@ class GraphView:
             words: A question, or some words.
             limit: At most so many names, with so many connections each.
             relation: Only names that have relations of this type, and these.
+            type_: Only names of this type: ``person``, ``place``, ``page``, ...
         """
         found = (
             FoundName(
@@ -249,6 +263,7 @@ class GraphView:
             )
             for at in self._matching(words)
             for node in [self.graph.nodes[at]]
+            if type_ in (None, node.type)
         )
         return list(islice((each for each in found if each.relations or not relation), limit))
 

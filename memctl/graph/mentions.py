@@ -15,7 +15,9 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from memctl.graph.entity_names import WRITTEN_EXACTLY, is_everyday, name_key, parse_person
+from memctl.graph.page_names import PageNames, read_pages
 from memctl.language.word_lists import word_set
+from memctl.rows.supersession import LIVE_STATUSES
 from memctl.store.tables.filter_expressions import Expr, col
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 
 PAGE = "page"
+_LIVE = col("status").is_in(LIVE_STATUSES)
 _COLUMNS = ("id", "document_id", "session_id", "speaker", "entities", "title", "source", "text")
 _Titles = tuple[str, str, str]
 """A document, its title, and the name of its file."""
@@ -90,7 +93,7 @@ def read_mentions(snapshot: Snapshot, where: Expr | None) -> Mentions:
         DamagedError: A table cannot be read.
     """
     rows = snapshot.scan("memories", where, _COLUMNS).to_pylist()
-    links = list(_link_rows(snapshot))
+    links = _with_titles(snapshot, list(_link_rows(snapshot)), rows)
     types = _types(snapshot)
     linked = _linked(links, rows)
     titles = list(_titles(rows))
@@ -182,6 +185,26 @@ def _link_rows(snapshot: Snapshot) -> Iterator[tuple[str, str, tuple[str, ...]]]
     for source, text, memory_ids in zip(*values, strict=True):
         if text:
             yield source, text, tuple(memory_ids or ())
+
+
+def _with_titles(
+    snapshot: Snapshot,
+    links: Sequence[tuple[str, str, tuple[str, ...]]],
+    rows: Iterable[Mapping[str, Any]],
+) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Return links with the title of the document that each means, however it is spelled."""
+    if not links:
+        return []
+    read = {(row["document_id"] or "").partition(".")[0] for row in rows}
+    pages = [page for page in read_pages("", snapshot, _LIVE) if page.id in read]
+    names, by_id = PageNames(pages), {page.id: page for page in pages}
+
+    def title(source: str, target: str) -> str:
+        """What the document that a link means is called; the link's own words where none is."""
+        meant = names.meant(target, by_id.get(source.partition(".")[0]))
+        return (pages[meant.page].title if meant else "") or target
+
+    return [(source, title(source, target), ids) for source, target, ids in links]
 
 
 def _linked(

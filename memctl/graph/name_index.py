@@ -7,7 +7,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -139,6 +139,43 @@ def build_index(
         by_key=numbered.by_key,
         places=numbered.places,
     )
+
+
+def with_edges(index: NameIndex, edges: Iterable[tuple[Named, str, Named]]) -> NameIndex:
+    """Return an index with stated edges between things that no passage has to name.
+
+    Args:
+        index: The names in memories.
+        edges: Each with what it leads from, its relation, and what it leads to: name and type.
+            Where memories have that name, it is that node.
+    """
+    nodes, by_key = list(index.nodes), dict(index.by_key)
+    added: list[Fact] = []
+
+    def number(name: str, type_: str) -> int:
+        """Return the number of a node, which is added where there is none."""
+        key = name_key(name)
+        if not by_key.get(key):
+            by_key[key] = (len(nodes),)
+            nodes.append(Node(entity_id(name, type_), name, type_, (), 0, key))
+        return by_key[key][0]
+
+    for source, relation, target in edges:
+        one, other = number(*source), number(*target)
+        if one != other:
+            added.append(Fact(one, other, relation, ()))
+    holders = (*index.holders, *(() for _ in nodes[len(index.nodes) :]))
+    return replace(
+        index,
+        nodes=tuple(nodes),
+        holders=holders,
+        by_key=by_key,
+        facts=tuple(dict.fromkeys((*index.facts, *added))),
+    )
+
+
+Named = tuple[str, str]
+"""What is named: its name and its type."""
 
 
 # --- first and family names on their own ---------------------------------------------------------

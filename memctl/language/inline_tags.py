@@ -1,12 +1,14 @@
-"""Tags and wikilinks that an author wrote into a text."""
+"""Tags, and links to other pages, that an author wrote into a text."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
-from operator import itemgetter
+from operator import attrgetter, itemgetter
+from urllib.parse import unquote
 
 from memctl.ids import tag_name
 
@@ -20,7 +22,19 @@ _NEEDED_AFTER = re.compile(
 )
 """Before a tag that is a word of its sentence."""
 _LINK = re.compile(
-    r"(?<!\\)\[\[(?P<target>[^\[\]|#^\n]{1,200})(?:[#^][^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]"
+    r"(?<!\\)\[\[(?P<target>[^\[\]|#^\n]{1,200})(?P<anchor>[#^][^\[\]|\n]*)?"
+    r"(?:\|(?P<text>[^\[\]\n]*))?\]\]"
+)
+_SHOWN_LINK = re.compile(
+    r"(?<!\\)!?\[\[(?P<target>[^\[\]|#^\n]{1,200})?(?P<anchor>[#^][^\[\]|\n]+)?"
+    r"(?:\|(?P<text>[^\[\]\n]*))?\]\]"
+)
+"""A wikilink, one to a part of its own page, or one whose page is shown in its place."""
+_FILE_LINK = re.compile(
+    r"(?<![!\\])\[(?P<text>[^\[\]\n]*)\]\((?:\./)?(?:\.\./)*"
+    r"(?:<(?P<quoted>[^<>\n:]{1,200}\.md)(?P<part>#[^<>\n]*)?>|(?P<bare>[^()<>\s#:]{1,200}\.md)"
+    r"(?P<anchor>#[^()<>\s]*)?)(?:\s+\"[^\"\n]*\")?\)",
+    re.IGNORECASE,
 )
 _COLOUR = re.compile(r"(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})")
 _FENCE = re.compile(r"^(?:```|~~~).*?^(?:```|~~~)[^\n]*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
@@ -69,16 +83,76 @@ def _tags(text: str, code: Sequence[Span] = ()) -> list[re.Match[str]]:
     )
 
 
-def find_wikilinks(text: str, code: Sequence[Span] = ()) -> tuple[str, ...]:
-    """Return the targets of ``[[Target|alias]]`` and ``[[Target#part]]`` outside code, once."""
-    if "[[" not in text:
-        return ()
+@dataclass(frozen=True, slots=True)
+class PageLink:
+    """A link to another page: ``[[Page#part|text]]``, or ``[text](page.md#part)``."""
+
+    target: str
+    """The page as it is named there; of a file its path without the folders above and ``.md``."""
+    anchor: str
+    """The heading, or ``^`` and the id of a block, that it leads to; "" for the whole page."""
+    text: str
+    """What a reader sees."""
+    start: int
+    end: int
+    written: str
+
+
+def page_links(text: str, code: Sequence[Span] = ()) -> list[PageLink]:
+    """Return the links to other pages outside code, in their order."""
+    if "[" not in text:
+        return []
+    found = [_wikilink(match) for match in _LINK.finditer(text)] if "[[" in text else []
+    if "](" in text:
+        found += map(_file_link, _FILE_LINK.finditer(text))
+        found.sort(key=attrgetter("start"))
+    if not found:
+        return []
     hidden = _hidden(text, code)
-    return _once(
-        match["target"].strip()
-        for match in _LINK.finditer(text)
-        if not _is_hidden(match.start(), hidden)
-    )
+    return [link for link in found if link.target and not _is_hidden(link.start, hidden)]
+
+
+def _wikilink(match: re.Match[str]) -> PageLink:
+    target = match["target"].rstrip("\\").strip()  # in a table the bar is written "\|"
+    anchor = (match["anchor"] or "").removeprefix("#").rstrip("\\").strip()
+    return PageLink(target, anchor, _words_shown(match), match.start(), match.end(), match[0])
+
+
+def _file_link(match: re.Match[str]) -> PageLink:
+    path = unquote(match["bare"] or match["quoted"])[: -len(".md")].strip()
+    anchor = unquote(match["anchor"] or match["part"] or "").removeprefix("#").strip()
+    return PageLink(path, anchor, match["text"].strip(), match.start(), match.end(), match[0])
+
+
+def find_wikilinks(text: str, code: Sequence[Span] = ()) -> tuple[str, ...]:
+    """Return the pages that a text links to outside code, each spelling once."""
+    return _once(link.target for link in page_links(text, code))
+
+
+def without_wikilinks(text: str) -> str:
+    """Return a text as a reader sees it: each ``[[link]]`` outside code as the words it shows."""
+    if "[[" not in text:
+        return text
+    hidden = _hidden(text, ())
+
+    def shown(match: re.Match[str]) -> str:
+        """Return the words of a link."""
+        if _is_hidden(match.start(), hidden) or not (match["target"] or match["anchor"]):
+            return match[0]
+        return _words_shown(match)
+
+    return _SHOWN_LINK.sub(shown, text)
+
+
+def _words_shown(match: re.Match[str]) -> str:
+    target = (match["target"] or "").rstrip("\\").strip()
+    anchor = (match["anchor"] or "").removeprefix("#").rstrip("\\").strip()
+    return (match["text"] or "").strip() or " > ".join(filter(None, (target, anchor)))
+
+
+def code_in(text: str) -> list[Span]:
+    """Return where the code of a text stands: between fences, and between back quotes."""
+    return _hidden(text, ())
 
 
 def _hidden(text: str, code: Sequence[Span]) -> list[Span]:

@@ -23,7 +23,7 @@ _AUTHOR_KEYS = ("author", "authors", "creator", "by")
 _TAG_KEYS = ("tags", "tag", "keywords", "categories")
 _OTHER_DESCRIPTIONS = ("aliases", "alias", "slug", "permalink", "layout", "lang", "language", "id",
                        "uid", "uuid", "draft", "publish", "modified", "updated", "lastmod",
-                       "cssclass", "cssclasses")  # fmt: skip
+                       "cssclass", "cssclasses", "status", "memctl", "memctl_sha256")  # fmt: skip
 _DESCRIPTIONS = frozenset(
     (*_TITLE_KEYS, *_DATE_KEYS, *_AUTHOR_KEYS, *_TAG_KEYS, *_OTHER_DESCRIPTIONS)
 )

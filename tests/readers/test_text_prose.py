@@ -20,6 +20,7 @@ date: 2026-05-01
 authors: [Ann Lee, Bob Ray]
 tags: harbour, plan
 status: draft
+berths: 12
 ---
 # Harbour
 

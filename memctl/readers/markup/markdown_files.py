@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from memctl.language.inline_tags import find_hashtags, find_wikilinks
+from memctl.language.word_lists import month_numbers, weekday_numbers
 from memctl.readers.data_files.structured_data import FRONT_MATTER_CHARS, front_matter_facts
 from memctl.readers.document_properties import DocumentProperties, document_properties
 from memctl.readers.file_names import clean_title, date_from_name, title_from_name
@@ -32,6 +33,10 @@ _ROW = re.compile(r"\s*\|.*\|\s*$")
 _MARKS = re.compile(r"(\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w))")
 _INLINE_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|\[\[(?:[^\]|]*\|)?([^\]]*)\]\]")
 
+_DAY_WORDS = re.compile(r"\d+(?:st|nd|rd|th|er|[年月日])?|[^\W\d_]+")
+_BETWEEN_DAYS = frozenset(("the", "of", "de", "den", "der", "le", "w"))
+_NUMBERS_OF_A_DAY = 3
+
 
 def read(path: Path, name: str) -> Iterator[SourceText]:
     """Read Markdown: paragraphs under their headings, tables, code, front matter; or turns."""
@@ -40,8 +45,9 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     front, body = split_front_matter(first)
     facts = _facts(front)
     day = facts.created_at or date_from_name(name)
+    heading = _first_heading(body)
     head = new_document(
-        title=facts.title or _first_heading(body) or title_from_name(name),
+        title=facts.title or ("" if is_mere_day(heading) else heading) or title_from_name(name),
         authors=facts.authors,
         created_at=day,
         tags=tuple(dict.fromkeys((*facts.tags, *find_hashtags(body)))),
@@ -80,6 +86,17 @@ def _first_heading(body: str) -> str:
         if piece.kind == "heading":
             return clean_title(piece.heading.rpartition(" > ")[2])
     return ""
+
+
+def is_mere_day(heading: str) -> bool:
+    """Tell whether a heading says nothing but the day, as that of a daily note may."""
+    words = _DAY_WORDS.findall(heading.casefold())
+    weekdays = sum(word in weekday_numbers() for word in words)
+    months = sum(word in month_numbers() for word in words)
+    numbers = sum(word[0].isdigit() for word in words)
+    others = sum(word not in _BETWEEN_DAYS for word in words) - weekdays - months - numbers
+    is_dated = numbers >= _NUMBERS_OF_A_DAY or (months and numbers)
+    return bool(words) and not others and bool(weekdays or is_dated)
 
 
 def plain_heading(text: str) -> str:

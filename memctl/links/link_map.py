@@ -1,0 +1,103 @@
+"""Every link between documents, resolved: where it leads, what leads here, and what leads nowhere.
+
+Knows names and links as documents have them; what a text says is ``page_texts``' to know.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from memctl.errors import NotFoundError
+from memctl.graph.page_names import Meant, Page, PageNames, link_key, slug_of
+
+_SHORTEST_ID = 6
+_NEAR = 3
+
+
+@dataclass(frozen=True, slots=True)
+class MissingPage:
+    """A name that links use and no document has."""
+
+    name: str
+    """As it is written most often."""
+    spellings: tuple[str, ...]
+    sources: tuple[int, ...]
+    """The documents that link to it."""
+
+
+class LinkMap:
+    """The links between some documents, which may be of several knowledge bases.
+
+    Args:
+        pages: The documents; links lead to no others.
+    """
+
+    def __init__(self, pages: Sequence[Page]) -> None:
+        self.pages = sorted(pages, key=lambda page: page.ingested_at, reverse=True)
+        self._names = PageNames(self.pages)
+
+    def meant(self, name: str, source: int) -> Meant | None:
+        """Return which document the name in a link of another one means."""
+        return self._names.meant(name, self.pages[source])
+
+    def find(self, given: str) -> Meant:
+        """Return the document with an id, the beginning of one, a title, a slug or an alias.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        at = self.by_id.get(given)
+        if at is None and len(given) >= _SHORTEST_ID and given.startswith("d_"):
+            starting = [n for n, page in enumerate(self.pages) if page.id.startswith(given)]
+            if len(starting) == 1:
+                at = starting[0]
+        meant = Meant(at) if at is not None else self._names.meant(given)
+        if meant is None:
+            near = ", ".join(self._names.near(given, _NEAR))
+            hint = f"near titles: {near}" if near else "memctl document list lists them"
+            raise NotFoundError(f"there is no document {given!r}", hint)
+        return meant
+
+    @cached_property
+    def by_id(self) -> Mapping[str, int]:
+        """The number of each document by its id, and by those of its parts."""
+        return {id_: at for at, page in enumerate(self.pages) for id_ in page.parts}
+
+    def targets(self, source: int) -> Iterator[tuple[str, Meant | None]]:
+        """Yield each name that a document links to, with the document that it means."""
+        for name in self.pages[source].links:
+            yield name, self.meant(name, source)
+
+    @cached_property
+    def backlinks(self) -> Mapping[int, Sequence[int]]:
+        """The documents that link to each document, the last ingested first; none to itself."""
+        found: dict[int, dict[int, None]] = defaultdict(dict)
+        for source in range(len(self.pages)):
+            for _, meant in self.targets(source):
+                if meant is not None and meant.page != source:
+                    found[meant.page][source] = None
+        return {target: tuple(sources) for target, sources in found.items()}
+
+    def links_to(self, source: int, target: int) -> list[str]:
+        """Return the names by which a document links to another one."""
+        return [name for name, meant in self.targets(source) if meant and meant.page == target]
+
+    @cached_property
+    def missing(self) -> Sequence[MissingPage]:
+        """The names that no document has, those linked to by most documents first."""
+        found: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for source in range(len(self.pages)):
+            for name, meant in self.targets(source):
+                if meant is None:
+                    found[slug_of(name) or link_key(name)][name].append(source)
+        missing = [_missing(spellings) for spellings in found.values()]
+        return sorted(missing, key=lambda each: (-len(each.sources), each.name))
+
+
+def _missing(spellings: Mapping[str, Sequence[int]]) -> MissingPage:
+    ranked = sorted(spellings, key=lambda name: (-len(spellings[name]), name))
+    sources = dict.fromkeys(at for name in ranked for at in spellings[name])
+    return MissingPage(ranked[0], tuple(ranked), tuple(sorted(sources)))

@@ -1,0 +1,348 @@
+"""The links of documents as people and programs ask for them: pages with titles and excerpts.
+
+Reads of the tables only what is shown; the map of all links is given to it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memctl.graph.page_names import Page
+from memctl.ids import root_id
+from memctl.language.inline_tags import PageLink, page_links
+from memctl.links.link_map import LinkMap
+from memctl.links.link_records import (
+    Backlink,
+    LinkCheck,
+    LinkProblem,
+    LinkStatus,
+    Mention,
+    MissingLink,
+    OutgoingLink,
+    PageReference,
+    PageView,
+    Place,
+    Problem,
+    RelatedPage,
+)
+from memctl.links.page_texts import (
+    PageTexts,
+    excerpt,
+    find_mentions,
+    names_to_find,
+    part_key,
+    parts_of,
+    place_in,
+)
+from memctl.links.related_pages import PageVectors
+
+if TYPE_CHECKING:
+    from memctl.store.tables.snapshot import Snapshot
+
+_Standing = tuple[str, PageLink]
+"""A link, and the part of a document that it stands in."""
+MOST_MENTIONS = 20
+_TEXTS_A_READ = 32
+_MOST_PLACES = 20
+"""An excerpt tells where a page is linked or mentioned at most so often."""
+_NOTE = "markdown"
+_READ_BYTES = 8 << 20
+
+
+V = TypeVar("V", bound=PageView)
+
+
+@dataclass(frozen=True)
+class LinkedTables:
+    """The tables of one knowledge base, with what is made of them when it is first needed."""
+
+    kb: str
+    snapshot: Snapshot
+    load_texts: Callable[[], PageTexts]
+    load_vectors: Callable[[], PageVectors]
+    vectors_are: tuple[str, int]
+    """What its vectors are from; only those from the same can be compared."""
+
+    def texts_of(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the texts of documents, or of parts of them, by id."""
+        rows = self.snapshot.get("documents", list(ids), ["id", "text"])
+        return dict(zip(rows["id"].to_pylist(), rows["text"].to_pylist(), strict=True))
+
+
+class PageLinks:
+    """What links the documents of some knowledge bases.
+
+    Args:
+        link_map: Their links.
+        tables: Where the documents are, by knowledge base.
+    """
+
+    def __init__(self, link_map: LinkMap, tables: Mapping[str, LinkedTables]) -> None:
+        self.map = link_map
+        self._tables = tables
+
+    @cached_property
+    def _by_id(self) -> Mapping[tuple[str, str], int]:
+        return {(page.kb, page.id): at for at, page in enumerate(self.map.pages)}
+
+    # --- one document ---
+
+    def outgoing(self, given: str, limit: int | None = None) -> list[OutgoingLink]:
+        """Return where a document links to, in the order of its links.
+
+        Raises:
+            NotFoundError: There is no such document.
+        """
+        at = self.map.find(given).page
+        page = self.map.pages[at]
+        texts = self._texts(page)
+        standing: dict[str, list[_Standing]] = defaultdict(list)
+        for part, text in texts.items():
+            for link in page_links(text):
+                standing[link.target].append((part, link))
+        found: dict[int | str, list[_Standing]] = defaultdict(list)
+        names: dict[int | str, str] = {}
+        for name, meant in self.map.targets(at):
+            if meant is None or meant.page != at:
+                end = name if meant is None else meant.page
+                names.setdefault(end, name)
+                found[end] += standing[name]
+        return [
+            self._outgoing(at, names[end], links, texts) for end, links in [*found.items()][:limit]
+        ]
+
+    def _outgoing(
+        self, source: int, name: str, links: Sequence[_Standing], texts: Mapping[str, str]
+    ) -> OutgoingLink:
+        meant = self.map.meant(name, source)
+        page = self.map.pages[meant.page] if meant else None
+        status: LinkStatus = "resolved"
+        if meant is None or meant.others:
+            status = "missing" if meant is None else "ambiguous"
+        return OutgoingLink(
+            name=name,
+            status=status,
+            id=page.id if page else None,
+            title=page.title if page else "",
+            slug=page.slug if page else "",
+            type=page.type if page else "",
+            excerpt=excerpt(page.summary) if page else "",
+            kb=page.kb if page else "",
+            written=tuple(dict.fromkeys(link.written for _, link in links)),
+            anchors=tuple(dict.fromkeys(link.anchor for _, link in links if link.anchor)),
+            others=tuple(self.map.pages[at].id for at in meant.others) if meant else (),
+            places=_places(links, texts),
+        )
+
+    def backlinks(self, given: str, limit: int | None = None) -> list[Backlink]:
+        """Return the documents that link to one, those ingested last first.
+
+        Raises:
+            NotFoundError: There is no such document.
+        """
+        at = self.map.find(given).page
+        found = []
+        for source, texts in self._read(self.map.backlinks.get(at, ())[:limit]):
+            names = set(self.map.links_to(source, at))
+            links = [
+                (part, link)
+                for part, text in texts.items()
+                for link in page_links(text)
+                if link.target in names
+            ]
+            places = _places(links, texts)
+            found.append(self._shown(Backlink, source, _first(places), places=places))
+        return found
+
+    def mentions(self, given: str, limit: int | None = MOST_MENTIONS) -> list[Mention]:
+        """Return the documents that name one without a link, those ingested last first.
+
+        Raises:
+            NotFoundError: There is no such document.
+        """
+        at = self.map.find(given).page
+        names = names_to_find(self.map.pages[at])
+        if not names:
+            return []
+        left_out = {at, *self.map.backlinks.get(at, ())}
+        wanted = [source for source in self._naming(names) if source not in left_out]
+        return list(islice(self._mentions(wanted, names), limit))
+
+    def _mentions(self, sources: Sequence[int], names: Sequence[str]) -> Iterator[Mention]:
+        for source, texts in self._read(sources):
+            places = [
+                place for part, text in texts.items() for place in find_mentions(part, text, names)
+            ][:_MOST_PLACES]
+            if places:
+                yield self._shown(Mention, source, _first(places), places=tuple(places))
+
+    def _naming(self, names: Sequence[str]) -> list[int]:
+        """The documents in whose texts one of some names stands, those ingested last first."""
+        found = {
+            self._by_id.get((kb, root_id(id_)))
+            for kb, tables in self._tables.items()
+            for id_ in tables.load_texts().containing(tables.snapshot, names)
+        }
+        return sorted(at for at in found if at is not None)
+
+    def related(self, given: str, limit: int | None = None) -> list[RelatedPage]:
+        """Return the documents that are most about the same, best first.
+
+        Those with the same content are left out, and so are those that nothing has in common.
+
+        Raises:
+            NotFoundError: There is no such document.
+        """
+        at = self.map.find(given).page
+        page = self.map.pages[at]
+        own = self._tables[page.kb]
+        vector = own.load_vectors().of(page.id)
+        if vector is None:
+            return []
+        ranked = [
+            (-similarity, other)
+            for kb, tables in self._tables.items()
+            if tables.vectors_are == own.vectors_are
+            for id_, similarity in islice(tables.load_vectors().similar(vector), self._most(limit))
+            if similarity > 0 and (other := self._by_id.get((kb, id_))) is not None
+        ]
+        kept = [
+            (similarity, other)
+            for similarity, other in sorted(ranked)
+            if other != at and self.map.pages[other].sha256 != page.sha256
+        ]
+        return [
+            self._shown(
+                RelatedPage,
+                other,
+                excerpt(self.map.pages[other].summary),
+                similarity=round(-similarity, 6),
+            )
+            for similarity, other in kept[:limit]
+        ]
+
+    def _most(self, limit: int | None) -> int | None:
+        """How many of the nearest to look at: the same content may stand in some of them."""
+        return None if limit is None else 2 * limit + 50
+
+    # --- all documents ---
+
+    def missing(self, limit: int | None = None) -> list[MissingLink]:
+        """Return the names that no document has, those linked to by most documents first."""
+        return [
+            MissingLink(
+                name=each.name,
+                count=len(each.sources),
+                spellings=each.spellings,
+                documents=tuple(map(self._reference, each.sources)),
+            )
+            for each in self.map.missing[:limit]
+        ]
+
+    def check(self) -> LinkCheck:
+        """Look for links that lead nowhere or to several documents, and for notes without links."""
+        problems = [*self._broken(), *self._lost_anchors(), *self._orphans()]
+        counts = dict.fromkeys(("missing", "ambiguous", "anchor", "orphan"), 0)
+        for each in problems:
+            counts[each.problem] += 1
+        return LinkCheck(
+            documents=len(self.map.pages),
+            links=sum(self._degree(at) for at in range(len(self.map.pages))),
+            missing=counts["missing"],
+            ambiguous=counts["ambiguous"],
+            anchors=counts["anchor"],
+            orphans=counts["orphan"],
+            problems=tuple(problems),
+        )
+
+    def _degree(self, source: int) -> int:
+        """To how many documents and names a document links."""
+        ends = {meant.page if meant else name for name, meant in self.map.targets(source)}
+        return len(ends - {source})
+
+    def _broken(self) -> Iterator[LinkProblem]:
+        for source in range(len(self.map.pages)):
+            for name, meant in self.map.targets(source):
+                if meant is None:
+                    yield self._problem("missing", source, name, "no document is called that")
+                elif meant.others:
+                    ends = (meant.page, *meant.others)
+                    ids = ", ".join(self.map.pages[at].id for at in ends[:5])
+                    told = f"{len(ends)} documents are called that: {ids}"
+                    yield self._problem("ambiguous", source, name, told)
+
+    def _lost_anchors(self) -> Iterator[LinkProblem]:
+        wanted: dict[int, list[tuple[int, PageLink]]] = defaultdict(list)
+        linking = [at for at, page in enumerate(self.map.pages) if page.links]
+        for source, texts in self._read(linking):
+            for link in (link for text in texts.values() for link in page_links(text)):
+                if link.anchor:
+                    meant = self.map.meant(link.target, source)
+                    if meant is not None:
+                        wanted[meant.page].append((source, link))
+        for target, texts in self._read(sorted(wanted)):
+            there = frozenset[str]().union(*map(parts_of, texts.values()))
+            for source, link in wanted[target]:
+                if part_key(link.anchor) not in there:
+                    what = "block" if "^" in link.anchor else "heading"
+                    told = f"{self.map.pages[target].title!r} has no {what} {link.anchor!r}"
+                    yield self._problem("anchor", source, link.target, told)
+
+    def _orphans(self) -> Iterator[LinkProblem]:
+        for at, page in enumerate(self.map.pages):
+            if page.type == _NOTE and at not in self.map.backlinks and not self._degree(at):
+                yield self._problem("orphan", at, "", "no link leads to it or from it")
+
+    # --- inside ---
+
+    def _problem(self, problem: Problem, at: int, name: str, detail: str) -> LinkProblem:
+        page = self.map.pages[at]
+        return LinkProblem(problem, page.id, page.title, page.kb, name, detail)
+
+    def _reference(self, at: int) -> PageReference:
+        page = self.map.pages[at]
+        return PageReference(page.id, page.title, page.kb)
+
+    def _shown(self, kind: type[V], at: int, told: str, **more: Any) -> V:
+        page = self.map.pages[at]
+        values = {
+            "id": page.id,
+            "title": page.title,
+            "slug": page.slug,
+            "type": page.type,
+            "excerpt": told or excerpt(page.summary),
+            "kb": page.kb,
+            "namespace": page.namespace,
+        }
+        return kind(**values, **more)
+
+    def _texts(self, page: Page) -> dict[str, str]:
+        return self._tables[page.kb].texts_of(page.parts)
+
+    def _read(self, pages: Iterable[int]) -> Iterator[tuple[int, dict[str, str]]]:
+        """Yield documents with their texts by part, some of them read at a time."""
+        waiting = iter(pages)
+        while some := list(islice(waiting, _TEXTS_A_READ)):
+            texts: dict[tuple[str, str], str] = {}
+            for kb, tables in self._tables.items():
+                own = [self.map.pages[at] for at in some if self.map.pages[at].kb == kb]
+                ids = [part for page in own for part in page.parts]
+                texts |= {(kb, id_): text for id_, text in tables.texts_of(ids).items()}
+            for at in some:
+                page = self.map.pages[at]
+                yield at, {part: texts[page.kb, part] for part in page.parts}
+
+
+def _places(links: Sequence[_Standing], texts: Mapping[str, str]) -> tuple[Place, ...]:
+    return tuple(
+        place_in(part, texts[part], link.start, link.end) for part, link in links[:_MOST_PLACES]
+    )
+
+
+def _first(places: Sequence[Place]) -> str:
+    return places[0].sentence if places else ""

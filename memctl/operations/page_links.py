@@ -1,0 +1,208 @@
+"""Operations on the links between documents: what a page links to, what links here, what is near.
+
+Each gives what ``memctl document links`` and its siblings give.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memctl.links.link_records import (
+    Backlink,
+    LinkExtraction,
+    LinkProblem,
+    Mention,
+    MissingLink,
+    OutgoingLink,
+    RelatedPage,
+    VectorRenewal,
+)
+from memctl.operations.finding import opened
+from memctl.operations.operation_context import OperationContext
+from memctl.operations.parameters import parameter
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.links.link_views import PageLinks
+
+_PAGE = "The id of the document, its title, its slug or an alias."
+_LIMIT = "At most this many."
+_NAMESPACE = "Only documents of this namespace."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageParameters:
+    """Parameters of ``page_links``, ``backlinks`` and ``unlinked_mentions``."""
+
+    document_id: str = parameter(_PAGE)
+    namespace: str | None = parameter(_NAMESPACE, default=None)
+    limit: int = parameter(_LIMIT, default=20, low=1, high=200)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelatedParameters:
+    """Parameters of ``related_pages``."""
+
+    document_id: str = parameter(_PAGE)
+    namespace: str | None = parameter(_NAMESPACE, default=None)
+    limit: int = parameter(_LIMIT, default=10, low=1, high=50)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinksParameters:
+    """Parameters of ``missing_links`` and ``check_links``."""
+
+    namespace: str | None = parameter(_NAMESPACE, default=None)
+    limit: int = parameter(_LIMIT, default=50, low=1, high=1000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenewParameters:
+    """Parameters of ``extract_links`` and ``embed_document``."""
+
+    document_id: str = parameter(_PAGE)
+    dry_run: bool = parameter("Write nothing; say what would come of it.", default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PageLinksReply:
+    """Where a document links to."""
+
+    id: str
+    title: str
+    links: tuple[OutgoingLink, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BacklinksReply:
+    """The documents that link to one."""
+
+    id: str
+    title: str
+    backlinks: tuple[Backlink, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MentionsReply:
+    """The documents that name one without a link."""
+
+    id: str
+    title: str
+    unlinked_mentions: tuple[Mention, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedReply:
+    """The documents that are about the same as one."""
+
+    id: str
+    title: str
+    related_pages: tuple[RelatedPage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MissingLinksReply:
+    """The names that links use and no document has."""
+
+    missing: tuple[MissingLink, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCheckReply:
+    """How the links stand, and what is wrong with some."""
+
+    documents: int
+    links: int
+    missing: int
+    ambiguous: int
+    anchors: int
+    orphans: int
+    problems: tuple[LinkProblem, ...]
+
+
+def page_links(context: OperationContext, asked: PageParameters) -> PageLinksReply:
+    """Return where a document links to."""
+    view, id_, title = _page(context, asked.document_id, asked.namespace)
+    return PageLinksReply(id_, title, tuple(view.outgoing(id_, asked.limit)))
+
+
+def backlinks(context: OperationContext, asked: PageParameters) -> BacklinksReply:
+    """Return the documents that link to one."""
+    view, id_, title = _page(context, asked.document_id, asked.namespace)
+    return BacklinksReply(id_, title, tuple(view.backlinks(id_, asked.limit)))
+
+
+def unlinked_mentions(context: OperationContext, asked: PageParameters) -> MentionsReply:
+    """Return the documents that name one without a link."""
+    view, id_, title = _page(context, asked.document_id, asked.namespace)
+    return MentionsReply(id_, title, tuple(view.mentions(id_, asked.limit)))
+
+
+def related_pages(context: OperationContext, asked: RelatedParameters) -> RelatedReply:
+    """Return the documents that are about the same as one."""
+    view, id_, title = _page(context, asked.document_id, asked.namespace)
+    return RelatedReply(id_, title, tuple(view.related(id_, asked.limit)))
+
+
+def missing_links(context: OperationContext, asked: LinksParameters) -> MissingLinksReply:
+    """Return the names that links use and no document has."""
+    return MissingLinksReply(tuple(_view(context, asked.namespace).missing(asked.limit)))
+
+
+def check_links(context: OperationContext, asked: LinksParameters) -> LinkCheckReply:
+    """Return how the links stand."""
+    found = _view(context, asked.namespace).check()
+    return LinkCheckReply(
+        documents=found.documents,
+        links=found.links,
+        missing=found.missing,
+        ambiguous=found.ambiguous,
+        anchors=found.anchors,
+        orphans=found.orphans,
+        problems=found.problems[: asked.limit],
+    )
+
+
+def extract_links(context: OperationContext, asked: RenewParameters) -> LinkExtraction:
+    """Find the links of a document in its text again."""
+    base, id_ = _changeable(context, asked.document_id)
+    return base.documents.extract_links([id_], dry_run=asked.dry_run)
+
+
+def embed_document(context: OperationContext, asked: RenewParameters) -> VectorRenewal:
+    """Make the vectors of a document anew."""
+    base, id_ = _changeable(context, asked.document_id)
+    return base.documents.renew_vectors([id_], dry_run=asked.dry_run)
+
+
+def _changeable(context: OperationContext, given: str) -> tuple[KnowledgeBase, str]:
+    """Return the knowledge base that is written to, and the document in it that is meant.
+
+    Raises:
+        NotFoundError: There is none that is open to this caller.
+        Unavailable: It is shared, and its reader may not change it.
+    """
+    base = context.looking()
+    base.resources.require_writable()
+    view = base.links.view(context.filters())
+    page = view.map.pages[view.map.find(given).page]
+    context.check_changeable(base, page.namespace, f"document {given!r}")
+    return base, page.id
+
+
+def _view(context: OperationContext, namespace: str | None) -> PageLinks:
+    return opened(context).links.view(context.filters(namespace=namespace))
+
+
+def _page(
+    context: OperationContext, given: str, namespace: str | None
+) -> tuple[PageLinks, str, str]:
+    """Return the links, and id and title of the document that is meant.
+
+    Raises:
+        NotFoundError: There is none that is open to this caller.
+    """
+    view = _view(context, namespace)
+    page = view.map.pages[view.map.find(given).page]
+    return view, page.id, page.title
