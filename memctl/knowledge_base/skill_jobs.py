@@ -1,0 +1,87 @@
+"""Jobs on the skills of a knowledge base, for whoever schedules them.
+
+Each is a function of a knowledge base and the present instant, and returns what came of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base.knowledge_base import KnowledgeBase
+
+
+@dataclass(frozen=True, slots=True)
+class SkillJobReport:
+    """What a job on skills came to."""
+
+    job: str
+    examined: int
+    changed: int
+    told: tuple[str, ...] = ()
+    """What a person should look at."""
+
+
+def scan_skill_conflicts(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
+    """Look for conflicts among the skills; daily."""
+    scan = kb.skills.conflicts(now=now).scan()
+    told = tuple(f"{each.type}: {each.explanation}" for each in scan.found)
+    return SkillJobReport("skill_conflicts", scan.skills, scan.new + scan.resolved, told)
+
+
+def decay_skills(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
+    """Let the effectiveness of skills fade that are not used; weekly."""
+    skills = kb.skills.acting_as(now=now)
+    return SkillJobReport("skill_decay", kb.store.ledger.skills.count(), skills.decay())
+
+
+def reembed_skills(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
+    """Make vectors anew whose text or embedder has changed; weekly."""
+    skills = kb.skills.acting_as(now=now)
+    return SkillJobReport("skill_reembedding", kb.store.ledger.skills.count(), skills.reembed())
+
+
+def find_skill_gaps(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
+    """Look for what no skill is for; monthly."""
+    gaps = kb.skills.gaps(now)
+    told = tuple(f"{each.team}: {each.kind} {each.name}" for each in gaps)
+    return SkillJobReport("skill_gaps", len(gaps), 0, told)
+
+
+def expire_skill_proposals(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
+    """Mark proposals as expired that nobody has reviewed in time; hourly."""
+    expired = kb.skills.proposals(now=now).expire()
+    return SkillJobReport("skill_proposals", kb.store.ledger.skills.proposals.count(), expired)
+
+
+def learn_from_skill_uses(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
+    """Propose experimental versions from the notes of uses; weekly."""
+    learned = kb.skills.proposals(now=now).learn()
+    told = tuple(f"version {each.version} of {each.slug} waits for review" for each in learned)
+    return SkillJobReport("skill_learning", kb.store.ledger.skills.count(), len(learned), told)
+
+
+def repair_skills(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
+    """Repair simple conflicts, where the setting skills.auto_repair allows it; daily."""
+    if not kb.resources.program_config.skills.auto_repair:
+        return SkillJobReport("skill_repair", 0, 0)
+    report = kb.skills.conflicts(now=now).repair()
+    told = (f"memctl job undo {report.job} takes it back",) if report.job else ()
+    return SkillJobReport(
+        "skill_repair", report.left + len(report.repaired), len(report.repaired), told
+    )
+
+
+SKILL_JOBS: Mapping[str, tuple[str, Callable[[KnowledgeBase, datetime], SkillJobReport]]] = {
+    "skill_conflicts": ("04:15", scan_skill_conflicts),
+    "skill_repair": ("04:20", repair_skills),
+    "skill_decay": ("sun 05:00", decay_skills),
+    "skill_reembedding": ("sun 05:00", reembed_skills),
+    "skill_learning": ("sun 05:30", learn_from_skill_uses),
+    "skill_gaps": ("1 03:00", find_skill_gaps),
+    "skill_proposals": ("every 1h", expire_skill_proposals),
+}
+"""Every job on skills with its schedule, as ``memctl.schedules`` reads it."""

@@ -1,0 +1,341 @@
+"""Operations on skills: agents find, read and propose them, and say how a use went.
+
+What has an effect on agents is not among them: a person imports, assigns, activates and approves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from memctl.errors import NotFoundError, UsageError
+from memctl.literals import ProposalStatus, SkillCategory, SkillStatus
+from memctl.operations.operation_context import (
+    NO_KNOWLEDGE_BASE,
+    OperationContext,
+    Unavailable,
+)
+from memctl.operations.parameters import parameter
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.skills.skill_registry import Skills
+    from memctl.skills.skill_views import SkillView
+
+_SKILL = "The skill: its id or slug."
+_DRY_RUN = "Write nothing; only say what would be done."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoverSkillsParameters:
+    """Parameters of ``discover_skills``."""
+
+    description: str = parameter("What is to be done, such as: deploy to kubernetes.")
+    limit: int = parameter("At most so many.", default=5, low=1, high=50)
+
+
+@dataclass(frozen=True, slots=True)
+class SkillSummary:
+    """A skill in short."""
+
+    skill_id: str
+    slug: str
+    name: str
+    description: str
+    category: SkillCategory
+    status: SkillStatus
+    version: int
+    health: float
+    score: float | None
+    """How well it fits, and does; None in a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkillList:
+    """Skills in short."""
+
+    skills: tuple[SkillSummary, ...]
+
+
+def discover_skills(context: OperationContext, asked: DiscoverSkillsParameters) -> SkillList:
+    """Search as ``memctl skill search`` does."""
+    kb = context.looking()
+    skills = kb.skills.acting_as(context.identity.agent)
+    return SkillList(
+        tuple(
+            SkillSummary(
+                each.skill_id,
+                each.slug,
+                each.name,
+                each.description,
+                each.category,
+                each.status,
+                each.version,
+                each.health,
+                each.score,
+            )
+            for each in skills.search(asked.description, limit=asked.limit)
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillContextParameters:
+    """Parameters of ``get_skill_context``."""
+
+    skill_id: str = parameter(_SKILL)
+    task: str | None = parameter("What it is to be used for.", default=None)
+    budget: int = parameter("Most tokens.", default=4_000, low=100, high=100_000)
+
+
+@dataclass(frozen=True, slots=True)
+class SkillReading:
+    """A skill to read before it is used."""
+
+    skill_id: str
+    slug: str
+    version: int
+    text: str
+    tokens: int
+    is_cut: bool
+    """Whether the skill's own text did not fit into the budget."""
+    requires: tuple[str, ...]
+    """What it requires, what must come first in front."""
+    missing: tuple[str, ...]
+    conflicts: tuple[str, ...]
+    files: tuple[str, ...]
+    """Paths of files that came with it."""
+
+
+def get_skill_context(context: OperationContext, asked: SkillContextParameters) -> SkillReading:
+    """Read as ``memctl skill context`` does."""
+    kb = context.looking()
+    found = kb.skills.context(
+        asked.skill_id, task=asked.task, budget=asked.budget, agent=context.identity.agent
+    )
+    return SkillReading(
+        found.skill_id,
+        found.slug,
+        found.version,
+        found.text,
+        found.tokens,
+        found.is_cut,
+        found.requires,
+        found.missing,
+        found.conflicts,
+        tuple(each.path for each in found.files),
+    )
+
+
+def skill_text(reading: SkillReading) -> str:
+    """Return what is read as text."""
+    return reading.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSkillFileParameters:
+    """Parameters of ``read_skill_file``."""
+
+    skill_id: str = parameter(_SKILL)
+    path: str = parameter("The path of the file, as get_skill_context lists it.")
+    version: int | None = parameter(
+        "The version that is used; by default the active one.", default=None, low=1
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SkillFileText:
+    """A file of a skill."""
+
+    skill_id: str
+    version: int
+    path: str
+    sha256: str
+    encoding: str
+    """``utf-8``, or ``base64`` where it is no text."""
+    content: str
+
+
+def read_skill_file(context: OperationContext, asked: ReadSkillFileParameters) -> SkillFileText:
+    """Read a file that came with a skill; it is never executed here.
+
+    Raises:
+        NotFoundError: The skill has no such file.
+    """
+    from memctl.skills.skill_files import digest
+
+    skills = context.looking().skills.acting_as(context.identity.agent)
+    skill = skills.find(asked.skill_id)
+    version = asked.version or skill.active_version
+    for file in skills.files(skill.skill_id, version):
+        if file.path == asked.path:
+            checksum = digest(file.data)
+            return SkillFileText(
+                skill.skill_id, version, file.path, checksum, file.encoding, file.content
+            )
+    raise NotFoundError(
+        f"{skill.slug} has no file {asked.path[:80]!r}", "get_skill_context lists its files"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListSkillsParameters:
+    """Parameters of ``list_skills``."""
+
+    category: SkillCategory | None = parameter("Only of this category.", default=None)
+    status: SkillStatus = parameter("Only in this status.", default="active")
+    limit: int = parameter("At most so many.", default=50, low=1, high=500)
+
+
+def list_skills(context: OperationContext, asked: ListSkillsParameters) -> SkillList:
+    """List as ``memctl skill list`` does."""
+    skills = context.looking().skills.acting_as(context.identity.agent)
+    views = skills.list(category=asked.category, status=asked.status)
+    return SkillList(tuple(map(_summary, views[: asked.limit])))
+
+
+def _summary(view: SkillView) -> SkillSummary:
+    return SkillSummary(
+        view.skill_id,
+        view.slug,
+        view.name,
+        view.description,
+        view.category,
+        view.status,
+        view.version,
+        view.health,
+        None,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposeSkillParameters:
+    """Parameters of ``propose_skill``."""
+
+    topic: str = parameter("What it is to be for, such as: Kubernetes deployment automation.")
+    description: str | None = parameter("What it does and when to use it.", default=None)
+    category: SkillCategory | None = parameter(
+        "By default the one whose words fit best.", default=None
+    )
+    requires: tuple[str, ...] = parameter("Slugs of skills that it needs.", default=())
+    dry_run: bool = parameter(_DRY_RUN, default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedSkill:
+    """A proposal that waits for a person's review."""
+
+    success: bool
+    proposal_id: str
+    name: str
+    category: SkillCategory
+    confidence: float
+    status: ProposalStatus
+    findings: tuple[str, ...]
+    """What is known of its topic."""
+
+
+def propose_skill(context: OperationContext, asked: ProposeSkillParameters) -> ProposedSkill:
+    """Propose as ``memctl skill propose`` does, and submit it."""
+    made = (
+        context.writing()
+        .skills.proposals(context.identity.agent)
+        .propose(
+            asked.topic,
+            description=asked.description or "",
+            category=asked.category,
+            requires=asked.requires,
+            submitted=True,
+            dry_run=asked.dry_run,
+        )
+    )
+    return ProposedSkill(
+        True,
+        made.proposal_id,
+        made.name,
+        made.category,
+        made.confidence,
+        made.status,
+        made.findings,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillOutcomeParameters:
+    """Parameters of ``record_skill_outcome``."""
+
+    skill_id: str = parameter(_SKILL)
+    success: bool = parameter("Whether it went well.")
+    task: str | None = parameter("What it was used for, as get_skill_context got it.", default=None)
+    note: str | None = parameter("What is to be learned from it.", default=None)
+    duration: float | None = parameter("Seconds that it took.", default=None, low=0)
+    version: int | None = parameter("The version that was used.", default=None, low=1)
+    dry_run: bool = parameter(_DRY_RUN, default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedOutcome:
+    """A use that was noted."""
+
+    success: bool
+    """Whether it was noted."""
+    skill_id: str
+    version: int
+    effectiveness: float
+
+
+def record_skill_outcome(
+    context: OperationContext, asked: SkillOutcomeParameters
+) -> RecordedOutcome:
+    """Note a use as ``memctl skill used`` does."""
+    kb: KnowledgeBase = context.looking()
+    skills = kb.skills.acting_as(context.identity.agent, session=context.identity.session)
+    use = skills.record_use(
+        asked.skill_id,
+        success=asked.success,
+        task=asked.task or "",
+        note=asked.note or "",
+        duration=asked.duration,
+        version=asked.version,
+        dry_run=asked.dry_run,
+    )
+    value = skills.find(use.skill_id).effectiveness
+    return RecordedOutcome(True, use.skill_id, use.version, round(value, 4))
+
+
+# --- skills over MCP -----------------------------------------------------------------------------
+
+
+def served_skill_list(context: OperationContext) -> dict[str, Any]:
+    """Return the result of ``skills/list``: active skills with the hash of every file.
+
+    Raises:
+        Unavailable: The caller may not read skills.
+    """
+    from memctl.skills.skill_context import served_skills
+
+    return {"skills": served_skills(_served(context, "list_skills"))}
+
+
+def served_skill_text(context: OperationContext, name: object) -> dict[str, Any]:
+    """Return the result of ``skills/get``: one active skill with its files.
+
+    Raises:
+        Unavailable: The caller may not read skills.
+        UsageError: No skill is named.
+        NotFoundError: There is no such skill, or it is not active.
+    """
+    from memctl.skills.skill_context import served_skill
+
+    if not isinstance(name, str) or not name.strip():
+        raise UsageError("skills/get needs the name of a skill", "skills/list gives them")
+    return {"skill": served_skill(_served(context, "get_skill_context"), name)}
+
+
+def _served(context: OperationContext, operation: str) -> Skills:
+    """Return the skills for a caller that may use an operation on them."""
+    if "knowledge_base" not in context.resources:
+        raise Unavailable(NO_KNOWLEDGE_BASE)
+    if context.allowed_tools is not None and operation not in context.allowed_tools:
+        raise Unavailable(f"{operation} is not allowed here")
+    return context.looking().skills.acting_as(context.identity.agent)

@@ -1,0 +1,234 @@
+"""A skill for one run: its text, what it requires, how it did, and what is known of the task.
+
+All within a budget of tokens; also the shapes in which skills are served, file by file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memctl.errors import NotFoundError
+from memctl.language.term_analysis import terms
+from memctl.records import Hit
+from memctl.skills.skill_files import SKILL_FILE, digest, one_line
+from memctl.skills.skill_registry import Skills
+from memctl.skills.skill_views import FileView
+from memctl.store.ledger.skill_repositories import Skill, SkillConflict, SkillUse, SkillVersion
+
+DEFAULT_BUDGET = 4_000
+_DEPENDENCY_SHARE = 0.25
+_OUTCOME_SHARE = 0.15
+_MOST_OUTCOMES = 5
+_NEAREST = 8
+SERVED_STATUS = "active"
+
+Count = Callable[[str], int]
+Memories = Callable[[str, int], Sequence[Hit]]
+"""Returns the memories that are nearest to a text, at most so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkillContext:
+    """What an agent reads before it uses a skill."""
+
+    skill_id: str
+    name: str
+    slug: str
+    status: str
+    version: int
+    text: str
+    """All of it, in sections."""
+    tokens: int
+    budget: int
+    is_cut: bool
+    """Whether the skill's own text did not fit."""
+    requires: tuple[str, ...]
+    """Slugs of what it requires, what must come first in front."""
+    cycles: tuple[tuple[str, ...], ...]
+    missing: tuple[str, ...]
+    conflicts: tuple[str, ...]
+    """What speaks against it, the most pressing first."""
+    files: tuple[FileView, ...]
+    """What came with it; read one with its path."""
+
+
+def skill_context(
+    skills: Skills,
+    word: str,
+    *,
+    task: str | None,
+    budget: int,
+    count: Count,
+    conflicts: Sequence[SkillConflict],
+    memories: Memories,
+) -> SkillContext:
+    """Return a skill for a run.
+
+    Args:
+        skills: The skills, for whoever asks.
+        word: The skill.
+        task: What it is to be used for; by it the version is picked where several are active.
+        budget: Most tokens.
+        count: Counts tokens.
+        conflicts: Those of the skill that are open.
+        memories: Finds what is known.
+
+    Raises:
+        NotFoundError: There is no such skill, or its text has been forgotten.
+    """
+    skill = skills.find(word)
+    version = skills.version_for(skill, task)
+    needed = skills.dependencies(skill)
+    text, is_cut = _cut(version.content, budget, count)
+    parts = [text]
+
+    def add(heading: str, lines: Sequence[str], share: float) -> None:
+        """Add a section, as many lines of it as there is room for."""
+        room = min(budget - count("\n\n".join(parts)), int(budget * share))
+        section = _section(heading, lines, room, count)
+        if section:
+            parts.append(section)
+
+    add("Requires, in this order", [_told(each) for each in needed.order], _DEPENDENCY_SHARE)
+    add("Cannot be had", needed.missing, 1.0)
+    add("Open conflicts", [each.explanation for each in conflicts], 1.0)
+    outcomes = [_outcome(use) for use in skills.uses(skill.skill_id, 50) if use.note]
+    add("Earlier outcomes", outcomes[:_MOST_OUTCOMES], _OUTCOME_SHARE)
+    if task:
+        near = _bearing(memories(f"{task} {skill.name}", _NEAREST), f"{task} {skill.name}")
+        add("What is known", [_known(hit) for hit in near], 1.0)
+    whole = "\n\n".join(parts)
+    return SkillContext(
+        skill_id=skill.skill_id,
+        name=skill.name,
+        slug=skill.slug,
+        status=skill.status,
+        version=version.number,
+        text=whole,
+        tokens=count(whole),
+        budget=budget,
+        is_cut=is_cut,
+        requires=tuple(each.slug for each in needed.order),
+        cycles=needed.cycles,
+        missing=needed.missing,
+        conflicts=tuple(each.explanation for each in conflicts),
+        files=skills.file_views(skill.skill_id, version.number),
+    )
+
+
+def _cut(text: str, budget: int, count: Count) -> tuple[str, bool]:
+    """Return as many whole lines of a text as a budget has room for."""
+    if count(text) <= budget:
+        return text, False
+    lines = text.splitlines(keepends=True)
+    low, high = 0, len(lines)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (
+            (middle, high) if count("".join(lines[:middle])) <= budget else (low, middle - 1)
+        )
+    return "".join(lines[:low]).rstrip(), True
+
+
+def _section(heading: str, lines: Sequence[str], room: int, count: Count) -> str:
+    kept: list[str] = []
+    for line in lines:
+        if count("\n".join(("\n\n", f"## {heading}", "", *kept, f"- {line}"))) > room:
+            break
+        kept.append(f"- {line}")
+    return "\n".join((f"## {heading}", "", *kept)) if kept else ""
+
+
+def _bearing(hits: Sequence[Hit], asked: str) -> Sequence[Hit]:
+    """Return the memories that share words with what is asked: the nearest alone may be far."""
+    wanted = set(terms(asked))
+    return [hit for hit in hits if len(wanted & set(terms(hit.text))) >= min(2, len(wanted))]
+
+
+def _known(hit: Hit) -> str:
+    return f"{one_line(hit.text)} ({one_line(hit.title or hit.source)})"
+
+
+def _told(skill: Skill) -> str:
+    status = "" if skill.status == "active" else f" ({skill.status})"
+    return f"{skill.slug}{status}: {one_line(skill.description)}"
+
+
+def _outcome(use: SkillUse) -> str:
+    how = "went well" if use.success else "failed"
+    return f"version {use.version} {how}: {one_line(use.note)}"
+
+
+# --- skills as they are served -------------------------------------------------------------------
+
+
+def served_skills(skills: Skills) -> list[dict[str, Any]]:
+    """Return every active skill as ``skills/list`` gives it: name, description, files, hashes."""
+    own = {}
+    if skills.agent is not None:
+        given = skills.ledger.skills.agents.select("agent = ?", skills.agent)
+        own = {each.skill_id: each.enabled for each in given}
+    return [
+        _served(skills, skill)
+        for skill in skills.ledger.skills.select("status = ?", SERVED_STATUS)
+        if own.get(skill.skill_id, True) and _text(skills, skill) is not None
+    ]
+
+
+def served_skill(skills: Skills, word: str, task: str | None = None) -> dict[str, Any]:
+    """Return one skill as ``skills/get`` gives it: as in the list, and the text of every file.
+
+    Raises:
+        NotFoundError: There is no such skill, or none that is active.
+    """
+    skill = skills.find(word)
+    if skill.status != SERVED_STATUS:
+        raise NotFoundError(
+            f"skill {skill.slug} is {skill.status}", "memctl skill list shows others"
+        )
+    version = skills.version_for(skill, task)
+    files = skills.files(skill.skill_id, version.number)
+    contents = [
+        {
+            "path": SKILL_FILE,
+            "text": version.content,
+            "sha256": digest(version.content.encode("utf-8")),
+        },
+        *(
+            {
+                "path": each.path,
+                ("text" if each.encoding == "utf-8" else "blob"): each.content,
+                "sha256": digest(each.data),
+            }
+            for each in files
+        ),
+    ]
+    return {**_served(skills, skill, version), "contents": contents}
+
+
+def _text(skills: Skills, skill: Skill) -> SkillVersion | None:
+    return skills.ledger.skills.versions.find(skill.skill_id, skill.active_version)
+
+
+def _served(skills: Skills, skill: Skill, version: SkillVersion | None = None) -> dict[str, Any]:
+    version = version or skills.version(skill, skill.active_version)
+    data = version.content.encode("utf-8")
+    files = skills.file_views(skill.skill_id, version.number)
+    return {
+        "name": skill.slug,
+        "title": skill.name,
+        "description": skill.description,
+        "version": str(version.number),
+        "files": [
+            {"path": SKILL_FILE, "size": len(data), "sha256": digest(data)},
+            *({"path": each.path, "size": each.size, "sha256": each.sha256} for each in files),
+        ],
+        "_meta": {
+            "memctl/skillId": skill.skill_id,
+            "memctl/category": skill.category,
+            "memctl/tags": list(skill.tags),
+            "memctl/requires": list(skill.requires),
+        },
+    }

@@ -1,0 +1,434 @@
+"""Skills that somebody wants to have: researched, proposed, reviewed, made; and what uses teach.
+
+Nothing that is proposed has an effect until a person has approved it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from memctl.errors import NotFoundError, UsageError
+from memctl.ids import proposal_id
+from memctl.language.term_analysis import terms
+from memctl.language.word_lists import load_language
+from memctl.literals import ProposalStatus, SkillCategory
+from memctl.records import Hit
+from memctl.skills.skill_categories import infer_category
+from memctl.skills.skill_files import (
+    checked_skill_name,
+    checked_skill_text,
+    one_line,
+    parse_requirement,
+    parse_skill,
+    slug_of,
+    stored_requirements,
+)
+from memctl.skills.skill_registry import Skills, skills_by_slug
+from memctl.store.ledger.repository import to_text
+from memctl.store.ledger.skill_repositories import Skill, SkillProposal
+
+EXPIRES_AFTER = timedelta(days=14)
+NEAREST = 5
+LEAST_NOTES = 3
+"""So many notes of uses make a version worth proposing."""
+_MOST_NOTES = 20
+_FREQUENT_WORDS = 6
+_LONGEST_TOPIC = 500
+_ALIKE = 0.6
+"""Relevance from which a skill that is there makes another one less needed."""
+_OPEN: tuple[ProposalStatus, ...] = ("draft", "submitted", "under_review", "approved")
+_UNREVIEWED: tuple[ProposalStatus, ...] = ("draft", "submitted")
+_WORD = re.compile(r"[^\W\d_]{4,}")
+LEARNED = "## Learned from use"
+Nearest = Callable[[str, int], Sequence[Hit]]
+"""Returns the passages that are nearest to a topic, and open to everybody who may read here."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkillMade:
+    """A skill that was made of a proposal."""
+
+    proposal_id: str
+    skill_id: str
+    slug: str
+    version: int
+    requires: tuple[str, ...]
+    missing: tuple[str, ...]
+    """What it requires that is not there yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkillApproval:
+    """What came of approving a proposal."""
+
+    proposal: SkillProposal
+    proposed: tuple[SkillProposal, ...]
+    """Proposals that were made for what it requires and nobody has."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedVersion:
+    """A version that the notes of uses propose."""
+
+    skill_id: str
+    slug: str
+    version: int | None
+    """None on a dry run."""
+    notes: tuple[str, ...]
+
+
+class SkillProposals:
+    """The proposals of skills in one knowledge base.
+
+    Args:
+        skills: The skills, for whoever acts.
+        nearest: Finds what is known of a topic.
+    """
+
+    def __init__(self, skills: Skills, nearest: Nearest) -> None:
+        self._skills = skills
+        self._stored = skills.ledger.skills
+        self._nearest = nearest
+
+    # --- proposing -------------------------------------------------------------------------------
+
+    def propose(
+        self,
+        topic: str,
+        *,
+        name: str = "",
+        description: str = "",
+        category: SkillCategory | None = None,
+        requires: Iterable[str] = (),
+        parent: str | None = None,
+        submitted: bool = False,
+        dry_run: bool = False,
+    ) -> SkillProposal:
+        """Look into what is known of a topic, and propose a skill for it.
+
+        Args:
+            topic: What it is to be for.
+            name: By default as the topic.
+            description: By default from the topic and the words that go with it.
+            category: By default the one whose words fit best.
+            requires: Slugs of skills that it needs.
+            parent: The proposal that needs this one.
+            submitted: Whether it is for review at once, and no draft.
+            dry_run: Write nothing; return what would be proposed.
+
+        Raises:
+            UsageError: The topic is empty or too long, or a name cannot be one.
+        """
+        self._skills.require_writable()
+        asked = one_line(self._skills.clean(topic))
+        if not asked or len(asked) > _LONGEST_TOPIC or not any(map(str.isalnum, asked)):
+            raise UsageError(
+                f"a topic has 1 to {_LONGEST_TOPIC} characters, and words",
+                'memctl skill propose "Kubernetes deployment automation"',
+            )
+        now = self._skills.clock()
+        hits = self._about(asked)
+        alike = self._skills.search(asked, limit=NEAREST, every_status=True)
+        words = _frequent_words(hits, asked)
+        clean = self._skills.clean
+        named = checked_skill_name(clean(name) or asked[:1].upper() + asked[1:100])
+        told = one_line(clean(description)) or _description(asked, words)
+        inferred, fit = infer_category(named, f"{asked} {told}")
+        confidence = 0.2 + 0.1 * len(hits) + (0.3 if category else 0.3 * fit)
+        if alike and alike[0].relevance >= _ALIKE:
+            confidence /= 2
+        needed = stored_requirements(requires)
+        made = SkillProposal(
+            proposal_id=self._free_id(asked, now, parent or ""),
+            topic=asked,
+            name=named,
+            description=told,
+            category=category or inferred,
+            confidence=round(min(confidence, 0.95), 4),
+            agent=self._skills.agent or "",
+            status="submitted" if submitted else "draft",
+            created_at=now,
+            updated_at=now,
+            expires_at=now + EXPIRES_AFTER,
+            requires=needed,
+            content=_draft(named, told, category or inferred, needed, hits),
+            findings=(
+                *(f"document: {_called(hit)}" for hit in hits),
+                *(f"skill: {hit.slug} ({hit.relevance:.2f})" for hit in alike),
+            ),
+            parent_id=parent,
+            user_id=self._skills.user,
+        )
+        if not dry_run:
+            self._stored.proposals.save(made)
+        return made
+
+    def _about(self, topic: str) -> Sequence[Hit]:
+        """What is near and shares a word with the topic: the nearest alone may be far."""
+        wanted = set(terms(topic))
+        hits = self._nearest(topic, NEAREST)
+        return [hit for hit in hits if wanted & set(terms(f"{hit.title} {hit.text}"))]
+
+    def _free_id(self, topic: str, now: datetime, parent: str) -> str:
+        number = 0
+        while self._stored.proposals.find(
+            id_ := proposal_id(topic, f"{to_text(now)}/{number}", parent)
+        ):
+            number += 1
+        return id_
+
+    # --- review ----------------------------------------------------------------------------------
+
+    def find(self, id_: str) -> SkillProposal:
+        """Return the proposal with an id, or the beginning of one.
+
+        Raises:
+            NotFoundError: There is none that whoever acts may see.
+            UsageError: Several begin so.
+        """
+        found = self._stored.proposals.select("substr(proposal_id, 1, length(?1)) = ?1", id_)
+        found = [each for each in found if self._is_seen(each)]
+        if not found or not id_:
+            raise NotFoundError(
+                f"there is no proposal {id_[:40]!r}", "memctl skill proposals lists them"
+            )
+        if len(found) > 1:
+            raise UsageError(f"{len(found)} proposals begin with {id_!r}", "give more of the id")
+        return self._as_of_now(found[0])
+
+    def list(self, status: ProposalStatus | None = None) -> Sequence[SkillProposal]:
+        """Return proposals, the latest first, all or those in one status."""
+        found = (self._as_of_now(e) for e in self._stored.proposals.all() if self._is_seen(e))
+        return [each for each in found if status in (None, each.status)]
+
+    def _is_seen(self, proposal: SkillProposal) -> bool:
+        return self._skills.user is None or proposal.user_id in (None, self._skills.user)
+
+    def _as_of_now(self, proposal: SkillProposal) -> SkillProposal:
+        """Return a proposal as expired where it is overdue, though no job has said so yet."""
+        is_over = proposal.expires_at <= self._skills.clock() and proposal.status in _UNREVIEWED
+        return replace(proposal, status="expired") if is_over else proposal
+
+    def submit(self, id_: str) -> SkillProposal:
+        """Hand a draft in for review.
+
+        Raises:
+            UsageError: It is no draft.
+        """
+        return self._move(id_, ("draft",), "submitted")
+
+    def review(self, id_: str) -> SkillProposal:
+        """Take a proposal up for review.
+
+        Raises:
+            AccessRefused: An agent acts.
+            UsageError: It has not been submitted.
+        """
+        self._skills.require_person("review proposals")
+        return self._move(id_, ("submitted",), "under_review", reviewer=self._skills.actor)
+
+    def reject(self, id_: str, reasons: str) -> SkillProposal:
+        """Reject a proposal.
+
+        Raises:
+            AccessRefused: An agent acts.
+            UsageError: No reason is given, or it has been decided on.
+        """
+        self._skills.require_person("reject proposals")
+        if not reasons.strip():
+            raise UsageError("why?", "say the reason: --because TEXT")
+        return self._move(
+            id_,
+            ("draft", "submitted", "under_review"),
+            "rejected",
+            reviewer=self._skills.actor,
+            reasons=self._skills.clean(reasons.strip()),
+        )
+
+    def approve(self, id_: str, reasons: str = "") -> SkillApproval:
+        """Approve a proposal; what it requires and nobody has or proposes is proposed, too.
+
+        Raises:
+            AccessRefused: An agent acts.
+            UsageError: It has not been submitted, or has been decided on.
+        """
+        self._skills.require_person("approve proposals")
+        with self._skills.ledger.transaction():
+            approved = self._move(
+                id_,
+                ("submitted", "under_review"),
+                "approved",
+                reviewer=self._skills.actor,
+                reasons=self._skills.clean(reasons.strip()),
+            )
+            there = set(skills_by_slug(self._stored.all()))
+            there |= {slug_of(each.name) for each in self.list() if each.status in _OPEN}
+            proposed = []
+            for requirement in approved.requires:
+                slug, _ = parse_requirement(requirement)
+                if slug not in there:
+                    there.add(slug)
+                    topic = slug.replace("-", " ")
+                    proposed.append(
+                        self.propose(topic, name=slug, parent=approved.proposal_id, submitted=True)
+                    )
+        return SkillApproval(approved, tuple(proposed))
+
+    def _move(
+        self,
+        id_: str,
+        allowed: Sequence[ProposalStatus],
+        status: ProposalStatus,
+        *,
+        reviewer: str = "",
+        reasons: str = "",
+    ) -> SkillProposal:
+        self._skills.require_writable()
+        found = self.find(id_)
+        if found.status not in allowed:
+            raise UsageError(
+                f"proposal {found.proposal_id} is {found.status.replace('_', ' ')}",
+                f"only one that is {' or '.join(allowed).replace('_', ' ')} becomes"
+                f" {status.replace('_', ' ')}",
+            )
+        changed = replace(
+            found,
+            status=status,
+            updated_at=self._skills.clock(),
+            reviewer=reviewer or found.reviewer,
+            reasons=reasons or found.reasons,
+        )
+        self._stored.proposals.save(changed)
+        return changed
+
+    def expire(self) -> int:
+        """Mark the proposals as expired that nobody has reviewed in time; return how many."""
+        self._skills.require_writable()
+        now = self._skills.clock()
+        due = self._stored.proposals.select(
+            "status IN ('draft', 'submitted') AND expires_at <= ?", to_text(now)
+        )
+        self._stored.proposals.save(*(replace(e, status="expired", updated_at=now) for e in due))
+        return len(due)
+
+    def create(self, id_: str, content: str = "") -> SkillMade:
+        """Make the skill of an approved proposal, active, with its first version.
+
+        Args:
+            id_: The proposal.
+            content: The text of the skill; by default the draft of the proposal.
+
+        Raises:
+            AccessRefused: An agent acts.
+            UsageError: It has not been approved, or there is a skill of that name.
+        """
+        self._skills.require_person("make a skill of a proposal")
+        proposal = self.find(id_)
+        text = checked_skill_text(self._skills.clean(content or proposal.content).encode("utf-8"))
+        draft = parse_skill(text, proposal.name, f"proposal {proposal.proposal_id}")
+        draft = replace(
+            draft,
+            description=draft.description or proposal.description,
+            category=draft.category or proposal.category,
+            requires=draft.requires or proposal.requires,
+        )
+        if self._stored.count("declared_name = ?", draft.name):
+            raise UsageError(
+                f"there is a skill called {draft.name!r}", "give a text with another name"
+            )
+        with self._skills.ledger.transaction():
+            self._move(id_, ("approved",), "created")
+            skill = replace(self._skills.new_skill(draft, "active"), status="active")
+            self._skills.write_new(skill, draft, f"from proposal {proposal.proposal_id}")
+            made = replace(self.find(id_), skill_id=skill.skill_id)
+            self._stored.proposals.save(made)
+        missing = self._skills.dependencies(skill).missing
+        return SkillMade(
+            proposal.proposal_id, skill.skill_id, skill.slug, 1, skill.requires, missing
+        )
+
+    # --- learning --------------------------------------------------------------------------------
+
+    def learn(self, word: str | None = None, *, dry_run: bool = False) -> Sequence[LearnedVersion]:
+        """Propose versions from what the notes of uses say; none of them is active.
+
+        Notes of users other than the one that is named are left out.
+
+        Args:
+            word: A skill; by default every active one.
+            dry_run: Write nothing.
+        """
+        self._skills.require_writable()
+        skills = (
+            self._stored.select("status = 'active'") if word is None else [self._skills.find(word)]
+        )
+        learned = (self._learned(skill, dry_run=dry_run) for skill in skills)
+        return [each for each in learned if each is not None]
+
+    def _learned(self, skill: Skill, *, dry_run: bool) -> LearnedVersion | None:
+        versions = self._stored.versions.of(skill.skill_id)
+        active = next((e for e in versions if e.number == skill.active_version), None)
+        if active is None:
+            return None
+        since = max(
+            (e.created_at for e in versions if e.change_type == "experimental"),
+            default=active.created_at,
+        )
+        notes = dict.fromkeys(
+            one_line(use.note)
+            for use in reversed(self._stored.uses.of(skill.skill_id))
+            if use.note.strip() and use.at > since and use.user_id in (None, self._skills.user)
+        )
+        told = tuple(notes)[-_MOST_NOTES:]
+        if len(told) < LEAST_NOTES:
+            return None
+        if dry_run:
+            return LearnedVersion(skill.skill_id, skill.slug, None, told)
+        section = "\n".join((LEARNED, "", *(f"- {note}" for note in told), ""))
+        content = f"{active.content.rstrip()}\n\n{section}"
+        version = self._skills.add_version(
+            skill.skill_id, content, "experimental", f"from the notes of {len(told)} uses"
+        )
+        return LearnedVersion(skill.skill_id, skill.slug, version.number, told)
+
+
+def _frequent_words(hits: Iterable[Hit], topic: str) -> Sequence[str]:
+    """Return the words that stand in most of some passages, and not in the topic."""
+    dull = load_language("en").stop_words | set(map(str.lower, _WORD.findall(topic)))
+    counts: Counter[str] = Counter()
+    for hit in hits:
+        counts.update(
+            {w for w in map(str.lower, _WORD.findall(f"{hit.title} {hit.text}")) if w not in dull}
+        )
+    ranked = sorted(counts, key=lambda word: (-counts[word], word))
+    return [word for word in ranked if counts[word] > 1 or len(counts) < 20][:_FREQUENT_WORDS]
+
+
+def _description(topic: str, words: Sequence[str]) -> str:
+    about = f" It has to do with {', '.join(words)}." if words else ""
+    return f"{topic[:1].upper()}{topic[1:].rstrip('.')}.{about}"
+
+
+def _called(hit: Hit) -> str:
+    return one_line(hit.title or hit.source or hit.memory_id)[:120]
+
+
+def _draft(
+    name: str, description: str, category: str, requires: Sequence[str], hits: Sequence[Hit]
+) -> str:
+    quoted = [json.dumps(each, ensure_ascii=False) for each in (name, description)]
+    lines = ["---", f"name: {quoted[0]}", f"description: {quoted[1]}", "metadata:"]
+    lines.append(f"  category: {category}")
+    if requires:
+        lines.append(f"  requires: {json.dumps(', '.join(requires), ensure_ascii=False)}")
+    lines += ["---", "", f"# {name}", "", description, ""]
+    if hits:
+        lines += ["## What is known", ""]
+        lines += [f"- {one_line(hit.text)[:300]} ({_called(hit)})" for hit in hits]
+        lines.append("")
+    return "\n".join(lines)

@@ -1,0 +1,1023 @@
+"""The skills of one knowledge base: imported, found, given to agents, versioned and judged.
+
+What has an effect on what agents do takes a person: an agent that is named may import drafts,
+propose, and say how a use went.  Knows nothing of conflicts, proposals and gaps.
+"""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memctl.errors import AccessRefused, NotFoundError, UsageError
+from memctl.identity import checked_name
+from memctl.ids import skill_id
+from memctl.literals import ChangeType, SkillCategory, SkillStatus
+from memctl.redaction import redact_secrets
+from memctl.skills.skill_categories import infer_category
+from memctl.skills.skill_files import (
+    AttachedFile,
+    FoundSkill,
+    SkillDraft,
+    digest,
+    find_skills,
+    parse_requirement,
+    parse_skill,
+    slug_of,
+    write_folder,
+)
+from memctl.skills.skill_health import (
+    CLEAR_DIFFERENCE,
+    chance_of_difference,
+    effectiveness,
+    health,
+    success_share,
+)
+from memctl.skills.skill_views import (
+    Dependencies,
+    Evolution,
+    FileView,
+    SkillDetails,
+    SkillEdge,
+    SkillHit,
+    SkillImport,
+    SkillView,
+    VersionView,
+)
+from memctl.store.ledger.skill_repositories import (
+    Skill,
+    SkillAgent,
+    SkillConflict,
+    SkillFile,
+    SkillUse,
+    SkillVersion,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memctl.models.protocols import Embedder
+    from memctl.store.ledger.ledger import Ledger
+
+WHOLE = 100
+"""Per cent that the shares of active versions add up to."""
+LONGEST_NOTE = 4_000
+LONGEST_TASK = 500
+_NAME_WEIGHT = 2.0
+_LEAST_RELEVANCE = 0.15
+_HEALTH_SHARE = 0.3
+"""How much of a skill's rank its health decides."""
+_NEW_EFFECTIVENESS = 0.5
+_PERSON_HINT = "a person does that: memctl skill, with no agent named"
+
+
+class Skills:
+    """The skills of one knowledge base, for whoever acts.
+
+    Args:
+        ledger: Where they are kept.
+        clock: What tells the time.
+        embedder: Gives what makes vectors of names and descriptions.
+        agent: The agent that acts; None for a person.
+        user: The user that is named.
+        session: The conversation.
+        redact: Whether secrets are taken out of texts before they are stored.
+        require_writable: Raises where the knowledge base must not be changed.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        clock: Callable[[], datetime],
+        embedder: Callable[[], Embedder],
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+        session: str | None = None,
+        redact: bool = False,
+        require_writable: Callable[[], None] | None = None,
+    ) -> None:
+        self.ledger = ledger
+        self.clock = clock
+        self.agent = checked_name(agent, "an agent")
+        self.user = user
+        self._session = session
+        self._stored = ledger.skills
+        self._embedder = embedder
+        self._redact = redact
+        self.require_writable = require_writable or ledger.require_writable
+
+    @property
+    def actor(self) -> str:
+        """Who acts, as it is noted."""
+        return self.agent or self.user or "person"
+
+    def require_person(self, what: str) -> None:
+        """Refuse to an agent what has an effect on agents.
+
+        Raises:
+            AccessRefused: An agent acts.
+        """
+        if self.agent is not None:
+            raise AccessRefused(f"agent {self.agent!r} may not {what}", _PERSON_HINT)
+
+    def clean(self, text: str) -> str:
+        """Return a text without secrets, where they are not to be stored."""
+        return redact_secrets(text) if self._redact else text
+
+    # --- import ----------------------------------------------------------------------------------
+
+    def add(
+        self,
+        path: Path,
+        *,
+        category: SkillCategory | None = None,
+        change_type: ChangeType = "minor",
+        notes: str = "",
+        dry_run: bool = False,
+    ) -> Sequence[SkillImport]:
+        """Import a file or a folder; what is there already is recognised.
+
+        A file that has changed is the next version of its skill.  A person's import is active at
+        once; an agent's skill is a draft, and its version waits to be activated.
+
+        Args:
+            path: A SKILL.md, a folder with one, a folder of such folders, or Markdown files.
+            category: Of all of them; by default as the file says, else by its words.
+            change_type: How new versions differ.
+            notes: What is noted of new versions.
+            dry_run: Write nothing.
+        """
+        self.require_writable()
+        outcomes: list[SkillImport] = []
+        taken: dict[str, str] = {}
+        with self.ledger.transaction():
+            for found in find_skills(path, self.clean):
+                draft = found.draft
+                if draft is not None and draft.name in taken:
+                    other = taken[draft.name]
+                    problem = f"{other} is called {draft.name!r} too"
+                    found = replace(found, draft=None, problem=problem, hint="rename one of them")
+                    draft = None
+                if draft is None:
+                    outcomes.append(_failed(found))
+                    continue
+                taken[draft.name] = found.source
+                if category:
+                    draft = replace(draft, category=category)
+                done = self._add(draft, change_type, notes, dry_run=dry_run)
+                outcomes.append(replace(done, left_out=found.left_out))
+        return outcomes
+
+    def _add(
+        self, draft: SkillDraft, change_type: ChangeType, notes: str, *, dry_run: bool
+    ) -> SkillImport:
+        known = self._stored.select("declared_name = ?", draft.name)
+        is_person = self.agent is None
+        if not known:
+            skill = self.new_skill(draft, "active" if is_person else "draft")
+            if not dry_run:
+                self.write_new(skill, draft, notes)
+            return _imported(draft, "added", skill, 1, is_active=skill.status == "active")
+        skill = known[0]
+        if same := self._same_version(skill, draft):
+            return _imported(draft, "unchanged", skill, same.number, is_active=same.share > 0)
+        number = self._next_number(skill)
+        if not dry_run:
+            self.write_version(skill, draft, change_type, notes)
+            if is_person:
+                self._activate(skill, number, draft)
+        return _imported(draft, "version", skill, number, is_active=is_person)
+
+    def new_skill(self, draft: SkillDraft, status: SkillStatus) -> Skill:
+        """Return the row of a skill that is not there yet."""
+        now = self.clock()
+        generation = 0
+        while self._stored.find(skill_id(draft.name, generation)):
+            generation += 1
+        return _described(
+            Skill(
+                skill_id=skill_id(draft.name, generation),
+                declared_name=draft.name,
+                name=draft.name,
+                slug=slug_of(draft.name),
+                description="",
+                category=infer_category(draft.name, draft.description)[0],
+                status=draft.status or status,
+                created_by=self.actor,
+                created_at=now,
+                updated_at=now,
+                active_version=1,
+                effectiveness=_NEW_EFFECTIVENESS,
+            ),
+            draft,
+            now,
+        )
+
+    def write_new(self, skill: Skill, draft: SkillDraft, notes: str) -> None:
+        """Write a skill and its first version, which is active."""
+        with self.ledger.transaction():
+            self._stored.save(skill)
+            self.write_version(skill, draft, "major", notes or "the first version")
+            self._stored.versions.set_shares(skill.skill_id, {1: WHOLE})
+
+    def write_version(
+        self, skill: Skill, draft: SkillDraft, change_type: ChangeType, notes: str
+    ) -> SkillVersion:
+        """Write the next version of a skill, which is not active."""
+        now, number = self.clock(), self._next_number(skill)
+        version = SkillVersion(
+            skill_id=skill.skill_id,
+            number=number,
+            change_type=change_type,
+            content=draft.content,
+            notes=self.clean(notes.strip())[:LONGEST_NOTE],
+            share=0,
+            successes=0,
+            failures=0,
+            created_at=now,
+            created_by=self.actor,
+        )
+        files = (
+            SkillFile(skill.skill_id, number, each.path, each.content, each.encoding, now)
+            for each in draft.files
+        )
+        with self.ledger.transaction():
+            self._stored.versions.save(version)
+            self._stored.files.save(*files)
+        return version
+
+    def _next_number(self, skill: Skill) -> int:
+        versions = self._stored.versions.of(skill.skill_id)
+        return max((each.number for each in versions), default=0) + 1
+
+    def _same_version(self, skill: Skill, draft: SkillDraft) -> SkillVersion | None:
+        """The latest version with the same text and files, an active one before others."""
+        wanted = {(each.path, each.content) for each in draft.files}
+        same = (
+            each
+            for each in self._stored.versions.of(skill.skill_id)
+            if each.content == draft.content and self._file_texts(each) == wanted
+        )
+        return max(same, key=lambda each: (each.share > 0, each.number), default=None)
+
+    def _file_texts(self, version: SkillVersion) -> set[tuple[str, str]]:
+        files = self._stored.files.of(version.skill_id, version.number)
+        return {(each.path, each.content) for each in files}
+
+    # --- looking ---------------------------------------------------------------------------------
+
+    def find(self, word: str) -> Skill:
+        """Return the skill with an id, the beginning of one, a slug or a name.
+
+        Raises:
+            NotFoundError: There is none.
+            UsageError: Several are called that.
+        """
+        found = self._stored.called(word)
+        exact = [each for each in found if each.skill_id == word]
+        if len(found) > 1 and not exact:
+            ids = ", ".join(f"{each.skill_id} ({each.name})" for each in found[:5])
+            raise UsageError(
+                f"{len(found)} skills are called {word!r}", f"name one by its id: {ids}"
+            )
+        if not found:
+            known = [each.slug for each in self._stored.all()]
+            near = difflib.get_close_matches(slug_of(word), known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "memctl skill list shows them"
+            raise NotFoundError(f"there is no skill {word[:80]!r}", hint)
+        return exact[0] if exact else found[0]
+
+    def list(
+        self,
+        *,
+        category: SkillCategory | None = None,
+        status: SkillStatus | None = None,
+        agent: str | None = None,
+    ) -> Sequence[SkillView]:
+        """Return skills by slug, those that are archived only where their status is asked for.
+
+        Args:
+            category: Only of this one.
+            status: Only in this one.
+            agent: Only those that this agent has, and that are enabled for it.
+        """
+        found = self._stored.select(
+            "category = coalesce(?1, category)"
+            " AND (status = ?2 OR (?2 IS NULL AND status <> 'archived'))",
+            *(category, status),
+        )
+        views = self.views(found)
+        return [each for each in views if agent is None or agent in each.agents]
+
+    def views(self, skills: Sequence[Skill]) -> Sequence[SkillView]:
+        """Return skills as listings show them."""
+        now = self.clock()
+        versions = _grouped(self._stored.versions.all(), lambda each: each.skill_id)
+        agents = _grouped(self._stored.agents.all(), lambda each: each.skill_id)
+        conflicts = open_conflicts_by_skill(self._stored.conflicts.open())
+        last = self._stored.uses.last_at()
+        views = []
+        for skill in skills:
+            own = versions.get(skill.skill_id, [])
+            successes = sum(each.successes for each in own)
+            failures = sum(each.failures for each in own)
+            used = last.get(skill.skill_id)
+            against = conflicts.get(skill.skill_id, [])
+            since = used or skill.created_at
+            views.append(
+                SkillView(
+                    skill_id=skill.skill_id,
+                    name=skill.name,
+                    slug=skill.slug,
+                    description=skill.description,
+                    category=skill.category,
+                    status=skill.status,
+                    version=skill.active_version,
+                    effectiveness=round(skill.effectiveness, 4),
+                    health=round(
+                        health(successes, failures, since, (c.severity for c in against), now), 4
+                    ),
+                    uses=successes + failures,
+                    last_used_at=used,
+                    agents=tuple(a.agent for a in agents.get(skill.skill_id, []) if a.enabled),
+                    tags=skill.tags,
+                    requires=skill.requires,
+                    open_conflicts=len(against),
+                    successor=skill.successor,
+                    created_by=skill.created_by,
+                    updated_at=skill.updated_at,
+                )
+            )
+        return views
+
+    def show(self, word: str) -> SkillDetails:
+        """Return all that is known of a skill.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        skill = self.find(word)
+        needed = self.dependencies(skill)
+        off = (each.agent for each in self._stored.agents.of(skill.skill_id) if not each.enabled)
+        return SkillDetails(
+            skill=self.views([skill])[0],
+            execution=skill.execution,
+            metadata=skill.metadata,
+            source=skill.source,
+            created_at=skill.created_at,
+            versions=tuple(self.versions(skill.skill_id)),
+            files=self.file_views(skill.skill_id, skill.active_version),
+            disabled_for=tuple(off),
+            requires=tuple(each.slug for each in needed.order),
+            cycles=needed.cycles,
+            missing=needed.missing,
+        )
+
+    def file_views(self, skill: str, number: int) -> tuple[FileView, ...]:
+        """Return the files of a version with their sizes and checksums."""
+        return tuple(
+            FileView(path=each.path, size=len(data), sha256=digest(data))
+            for each in self.files(skill, number)
+            for data in [each.data]
+        )
+
+    def files(self, skill: str, number: int) -> Sequence[AttachedFile]:
+        """Return the files of a version."""
+        stored = self._stored.files.of(skill, number)
+        return [AttachedFile(each.path, each.content, each.encoding) for each in stored]
+
+    def search(
+        self,
+        text: str,
+        *,
+        limit: int = 10,
+        category: SkillCategory | None = None,
+        every_status: bool = False,
+    ) -> Sequence[SkillHit]:
+        """Return the skills that fit a description, by meaning and words, ranked with health.
+
+        Those that are switched off for the agent that asks are left out.
+
+        Args:
+            text: What is to be done.
+            limit: At most so many.
+            category: Only of this one.
+            every_status: Also those that are not active.
+
+        Raises:
+            UsageError: The description is empty.
+        """
+        if not text.strip():
+            raise UsageError("the description is empty", "say what is to be done")
+        own = {}
+        if self.agent is not None:
+            given = self._stored.agents.select("agent = ?", self.agent)
+            own = {each.skill_id: each.enabled for each in given}
+        skills = [
+            skill
+            for skill in self._stored.select("category = coalesce(?, category)", category)
+            if (every_status or skill.status == "active") and own.get(skill.skill_id, True)
+        ]
+        if not skills:
+            return []
+        meaning = self._meaning(text, skills)
+        words = _word_scores(text, skills)
+        views = self.views(skills)
+        found = []
+        for view, near, said in zip(views, meaning, words, strict=True):
+            relevance = 0.5 * max(0.0, near) + 0.5 * said
+            if relevance >= _LEAST_RELEVANCE:
+                score = relevance * (1 - _HEALTH_SHARE + _HEALTH_SHARE * view.health)
+                found.append((score, relevance, view))
+        found.sort(key=lambda each: (-each[0], each[2].slug, each[2].skill_id))
+        return [
+            SkillHit(
+                rank=rank,
+                score=round(score, 4),
+                relevance=round(relevance, 4),
+                skill_id=view.skill_id,
+                name=view.name,
+                slug=view.slug,
+                description=view.description,
+                category=view.category,
+                status=view.status,
+                version=view.version,
+                health=view.health,
+                is_assigned=view.skill_id in own,
+            )
+            for rank, (score, relevance, view) in enumerate(found[:limit], start=1)
+        ]
+
+    def _meaning(self, text: str, skills: Sequence[Skill]) -> Sequence[float]:
+        from memctl.models.vector_math import dot_products
+
+        vectors = self.vectors(skills)
+        (asked,) = self._embedder().embed([text])
+        return [float(each) for each in dot_products(vectors, asked)]
+
+    def vectors(self, skills: Sequence[Skill]) -> NDArray[np.float32]:
+        """Return the vectors of names and descriptions; what is not kept yet is made and kept."""
+        import numpy as np
+
+        embedder = self._embedder()
+        texts = [f"{each.name}\n{each.description}" for each in skills]
+        keys = [f"{embedder.id} {digest(text.encode('utf-8', 'replace'))[:24]}" for text in texts]
+        stale = [n for n, skill in enumerate(skills) if skill.vector_of != keys[n]]
+        made = embedder.embed([texts[n] for n in stale]) if stale else ()
+        fresh = {n: vector.astype(np.float16) for n, vector in zip(stale, made, strict=True)}
+        if fresh and self.ledger.is_writable:
+            self._stored.set_vectors(
+                (skills[n].skill_id, base64.b64encode(vector.tobytes()).decode("ascii"), keys[n])
+                for n, vector in fresh.items()
+            )
+        rows = [
+            fresh[n]
+            if n in fresh
+            else np.frombuffer(base64.b64decode(skill.vector), dtype=np.float16)
+            for n, skill in enumerate(skills)
+        ]
+        return np.asarray(rows, dtype=np.float32)
+
+    def described_alike(
+        self, skills: Sequence[Skill], pairs: Sequence[tuple[int, int]]
+    ) -> Mapping[tuple[int, int], float]:
+        """Return the cosine of the descriptions alone of some pairs of skills, by their places."""
+        places = sorted({place for pair in pairs for place in pair})
+        if not places:
+            return {}
+        vectors = self._embedder().embed([skills[place].description for place in places])
+        rows = dict(zip(places, vectors, strict=True))
+        return {(one, other): float(rows[one] @ rows[other]) for one, other in pairs}
+
+    def dependencies(self, skill: Skill) -> Dependencies:
+        """Return what a skill requires in the order in which it has to be known."""
+        by_slug = skills_by_slug(self._stored.all())
+        order: dict[str, Skill] = {}
+        cycles: dict[frozenset[str], tuple[str, ...]] = {}
+        missing: dict[str, None] = {}
+        done: set[str] = set()
+        way: list[str] = []
+        steps: list[Iterator[str]] = []
+
+        def enter(found: Skill) -> None:
+            """Go on to what a skill requires."""
+            way.append(found.slug)
+            steps.append(iter(found.requires))
+
+        enter(skill)
+        while steps:
+            needed = next(steps[-1], None)
+            if needed is None:
+                steps.pop()
+                slug = way.pop()
+                done.add(slug)
+                if way and slug != skill.slug:
+                    order[slug] = by_slug[slug]
+                continue
+            slug, _ = parse_requirement(needed)
+            if slug in way:
+                circle = (*way[way.index(slug) :], slug)
+                cycles.setdefault(frozenset(circle), circle)
+            elif slug not in by_slug:
+                missing[needed] = None
+            elif slug not in done:
+                enter(by_slug[slug])
+        return Dependencies(tuple(order.values()), tuple(cycles.values()), tuple(missing))
+
+    def edges(self) -> Sequence[SkillEdge]:
+        """Return how skills are connected with each other and with agents, by their names."""
+        skills = [each for each in self._stored.all() if each.status != "archived"]
+        by_slug, by_id = skills_by_slug(skills), {each.skill_id: each for each in skills}
+        found = []
+        for skill in skills:
+            for requirement in skill.requires:
+                needed = by_slug.get(parse_requirement(requirement)[0])
+                if needed is not None and needed.skill_id != skill.skill_id:
+                    found.append(SkillEdge(skill.name, "requires", needed.name))
+            after = by_slug.get(skill.successor)
+            if after is not None and after.skill_id != skill.skill_id:
+                found.append(SkillEdge(after.name, "improves", skill.name))
+        for conflict in self._stored.conflicts.open():
+            one, other = by_id.get(conflict.skill_id), by_id.get(conflict.other_id)
+            if one is not None and other is not None:
+                found.append(SkillEdge(one.name, "conflicts_with", other.name))
+        found += [
+            SkillEdge(by_id[given.skill_id].name, "used_by", given.agent, "agent")
+            for given in self._stored.agents.select("enabled")
+            if given.skill_id in by_id
+        ]
+        return found
+
+    # --- agents ----------------------------------------------------------------------------------
+
+    def assign(self, word: str, agent: str, *, enabled: bool = True) -> SkillAgent:
+        """Give a skill to an agent, or switch it off for one.
+
+        Raises:
+            AccessRefused: An agent acts.
+            NotFoundError: There is no such skill.
+        """
+        self.require_person("assign skills")
+        self.require_writable()
+        skill = self.find(word)
+        name = checked_name(agent, "an agent") or ""
+        known = self._stored.agents.find(skill.skill_id, name)
+        since = known.since if known else self.clock()
+        made = SkillAgent(skill.skill_id, name, since, enabled)
+        self._stored.agents.save(made)
+        return made
+
+    def unassign(self, word: str, agent: str) -> None:
+        """Take a skill from an agent.
+
+        Raises:
+            AccessRefused: An agent acts.
+            NotFoundError: There is no such skill, or the agent does not have it.
+        """
+        self.require_person("take skills away")
+        self.require_writable()
+        skill = self.find(word)
+        if self._stored.agents.find(skill.skill_id, agent) is None:
+            raise NotFoundError(
+                f"agent {agent!r} does not have {skill.slug}", "memctl skill show says who has it"
+            )
+        self._stored.agents.remove(skill.skill_id, agent)
+
+    # --- versions --------------------------------------------------------------------------------
+
+    def versions(self, word: str) -> Sequence[VersionView]:
+        """Return the versions of a skill, the oldest first."""
+        skill = self.find(word)
+        durations: dict[int, list[float]] = {}
+        for use in self._stored.uses.of(skill.skill_id):
+            if use.duration is not None:
+                durations.setdefault(use.version, []).append(use.duration)
+        return [
+            VersionView(
+                number=each.number,
+                change_type=each.change_type,
+                notes=each.notes,
+                is_active=each.share > 0,
+                share=each.share,
+                uses=each.successes + each.failures,
+                successes=each.successes,
+                failures=each.failures,
+                success=round(success_share(each.successes, each.failures), 4),
+                mean_duration=_mean(durations.get(each.number, [])),
+                created_at=each.created_at,
+                created_by=each.created_by,
+                sha256=digest(each.content.encode("utf-8")),
+            )
+            for each in self._stored.versions.of(skill.skill_id)
+        ]
+
+    def version(self, skill: Skill, number: int) -> SkillVersion:
+        """Return a version of a skill.
+
+        Raises:
+            NotFoundError: There is none of that number.
+        """
+        found = self._stored.versions.find(skill.skill_id, number)
+        if found is None:
+            numbers = [each.number for each in self._stored.versions.of(skill.skill_id)]
+            hint = f"there are {', '.join(map(str, numbers))}" if numbers else "its text is gone"
+            raise NotFoundError(f"{skill.slug} has no version {number}", hint)
+        return found
+
+    def version_for(self, skill: Skill, task: str | None) -> SkillVersion:
+        """Return the version that a task gets: always the same one, by the shares of the active.
+
+        Without a task it is the one with the greatest share.
+
+        Raises:
+            NotFoundError: The text of every active version has been forgotten.
+        """
+        active = [each for each in self._stored.versions.of(skill.skill_id) if each.share > 0]
+        if not active:
+            return self.version(skill, skill.active_version)
+        if task is None or len(active) == 1:
+            return max(active, key=lambda each: (each.share, each.number))
+        seed = hashlib.sha256(f"{skill.skill_id}\0{task}".encode("utf-8", "replace")).digest()
+        place = int.from_bytes(seed[:8], "big") / 2**64 * sum(each.share for each in active)
+        for each in active:
+            place -= each.share
+            if place < 0:
+                return each
+        return active[-1]
+
+    def add_version(
+        self, word: str, content: str, change_type: ChangeType, notes: str = "", source: str = ""
+    ) -> SkillVersion:
+        """Add a version of a skill's text, which is not active; its files are those of before.
+
+        Raises:
+            UsageError: It is the text of a version that is there.
+            UnreadableSource: Its front matter cannot be read.
+        """
+        self.require_writable()
+        skill = self.find(word)
+        content = self.clean(content)
+        draft = parse_skill(content, skill.declared_name, source)
+        draft = replace(draft, files=tuple(self.files(skill.skill_id, skill.active_version)))
+        if same := self._same_version(skill, draft):
+            raise UsageError(
+                f"that is the text of version {same.number} of {skill.slug}",
+                f"memctl skill version activate {skill.slug} {same.number}",
+            )
+        return self.write_version(skill, draft, change_type, notes)
+
+    def activate(self, word: str, number: int) -> VersionView:
+        """Make a version the only active one; the former ones are kept.
+
+        Raises:
+            AccessRefused: An agent acts.
+            NotFoundError: There is no such skill or version.
+        """
+        self.require_person("activate a version")
+        self.require_writable()
+        skill = self.find(word)
+        version = self.version(skill, number)
+        self._activate(skill, number, parse_skill(version.content, skill.declared_name))
+        return self.versions(skill.skill_id)[number - 1]
+
+    def _activate(self, skill: Skill, number: int, draft: SkillDraft) -> None:
+        with self.ledger.transaction():
+            self._stored.versions.set_shares(skill.skill_id, {number: WHOLE})
+            changed = _described(skill, draft, self.clock())
+            if draft.status is not None and draft.status != skill.status:
+                changed = replace(changed, status=draft.status)
+            self._stored.save(replace(changed, active_version=number))
+
+    def split(self, word: str, shares: Mapping[int, int]) -> Sequence[VersionView]:
+        """Have several versions active, each for its share of the tasks.
+
+        Args:
+            word: The skill.
+            shares: Per cent by number; they add up to 100, and none is 0.
+
+        Raises:
+            AccessRefused: An agent acts.
+            UsageError: The shares cannot be kept to.
+            NotFoundError: There is no such skill or version.
+        """
+        self.require_person("share tasks out among versions")
+        self.require_writable()
+        skill = self.find(word)
+        for number in shares:
+            self.version(skill, number)
+        if len(shares) < 2 or min(shares.values()) < 1:
+            only = max(shares, key=lambda each: shares[each])
+            raise UsageError(
+                "a split has at least two versions, each with 1 per cent or more",
+                f"for one alone: memctl skill version activate {skill.slug} {only}",
+            )
+        if sum(shares.values()) != WHOLE:
+            raise UsageError(
+                f"the shares add up to {sum(shares.values())}, not {WHOLE}", "write 1=90 2=10"
+            )
+        greatest = max(shares, key=lambda each: (shares[each], -each))
+        with self.ledger.transaction():
+            self._stored.versions.set_shares(skill.skill_id, shares)
+            self._stored.save(replace(skill, active_version=greatest, updated_at=self.clock()))
+        return self.versions(skill.skill_id)
+
+    # --- uses ------------------------------------------------------------------------------------
+
+    def record_use(
+        self,
+        word: str,
+        *,
+        success: bool,
+        task: str = "",
+        note: str = "",
+        duration: float | None = None,
+        version: int | None = None,
+        dry_run: bool = False,
+    ) -> SkillUse:
+        """Note how a use of a skill went; it counts for the version that was used.
+
+        Args:
+            word: The skill.
+            success: Whether it went well.
+            task: What it was used for; by it the version is known.
+            note: What is to be learned from it.
+            duration: Seconds.
+            version: The version that was used, where the task does not tell.
+            dry_run: Write nothing; return what would be noted.
+
+        Raises:
+            NotFoundError: There is no such skill or version.
+            UsageError: The duration cannot be one.
+        """
+        self.require_writable()
+        skill = self.find(word)
+        if duration is not None and not (math.isfinite(duration) and duration >= 0):
+            raise UsageError(f"{duration:g} is no duration", "give seconds, 0 or more")
+        used = self.version(skill, version) if version else self.version_for(skill, task or None)
+        now = self.clock()
+        use = SkillUse(
+            id=None,
+            skill_id=skill.skill_id,
+            version=used.number,
+            agent=self.agent or "",
+            task=self.clean(task.strip())[:LONGEST_TASK],
+            success=success,
+            duration=duration,
+            note=self.clean(note.strip())[:LONGEST_NOTE],
+            at=now,
+            session_id=self._session,
+            user_id=self.user,
+        )
+        if dry_run:
+            return use
+        with self.ledger.transaction():
+            self._stored.uses.save(use)
+            self._stored.versions.count_outcome(skill.skill_id, used.number, success=success)
+            self._set_effectiveness([skill], {skill.skill_id: now})
+        return use
+
+    def uses(self, word: str, limit: int = -1) -> Sequence[SkillUse]:
+        """Return the uses of a skill, the latest first; with a user named, not those of others."""
+        found = self._stored.uses.of(self.find(word).skill_id)
+        own = [each for each in found if self.user is None or each.user_id in (None, self.user)]
+        return own if limit < 0 else own[:limit]
+
+    def decay(self) -> int:
+        """Let the effectiveness of what is not used fade; return for how many it changed."""
+        self.require_writable()
+        return self._set_effectiveness(self._stored.all(), self._stored.uses.last_at())
+
+    def _set_effectiveness(self, skills: Sequence[Skill], last: Mapping[str, datetime]) -> int:
+        now, changed = self.clock(), []
+        versions = _grouped(self._stored.versions.all(), lambda each: each.skill_id)
+        for skill in skills:
+            own = versions.get(skill.skill_id, [])
+            value = effectiveness(
+                sum(each.successes for each in own),
+                sum(each.failures for each in own),
+                last.get(skill.skill_id, skill.created_at),
+                now,
+            )
+            if abs(value - skill.effectiveness) > 1e-9:
+                changed.append((value, skill.skill_id))
+        self._stored.execute_each("UPDATE skills SET effectiveness = ? WHERE skill_id = ?", changed)
+        return len(changed)
+
+    def reembed(self) -> int:
+        """Make the vectors anew whose text or embedder has changed; return how many skills."""
+        self.require_writable()
+        skills = self._stored.all()
+        before = {each.skill_id: each.vector_of for each in skills}
+        if skills:
+            self.vectors(skills)
+        after = self._stored.all()
+        return sum(before[each.skill_id] != each.vector_of for each in after)
+
+    def evolution(self, word: str | None = None) -> Sequence[Evolution]:
+        """Compare each version that was used with the one that was used before it."""
+        skills = self._stored.all() if word is None else [self.find(word)]
+        versions = _grouped(self._stored.versions.all(), lambda each: each.skill_id)
+        found = []
+        for skill in skills:
+            used = [e for e in versions.get(skill.skill_id, []) if e.successes + e.failures]
+            for older, newer in pairwise(used):
+                found.append(_compared(skill, older, newer))
+        return found
+
+    # --- status ----------------------------------------------------------------------------------
+
+    def set_status(self, word: str, status: SkillStatus, successor: str | None = None) -> Skill:
+        """Activate, deprecate or archive a skill.
+
+        Args:
+            word: The skill.
+            status: What it becomes.
+            successor: The skill that replaces it.
+
+        Raises:
+            AccessRefused: An agent acts.
+            NotFoundError: There is no such skill.
+            UsageError: It would replace itself.
+        """
+        self.require_person(f"make a skill {status}")
+        self.require_writable()
+        skill = self.find(word)
+        changed = replace(skill, status=status, updated_at=self.clock())
+        if successor is not None:
+            after = self.find(successor)
+            if after.skill_id == skill.skill_id:
+                raise UsageError(f"{skill.slug} cannot replace itself", "name another skill")
+            changed = replace(changed, successor=after.slug)
+        self._stored.save(changed)
+        return changed
+
+    def delete(self, word: str) -> Skill:
+        """Delete a skill with its versions, files, uses and conflicts.
+
+        Raises:
+            AccessRefused: An agent acts.
+            NotFoundError: There is no such skill.
+        """
+        self.require_person("delete a skill")
+        self.require_writable()
+        skill = self.find(word)
+        self._stored.remove_whole(skill.skill_id)
+        return skill
+
+    # --- export ----------------------------------------------------------------------------------
+
+    def export(
+        self, folder: Path, *, every_status: bool = False
+    ) -> tuple[Sequence[Path], Sequence[str]]:
+        """Write the active version of each skill as a folder with its files.
+
+        Args:
+            folder: Where they go; what stands there under other names stays.
+            every_status: Also those that are not active.
+
+        Returns:
+            The folders, and what was left out and why.
+        """
+        written: list[Path] = []
+        left_out: list[str] = []
+        taken: Counter[str] = Counter()
+        for skill in self._stored.all():
+            if skill.status != "active" and not every_status:
+                continue
+            versions = self._stored.versions.of(skill.skill_id)
+            number = skill.active_version
+            text = next((each.content for each in versions if each.number == number), None)
+            if text is None:
+                left_out.append(f"{skill.slug}: its text has been forgotten")
+                continue
+            slug = slug_of(skill.slug)
+            taken[slug] += 1
+            target = folder / (slug if taken[slug] == 1 else f"{slug}-{skill.skill_id[3:11]}")
+            if target.is_symlink():
+                left_out.append(f"{skill.slug}: a link stands in its way")
+                continue
+            problems = write_folder(target, text, self.files(skill.skill_id, number))
+            left_out += [f"{skill.slug}: {each}" for each in problems]
+            written.append(target)
+        return written, left_out
+
+
+def skills_by_slug(skills: Iterable[Skill]) -> dict[str, Skill]:
+    """Return the skill that each slug stands for: one that is active before others, the oldest."""
+    rank = {"active": 0, "draft": 1, "deprecated": 2, "archived": 3}
+    ordered = sorted(skills, key=lambda each: (rank[each.status], each.created_at, each.skill_id))
+    found: dict[str, Skill] = {}
+    for skill in ordered:
+        found.setdefault(skill.slug, skill)
+    return found
+
+
+def open_conflicts_by_skill(
+    conflicts: Iterable[SkillConflict],
+) -> dict[str, list[SkillConflict]]:
+    """Return conflicts by each of the skills that they are about."""
+    found: dict[str, list[SkillConflict]] = {}
+    for each in conflicts:
+        for skill in dict.fromkeys((each.skill_id, each.other_id)):
+            if skill:
+                found.setdefault(skill, []).append(each)
+    return found
+
+
+def _grouped(items: Iterable[Any], key: Callable[[Any], str]) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for each in items:
+        found.setdefault(key(each), []).append(each)
+    return found
+
+
+def _described(skill: Skill, draft: SkillDraft, now: datetime) -> Skill:
+    """Return a skill with what a text says of it."""
+    return replace(
+        skill,
+        description=draft.description,
+        category=draft.category or skill.category,
+        tags=draft.tags,
+        requires=draft.requires,
+        successor=draft.successor or skill.successor,
+        execution=draft.execution,
+        metadata=draft.metadata,
+        source=draft.source or skill.source,
+        updated_at=now,
+    )
+
+
+def _failed(found: FoundSkill) -> SkillImport:
+    return SkillImport(found.source, "failed", reason=found.problem, hint=found.hint)
+
+
+def _imported(
+    draft: SkillDraft, outcome: str, skill: Skill, version: int, *, is_active: bool
+) -> SkillImport:
+    return SkillImport(
+        source=draft.source,
+        outcome=outcome,
+        skill_id=skill.skill_id,
+        name=skill.name,
+        slug=skill.slug,
+        category=skill.category,
+        version=version,
+        is_active=is_active,
+    )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(math.fsum(values) / len(values), 3) if values else None
+
+
+def _compared(skill: Skill, older: SkillVersion, newer: SkillVersion) -> Evolution:
+    before, after = (older.successes, older.failures), (newer.successes, newer.failures)
+    chance = chance_of_difference(before, after)
+    shares = [wins / (wins + losses) for wins, losses in (before, after)]
+    is_clear = chance < CLEAR_DIFFERENCE
+    better = newer.number if shares[1] > shares[0] else older.number
+    return Evolution(
+        skill_id=skill.skill_id,
+        name=skill.name,
+        older=older.number,
+        newer=newer.number,
+        older_success=round(shares[0], 4),
+        newer_success=round(shares[1], 4),
+        chance=round(chance, 6),
+        is_clear=is_clear,
+        better=better if is_clear else None,
+    )
+
+
+def _word_scores(text: str, skills: Sequence[Skill]) -> Sequence[float]:
+    """Return for each skill how much of a text its words cover; rare words count more."""
+    from memctl.language.term_analysis import query_terms, terms
+
+    asked = query_terms(text)
+    named = [set(terms(each.name)) for each in skills]
+    told = [
+        set(terms(" ".join((each.description, *each.tags, each.category.replace("_", " ")))))
+        for each in skills
+    ]
+    counts = Counter(term for one, other in zip(named, told, strict=True) for term in one | other)
+    weight = {term: math.log(1 + len(skills) / (0.5 + counts[term])) for term in asked}
+    total = sum(weight.values()) * _NAME_WEIGHT or 1.0
+    return [
+        sum(
+            weight[term] * (_NAME_WEIGHT if term in name else 1.5 if term in words else 0.0)
+            for term in asked
+        )
+        / total
+        for name, words in zip(named, told, strict=True)
+    ]
