@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl import __version__
+from memctl.bootstrap import bootstrap_interval
 from memctl.errors import UsageError
 from memctl.evaluation.question_sets import EvalQuestion
-from memctl.files import save_file
+from memctl.files import make_folder, save_file
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBases
 from memctl.literals import Mode
@@ -114,12 +115,6 @@ def _score(mode: str, category: str, outcomes: Sequence[QuestionResult]) -> Scor
     )
 
 
-_DRAWS = 10_000
-_DRAWS_AT_ONCE = 500
-_SEED = 20_260_101
-_BOUNDS = (2.5, 97.5)
-
-
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """One metric of two runs, in percent, over the questions they share."""
@@ -189,24 +184,6 @@ def _mean(values: Sequence[float], digits: int = 1) -> float:
     return round(sum(values) / len(values), digits)
 
 
-def bootstrap_interval(differences: Sequence[float]) -> tuple[float, float] | tuple[None, None]:
-    """Return the 95 % interval of the mean, reproducibly; None with fewer than two values."""
-    import numpy as np
-
-    if len(differences) < 2:
-        return None, None
-    given = np.asarray(differences, np.float64)
-    random = np.random.default_rng(_SEED)
-    means = np.concatenate(
-        [
-            given[random.integers(len(given), size=(_DRAWS_AT_ONCE, len(given)))].mean(axis=1)
-            for _ in range(_DRAWS // _DRAWS_AT_ONCE)
-        ]
-    )
-    low, high = (round(float(bound), 2) for bound in np.percentile(means, _BOUNDS))
-    return low, high
-
-
 def comparable_mode(mode: str, saved: Mapping[str, object], asked: int) -> str | None:
     """Return the mode of a saved run to compare a mode with.
 
@@ -229,11 +206,16 @@ _ID_COLUMNS = ("id", "document_id", "external_id")
 
 
 @contextmanager
-def temporary_base(config: Config) -> Iterator[KnowledgeBase]:
-    """Yield a new knowledge base with the configured settings, which is deleted afterwards."""
+def temporary_base(config: Config, embedder: str = "") -> Iterator[KnowledgeBase]:
+    """Yield a new knowledge base with the configured settings, which is deleted afterwards.
+
+    Args:
+        config: The settings.
+        embedder: Its model for vectors; by default as configured.
+    """
     with tempfile.TemporaryDirectory(prefix="memctl-eval-", ignore_cleanup_errors=True) as folder:
         home = Home(replace(config, home=Path(folder)))
-        home.create(_NAME)
+        home.create(_NAME, embedder=embedder)
         with home.open(_NAME) as base:
             yield base
 
@@ -301,6 +283,70 @@ def save_run(path: Path, run: Run, now: datetime) -> None:
         "modes": {mode: [asdict(outcome) for outcome in found] for mode, found in run.items()},
     }
     save_file(path, json.dumps(value, ensure_ascii=False, indent=1).encode())
+
+
+HISTORY = "evaluations.jsonl"
+"""Beside the knowledge bases: one line for each mode of each run that was saved."""
+_MOST_KEPT = 10_000
+
+
+def note_run(home: Path, run: Run, about: str, kbs: Sequence[str], now: datetime) -> None:
+    """Add a run that was saved to the history of the home.
+
+    Args:
+        home: The folder of all knowledge bases.
+        run: The results.
+        about: The question set.
+        kbs: The knowledge bases that were asked; none for one that was thrown away.
+        now: The time.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    lines = [
+        json.dumps(
+            {
+                "at": now.isoformat(),
+                "memctl": __version__,
+                "set": about,
+                "kbs": list(kbs),
+                "mode": mode,
+                "questions": score.questions,
+                **score.means,
+                "p50_ms": score.p50_ms,
+                "p95_ms": score.p95_ms,
+            },
+            ensure_ascii=False,
+        )
+        for mode, found in run.items()
+        for score in summarize(mode, found)
+        if score.category == ALL
+    ]
+    make_folder(home, mode=0o700)
+    before = [json.dumps(row, ensure_ascii=False) for row in saved_history(home)]
+    kept = [*before, *lines][-_MOST_KEPT:]
+    save_file(home / HISTORY, "".join(f"{line}\n" for line in kept).encode())
+
+
+def saved_history(home: Path, about: str | None = None) -> list[Mapping[str, Any]]:
+    """Return the runs that were saved, the oldest first; lines that are none are left out.
+
+    Args:
+        home: The folder of all knowledge bases.
+        about: Only those of this question set.
+    """
+    path = home / HISTORY
+    if not path.is_file():
+        return []
+    found: list[Mapping[str, Any]] = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(row, dict) and {"at", "set", "mode", *METRICS} <= row.keys():
+            found.append(row)
+    return [row for row in found if about in (None, row["set"])]
 
 
 def load_run(path: Path) -> Run:

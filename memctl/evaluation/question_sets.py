@@ -154,6 +154,8 @@ class Draft:
 def make_questions(base: KnowledgeBase, count: int) -> list[Draft]:
     """Draft questions about what a knowledge base remembers, the most important first.
 
+    Before them come questions that were judged bad, or had no answer.
+
     No model is involved: a value in a statement is replaced by a question for it ("... starts on
     which date?"), and for a decision, a preference or anything else the question is about its
     subject.  The owner is to correct them.
@@ -162,9 +164,10 @@ def make_questions(base: KnowledgeBase, count: int) -> list[Draft]:
         base: The knowledge base; its distilled facts and the first sentences of gists are used.
         count: Most questions.
     """
+    judged = {draft.question.text: draft for draft in judged_questions(base)}
     rows = base.memories.list(Filters(levels=("memory",))).to_pylist()
     rows.sort(key=lambda row: (row["type"] == "gist", -row["importance"], row["id"]))
-    drafts: dict[str, Draft] = {}
+    drafts: dict[str, Draft] = dict(judged)
     of_document: dict[str, int] = {}
     used: set[str] = set()
     for row in rows:
@@ -175,12 +178,54 @@ def make_questions(base: KnowledgeBase, count: int) -> list[Draft]:
             if row["type"] == "gist" and any(statement in sentence for statement in used):
                 continue
             used.add(sentence)
+            if text in judged:
+                continue
             if known is not None:
                 drafts[text] = _with_evidence(known, evidence)
             elif text and of_document.get(evidence, 0) < _MOST_OF_A_DOCUMENT:
                 of_document[evidence] = of_document.get(evidence, 0) + 1
                 drafts[text] = _draft(row, evidence, sentence, text, category)
     return list(drafts.values())[:count]
+
+
+def judged_questions(base: KnowledgeBase) -> list[Draft]:
+    """Return questions that were judged bad or had no answer, the latest first, each once.
+
+    The evidence of one is the example of what its answer should have been, where there is one;
+    otherwise its owner is to name it.
+    """
+    base.resources.query_log.flush()
+    ledger = base.store.ledger
+    snapshot = base.store.snapshot()
+    examples: dict[str, tuple[str, str]] = {}
+    for each in ledger.feedback.since(None):
+        if each.example_id and each.query_id:
+            examples.setdefault(each.query_id, (each.example_id, each.example))
+    ids = sorted(id_ for id_, _ in examples.values())
+    there = set(snapshot.get("memories", ids, ["id"])["id"].to_pylist())
+    failed = {each.query_id for each in ledger.query_details.select("status = 'failed'")}
+    private = base.settings.private_namespaces
+    found: dict[str, Draft] = {}
+    for entry in ledger.queries.select("question <> '' AND kind = 'query'", order="id DESC"):
+        is_bad = entry.feedback == "bad"
+        namespaces = list(entry.filters.get("namespaces") or [])
+        if entry.query_id in failed or not (is_bad or not entry.found):
+            continue
+        if not set(namespaces).isdisjoint(private) or entry.question in found:
+            continue
+        id_, example = examples.get(entry.query_id, ("", ""))
+        question = EvalQuestion(
+            id=entry.query_id,
+            text=entry.question,
+            relevant=(id_,) if id_ in there else (),
+            namespace=namespaces[0] if len(namespaces) == 1 else None,
+            category="judged bad" if is_bad else "unanswered",
+        )
+        found[entry.question] = Draft(question, example if question.relevant else "", "feedback")
+    return list(found.values())[:_MOST_JUDGED]
+
+
+_MOST_JUDGED = 25
 
 
 def _sentences(row: Mapping[str, Any]) -> Iterator[str]:

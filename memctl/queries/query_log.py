@@ -15,13 +15,16 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import DamagedError, KnowledgeBaseUnavailable, LockedError
+from memctl.identity import DEFAULT_USER, conversations_of
 from memctl.records import Filters
 from memctl.redaction import redact_query
-from memctl.store.ledger.log_repositories import QueryEntry
+from memctl.store.ledger.audit_repositories import AccessEntry, access_kind
+from memctl.store.ledger.feedback_repositories import PromptUse
+from memctl.store.ledger.log_repositories import QueryDetail, QueryEntry, QueryVector
 
 if TYPE_CHECKING:
-    from memctl.config import QueryLogSettings
-    from memctl.literals import QueryKind, Verdict
+    from memctl.config import Config
+    from memctl.literals import AccessKind, QueryKind, QueryStatus, Verdict
     from memctl.store.ledger.ledger import Ledger
 
 LONGEST_TEXT = 1000
@@ -38,6 +41,57 @@ _LOOKED_AT = 2 * LONGEST_TEXT
 _log = logging.getLogger(__name__)
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AskedHow:
+    """How a question was asked, and how well it was answered; see ``QueryDetail``."""
+
+    status: QueryStatus
+    top_k: int
+    threshold: float = 0.0
+    confidence: float | None = None
+    grounding: float | None = None
+    relevance: float | None = None
+    fusion: str = ""
+    reranker: str = ""
+    rounds: int = 1
+    kbs: int = 1
+    prompt: str = ""
+    error: str = ""
+    cited: frozenset[str] = frozenset()
+    """The memories that the answer relies on, of whatever knowledge base."""
+    user: str | None = None
+    agent: str | None = None
+    session: str | None = None
+
+
+_QUALITY_WEIGHTS = {"confidence": 0.4, "hits": 0.2, "score": 0.2, "relevance": 0.2}
+
+
+def quality(
+    *,
+    confidence: float | None,
+    hits: int,
+    top_k: int,
+    score: float | None,
+    relevance: float | None,
+) -> float:
+    """Return how good what a question gave was, from 0 to 1.
+
+    The weighted mean of what is known of: the confidence of the answer, how many of the hits that
+    were asked for there are, how good somebody found it, and the relevance of the best hit.
+    """
+    parts = {
+        "confidence": confidence,
+        "hits": min(1.0, hits / top_k) if top_k else None,
+        "score": score,
+        "relevance": relevance,
+    }
+    known = {name: value for name, value in parts.items() if value is not None}
+    total = sum(_QUALITY_WEIGHTS[name] for name in known)
+    found = sum(_QUALITY_WEIGHTS[name] * value for name, value in known.items())
+    return found / total if total else 0.0
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class LoggedQuestion:
     """One question with what came of it, as every knowledge base that was asked notes it."""
@@ -49,12 +103,15 @@ class LoggedQuestion:
     filters: Filters
     found: bool
     seconds: float
+    detail: AskedHow
+    vector: tuple[str, bytes] | None = None
+    """The embedder and the vector of the question, as float16; None where it is not kept."""
     id: str = dataclasses.field(default_factory=lambda: f"q_{secrets.token_hex(6)}")
 
 
 def without_text(asked: LoggedQuestion) -> LoggedQuestion:
     """Return a question without its text; of what it was limited to only the names are left."""
-    return dataclasses.replace(asked, question="")
+    return dataclasses.replace(asked, question="", vector=None)
 
 
 def shown_text(asked: LoggedQuestion, *, redact: bool) -> LoggedQuestion:
@@ -65,44 +122,117 @@ def shown_text(asked: LoggedQuestion, *, redact: bool) -> LoggedQuestion:
     )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Noted:
+    """What is to be written of one question."""
+
+    at: datetime
+    shown: tuple[AccessEntry, ...]
+    is_private: bool
+    entry: QueryEntry | None = None
+    detail: QueryDetail | None = None
+    vector: QueryVector | None = None
+
+
 class QueryLog:
     """The query log of one knowledge base; usable from several threads.
 
     Args:
         ledger: Where it stands.
-        settings: What is noted.
+        config: What is noted, and who asks.
         name: The knowledge base's.
     """
 
-    def __init__(self, ledger: Ledger, settings: QueryLogSettings, name: str) -> None:
+    def __init__(self, ledger: Ledger, config: Config, name: str) -> None:
+        self._namespaces = config.namespaces
         self._ledger = ledger
-        self._settings = settings
+        self._settings = config.query_log
+        self._trail = config.access_log
+        self._user, self._agent = config.user or "", config.agent or ""
         self._name = name
-        self._waiting: list[tuple[QueryEntry | None, tuple[str, ...], datetime]] = []
+        self._waiting: list[_Noted] = []
         self._mutex = threading.Lock()
         self._told = False
 
-    def note(self, asked: LoggedQuestion, shown: Sequence[tuple[str, float]]) -> bool:
+    def note(
+        self,
+        asked: LoggedQuestion,
+        shown: Sequence[tuple[str, float]],
+        *,
+        is_private: bool = False,
+    ) -> bool:
         """Note a question, and which memories it showed with which score.
+
+        Args:
+            asked: The question.
+            shown: Ids of memories, each with its score.
+            is_private: Whether it is about what is, or may be, private.
 
         Returns:
             Whether it stands in the log, or will.
         """
         enabled = self._settings.enabled
         ids = tuple(memory_id for memory_id, _ in shown)
-        entry = self._entry(asked, shown) if enabled else None
+        accesses = self._accesses(ids, asked.kind, asked.at, asked.id)
+        noted = _Noted(asked.at, accesses, is_private)
+        if enabled:
+            vector = asked.vector and QueryVector(asked.id, *asked.vector)
+            noted = dataclasses.replace(
+                noted,
+                entry=self._entry(asked, shown),
+                detail=_detail(asked, ids),
+                vector=vector or None,
+            )
         with self._mutex:
-            self._waiting.append((entry, ids, asked.at))
+            self._waiting.append(noted)
             return self._write(_PATIENCE) and enabled
 
-    def judge(self, query_id: str, verdict: Verdict) -> bool:
+    def note_shown(self, memory_id: str, at: datetime, *, is_private: bool) -> None:
+        """Note that a memory was read by its id."""
+        with self._mutex:
+            self._waiting.append(_Noted(at, self._accesses([memory_id], "show", at), is_private))
+            self._write(_PATIENCE)
+
+    def _accesses(
+        self, ids: Sequence[str], kind: AccessKind, at: datetime, query_id: str = ""
+    ) -> tuple[AccessEntry, ...]:
+        kind = access_kind(kind)
+        return tuple(AccessEntry(at, id_, query_id, kind, self._user, self._agent) for id_ in ids)
+
+    def judge(self, query_id: str, verdict: Verdict, score: float | None = None) -> bool:
         """Note how good what a question gave was; say whether there is such a question.
+
+        Args:
+            query_id: Which.
+            verdict: In a word.
+            score: From 0 to 1; by default 1 for ``good`` and 0 for ``bad``.
 
         Raises:
             KnowledgeBaseUnavailable: This process may only read, or the disk is full.
         """
         self.flush()
-        return self._ledger.queries.judge(query_id, verdict)
+        given = (1.0 if verdict == "good" else 0.0) if score is None else score
+        return self._judge(query_id, verdict, given)
+
+    def take_back(self, query_id: str) -> bool:
+        """Note that nobody judges a question any more; say whether there is such a question."""
+        self.flush()
+        return self._judge(query_id, None, None)
+
+    def _judge(self, query_id: str, verdict: Verdict | None, score: float | None) -> bool:
+        if not self._ledger.queries.judge(query_id, verdict):
+            return False
+        details, entry = self._ledger.query_details, self._ledger.queries.named(query_id)
+        if (known := details.find(query_id)) and entry:
+            found = quality(
+                confidence=known.confidence,
+                hits=entry.hits,
+                top_k=known.top_k,
+                score=score,
+                relevance=known.relevance,
+            )
+            details.save(dataclasses.replace(known, score=score, quality=found))
+        return True
 
     def flush(self) -> None:
         """Write what waits."""
@@ -128,14 +258,37 @@ class QueryLog:
             hit_ids=tuple(memory_id for memory_id, _ in shown[:MOST_IDS]),
         )
 
+    def _write_one(self, noted: _Noted) -> None:
+        ledger = self._ledger
+        if noted.entry is not None:
+            ledger.queries.add(noted.entry, self._settings.keep)
+        if noted.detail is not None:
+            ledger.query_details.save(noted.detail)
+            if noted.detail.prompt:
+                task, _, version = noted.detail.prompt.partition("/")
+                ledger.prompt_uses.note(self._use(noted.detail, task, version, noted.at))
+        if noted.vector is not None:
+            ledger.query_vectors.save(noted.vector)
+        ledger.accesses.add([each.memory_id for each in noted.shown], noted.at)
+        if self._trail.enabled and (self._trail.private or not noted.is_private):
+            ledger.access_trail.add(noted.shown, self._trail.keep)
+
+    def _use(self, detail: QueryDetail, task: str, version: str, at: datetime) -> PromptUse:
+        return PromptUse(
+            task,
+            version,
+            subject=detail.session_id or detail.query_id,
+            namespace=conversations_of(self._namespaces, detail.user_id or DEFAULT_USER),
+            at=at,
+            session_id=detail.session_id,
+        )
+
     def _write(self, wait: float) -> bool:
         """Write what waits; say whether it is written, or waits for the next time."""
         try:
             with self._ledger.transaction(wait, durable=False):
-                for entry, shown, at in self._waiting:
-                    if entry is not None:
-                        self._ledger.queries.add(entry, self._settings.keep)
-                    self._ledger.accesses.add(shown, at)
+                for noted in self._waiting:
+                    self._write_one(noted)
         except LockedError:  # somebody else is writing, for a moment
             del self._waiting[:-_MOST_WAITING]
             return True
@@ -147,6 +300,36 @@ class QueryLog:
             return False
         self._waiting.clear()
         return True
+
+
+def _detail(asked: LoggedQuestion, shown: tuple[str, ...]) -> QueryDetail:
+    how = asked.detail
+    return QueryDetail(
+        query_id=asked.id,
+        status=how.status,
+        top_k=how.top_k,
+        threshold=how.threshold,
+        confidence=how.confidence,
+        relevance=how.relevance,
+        quality=quality(
+            confidence=how.confidence,
+            hits=len(shown),
+            top_k=how.top_k,
+            score=None,
+            relevance=how.relevance,
+        ),
+        grounding=how.grounding,
+        fusion=how.fusion,
+        reranker=how.reranker,
+        rounds=how.rounds,
+        kbs=how.kbs,
+        prompt=how.prompt,
+        error=how.error,
+        cited=tuple(id_ for id_ in shown[:MOST_IDS] if id_ in how.cited),
+        user_id=how.user,
+        agent_id=how.agent,
+        session_id=how.session,
+    )
 
 
 def _limits(filters: Filters, *, keep_values: bool, redact: bool) -> dict[str, Any]:

@@ -6,10 +6,10 @@ import math
 
 import pytest
 
+from memctl.bootstrap import bootstrap_interval
 from memctl.evaluation.evaluation_runs import (
     METRICS,
     QuestionResult,
-    bootstrap_interval,
     comparable_mode,
     compare_runs,
     measure,

@@ -1,0 +1,215 @@
+"""What became of each conversation: summary, reward, feedback and what to do better.
+
+A record is added when a conversation ends and whenever somebody judges it; none is changed.
+Without a model the summary is that of the session, and the suggestion follows a few rules.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+from memctl.errors import MemctlError, NotFoundError, UsageError
+from memctl.feedback.rewards import Reward, reward_of
+from memctl.memories.memory_editing import Edit, Editor, Statement
+from memctl.prompts import fenced
+from memctl.store.ledger.feedback_repositories import ConversationSummary
+
+if TYPE_CHECKING:
+    from memctl.config import FeedbackSettings
+    from memctl.models.chat_model import ChatModel
+    from memctl.prompts import Prompt
+    from memctl.store.ledger.feedback_repositories import Feedback
+    from memctl.store.ledger.ledger import Ledger
+    from memctl.store.ledger.log_repositories import QueryDetail
+    from memctl.store.ledger.session_repositories import Session, Turn
+
+SUMMARY = "summary"
+_LONGEST_PROMPT = 2_000
+_LAST_TURNS = 12
+_LONGEST_TURN = 1_000
+_BAD = 0.5
+_BUILTIN = "builtin"
+_log = logging.getLogger(__name__)
+
+
+class FeedbackReply(BaseModel):
+    """What a model may write; every field is required and no other is allowed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    summary: str
+    suggestion: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationRecords:
+    """The records of the conversations of one knowledge base.
+
+    Args:
+        ledger: Where they are.
+        settings: What a reward is made of, and whether summaries become memories.
+        clock: What tells the time.
+        editor: Gives what writes memories.
+        model: Returns the model for a namespace with its instructions; None where there is none.
+        clean: Takes out what looks like a secret, where that is wanted.
+    """
+
+    ledger: Ledger
+    settings: FeedbackSettings
+    clock: Callable[[], datetime]
+    editor: Callable[[], Editor]
+    model: Callable[[str], tuple[ChatModel, Prompt] | None]
+    clean: Callable[[str], str]
+
+    def add(self, session: Session, summary: str) -> ConversationSummary | None:
+        """Note what became of a conversation; None where nothing is new since the last record.
+
+        Args:
+            session: The conversation.
+            summary: What it was about, as the built-in way or a model has summarised it.
+        """
+        key = (session.namespace, session.session_id)
+        turns = self.ledger.turns.of(key)
+        feedback = self.ledger.feedback.of_session(*key)
+        earlier = self.ledger.summaries.of(*key)
+        if not turns or (earlier and not _is_news(earlier[0], turns, feedback)):
+            return None
+        queries = self.ledger.query_details.of_session(session.session_id)
+        said = [turn.content for turn in turns if turn.sender == "user"]
+        reward = reward_of(self.settings, feedback, queries, said)
+        texts = [each.text for each in reversed(feedback) if each.text]
+        examples = [each for each in feedback if each.example]
+        written = self._by_model(session, summary, turns, reward, feedback)
+        whole, suggestion, by = written or (
+            summary, _rules(reward, feedback, queries), _BUILTIN
+        )  # fmt: skip
+        made = ConversationSummary(
+            summary_id=f"s_{secrets.token_hex(6)}",
+            namespace=session.namespace,
+            conversation_id=session.session_id,
+            prompt=turns[0].content[:_LONGEST_PROMPT],
+            feedback_text="\n".join(texts),
+            example=examples[0].example if examples else "",
+            improvement_suggestion=suggestion,
+            prompt_version=self._prompt_version(session, queries),
+            reward_score=reward.score,
+            conversation_summary=whole,
+            timestamp=self.clock(),
+            satisfaction=reward.satisfaction,
+            completion=reward.completion,
+            grounding=reward.grounding,
+            messages=len(turns),
+            memory_id=self._remembered(session, whole, earlier),
+            user_id=session.user_id,
+            agent_id=session.agent_id,
+            by=by,
+        )
+        self.ledger.summaries.save(made)
+        return made
+
+    # --- inside ---
+
+    def _prompt_version(self, session: Session, queries: Sequence[QueryDetail]) -> str:
+        uses = self.ledger.prompt_uses.select(
+            "namespace = ? AND session_id = ?",
+            *(session.namespace, session.session_id),
+            order="at DESC",
+            limit=1,
+        )
+        if uses:
+            return f"{uses[0].task}/{uses[0].version}"
+        return next((each.prompt for each in reversed(queries) if each.prompt), "")
+
+    def _remembered(
+        self, session: Session, text: str, earlier: Sequence[ConversationSummary]
+    ) -> str | None:
+        """Keep a summary as a memory, in place of that of an earlier record."""
+        if not self.settings.keep_summaries or not text.strip():
+            return None
+        known = next((each for each in earlier if each.memory_id), None)
+        if known is not None and known.memory_id is not None:
+            if known.conversation_summary == text:
+                return known.memory_id
+            with suppress(NotFoundError, UsageError):  # it is forgotten, or has been edited
+                return self.editor().edit(known.memory_id, Edit(text)).id
+        statement = Statement(
+            text=text,
+            type=SUMMARY,
+            namespace=session.namespace,
+            session_id=session.session_id,
+            agent_id=session.agent_id,
+            created_at=session.last_at,
+            source_type="system",
+        )
+        return self.editor().add(statement).id
+
+    def _by_model(
+        self,
+        session: Session,
+        summary: str,
+        turns: Sequence[Turn],
+        reward: Reward,
+        feedback: Sequence[Feedback],
+    ) -> tuple[str, str, str] | None:
+        """Return summary and suggestion as a model writes them, and its name."""
+        try:
+            if (found := self.model(session.namespace)) is None:
+                return None
+            chat, prompt = found
+            spoken = (f"{turn.sender}: {turn.content[:_LONGEST_TURN]}" for turn in turns)
+            data = [
+                f"Summary so far\n{summary}",
+                "Last messages\n" + "\n".join([*spoken][-_LAST_TURNS:]),
+                _judged(reward, feedback),
+            ]
+            reply = chat.ask(prompt.text, fenced(data), FeedbackReply, version=prompt.id)
+        except MemctlError as error:
+            _log.warning("the conversation was summed up without the model: %s", error.message)
+            return None
+        text = self.clean(reply.summary.strip()) or summary
+        return text, self.clean(reply.suggestion.strip()), f"model/{chat.name}/{prompt.id}"
+
+
+def _is_news(
+    last: ConversationSummary, turns: Sequence[Turn], feedback: Sequence[Feedback]
+) -> bool:
+    """Tell whether something was said in a conversation, or of it, since a record."""
+    return len(turns) != last.messages or any(each.at > last.timestamp for each in feedback)
+
+
+def _judged(reward: Reward, feedback: Sequence[Feedback]) -> str:
+    lines = ["What was said of it"]
+    if reward.score is not None:
+        lines.append(f"reward: {reward.score:.2f}")
+    for each in feedback:
+        lines += [f"feedback: {each.text}"] if each.text else []
+        lines += [f"it should have been: {each.example}"] if each.example else []
+    return "\n".join(lines)
+
+
+def _rules(reward: Reward, feedback: Sequence[Feedback], queries: Sequence[QueryDetail]) -> str:
+    """Return what to do better, as the parts of the reward tell; "" where nothing is wrong."""
+    found: list[str] = []
+    if any(each.example for each in feedback):
+        found.append("Answer as in the example.")
+    if reward.satisfaction is not None and reward.satisfaction < _BAD:
+        found.append(
+            "Heed what the feedback says."
+            if any(each.text for each in feedback)
+            else "Ask the user what was wrong, and try another answer."
+        )
+    if any(each.status == "nothing" for each in queries):
+        found.append("Add to memory what was asked and not found there.")
+    if reward.completion == 0 and any(each.task == "failed" for each in feedback):
+        found.append("Say early what cannot be done, and what is needed to do it.")
+    if reward.grounding is not None and reward.grounding < 1:
+        found.append("Say only what memories support.")
+    return " ".join(found)

@@ -1,0 +1,301 @@
+"""Answers and conversations are judged; memories gain or lose by it, and examples are kept.
+
+What a judgement changes is bounded, noted beside it, and taken back with it.  Knows nothing of how
+a question is answered.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memctl.errors import LockedError, NotFoundError, UsageError
+from memctl.identity import DEFAULT_USER, checked_name, conversations_of
+from memctl.ids import storable
+from memctl.memories.memory_editing import Editor, Statement
+from memctl.rows.row_changes import set_columns
+from memctl.store.ledger.feedback_repositories import Feedback, FeedbackEffect
+
+if TYPE_CHECKING:
+    from memctl.config import Config
+    from memctl.literals import Verdict
+    from memctl.queries.query_log import QueryLog
+    from memctl.store.ledger.feedback_repositories import TaskOutcome
+    from memctl.store.ledger.session_repositories import Session
+    from memctl.store.store import Store
+
+PREFERENCE = "preference"
+TAG = "feedback"
+_MOST_RELIED_ON = 3
+"""Hits that count as what an answer relied on where it cites nothing."""
+_LONGEST_TEXT = 20_000
+_LONGEST_QUESTION = 300
+_GOOD = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What somebody says of an answer or a conversation."""
+
+    score: float | None = None
+    """From 0 (bad) to 1 (good)."""
+    text: str = ""
+    example: str = ""
+    """What the answer should have been."""
+    task: TaskOutcome = ""
+
+
+def check_judgement(judgement: Judgement) -> None:
+    """Refuse a judgement that says nothing, or a score that is none.
+
+    Raises:
+        UsageError: It is one.
+    """
+    score = judgement.score
+    if score is not None and not 0 <= score <= 1:
+        raise UsageError(f"no such score: {score:g}", "from 0 (bad) to 1 (good)")
+    says = (judgement.text.strip(), judgement.example.strip(), judgement.task)
+    if score is None and not any(says):
+        raise UsageError(
+            "the judgement says nothing", "give a score, good or bad, --text or --example"
+        )
+    if max(len(judgement.text), len(judgement.example)) > _LONGEST_TEXT:
+        raise UsageError(f"the text is longer than {_LONGEST_TEXT:,} characters", "say it shorter")
+
+
+def verdict_of(score: float) -> Verdict:
+    """Return a score in a word."""
+    return "good" if score >= _GOOD else "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Notes judgements in one knowledge base.
+
+    Args:
+        store: Its tables and ledger.
+        log: Its query log.
+        config: Settings of the program, and who judges.
+        editor: Gives what writes memories.
+        clock: What tells the time.
+        clean: Takes out what looks like a secret, where that is wanted.
+    """
+
+    store: Store
+    log: QueryLog
+    config: Config
+    editor: Callable[[], Editor]
+    clock: Callable[[], datetime]
+    clean: Callable[[str], str]
+
+    def has_question(self, query_id: str) -> bool:
+        """Tell whether a question is noted here."""
+        self.log.flush()
+        return self.store.ledger.queries.named(query_id) is not None
+
+    def judge_answer(
+        self, query_id: str, judgement: Judgement, *, keeps_example: bool = True
+    ) -> Feedback:
+        """Note what somebody says of the answer to a question; it replaces what they said before.
+
+        Args:
+            query_id: The question's id.
+            judgement: What is said.
+            keeps_example: Whether the example becomes a memory here.
+
+        Raises:
+            NotFoundError: No such question is noted.
+            UsageError: The judgement says nothing, or the score is none.
+        """
+        check_judgement(judgement)
+        ledger = self.store.ledger
+        if not self.has_question(query_id):
+            raise self._unknown(query_id)
+        entry, detail = ledger.queries.named(query_id), ledger.query_details.find(query_id)
+        assert entry is not None
+        if judgement.score is not None:
+            self.log.judge(query_id, verdict_of(judgement.score), judgement.score)
+        session = detail.session_id if detail else None
+        relied = (detail.cited if detail else ()) or entry.hit_ids[:_MOST_RELIED_ON]
+        made = self._made(judgement, query_id, session)
+        if keeps_example:
+            made = self._with_example(made, entry.question)
+        self._note(made, relied)
+        return made
+
+    def judge_session(self, session: Session, judgement: Judgement) -> Feedback:
+        """Note what somebody says of a whole conversation.
+
+        Raises:
+            UsageError: The judgement says nothing, or the score is none.
+        """
+        check_judgement(judgement)
+        ledger = self.store.ledger
+        self.log.flush()
+        made = self._made(judgement, "", session.session_id, session.namespace)
+        queries = ledger.query_details.of_session(session.session_id)
+        relied = dict.fromkeys(id_ for each in queries for id_ in each.cited)
+        said = ledger.turns.select(
+            "namespace = ? AND session_id = ? AND sender = 'user'",
+            *(session.namespace, session.session_id),
+            order="turn",
+            limit=1,
+        )
+        made = self._with_example(made, said[0].content if said else session.title)
+        self._note(made, tuple(relied))
+        return made
+
+    def undo(self, feedback_id: str, *, dry_run: bool = False) -> Feedback:
+        """Take a judgement back, with all that it changed.
+
+        Raises:
+            NotFoundError: There is none of that id.
+        """
+        ledger = self.store.ledger
+        found = ledger.feedback.find(feedback_id)
+        if found is None:
+            raise NotFoundError(
+                f"there is no judgement {feedback_id!r}", "memctl feedback list names them"
+            )
+        if dry_run:
+            return found
+        self._retract([found])
+        self.apply()
+        if found.example_id is not None:
+            with suppress(NotFoundError):  # somebody has forgotten it
+                self.editor().delete_memory(found.example_id)
+        if found.query_id:
+            self.log.take_back(found.query_id)
+        ledger.feedback.remove(feedback_id)
+        return found
+
+    def apply(self, wait: float | None = None) -> int:
+        """Change the importance of memories as judgements say; return of how many.
+
+        Args:
+            wait: Seconds to wait for another process that is writing; by default as configured.
+
+        Raises:
+            LockedError: Another process is writing.
+        """
+        ledger = self.store.ledger
+        if not ledger.feedback_effects.pending():
+            return 0
+        writing = self.store.write() if wait is None else self.store.write(wait)
+        with writing as transaction:
+            pending = ledger.feedback_effects.pending()
+            ids = sorted({each.memory_id for each in pending})
+            rows = transaction.snapshot().get("memories", ids, ["id", "importance"]).to_pylist()
+            now = {row["id"]: float(row["importance"]) for row in rows}
+            done: list[FeedbackEffect] = []
+            for each in pending:
+                if each.memory_id in now:
+                    before = now[each.memory_id] - each.delta
+                    after = min(1.0, max(0.0, before + each.wanted))
+                    now[each.memory_id] = after
+                    done.append(replace(each, delta=after - before, is_applied=True))
+            set_columns(transaction, "memories", list(now), importance=list(now.values()))
+            gone = [each for each in pending if each.memory_id not in now]
+
+            def note(_: object) -> None:
+                """Note it with the commit itself."""
+                for each in (*gone, *(each for each in done if not each.wanted)):
+                    ledger.feedback_effects.remove(each.feedback_id, each.memory_id)
+                ledger.feedback_effects.save(*(each for each in done if each.wanted))
+
+            transaction.ledger(note)
+        return len(now)
+
+    # --- inside ---
+
+    def _unknown(self, query_id: str) -> NotFoundError:
+        return NotFoundError(
+            f"no question {query_id!r} in the query log",
+            "memctl query -o json tells a question's query_id; last is the latest",
+        )
+
+    def _made(
+        self, judgement: Judgement, query_id: str, session: str | None, namespace: str = ""
+    ) -> Feedback:
+        config = self.config
+        user = checked_name(config.user, "a user")
+        place = namespace or conversations_of(config.namespaces, user or DEFAULT_USER)
+        return Feedback(
+            feedback_id=f"f_{secrets.token_hex(6)}",
+            namespace=place,
+            at=self.clock(),
+            query_id=query_id,
+            session_id=session,
+            score=judgement.score,
+            text=self._stored(judgement.text),
+            example=self._stored(judgement.example),
+            task=judgement.task,
+            user_id=user,
+            agent_id=checked_name(config.agent, "an agent"),
+        )
+
+    def _stored(self, text: str) -> str:
+        return self.clean(storable(text).replace("\0", "\ufffd").strip())
+
+    def _with_example(self, made: Feedback, question: str) -> Feedback:
+        """Keep what the answer should have been as a memory, where that is wanted."""
+        if not made.example or not self.config.feedback.keep_examples:
+            return made
+        asked = " ".join(question.split())[:_LONGEST_QUESTION]
+        text = f'When asked "{asked}", answer: {made.example}' if asked else made.example
+        memory = self.editor().add(
+            Statement(
+                text=text,
+                type=PREFERENCE,
+                namespace=made.namespace,
+                tags=(TAG,),
+                session_id=made.session_id,
+                agent_id=made.agent_id,
+                metadata={"feedback": made.feedback_id},
+            )
+        )
+        return replace(made, example_id=memory.id)
+
+    def _note(self, made: Feedback, relied: Sequence[str]) -> None:
+        """Write a judgement with what it changes, in place of one by the same person before."""
+        ledger, settings = self.store.ledger, self.config.feedback
+        with ledger.transaction():
+            if made.score is not None:
+                self._retract(self._earlier(made))
+            ledger.feedback.save(made)
+            if made.score is not None and settings.change_importance and settings.most_change:
+                wanted = settings.most_change * (2 * made.score - 1)
+                if wanted:
+                    ledger.feedback_effects.save(*self._effects(made, relied, wanted))
+        with suppress(LockedError):  # whoever judges next, or ends a conversation, does it as well
+            self.apply(0)
+
+    def _effects(
+        self, made: Feedback, relied: Sequence[str], wanted: float
+    ) -> Sequence[FeedbackEffect]:
+        return [
+            FeedbackEffect(made.feedback_id, id_, made.namespace, made.at, wanted, made.session_id)
+            for id_ in dict.fromkeys(relied)
+        ]
+
+    def _earlier(self, made: Feedback) -> Sequence[Feedback]:
+        """Return the earlier judgements of the same thing by the same person."""
+        return self.store.ledger.feedback.select(
+            "query_id = ? AND session_id IS ? AND user_id IS ? AND agent_id IS ?",
+            *(made.query_id, made.session_id, made.user_id, made.agent_id),
+        )
+
+    def _retract(self, judgements: Sequence[Feedback]) -> None:
+        """Have what judgements changed be changed back."""
+        effects = self.store.ledger.feedback_effects
+        for each in judgements:
+            effects.save(
+                *(
+                    replace(effect, wanted=0.0, is_applied=False)
+                    for effect in effects.of(each.feedback_id)
+                )
+            )

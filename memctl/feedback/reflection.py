@@ -1,0 +1,326 @@
+"""Looking back: what went badly, what memory lacks, and what could be done about it.
+
+Every finding names its evidence.  Nothing is changed; what is found can be kept as a memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+from memctl.language.term_analysis import terms
+from memctl.memories.memory_editing import Editor, Statement
+from memctl.records import Filters
+from memctl.schema.table_names import REFLECTED
+from memctl.store.ledger.repository import to_text
+from memctl.store.tables.filter_expressions import col, memory_filter
+
+if TYPE_CHECKING:
+    from memctl.feedback.prompt_variants import VariantView
+    from memctl.records import Memory
+    from memctl.store.ledger.ledger import Ledger
+    from memctl.store.tables.snapshot import Snapshot
+
+FindingKind = Literal[
+    "unanswered", "judged_bad", "conversation", "failed", "contradiction", "prompt", "asked_most"
+]
+REFLECTION = "reflection"
+_BAD = 0.5
+_MOST = 10
+_MOST_EVIDENCE = 20
+_ASKED_OFTEN = 3
+_LONGEST = 200
+_SUGGESTIONS: Mapping[FindingKind, str] = {
+    "unanswered": "Add to memory what is known of it.",
+    "judged_bad": "Correct what the answers rely on, or state what is right as an example.",
+    "conversation": "Keep to the feedback, and to the example where there is one.",
+    "failed": "See why these questions could not be asked.",
+    "contradiction": "Decide which of them holds, and edit the other.",
+    "prompt": "Use the better version, or have another one written: memctl prompt improve.",
+    "asked_most": "Keep it right and short; it could stand in the profile.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found on looking back."""
+
+    kind: FindingKind
+    topic: str
+    text: str
+    suggestion: str
+    count: int
+    evidence: tuple[str, ...]
+    """Ids of questions, conversations, memories or versions of prompts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reflection:
+    """What one knowledge base shows on looking back."""
+
+    kb: str
+    since: datetime | None
+    findings: tuple[Finding, ...]
+    memory_id: str | None = None
+    """The memory that it became; None where nobody asked for one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One question or conversation, with what it is about."""
+
+    id: str
+    text: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reflector:
+    """Looks back at one knowledge base.
+
+    Args:
+        kb: Its name.
+        ledger: Its ledger.
+        snapshot: Returns its tables.
+        variants: Returns the variants of its prompts, with their rewards.
+        clock: What tells the time.
+        hidden: Private namespaces, of which nothing is said.
+    """
+
+    kb: str
+    ledger: Ledger
+    snapshot: Callable[[], Snapshot]
+    variants: Callable[[], Sequence[VariantView]]
+    clock: Callable[[], datetime]
+    hidden: Sequence[str] = ()
+
+    def reflect(self, since: datetime | None) -> Reflection:
+        """Look back at what was asked and said from an instant on."""
+        steps = (
+            self._conversations,
+            self._judged_bad,
+            self._unanswered,
+            self._failed,
+            self._contradictions,
+            self._prompts,
+            self._asked_most,
+        )
+        found = tuple(finding for step in steps for finding in step(since))
+        return Reflection(self.kb, since, found)
+
+    def keep(self, found: Reflection, editor: Editor, namespace: str) -> Memory:
+        """Keep what was found as a memory; it goes with the conversations it is about.
+
+        Args:
+            found: What was found.
+            editor: Writes it.
+            namespace: Where it goes.
+        """
+        now = self.clock()
+        lines = [f"Looking back on {now:%d %B %Y}:"]
+        lines += [f"- {each.text} {each.suggestion}" for each in found.findings]
+        return editor.add(
+            Statement(
+                text="\n".join(lines),
+                type=REFLECTION,
+                namespace=namespace,
+                source_ids=tuple(self._sources(found)),
+                source_type="system",
+                method=REFLECTED,
+                metadata={
+                    "findings": len(found.findings),
+                    "since": None if found.since is None else found.since.isoformat(),
+                },
+            )
+        )
+
+    # --- what is looked for, in this order ---
+
+    def _conversations(self, since: datetime | None) -> Iterable[Finding]:
+        """Conversations that went badly, by topic."""
+        cases = [
+            _Case(
+                each.conversation_id,
+                f"{each.prompt} {each.feedback_text} {each.conversation_summary}",
+                each.feedback_text or each.prompt,
+            )
+            for each in self.ledger.summaries.latest(since)
+            if each.reward_score is not None
+            and each.reward_score < _BAD
+            and each.namespace not in self.hidden
+        ]
+        return self._grouped("conversation", "conversation", "went badly", cases)
+
+    def _judged_bad(self, since: datetime | None) -> Iterable[Finding]:
+        """Questions whose answers were judged bad, by topic."""
+        wanted = "at >= ? AND feedback = 'bad' AND question <> ''"
+        return self._grouped("judged_bad", "answer", "judged bad", self._asked(wanted, since))
+
+    def _unanswered(self, since: datetime | None) -> Iterable[Finding]:
+        """Questions without an answer, by topic: what memory lacks."""
+        failed = "SELECT query_id FROM query_details WHERE status = 'failed'"
+        wanted = (
+            "at >= ? AND NOT found AND kind = 'query' AND question <> ''"
+            f" AND query_id NOT IN ({failed})"
+        )
+        cases = self._asked(wanted, since)
+        return self._grouped("unanswered", "question", "without an answer", cases)
+
+    def _failed(self, since: datetime | None) -> Iterable[Finding]:
+        """Questions that could not be asked, by what went wrong."""
+        rows = self.ledger.query_details.rows(
+            "SELECT d.error, d.query_id FROM query_details d JOIN query_log q USING (query_id)"
+            " WHERE d.status = 'failed' AND q.at >= ? ORDER BY q.id",
+            "" if since is None else to_text(since),
+        )
+        by_error: dict[str, list[str]] = {}
+        for error, query_id in rows:
+            by_error.setdefault(error, []).append(query_id)
+        for error, ids in sorted(by_error.items(), key=lambda pair: -len(pair[1])):
+            yield _finding("failed", error, f"{_times(len(ids), 'question')} failed: {error}.", ids)
+
+    def _contradictions(self, _: datetime | None) -> Iterable[Finding]:
+        """Memories that cannot both hold."""
+        snapshot = self.snapshot()
+        where = (col("relation_type") == "contradicts") & col("valid_to").is_null()
+        pairs = snapshot.scan("relations", where, ["source_id", "target_id"]).to_pylist()
+        ids = {row[side] for row in pairs for side in ("source_id", "target_id")}
+        valid = memory_filter(Filters(private=tuple(self.hidden)), self.clock())
+        held = snapshot.scan("memories", valid & col("id").is_in(sorted(ids)), ["id", "text"])
+        texts = {row["id"]: row["text"] for row in held.to_pylist()}
+        told: set[frozenset[str]] = set()
+        for row in pairs:
+            one, other = row["source_id"], row["target_id"]
+            if one not in texts or other not in texts or {one, other} in told:
+                continue
+            told.add(frozenset((one, other)))
+            text = f"These contradict each other: {_short(texts[one])} / {_short(texts[other])}."
+            yield _finding("contradiction", _topic([texts[one]]), text, (one, other))
+            if len(told) == _MOST:
+                return
+
+    def _prompts(self, _: datetime | None) -> Iterable[Finding]:
+        """Versions of prompts that do worse than another one in use."""
+        for winner in (each for each in self.variants() if each.is_winner):
+            for each in self.variants():
+                if each.task == winner.task and each.share and not each.is_winner:
+                    text = (
+                        f"Version {each.version} of the prompt {each.task} does worse"
+                        f" ({each.mean_reward:.2f}) than {winner.version}"
+                        f" ({winner.mean_reward:.2f})."
+                    )
+                    names = (f"{each.task}/{each.version}", f"{each.task}/{winner.version}")
+                    yield _finding("prompt", each.task, text, names)
+
+    def _asked_most(self, since: datetime | None) -> Iterable[Finding]:
+        """The memories that answers relied on most."""
+        rows = self.ledger.query_details.rows(
+            "SELECT value, count(*) FROM query_log q JOIN query_details d USING (query_id),"
+            " json_each(d.cited) WHERE q.at >= ? GROUP BY value HAVING count(*) >= ?"
+            " ORDER BY count(*) DESC, value LIMIT ?",
+            *("" if since is None else to_text(since), _ASKED_OFTEN, _MOST),
+        )
+        valid = memory_filter(Filters(private=tuple(self.hidden)), self.clock())
+        wanted = valid & col("id").is_in([memory_id for memory_id, _ in rows])
+        held = self.snapshot().scan("memories", wanted, ["id", "text"]).to_pylist()
+        texts = {row["id"]: row["text"] for row in held}
+        for memory_id, number in rows:
+            if memory_id in texts:
+                said = _short(texts[memory_id])
+                text = f"Answers relied {_times(number, 'time')} on: {said}."
+                yield _finding("asked_most", _topic([said]), text, (memory_id,), number)
+
+    # --- inside ---
+
+    def _asked(self, where: str, since: datetime | None) -> list[_Case]:
+        found = self.ledger.queries.select(where, "" if since is None else to_text(since))
+        return [
+            _Case(each.query_id, each.question, each.question)
+            for each in found
+            if not {*(each.filters.get("namespaces") or ())} & {*self.hidden}
+        ]
+
+    def _grouped(
+        self, kind: FindingKind, what: str, how: str, cases: Sequence[_Case]
+    ) -> Iterable[Finding]:
+        for topic, some in _by_topic(cases)[:_MOST]:
+            said = "; ".join(dict.fromkeys(_short(each.note or each.text) for each in some[:3]))
+            text = f"{_times(len(some), what)} on {topic} {how}: {said}."
+            yield _finding(kind, topic, text, [each.id for each in some], len(some))
+
+    def _sources(self, found: Reflection) -> Iterable[str]:
+        """Yield the memories that a reflection rests on: summaries, and what is found of others."""
+        named = {id_ for each in found.findings for id_ in each.evidence}
+        ids = [id_ for id_ in named if id_.startswith(("m_", "i_"))]
+        ids += [
+            each.memory_id
+            for each in self.ledger.summaries.latest()
+            if each.conversation_id in named and each.memory_id
+        ]
+        ids += [
+            each.example_id
+            for each in self.ledger.feedback.since(None)
+            if each.example_id and (each.session_id in named or each.query_id in named)
+        ]
+        there = self.snapshot().get("memories", sorted(set(ids)), ["id"])["id"].to_pylist()
+        yield from sorted(there)
+
+
+def _finding(
+    kind: FindingKind,
+    topic: str,
+    text: str,
+    evidence: Iterable[str],
+    count: int | None = None,
+) -> Finding:
+    ids = tuple(evidence)
+    number = len(ids) if count is None else count
+    return Finding(kind, topic, text, _SUGGESTIONS[kind], number, ids[:_MOST_EVIDENCE])
+
+
+def _times(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _short(text: str) -> str:
+    plain = " ".join(text.split()).rstrip(".")
+    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 1]}…"
+
+
+def _by_topic(cases: Sequence[_Case]) -> list[tuple[str, list[_Case]]]:
+    """Return groups of cases that share their most frequent content word, the largest first."""
+    words = [_content(each.text) for each in cases]
+    frequent = Counter(word for found in words for word in found)
+    groups: dict[str, list[int]] = {}
+    for number, found in enumerate(words):
+        best = max(found, key=lambda word: (frequent[word], len(word), word), default="")
+        groups.setdefault(best, []).append(number)
+    named = [
+        (_topic([cases[number].text for number in numbers]), [cases[number] for number in numbers])
+        for numbers in groups.values()
+    ]
+    return sorted(named, key=lambda group: (-len(group[1]), group[0]))
+
+
+def _content(text: str) -> dict[str, str]:
+    """Return the content words of a text by their stems, as they are first written."""
+    found: dict[str, str] = {}
+    for word in text.split():
+        plain = word.strip(".,;:!?\"'()[]{}«»“”„…")
+        stems = terms(plain)
+        if stems and len(plain) > 2:
+            found.setdefault(stems[0], plain)
+    return found
+
+
+def _topic(texts: Sequence[str]) -> str:
+    """Return up to three words that tell what some texts are about."""
+    contents = [_content(text) for text in texts]
+    counts = Counter(stem for found in contents for stem in found)
+    written = {stem: word for found in reversed(contents) for stem, word in found.items()}
+    best = sorted(counts, key=lambda stem: (-counts[stem], -len(stem), stem))[:3]
+    order = list(written)
+    return " ".join(written[stem] for stem in sorted(best, key=order.index)) or "other things"

@@ -1,0 +1,319 @@
+"""Operations by which agents judge, look back and get their prompts.
+
+They do what ``memctl feedback``, ``reflect``, ``prompt`` and ``enrich`` do, for their caller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+from memctl.errors import UsageError
+from memctl.instants import parse_instant
+from memctl.operations.finding import opened
+from memctl.operations.operation_context import OperationContext
+from memctl.operations.parameters import parameter
+
+if TYPE_CHECKING:
+    from memctl.store.ledger.feedback_repositories import Feedback
+
+TaskResult = Literal["done", "failed"]
+_SINCE = "Only from that date on, such as 7d."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GiveFeedbackParameters:
+    """Parameters of ``give_feedback``."""
+
+    target: str = parameter("The query_id of an answer, a session, or last.")
+    score: float | None = parameter("From 0 (bad) to 1 (good).", default=None, low=0, high=1)
+    text: str = parameter("What was good or bad.", default="")
+    example: str = parameter("What the answer should have been.", default="")
+    task: TaskResult | None = parameter("Whether the task was done.", default=None)
+    dry_run: bool = parameter("Note nothing.", default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenFeedback:
+    """What was noted."""
+
+    feedback_id: str
+    target: str
+    score: float | None
+    changed: int
+    """How many memories gain or lose importance by it."""
+    example_id: str | None
+    reward: float | None
+    """Of the conversation, where one is judged."""
+    dry_run: bool
+
+
+def give_feedback(context: OperationContext, asked: GiveFeedbackParameters) -> GivenFeedback:
+    """Judge an answer or a conversation, as ``memctl feedback add`` does."""
+    from memctl.feedback.judging import Judgement, check_judgement
+
+    judgement = Judgement(
+        score=asked.score, text=asked.text, example=asked.example, task=asked.task or ""
+    )
+    check_judgement(judgement)
+    bases = opened(context)
+    if asked.dry_run:
+        return GivenFeedback("", asked.target, asked.score, 0, None, None, True)
+    judged = bases.judge(asked.target, judgement)
+    made, record = judged.feedback, judged.record
+    return GivenFeedback(
+        feedback_id=made.feedback_id,
+        target=made.query_id or made.session_id or "",
+        score=made.score,
+        changed=judged.changed,
+        example_id=made.example_id,
+        reward=record.reward_score if record else None,
+        dry_run=False,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListFeedbackParameters:
+    """Parameters of ``list_feedback``."""
+
+    since: str | None = parameter(_SINCE, default=None)
+    session_id: str | None = parameter("Only of this conversation.", default=None)
+    limit: int = parameter("At most this many.", default=20, low=1, high=200)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFeedback:
+    """One judgement."""
+
+    kb: str
+    feedback_id: str
+    at: datetime
+    target: str
+    score: float | None
+    text: str
+    example: str
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackList:
+    """Judgements, the latest first."""
+
+    feedback: tuple[ListedFeedback, ...]
+    total: int
+
+
+def list_feedback(context: OperationContext, asked: ListFeedbackParameters) -> FeedbackList:
+    """List judgements as ``memctl feedback list`` does."""
+    since = _since(context, asked.since)
+    found = [
+        _listed(base.name, each)
+        for base in opened(context)
+        for each in base.judgements.list(since, session=asked.session_id)
+    ]
+    found.sort(key=lambda each: each.at, reverse=True)
+    return FeedbackList(tuple(found[: asked.limit]), len(found))
+
+
+def _listed(kb: str, each: Feedback) -> ListedFeedback:
+    return ListedFeedback(
+        kb,
+        each.feedback_id,
+        each.at,
+        each.query_id or each.session_id or "",
+        each.score,
+        each.text,
+        each.example,
+        each.task,
+    )
+
+
+def _since(context: OperationContext, since: str | None) -> datetime | None:
+    return None if since is None else parse_instant(since, context.home.now())
+
+
+# --- looking back ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReflectParameters:
+    """Parameters of ``reflect``."""
+
+    since: str | None = parameter(_SINCE, default=None)
+    write: bool = parameter("Keep what is found as a memory.", default=False)
+    dry_run: bool = parameter("Keep nothing, even with write.", default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectedFinding:
+    """One thing that was found on looking back."""
+
+    kb: str
+    kind: str
+    topic: str
+    text: str
+    suggestion: str
+    count: int
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectReply:
+    """What went badly, and what could be done about it."""
+
+    findings: tuple[ReflectedFinding, ...]
+    memory_ids: tuple[str, ...]
+    dry_run: bool
+
+
+def reflect(context: OperationContext, asked: ReflectParameters) -> ReflectReply:
+    """Look back as ``memctl reflect`` does."""
+    since = _since(context, asked.since)
+    write = asked.write and not asked.dry_run
+    found = [base.judgements.reflect(since, write=write) for base in opened(context)]
+    return ReflectReply(
+        findings=tuple(
+            ReflectedFinding(
+                each.kb,
+                one.kind,
+                one.topic,
+                one.text,
+                one.suggestion,
+                one.count,
+                one.evidence,
+            )
+            for each in found
+            for one in each.findings
+        ),
+        memory_ids=tuple(each.memory_id for each in found if each.memory_id),
+        dry_run=asked.dry_run,
+    )
+
+
+# --- prompts --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetPromptParameters:
+    """Parameters of ``get_prompt``."""
+
+    task: str = parameter("Which prompt, such as answer, or that of an agent.")
+    version: str | None = parameter("By default the one that the session uses.", default=None)
+    session_id: str | None = parameter(
+        "The conversation; what it uses is noted, and always the same.", default=None
+    )
+    dry_run: bool = parameter("Note no use.", default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptReply:
+    """A version of a prompt."""
+
+    task: str
+    version: str
+    text: str
+    dry_run: bool
+
+
+def get_prompt(context: OperationContext, asked: GetPromptParameters) -> PromptReply:
+    """Return the version of a prompt for a conversation, as ``memctl prompt show`` does."""
+    base = context.looking()
+    session = asked.session_id or context.identity.session
+    if session is None or asked.dry_run:
+        found = base.prompts.variants.show(asked.task, asked.version, session)
+    else:
+        found = base.prompts.use(asked.task, session, asked.version)
+    return PromptReply(found.name, found.version, found.text, asked.dry_run)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListPromptsParameters:
+    """Parameters of ``list_prompts``."""
+
+    task: str | None = parameter("Only this prompt.", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPrompt:
+    """One version of a prompt, with how it does."""
+
+    task: str
+    version: str
+    origin: str
+    share: float
+    uses: int
+    judged: int
+    mean_reward: float | None
+    low: float | None
+    high: float | None
+    is_winner: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PromptList:
+    """Versions of prompts that are not retired."""
+
+    prompts: tuple[ListedPrompt, ...]
+
+
+def list_prompts(context: OperationContext, asked: ListPromptsParameters) -> PromptList:
+    """List versions of prompts as ``memctl prompt list`` does."""
+    found = context.looking().prompts.list(asked.task)
+    return PromptList(
+        tuple(
+            ListedPrompt(
+                each.task,
+                each.version,
+                each.origin,
+                each.share,
+                each.uses,
+                each.judged,
+                each.mean_reward,
+                each.low,
+                each.high,
+                each.is_winner,
+            )
+            for each in found
+            if not each.is_retired
+        )
+    )
+
+
+# --- outside knowledge ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnrichParameters:
+    """Parameters of ``enrich``."""
+
+    question: str = parameter("What to ask.")
+    source: str = parameter("Which program of the user's, as the settings call it.")
+    dry_run: bool = parameter("Ask nobody.", default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class EnrichReply:
+    """What a program of the user's said."""
+
+    source: str
+    texts: int
+    new: int
+    bad_lines: tuple[int, ...]
+    kb: str
+    dry_run: bool
+
+
+def enrich(context: OperationContext, asked: EnrichParameters) -> EnrichReply:
+    """Ask a program of the user's and keep what it says, as ``memctl enrich`` does."""
+    from memctl.feedback.outside_sources import find_source
+
+    find_source(context.home.config.sources, asked.source)
+    if not asked.question.strip():
+        raise UsageError("the question is empty", "ask something")
+    if asked.dry_run:
+        return EnrichReply(asked.source, 0, 0, (), context.kb_to_write, True)
+    done = context.writing().judgements.enrich(asked.source, asked.question)
+    return EnrichReply(
+        asked.source, done.texts, done.report.ingested, done.bad_lines, done.kb, False
+    )

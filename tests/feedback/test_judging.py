@@ -1,0 +1,207 @@
+"""Answers and conversations are judged; what follows from that can be seen and taken back."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memctl.config import FeedbackSettings
+from memctl.feedback.rewards import reward_of
+from memctl.store.ledger.feedback_repositories import Feedback
+from memctl.store.ledger.log_repositories import QueryDetail
+
+CODE = "The door code of the workshop is 4711."
+NINE = {
+    "conversation_id", "prompt", "feedback_text", "example", "improvement_suggestion",
+    "prompt_version", "reward_score", "conversation_summary", "timestamp",
+}  # fmt: skip
+
+
+def importance(memctl: Any) -> dict[str, float]:
+    """The importance of each memory."""
+    rows = memctl("sql", "select id, importance from memories").rows
+    return {row["id"]: row["importance"] for row in rows}
+
+
+def ask(memctl: Any, question: str = "what is the door code?", *options: str) -> Any:
+    memctl("ingest", "--text", CODE)
+    return memctl("query", question, *options, "-o", "json").json
+
+
+def told(memctl: Any, session: str, *messages: str) -> None:
+    assert memctl("session", "start", "--id", session).code == 0
+    for number, message in enumerate(messages):
+        by = ("user", "agent")[number % 2]
+        assert memctl("session", "say", session, message, "--by", by).code == 0
+
+
+def test_a_judged_conversation_leaves_a_record_is_looked_back_on_and_goes_when_forgotten(
+    memctl: Any,
+) -> None:
+    told(memctl, "ship", "When does Aurora ship?", "Aurora ships on Monday.")
+    words = ("--text", "the marmalade date was wrong", "--example", "Aurora ships on 3 July.")
+    given = memctl("feedback", "add", "ship", "--score", "0.2", *words, "-o", "json").json
+    assert given["record"]["reward_score"] == pytest.approx(0.2)
+    (record,) = memctl("feedback", "show", "ship").rows
+    assert record.keys() >= NINE
+    assert all(record[name] for name in NINE - {"prompt_version"})
+    assert record["prompt"] == "When does Aurora ship?"
+    (kept,) = memctl("sql", "select * from conversation_summaries").rows
+    assert kept["summary_id"] == record["summary_id"]
+    types = [row["type"] for row in memctl("memory", "list", "--session", "ship").rows]
+    assert {"summary", "preference"} <= {*types}
+
+    assert memctl("session", "end", "ship").code == 0  # nothing is new: no second record
+    assert len(memctl("feedback", "show", "ship").rows) == 1
+    memctl("feedback", "add", "ship", "--text", "still wrong")
+    assert len(memctl("feedback", "show", "ship").rows) == 2
+
+    (found,) = memctl("reflect", "--since", "7d", "--write").rows
+    (finding,) = [each for each in found["findings"] if each["kind"] == "conversation"]
+    assert "Aurora" in finding["topic"]
+    assert finding["evidence"] == ["ship"]
+    assert memctl("memory", "show", found["memory_id"]).rows[0]["memory"]["type"] == "reflection"
+
+    assert memctl("session", "forget", "ship", "--yes").code == 0
+    for table in ("conversation_summaries", "feedback", "feedback_effects"):
+        assert memctl("sql", f"select * from {table} where session_id is null or true").rows == []
+    texts = [row["text"] for row in memctl("sql", "select text from memories").rows]
+    assert not any("Aurora" in text or "marmalade" in text for text in texts)
+
+
+def test_a_judgement_changes_importance_within_bounds_and_is_taken_back(memctl: Any) -> None:
+    asked = ask(memctl)
+    cited = asked["answer"]["citations"][0]["memory_id"]
+    before = importance(memctl)
+    good = memctl("feedback", "add", asked["query_id"], "good", "-o", "json").json
+    assert good["changed"] == 1
+    assert importance(memctl)[cited] == pytest.approx(before[cited] + 0.05, abs=1e-3)
+    bad = memctl("feedback", "add", "last", "bad", "-o", "json").json  # in place of the first
+    assert importance(memctl)[cited] == pytest.approx(before[cited] - 0.05, abs=1e-3)
+    explained = ask(memctl, "what is the door code?", "--explain")["explain"]
+    assert explained["feedback"] == {cited: pytest.approx(-0.05)}
+    assert memctl("feedback", "undo", bad["feedback_id"], "--dry-run").code == 0
+    assert importance(memctl)[cited] == pytest.approx(before[cited] - 0.05, abs=1e-3)
+    assert memctl("feedback", "undo", bad["feedback_id"], "--yes").code == 0
+    assert importance(memctl)[cited] == pytest.approx(before[cited], abs=1e-3)
+    where = f"query_id = '{asked['query_id']}'"
+    (row,) = memctl("sql", f"select feedback, score from queries where {where}").rows
+    assert row == {"feedback": None, "score": None}
+    assert memctl("feedback", "show", bad["feedback_id"]).code == 1
+
+
+def test_a_score_and_words_are_given_with_the_query_command_too(memctl: Any) -> None:
+    asked = ask(memctl)
+    assert memctl("query", "--feedback", "last", "0.7", "mostly", "right").code == 0
+    row = memctl("feedback", "list", "-n", "1").rows[0]
+    assert (row["query_id"], row["score"], row["text"]) == (asked["query_id"], 0.7, "mostly right")
+    (noted,) = memctl(
+        "sql", f"select feedback, score, quality from queries where query_id = '{row['query_id']}'"
+    ).rows
+    assert (noted["feedback"], noted["score"]) == ("good", 0.7)
+    assert 0 < noted["quality"] < 1
+
+
+def test_judgements_change_nothing_where_that_is_switched_off(
+    memctl: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_FEEDBACK_CHANGE_IMPORTANCE", "false")
+    monkeypatch.setenv("MEMCTL_FEEDBACK_KEEP_EXAMPLES", "false")
+    ask(memctl)
+    before = importance(memctl)
+    given = memctl("feedback", "add", "last", "bad", "--example", "It is 1.", "-o", "json").json
+    assert (given["changed"], given["example_id"]) == (0, None)
+    assert importance(memctl) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("last", "1.1"), 2),
+        (("last", "-0.1"), 2),
+        (("last", "nan"), 2),
+        (("last", "fine"), 2),
+        (("last",), 2),
+        (("last", "good", "--score", "0.3"), 2),
+        (("last", "good", "--task-done", "--task-failed"), 2),
+        (("q_0123456789ab", "good"), 2),
+        (("nobody", "good"), 1),
+    ],
+)
+def test_what_is_no_judgement_is_refused_with_a_hint(
+    memctl: Any, words: tuple[str, ...], code: int
+) -> None:
+    ask(memctl)
+    before = len(memctl("feedback", "list", "-n", "0").rows)
+    done = memctl("feedback", "add", *words)
+    assert done.code == code
+    assert [line.split(":")[0] for line in done.err.splitlines()] == ["error", "hint"]
+    assert len(memctl("feedback", "list", "-n", "0").rows) == before
+
+
+def test_what_was_forgotten_cannot_be_judged(memctl: Any) -> None:
+    told(memctl, "gone", "What is the tide?", "I do not know.")
+    memctl("session", "forget", "gone", "--yes")
+    assert memctl("feedback", "add", "gone", "bad").code == 1
+
+
+def test_a_judgement_on_a_forgotten_memory_takes_its_effects_along(memctl: Any) -> None:
+    memctl("ingest", "--text", "The spare key hangs behind the clock.")
+    asked = memctl("query", "where is the spare key?", "-o", "json").json
+    given = memctl("feedback", "add", asked["query_id"], "good", "-o", "json").json
+    changed = memctl("feedback", "show", given["feedback_id"], "-o", "json").json["changed"]
+    (memory,) = changed
+    memctl("forget", "--memory", memory, "--yes")
+    shown = memctl("feedback", "show", given["feedback_id"], "-o", "json").json
+    assert shown["changed"] == {}
+    assert memctl("feedback", "undo", given["feedback_id"], "--yes").code == 0
+
+
+def test_rewards_by_day_prompt_and_agent_are_shown(memctl: Any) -> None:
+    told(memctl, "thanked", "What is the door code?", "4711.", "Thanks, that's right.")
+    memctl("session", "end", "thanked")
+    (record,) = memctl("feedback", "show", "thanked").rows
+    assert (record["satisfaction"], record["reward_score"]) == (0.8, 0.8)
+    (numbers,) = memctl("stats", "--feedback", "-o", "json").json
+    assert numbers["conversations"] >= 1
+    assert numbers["by_day"][0]["reward"] is not None
+    assert memctl("stats", "--feedback", "-o", "csv").out.startswith("kb,by,label,conversations")
+    assert memctl("stats", "--feedback", "--queries").code == 2
+
+
+def test_bad_and_unanswered_questions_become_questions_to_measure_with(
+    memctl: Any, folder: Path
+) -> None:
+    ask(memctl, "what is the door code of the workshop?")
+    memctl("feedback", "add", "last", "bad", "--example", "The door code is 4712.")
+    memctl("query", "who won the chess tournament?")
+    drafts = [json.loads(line) for line in memctl("eval", "--make", "-").out.splitlines()]
+    by_question = {each["question"]: each for each in drafts}
+    bad = by_question["what is the door code of the workshop?"]
+    assert (bad["category"], len(bad["relevant"])) == ("judged bad", 1)
+    assert by_question["who won the chess tournament?"]["category"] == "unanswered"
+    questions = folder / "mine.jsonl"
+    questions.write_text("".join(f"{json.dumps(each)}\n" for each in drafts))
+    done = memctl("eval", str(questions), "-k", "default", "-o", "json")
+    assert done.code == 0
+    assert any(score["category"] == "judged bad" for score in done.json["scores"])
+
+
+def test_the_reward_is_the_weighted_mean_of_what_is_known() -> None:
+    at = datetime(2026, 5, 1, tzinfo=UTC)
+    settings = FeedbackSettings()
+    answered = QueryDetail("q_1", "answered", grounding=0.5)
+    assert reward_of(settings, [], [], ["hello"]).score is None
+    found = reward_of(settings, [Feedback("f", "n", at, score=0.4)], [answered], [])
+    assert found.score == pytest.approx(0.5 * 0.4 + 0.3 * 1 + 0.2 * 0.5)
+    failed = reward_of(settings, [Feedback("f", "n", at, score=0.4, task="failed")], [], [])
+    assert failed.score == pytest.approx(0.5 * 0.4 / 0.8)
+    said = [reward_of(settings, [], [], [text]).satisfaction for text in (
+        "Thanks a lot!", "No, it is not.", "nothing of it", "That’s wrong", "again please",
+        "I know again",
+    )]  # fmt: skip
+    assert said == [0.8, 0.2, None, 0.2, 0.2, None]
