@@ -110,8 +110,8 @@ def memctl(
 
 
 def command(home: Path, *arguments: str) -> int:
-    """Run a command in this process, or an upkeep, which has none; return its exit code."""
-    if arguments[0] == "upkeep":
+    """Run a command in this process, or compact the tables; return its exit code."""
+    if arguments[0] == "compact":
         try:
             with Home(load_config({"home": str(home)})).open(arguments[-1]) as base:
                 base.store.upkeep(force=True)

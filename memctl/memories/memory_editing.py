@@ -76,6 +76,8 @@ class Statement:
     """Who it is from; by default the agent where one is named, else a person."""
     kind: MemoryKind | None = None
     """By default as its type tells."""
+    method: str = STATED
+    """How it came to be."""
 
 
 def owned_rows(owner: ContentOwner) -> Expr:
@@ -223,7 +225,7 @@ class Editor:
             tags=statement.tags,
             importance=_importance(statement),
             expires_at=statement.expires_at,
-            method=STATED,
+            method=statement.method,
             metadata=statement.metadata,
             agent_id=statement.agent_id,
             source_type=statement.source_type or source_type(statement.agent_id),
@@ -351,6 +353,8 @@ class Editor:
                     self._store.ledger.files.release_document(root)
                 clear_content(connection, owner)
                 self._store.ledger.queries.forget_namespaces(owner.namespaces)
+                if owner.user is not None:
+                    self._store.ledger.queries.forget_user(owner.user)
 
             transaction.ledger(erase)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.ids import root_id
 from memctl.ingest.source_reading import SESSION_READER
 from memctl.literals import Sort
+from memctl.memories.importance_decay import COLUMNS, Decay
 from memctl.records import Document, Filters, Memory, Relation
 from memctl.rows.supersession import Lineage, is_next_version
 from memctl.schema.arrow_tables import VECTOR, document_rows, memory_rows, relation_rows
@@ -66,6 +67,10 @@ class MemoryView:
     """How it hangs together with other memories."""
     relevance: float = 0.0
     """Its importance times its confidence, less with age: from 0 to 1, whatever is asked."""
+    current_importance: float = 0.0
+    """Its importance less what it has lost while nobody used it."""
+    confirmations: int = 0
+    """How often a learning was confirmed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +111,14 @@ class Page:
 
 _SORT_COLUMNS = {
     "created": "created_at",
+    "known": "valid_from",
     "importance": "importance",
     "accessed": "last_accessed_at",
 }
 
 
 def list_memories(
-    snapshot: Snapshot, filters: Filters, now: datetime, half_life: int, page: Page
+    snapshot: Snapshot, filters: Filters, now: datetime, decay: Decay, page: Page
 ) -> pa.Table:
     """Return memories, the newest first unless the page says otherwise.
 
@@ -120,28 +126,60 @@ def list_memories(
         snapshot: Where they are.
         filters: What they are limited to.
         now: Decides what holds, and how old a memory is.
-        half_life: Days after which a memory is half as relevant.
+        decay: How importance fades, and after how many days a memory is half as relevant.
         page: Which of them.
     """
     columns = visible_columns(snapshot, "memories")
-    condition = memory_filter(filters, now)
-    condition &= metadata_condition(filters, "memories", [snapshot])
-    if page.sort == "relevance":
-        ids = _by_relevance(snapshot, condition, now, half_life, page)
+    condition = _memories_of(snapshot, filters, now)
+    if page.sort in ("relevance", "importance"):
+        ids = _by_weight(snapshot, condition, now, decay, page)
         return snapshot.get("memories", ids, columns)
     order = page.order(_SORT_COLUMNS, "created_at")
     return snapshot.scan("memories", condition, columns, order, page.limit, page.offset)
 
 
-def _by_relevance(
-    snapshot: Snapshot, condition: Expr, now: datetime, half_life: int, page: Page
-) -> list[str]:
-    def relevance_of(row: Mapping[str, Any]) -> float:
-        return relevance(row["importance"], row["confidence"], row["created_at"], now, half_life)
+def count_memories(snapshot: Snapshot, filters: Filters, now: datetime) -> int:
+    """Return how many memories a listing without a limit has; see ``list_memories``."""
+    return snapshot.count("memories", _memories_of(snapshot, filters, now))
 
-    wanted = ["id", "importance", "confidence", "created_at"]
+
+def count_by_day(
+    snapshot: Snapshot, filters: Filters, now: datetime, column: str
+) -> Mapping[date, int]:
+    """Return how many memories there are of each day (UTC); see ``list_memories``.
+
+    Args:
+        snapshot: Where they are.
+        filters: What they are limited to.
+        now: Decides what holds.
+        column: The date that is looked at.
+    """
+    import pyarrow.compute as pc
+
+    found = snapshot.scan("memories", _memories_of(snapshot, filters, now), [column])
+    counts = pc.value_counts(found[column].cast("date32"))
+    return {each["values"].as_py(): each["counts"].as_py() for each in counts}
+
+
+def _memories_of(snapshot: Snapshot, filters: Filters, now: datetime) -> Expr:
+    condition = memory_filter(filters, now)
+    return condition & metadata_condition(filters, "memories", [snapshot])
+
+
+def _by_weight(
+    snapshot: Snapshot, condition: Expr, now: datetime, decay: Decay, page: Page
+) -> list[str]:
+    """Return ids by what cannot be read off a column: relevance, or importance as it is now."""
+
+    def weight(row: Mapping[str, Any]) -> float:
+        if page.sort == "importance":
+            return decay.importance(row, now)
+        base, age = row["importance"], row["created_at"]
+        return relevance(base, row["confidence"], age, now, int(decay.half_life))
+
+    wanted = [*COLUMNS, "confidence", "created_at"]
     rows = snapshot.scan("memories", condition, wanted, (("id", "asc"),)).to_pylist()
-    rows.sort(key=relevance_of, reverse=page.descending)
+    rows.sort(key=weight, reverse=page.descending)
     first = page.offset or 0
     last = None if page.limit is None else first + page.limit
     return [row["id"] for row in rows[first:last]]
@@ -156,13 +194,22 @@ def list_documents(
 ) -> pa.Table:
     """Return documents without their texts, those ingested last first unless it is said."""
     columns = visible_columns(snapshot, "documents")
+    condition = _documents_of(snapshot, filters, incomplete=incomplete)
+    order = page.order(_SORT_COLUMNS, "ingested_at")
+    return snapshot.scan("documents", condition, columns, order, page.limit, page.offset)
+
+
+def count_documents(snapshot: Snapshot, filters: Filters, *, incomplete: bool) -> int:
+    """Return how many documents a listing without a limit has; see ``list_documents``."""
+    return snapshot.count("documents", _documents_of(snapshot, filters, incomplete=incomplete))
+
+
+def _documents_of(snapshot: Snapshot, filters: Filters, *, incomplete: bool) -> Expr:
     condition = document_filter(filters)
     condition &= metadata_condition(filters, "documents", [snapshot])
     if incomplete:
         condition &= where("array_length(missing) > 0")
-    condition &= ~((col("reader") == SESSION_READER) & (col("part") > 0))  # one row each
-    order = page.order(_SORT_COLUMNS, "ingested_at")
-    return snapshot.scan("documents", condition, columns, order, page.limit, page.offset)
+    return condition & ~((col("reader") == SESSION_READER) & (col("part") > 0))  # one row each
 
 
 def resolve(snapshot: Snapshot, table: TableName, given: str) -> str:

@@ -35,6 +35,7 @@ from memctl.watch.scheduled_jobs import JobContext, Schedule, run_due_jobs
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
+    from memctl.upkeep.runner import Upkeep
 
 Clock = Callable[[], datetime]
 
@@ -62,6 +63,7 @@ class KnowledgeBaseWatcher:
     """Serves one knowledge base; one turn takes at most one group of files."""
 
     base: KnowledgeBase
+    upkeep: Upkeep
     options: WatchOptions
     listener: Listener
     clock: Clock
@@ -86,7 +88,7 @@ class KnowledgeBaseWatcher:
         schedule = Schedule(ledger, self.clock, self.options.upkeep_seconds, self.monotonic)
         self._told_event = base.pools.acting_as().last_event()
         reporter = self._reporter = Reporter(base, self.listener, self.clock)
-        jobs = self._jobs = JobContext(base, schedule, reporter)
+        jobs = self._jobs = JobContext(base, self.upkeep, schedule, reporter)
         self._polling = PollingNotice(reporter, ledger, self.options.rescan_seconds)
         scanner = InboxScanner(base, reporter, settle, self.clock, self.monotonic)
         intake = self._intake = Intake(base, reporter, jobs, self.beat, self.monotonic)

@@ -1,7 +1,7 @@
-"""What a watcher does between files: a list of jobs, each with when it is due and what it does.
+"""What a watcher does between files: the jobs of upkeep, each when it is due.
 
-A new job is a function that runs it, one that says when it is due, and an entry in
-``SCHEDULED_JOBS``.
+What they do, and at which times of day, stands in ``upkeep.job_registry``.  Here is when those run
+that have no schedule, and what the watcher says of them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from memctl.errors import CoverageLost, LockedError
+from memctl.errors import CoverageLost, LockedError, MemctlError
 from memctl.pools import has_expired, remove_expired
 from memctl.records import FactComparison
-from memctl.rows.derived_rows import fold_accesses
-from memctl.schema.table_names import COMPARISON, CONSOLIDATION, PROMOTION, UPKEEP
+from memctl.schema.table_names import COMPARISON, CONSOLIDATION
+from memctl.upkeep.job_registry import jobs_of
+from memctl.upkeep.runner import Upkeep
+from memctl.upkeep.upkeep_job import UpkeepJob
 from memctl.watch.reporter import Reporter
 
 if TYPE_CHECKING:
@@ -31,8 +33,6 @@ _log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 60.0
 """So long a consolidation that is due waits for files that have not settled yet."""
 FIRST_COMPARE_SECONDS = 5.0
-PROMOTE_AGAIN = timedelta(minutes=10)
-"""So long a promotion that failed waits until it is tried again."""
 LONGEST_COMPARE_SECONDS = 300.0
 """So long facts that a model could not compare wait until it is tried again."""
 
@@ -71,25 +71,6 @@ class Schedule:
         # One that is still to begin was noted while the clock was ahead: that may be for years.
         return ago >= timedelta(minutes=minutes) or ago < timedelta(0)
 
-    def promotion_due(self, hour: int) -> bool:
-        """Whether the hour of the day has come since the last promotion.
-
-        One that was missed is made up for, and one that failed is tried again after a while.
-
-        Args:
-            hour: Of the day, in UTC; -1 for never.
-        """
-        if hour < 0:
-            return False
-        now = self.clock()
-        due = now.replace(hour=hour, minute=0, second=0, microsecond=0)
-        due -= timedelta(days=1) if due > now else timedelta(0)
-        last = self.ledger.jobs.last(PROMOTION)
-        # One that is still to begin was noted while the clock was ahead.
-        if last is None or last.started_at < due or last.started_at > now:
-            return True
-        return last.state != "done" and now - last.started_at >= PROMOTE_AGAIN
-
     def comparison_due(self) -> bool:
         """Whether facts wait to be compared, and the model that does it may be tried again."""
         if self._compare_at is not None and self.monotonic() < self._compare_at:
@@ -114,11 +95,7 @@ class Schedule:
         """Whether there is something to tidy up, and the last upkeep is some time ago."""
         if self._tidied is not None and self.monotonic() - self._tidied < self.upkeep_seconds:
             return False
-        return (
-            self._written
-            or bool(self.ledger.accesses.pending())
-            or has_expired(self.ledger, self.clock())
-        )
+        return self._written or has_expired(self.ledger, self.clock())
 
     def note_upkeep(self) -> None:
         """Note that all is tidy."""
@@ -130,6 +107,7 @@ class JobContext:
     """What a job works with."""
 
     base: KnowledgeBase
+    upkeep: Upkeep
     schedule: Schedule
     reporter: Reporter
 
@@ -157,35 +135,34 @@ class ScheduledJob:
     """Does it, and returns whether the inboxes are to be looked at again at once."""
     ends_turn: bool = False
     """Whether no other job runs in the same turn, so that files do not wait for several."""
-    is_begun_anew: bool = False
-    """Whether one that was cut off is given up, because the next one does its work."""
 
 
-# --- consolidation -------------------------------------------------------------------------------
+def _carry_out(context: JobContext, job: UpkeepJob) -> bool:
+    """Run a job of upkeep, and say what it came to; return whether there may be more to do."""
+    try:
+        outcome, _ = context.upkeep.carry_out(job)
+    except LockedError as error:  # whoever writes will be done by the time that it is due again
+        _log.info("no %s now: %s", job.name, error.message)
+        return False
+    except CoverageLost as error:
+        context.report_rollback(error)
+        return False
+    context.schedule.note_write()
+    for told in outcome.told:
+        context.reporter.say(
+            told.kind, message=told.message, detail=told.detail, document_id=told.document_id
+        )
+    if outcome.warning:
+        context.reporter.complain("failed", "", outcome.warning, outcome.hint, job.name)
+    return outcome.worked
+
+
+# --- jobs without a schedule ---------------------------------------------------------------------
 
 
 def _consolidation_is_due(context: JobContext, busy: bool) -> bool:
     interval = context.base.settings.consolidate_interval
     return context.schedule.consolidation_due(interval, busy=busy)
-
-
-def _consolidate(context: JobContext) -> bool:
-    try:
-        report = context.base.insights.consolidate()
-    except CoverageLost as error:
-        context.report_rollback(error)
-        return False
-    context.schedule.note_write()
-    detail = {"examined": report.examined, "insights": len(report.insights)}
-    message = f"{report.examined} memories examined, {len(report.insights)} insights"
-    if report.note:
-        message += f"; without the model: {report.note}"
-    if report.examined or report.waiting:
-        context.reporter.say("consolidated", message=message, detail=detail)
-    return bool(report.examined)
-
-
-# --- comparison of new facts with known ones -----------------------------------------------------
 
 
 def _comparison_is_due(context: JobContext, _busy: bool) -> bool:
@@ -197,9 +174,6 @@ def _compare(context: JobContext) -> bool:
     return False
 
 
-# --- conversations -------------------------------------------------------------------------------
-
-
 def _sessions_are_due(context: JobContext, _busy: bool) -> bool:
     """Whether something was said that is not in the tables, or a conversation has got long."""
     if context.base.store.ledger.turns.has_pending():
@@ -207,51 +181,12 @@ def _sessions_are_due(context: JobContext, _busy: bool) -> bool:
     return context.base.sessions.is_any_due()
 
 
-def _take_over_sessions(context: JobContext) -> bool:
-    folded = context.base.sessions.fold()
-    if folded.turns:
-        message = f"{folded.turns} messages of {len(folded.sessions)} conversations"
-        context.reporter.say("heard", message=message, detail={"memories": folded.memories})
-    for made in context.base.sessions.compress_due():
-        message = f"{made.messages} messages of {made.session_id}"
-        context.reporter.say("summarised", message=message, document_id=made.document_id)
-    context.schedule.note_write()
-    return False
-
-
-# --- promotion of short-term entries -------------------------------------------------------------
-
-
-def _promotion_is_due(context: JobContext, _busy: bool) -> bool:
-    hour = context.base.resources.program_config.tiers.promote_hour
-    return context.schedule.promotion_due(hour) and context.base.tiers.has_work()
-
-
-def _promote(context: JobContext) -> bool:
-    try:
-        report = context.base.tiers.promote()
-    except LockedError as error:
-        _log.info("no promotion now: %s", error.message)
-        return False
-    context.schedule.note_write()
-    detail = {"promoted": len(report.promoted), "removed": report.removed}
-    message = f"{len(report.promoted)} short-term entries promoted, {report.removed} removed"
-    if report.promoted or report.removed:
-        context.reporter.say("promoted", message=message, detail=detail)
-    return False
-
-
-# --- upkeep of the tables ------------------------------------------------------------------------
-
-
-def _upkeep_is_due(context: JobContext, _busy: bool) -> bool:
+def _tables_are_due(context: JobContext, _busy: bool) -> bool:
     return context.schedule.upkeep_due()
 
 
-def _upkeep(context: JobContext) -> bool:
+def _tidy_tables(context: JobContext) -> bool:
     try:
-        boosts = context.base.resources.program_config.tiers.boost_on_use
-        fold_accesses(context.base.store, boosts=boosts)
         remove_expired(context.base.store.ledger, context.base.clock())
         context.base.store.upkeep()
     except LockedError as error:  # whoever writes can do it as well
@@ -262,28 +197,54 @@ def _upkeep(context: JobContext) -> bool:
     return False
 
 
+def _runs(name: str) -> Callable[[JobContext], bool]:
+    """Return what runs the job of a name."""
+
+    def run(context: JobContext) -> bool:
+        return _carry_out(context, context.upkeep.find(name))
+
+    return run
+
+
+def _is_any_due(context: JobContext, _busy: bool) -> bool:
+    return bool(_due_by_the_clock(context))
+
+
+def _run_by_the_clock(context: JobContext) -> bool:
+    """Run what is due at this time of day; what fails keeps nothing else from running."""
+    worked = False
+    for job in _due_by_the_clock(context):
+        try:
+            worked = _carry_out(context, job) or worked
+        except MemctlError as error:
+            context.reporter.complain("failed", "", error.message, error.hint, job.name)
+    return worked
+
+
+def _due_by_the_clock(context: JobContext) -> list[UpkeepJob]:
+    """Return what is due, but for consolidation, which also waits for files."""
+    return [job for job in context.upkeep.due() if job.name != CONSOLIDATION]
+
+
 SCHEDULED_JOBS: tuple[ScheduledJob, ...] = (
-    ScheduledJob("sessions", _sessions_are_due, _take_over_sessions),
-    ScheduledJob(
-        CONSOLIDATION, _consolidation_is_due, _consolidate, ends_turn=True, is_begun_anew=True
-    ),
-    ScheduledJob(COMPARISON, _comparison_is_due, _compare, is_begun_anew=True),
-    ScheduledJob(PROMOTION, _promotion_is_due, _promote, is_begun_anew=True),
-    ScheduledJob(UPKEEP, _upkeep_is_due, _upkeep),
+    ScheduledJob("sessions", _sessions_are_due, _runs("sessions")),
+    ScheduledJob(CONSOLIDATION, _consolidation_is_due, _runs(CONSOLIDATION), ends_turn=True),
+    ScheduledJob(COMPARISON, _comparison_is_due, _compare),
+    ScheduledJob("by the clock", _is_any_due, _run_by_the_clock),
+    ScheduledJob("tables", _tables_are_due, _tidy_tables),
 )
 """Every job, in the order in which they are looked at."""
 
 
-def abandon_cut_off_jobs(ledger: Ledger, now: datetime) -> None:
-    """Note which jobs a process that is gone left unfinished, where the next one does their work.
+def abandon_cut_off_jobs(base: KnowledgeBase, now: datetime) -> None:
+    """Note which jobs a process that is gone left unfinished; the next run does their work.
 
     Args:
-        ledger: That of the knowledge base.
+        base: The knowledge base.
         now: When they are given up.
     """
-    for job in SCHEDULED_JOBS:
-        if job.is_begun_anew:
-            ledger.jobs.abandon(now, job.name)
+    for job in jobs_of(base):
+        base.store.ledger.jobs.abandon(now, job.entry_kind)
 
 
 def run_due_jobs(context: JobContext, *, busy: bool) -> bool:

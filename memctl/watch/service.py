@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 from memctl.errors import DiskRefused, KnowledgeBaseUnavailable, LockedError, MemctlError
 from memctl.kb_settings import load_settings
 from memctl.locking import acquire_lock
+from memctl.store.ledger.audit_repositories import WATCHER
+from memctl.upkeep.runner import Upkeep
 from memctl.watch.file_events import FileEvents, Wake, share_type
 from memctl.watch.kb_watcher import KnowledgeBaseWatcher, WatchOptions
 from memctl.watch.reporter import DrainResult, EventKind, Leftover, Listener, WatchEvent
@@ -226,8 +228,10 @@ class WatchService:
         except MemctlError as error:
             self._refused[name] = _Refusal(error, self._monotonic())
             return
+        upkeep = Upkeep(base, self._bases.home, self._clock)
+        base.store.ledger.audit.actor = WATCHER
         watch = KnowledgeBaseWatcher(
-            base, self._options, self._listener, self._clock, self._beat, self._monotonic
+            base, upkeep, self._options, self._listener, self._clock, self._beat, self._monotonic
         )
         self._held[name] = _Held(watch, lock)
         self._sign(self._held[name])
@@ -240,7 +244,7 @@ class WatchService:
         ledger, now = held.watch.base.store.ledger, self._clock()
         with suppress(MemctlError), ledger.transaction():
             ledger.daemon.register(os.getpid(), socket.gethostname(), now)
-            abandon_cut_off_jobs(ledger, now)
+            abandon_cut_off_jobs(held.watch.base, now)
             held.is_signed = True
 
     def _locked(self, base: KnowledgeBase) -> FileLock:
@@ -362,7 +366,7 @@ class WatchedBases:
     """
 
     def __init__(self, home: Home, names: Sequence[str] = ()) -> None:
-        self._home = home
+        self.home = home
         self._names = tuple(dict.fromkeys(names))
 
     def check(self) -> None:
@@ -373,7 +377,7 @@ class WatchedBases:
             KnowledgeBaseUnavailable: It is paused or archived.
         """
         for name in self._names:
-            status = self._home.settings(name).status
+            status = self.home.settings(name).status
             if status != "active":
                 raise KnowledgeBaseUnavailable(
                     f"knowledge base {name!r} is {status}, so it is not watched",
@@ -385,7 +389,7 @@ class WatchedBases:
 
         One of which the settings cannot be read is among them: opening it says why.
         """
-        return [entry.name for entry in self._home.entries() if self._is_wanted(entry)]
+        return [entry.name for entry in self.home.entries() if self._is_wanted(entry)]
 
     def _is_wanted(self, entry: KnowledgeBaseEntry) -> bool:
         if self._names and entry.name not in self._names:
@@ -401,11 +405,11 @@ class WatchedBases:
         Raises:
             DiskRefused: It cannot be written to.
         """
-        base = self._home.open(name)
+        base = self.home.open(name)
         try:
             base.store.require_writable()
             base.note_settings()
-            self._home.sweep()
+            self.home.sweep()
         except BaseException:
             base.close()
             raise

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def test_the_jobs_of_a_watcher_have_names_of_their_own() -> None:
     names = [job.name for job in SCHEDULED_JOBS]
-    assert names == ["sessions", "consolidation", "comparison", "promotion", "upkeep"]
+    assert names == ["sessions", "consolidation", "comparison", "by the clock", "tables"]
 
 
 def test_a_job_that_is_added_to_the_list_runs_when_it_is_due(

@@ -1,0 +1,431 @@
+"""Operations on what keeps memory in order: learnings, jobs, archived memories, the audit trail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memctl.errors import UsageError
+from memctl.instants import parse_instant
+from memctl.literals import LEARNING, LearningOutcome
+from memctl.operations.operation_context import OperationContext, Unavailable
+from memctl.operations.parameters import parameter
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
+
+_MOST = 100
+_DRY_RUN = "Change nothing; only say what would be done."
+_ID = "The id of the memory, or enough of its beginning."
+
+
+# --- learnings -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearningsParameters:
+    """Parameters of ``query_learnings``."""
+
+    query: str | None = parameter("What they are about; by default all.", default=None)
+    outcome: LearningOutcome | None = parameter("Only what worked, or what did not.", default=None)
+    limit: int = parameter("At most this many.", default=10, low=1, high=_MOST)
+
+
+@dataclass(frozen=True, slots=True)
+class LearningReply:
+    """One lesson from experience."""
+
+    id: str
+    text: str
+    importance: float
+    """As it is now: raised by confirmations, lowered by disuse."""
+    confirmations: int
+    outcome: str | None
+    context: str | None
+    quality: float
+    agent: str | None
+    created_at: datetime
+    kb: str
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
+class Learnings:
+    """Lessons, the most important first; with a query, the nearest first."""
+
+    learnings: tuple[LearningReply, ...]
+
+
+def query_learnings(context: OperationContext, asked: LearningsParameters) -> Learnings:
+    """Return what ``memctl memory learnings`` lists."""
+    from memctl.upkeep import learnings
+
+    found = [
+        each
+        for base in context.reading()
+        for each in learnings.query_learnings(
+            base,
+            context.now,
+            query=asked.query or "",
+            filters=context.filters(),
+            limit=_MOST if asked.outcome else asked.limit,
+        )
+        if asked.outcome in (None, each.outcome)
+    ]
+    return Learnings(
+        tuple(
+            LearningReply(
+                id=each.id,
+                text=each.text,
+                importance=each.importance,
+                confirmations=each.confirmations,
+                outcome=each.outcome,
+                context=each.context,
+                quality=each.quality,
+                agent=each.agent,
+                created_at=each.created_at,
+                kb=each.kb,
+                namespace=each.namespace,
+            )
+            for each in found[: asked.limit]
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddLearningParameters:
+    """Parameters of ``add_learning``."""
+
+    text: str = parameter("What was done, what came of it, what to do next time.")
+    outcome: LearningOutcome | None = parameter("Whether it worked.", default=None)
+    context: str | None = parameter("What it was learnt in, such as a task.", default=None)
+    share: bool = parameter("Have it copied to where all users read.", default=False)
+    tags: tuple[str, ...] = parameter("Words to file it under.", default=())
+    dry_run: bool = parameter(_DRY_RUN, default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LearningAdded:
+    """A learning as it is stored, or would be."""
+
+    id: str
+    text: str
+    kb: str
+    namespace: str
+    dry_run: bool
+
+
+def add_learning(context: OperationContext, asked: AddLearningParameters) -> LearningAdded:
+    """Store a lesson; one that is there already is confirmed by that."""
+    given = {"outcome": asked.outcome, "context": asked.context, "share": asked.share or None}
+    with context.adding(dry_run=asked.dry_run) as base:
+        memory = base.memories.add(
+            asked.text.strip(),
+            type_=LEARNING,
+            namespace=context.own_namespace(),
+            tags=[tag.removeprefix("#") for tag in asked.tags],
+            session=context.identity.session,
+            metadata={name: value for name, value in given.items() if value is not None},
+            dry_run=asked.dry_run,
+        )
+    return LearningAdded(
+        memory.id, memory.text, context.kb_to_write, memory.namespace, asked.dry_run
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryIdParameters:
+    """Parameters of operations on one memory."""
+
+    id: str = parameter(_ID)
+    dry_run: bool = parameter(_DRY_RUN, default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """How often a learning was confirmed by now, each who confirms it counted once."""
+
+    id: str
+    confirmations: int
+    dry_run: bool
+
+
+def confirm_learning(context: OperationContext, asked: MemoryIdParameters) -> Confirmed:
+    """Confirm a learning as ``memctl memory confirm`` does."""
+    base = _owner(context, asked.id)
+    view = base.memories.get(asked.id)
+    if view.memory.type != LEARNING:
+        raise UsageError(f"memory {view.memory.id} is a {view.memory.type}, and no learning")
+    times = view.confirmations if asked.dry_run else base.memories.confirm(view.memory.id)
+    return Confirmed(view.memory.id, times, asked.dry_run)
+
+
+# --- archived memories ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredMemory:
+    """A memory that takes part in queries again."""
+
+    id: str
+    text: str
+    kb: str
+    dry_run: bool
+
+
+def restore_memory(context: OperationContext, asked: MemoryIdParameters) -> RestoredMemory:
+    """Bring back an archived memory as ``memctl memory restore`` does."""
+    from memctl.memories.memory_views import get_memory
+
+    base = _owner(context, asked.id)
+    memory = get_memory(base.store.snapshot(), asked.id)
+    context.check_changeable(base, memory.namespace, f"memory {asked.id!r}")
+    if not asked.dry_run:
+        memory = base.memories.restore(memory.id)
+    return RestoredMemory(memory.id, memory.text, base.name, asked.dry_run)
+
+
+def _owner(context: OperationContext, id_: str) -> KnowledgeBase:
+    from memctl.memories.memory_views import get_memory
+
+    base = context.owner("memories", id_)
+    memory = get_memory(base.store.snapshot(), id_)
+    context.check_readable(base, memory.namespace, f"memory {id_!r}")
+    return base
+
+
+# --- jobs ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListJobsParameters:
+    """Parameters of ``list_upkeep_jobs``; it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepJobReply:
+    """One job of one knowledge base."""
+
+    kb: str
+    job: str
+    about: str
+    schedule: str
+    last_run: datetime | None
+    state: str
+    next_run: datetime | None
+    came_to: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepJobs:
+    """Every job, in the order in which they run."""
+
+    jobs: tuple[UpkeepJobReply, ...]
+
+
+def list_upkeep_jobs(context: OperationContext, _asked: ListJobsParameters) -> UpkeepJobs:
+    """Return what ``memctl upkeep list`` lists."""
+    from memctl.upkeep.runner import Upkeep
+
+    return UpkeepJobs(
+        tuple(
+            UpkeepJobReply(
+                each.kb,
+                each.job,
+                each.about,
+                each.schedule,
+                each.last_run,
+                each.state,
+                each.next_run,
+                each.came_to,
+            )
+            for base in context.reading()
+            for each in Upkeep(base, context.home).statuses()
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunJobParameters:
+    """Parameters of ``run_upkeep_job``."""
+
+    job: str = parameter("Its name, as list_upkeep_jobs says.")
+    dry_run: bool = parameter(_DRY_RUN, default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RunJobReply:
+    """What a run came to."""
+
+    kb: str
+    job: str
+    number: int | None
+    counts: Mapping[str, int]
+    warning: str
+    dry_run: bool
+
+
+def run_upkeep_job(context: OperationContext, asked: RunJobParameters) -> RunJobReply:
+    """Run a job of the knowledge base that is written to; never a command of the owner's.
+
+    Raises:
+        Unavailable: The job is a command that its owner has set up, or the caller is one of
+            several users.
+    """
+    from memctl.upkeep.job_registry import JOBS, find_job
+    from memctl.upkeep.runner import Upkeep
+    from memctl.upkeep.upkeep_job import UpkeepOptions
+
+    base = context.looking()
+    job = find_job(base, asked.job)
+    if job not in JOBS:
+        raise Unavailable(f"{asked.job} is a command of the owner's, whom alone it runs for")
+    _require_whole(context, "the jobs are about what all users keep")
+    options = UpkeepOptions(dry_run=asked.dry_run)
+    done = Upkeep(base, context.home).run(job, options)
+    return RunJobReply(base.name, done.job, done.number, done.counts, done.warning, done.dry_run)
+
+
+def _require_whole(context: OperationContext, why: str) -> None:
+    """Refuse what is about all users to one of them.
+
+    Raises:
+        Unavailable: The call is for one user.
+    """
+    if context.identity.user is not None:
+        raise Unavailable(f"{context.identity.user} may not do that: {why}")
+
+
+# --- reports -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportParameters:
+    """Parameters of ``upkeep_report``."""
+
+    limit: int = parameter("At most this many.", default=20, low=1, high=_MOST)
+
+
+@dataclass(frozen=True, slots=True)
+class DoubtfulMemory:
+    """One memory that should be looked at."""
+
+    id: str
+    kb: str
+    type: str
+    text: str
+    why: str
+    """``stale``, ``source gone``, ``contradicted``, ``judged bad`` or ``low quality``."""
+    quality: float
+    idle_days: float
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepReport:
+    """Memories that should be looked at, the worst first."""
+
+    entries: tuple[DoubtfulMemory, ...]
+
+
+def upkeep_report(context: OperationContext, asked: ReportParameters) -> UpkeepReport:
+    """Return what ``memctl upkeep report`` lists, of what the caller may read."""
+    from memctl.upkeep.upkeep_report import doubtful_entries
+
+    found = [
+        each
+        for base in context.reading()
+        for each in doubtful_entries(base, context.now)
+        if context.reads(base, each.namespace)
+    ]
+    found.sort(key=lambda each: each.quality)
+    return UpkeepReport(
+        tuple(
+            DoubtfulMemory(
+                each.id, each.kb, each.type, each.text, each.why, each.quality, each.idle_days
+            )
+            for each in found[: asked.limit]
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryParameters:
+    """Parameters of ``daily_summary``."""
+
+    day: str | None = parameter("2026-05-12, today or yesterday; by default today.", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryReply:
+    """The page of a day."""
+
+    kb: str
+    day: str
+    text: str
+    documents: int
+    decisions: int
+    contradictions: int
+    insights: int
+    unanswered: int
+
+
+def daily_summary(context: OperationContext, asked: SummaryParameters) -> SummaryReply:
+    """Return the page that ``memctl summary`` shows.
+
+    Raises:
+        Unavailable: The call is for one user, and the page is about all.
+    """
+    from memctl.upkeep.daily_summary import parse_day, summarise_day
+
+    _require_whole(context, "the page is about what all users keep")
+    made = summarise_day(context.looking(), parse_day(asked.day, context.now))
+    return SummaryReply(
+        made.kb, made.day.isoformat(), made.text, made.documents, made.decisions,
+        made.contradictions, made.insights, made.unanswered,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditParameters:
+    """Parameters of ``audit_trail``."""
+
+    since: str | None = parameter("Only from that date on: 2026-03-01, 7d, today.", default=None)
+    actor: str | None = parameter("Only of this user or agent.", default=None)
+    about: str | None = parameter("Only about this id.", default=None)
+    limit: int = parameter("At most this many.", default=20, low=1, high=_MOST)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedChange:
+    """One change: ids and numbers, never words."""
+
+    id: int
+    kb: str
+    at: datetime
+    actor: str
+    action: str
+    objects: tuple[str, ...]
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditTrail:
+    """Who changed what, the latest first."""
+
+    changes: tuple[AuditedChange, ...]
+
+
+def audit_trail(context: OperationContext, asked: AuditParameters) -> AuditTrail:
+    """Return what ``memctl audit`` lists; a user sees their own changes alone."""
+    since = None if asked.since is None else parse_instant(asked.since, context.now)
+    return AuditTrail(
+        tuple(
+            AuditedChange(
+                each.id, base.name, each.at, each.actor, each.action, each.objects, each.counts
+            )
+            for base in context.reading()
+            for each in base.statistics.audit(since, asked.actor, asked.about, limit=asked.limit)
+        )[: asked.limit]
+    )

@@ -1,0 +1,239 @@
+"""Every job of upkeep, in the order in which they run where several are due at once.
+
+To add one, write its function beside this module and an entry in ``JOBS``; ``memctl watch``,
+``memctl upkeep`` and its operations follow.
+"""
+
+from __future__ import annotations
+
+from datetime import time, timedelta
+from typing import TYPE_CHECKING
+
+from memctl.errors import UsageError
+from memctl.knowledge_base.skill_jobs import SKILL_JOBS
+from memctl.schedules import OFF, Schedule, daily, parse_schedule
+from memctl.schema.table_names import COMPARISON, CONSOLIDATION, PROMOTION, UPKEEP
+from memctl.upkeep.custom_jobs import custom_jobs
+from memctl.upkeep.daily_summary import write_yesterday
+from memctl.upkeep.learnings import confirm_learnings, share_learnings
+from memctl.upkeep.tidying import (
+    archive_stale,
+    fold_access_counts,
+    merge_duplicates,
+    prune_sessions,
+    remove_expired_memories,
+)
+from memctl.upkeep.upkeep_job import Outcome, Told, UpkeepContext, UpkeepJob
+from memctl.validation import nearest
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
+
+
+# --- what other packages do ----------------------------------------------------------------------
+
+
+def _take_over_sessions(context: UpkeepContext) -> Outcome:
+    base = context.base
+    if context.options.dry_run:
+        waiting = base.store.ledger.turns.count_pending()
+        return Outcome({"messages": waiting, "summaries": 0})
+    folded, told = base.sessions.fold(), []
+    if folded.turns:
+        message = f"{folded.turns} messages of {len(folded.sessions)} conversations"
+        told.append(Told("heard", message, {"memories": folded.memories}))
+    summaries = base.sessions.compress_due()
+    for made in summaries:
+        message = f"{made.messages} messages of {made.session_id}"
+        told.append(Told("summarised", message, document_id=made.document_id))
+    counts = {"messages": folded.turns, "summaries": len(summaries)}
+    return Outcome(counts, told=told)
+
+
+def _consolidate(context: UpkeepContext) -> Outcome:
+    report = context.base.insights.consolidate(dry_run=context.options.dry_run)
+    detail = {"examined": report.examined, "insights": len(report.insights)}
+    message = f"{report.examined} memories examined, {len(report.insights)} insights"
+    if report.note:
+        message += f"; without the model: {report.note}"
+    said = bool(report.examined or report.waiting)
+    told = [Told("consolidated", message, detail)] if said else []
+    return Outcome(detail, told=told, worked=bool(report.examined))
+
+
+def _compare(context: UpkeepContext) -> Outcome:
+    if context.options.dry_run:
+        return Outcome({"waiting": context.base.store.ledger.comparisons.count()})
+    context.base.resources.begin_change()
+    facts = context.base.services.ingestor.compare()
+    found = {"added": facts.added, "updated": facts.updated, "contradicted": facts.contradicted}
+    return Outcome(found | {"restated": facts.restated, "waiting": facts.waiting})
+
+
+def _promote(context: UpkeepContext) -> Outcome:
+    report = context.base.tiers.promote(dry_run=context.options.dry_run)
+    detail = {"promoted": len(report.promoted), "removed": report.removed}
+    message = f"{len(report.promoted)} short-term entries promoted, {report.removed} removed"
+    told = [Told("promoted", message, detail)] if report.promoted or report.removed else []
+    return Outcome(detail, told=told)
+
+
+def _tidy_tables(context: UpkeepContext) -> Outcome:
+    from memctl.pools import remove_expired
+
+    store = context.base.store
+    if context.options.dry_run:
+        return Outcome({"compacted": 0})
+    remove_expired(store.ledger, context.base.clock())
+    report = store.upkeep()
+    return Outcome({"compacted": len(report.compacted), "versions_pruned": report.versions_pruned})
+
+
+def _reflect(context: UpkeepContext) -> Outcome:
+    week_ago = context.now - timedelta(days=7)
+    found = context.base.judgements.reflect(week_ago, write=not context.options.dry_run)
+    ids = [found.memory_id] if found.memory_id else []
+    return Outcome({"findings": len(found.findings)}, ids=ids)
+
+
+def _on_skills(name: str) -> UpkeepJob:
+    """Return a job on skills, which changes nothing on a dry run."""
+    at, run = SKILL_JOBS[name]
+
+    def job(context: UpkeepContext) -> Outcome:
+        if context.options.dry_run:
+            return Outcome({"skills": context.base.store.ledger.skills.count()})
+        report = run(context.base, context.now)
+        told = [Told("upkeep", text) for text in report.told]
+        return Outcome({"examined": report.examined, "changed": report.changed}, told=told)
+
+    about = (run.__doc__ or "").partition(";")[0].partition(", where")[0] + "."
+    return UpkeepJob(name, about, job, parse_schedule(at))
+
+
+# --- the list ------------------------------------------------------------------------------------
+
+JOBS: tuple[UpkeepJob, ...] = (
+    UpkeepJob(
+        "sessions",
+        "Take over what was said, and summarise long conversations.",
+        _take_over_sessions,
+        is_as_needed=True,
+        keeps_own_entry=True,
+    ),
+    UpkeepJob(
+        CONSOLIDATION,
+        "Draw insights from memories that belong together.",
+        _consolidate,
+        Schedule(every=timedelta(minutes=60)),
+        keeps_own_entry=True,
+    ),
+    UpkeepJob(
+        COMPARISON,
+        "Compare new facts with what was known.",
+        _compare,
+        is_as_needed=True,
+        keeps_own_entry=True,
+    ),
+    UpkeepJob(
+        "accesses",
+        "Add up how often memories were shown.",
+        fold_access_counts,
+        daily("02:00"),
+    ),
+    UpkeepJob(
+        "learnings",
+        "Confirm learnings that were of use.",
+        confirm_learnings,
+        daily("03:45"),
+    ),
+    UpkeepJob(
+        PROMOTION,
+        "Make memories of short-term entries that were read often.",
+        _promote,
+        daily("04:00"),
+        keeps_own_entry=True,
+    ),
+    UpkeepJob(
+        "rot",
+        "Archive distilled memories that nobody has used for long.",
+        archive_stale,
+        daily("04:00"),
+    ),
+    UpkeepJob(
+        "duplicates",
+        "Find distilled memories that say nearly the same.",
+        merge_duplicates,
+        OFF,
+    ),
+    UpkeepJob(
+        "expiry",
+        "Delete memories that no longer hold, after a grace.",
+        remove_expired_memories,
+        daily("04:10"),
+    ),
+    UpkeepJob(
+        "shared",
+        "Copy learnings that are to be shared where all users read.",
+        share_learnings,
+        daily("04:30"),
+    ),
+    UpkeepJob(
+        "prune",
+        "Archive the messages of conversations that are long over.",
+        prune_sessions,
+        daily("04:45"),
+    ),
+    UpkeepJob(
+        "summary",
+        "Write a page about the day.",
+        write_yesterday,
+        OFF,
+    ),
+    UpkeepJob(
+        "reflect",
+        "Write down what went badly in the last week.",
+        _reflect,
+        OFF,
+    ),
+    UpkeepJob(
+        "tables",
+        "Join small files, index new rows and prune old versions.",
+        _tidy_tables,
+        is_as_needed=True,
+        kind=UPKEEP,
+    ),
+)
+"""Every job but the user's own and those on skills."""
+ON_SKILLS = tuple(map(_on_skills, SKILL_JOBS))
+"""The jobs of knowledge bases that have skills."""
+
+
+def jobs_of(base: KnowledgeBase) -> tuple[UpkeepJob, ...]:
+    """Return the jobs of a knowledge base, the user's own last."""
+    skilled = ON_SKILLS if base.store.ledger.skills.count() else ()
+    return (*JOBS, *skilled, *custom_jobs(base.resources.program_config, base.name))
+
+
+def find_job(base: KnowledgeBase, name: str) -> UpkeepJob:
+    """Return the job of a name; of one of the user's own, that of the built-in job comes first.
+
+    Raises:
+        UsageError: There is none.
+    """
+    jobs = {job.name: job for job in reversed(jobs_of(base))}
+    if name not in jobs:
+        hint = nearest(name, jobs) or "memctl upkeep list lists them"
+        raise UsageError(f"there is no job {name[:80]!r}", hint)
+    return jobs[name]
+
+
+def default_schedule(job: UpkeepJob, base: KnowledgeBase) -> Schedule:
+    """Return when a job runs where ``memctl upkeep set`` has not said otherwise."""
+    if job.name == CONSOLIDATION:
+        minutes = base.settings.consolidate_interval
+        return Schedule(every=timedelta(minutes=minutes)) if minutes > 0 else OFF
+    if job.name == PROMOTION:
+        hour = base.resources.program_config.tiers.promote_hour
+        return Schedule(at=time(hour)) if hour >= 0 else OFF
+    return job.schedule

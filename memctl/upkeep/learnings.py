@@ -1,0 +1,303 @@
+"""Learnings: lessons from experience that gain by being confirmed and fade while nobody uses them.
+
+Those that are marked for it, or that several agents confirm, are copied into the namespace that
+all users share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from memctl.errors import MemctlError
+from memctl.ids import stated_memory_id
+from memctl.literals import LEARNING
+from memctl.memories.importance_decay import Decay
+from memctl.records import Filters, Memory
+from memctl.schema.arrow_tables import memory_rows
+from memctl.store.ledger.upkeep_repositories import Confirmation
+from memctl.store.tables.coverage import require_found
+from memctl.store.tables.filter_expressions import col, memory_filter
+from memctl.store.tables.transaction import record_changes
+from memctl.upkeep.upkeep_job import Outcome, UpkeepContext
+
+if TYPE_CHECKING:
+    from memctl.home import Home
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.schema.table_names import TableName
+    from memctl.store.ledger.ledger import Ledger
+    from memctl.store.tables.snapshot import Snapshot
+
+SHARED = "shared"
+"""The method of memories that are copies of learnings."""
+SHARE = "share"
+"""The metadata by which a learning is marked to be shared."""
+AGENTS_TO_SHARE = 3
+"""So many agents have to say the same for it to be shared unasked."""
+WEIGHTS: Mapping[str, float] = {"confidence": 0.4, "feedback": 0.3, "recency": 0.2, "sources": 0.1}
+"""What the quality of an entry is made of; what is not known of it is left out."""
+_MANY_SOURCES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """One lesson as it stands now."""
+
+    id: str
+    kb: str
+    text: str
+    importance: float
+    """As it is now: with what confirmations added, less what disuse took."""
+    confirmations: int
+    outcome: str | None
+    """``success`` or ``failure``, where that is known."""
+    context: str | None
+    """What it was learnt in."""
+    namespace: str
+    agent: str | None
+    created_at: datetime
+    quality: float
+    """From 0 to 1; see ``quality_of``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How often answers that used a memory were judged."""
+
+    good: int = 0
+    bad: int = 0
+
+    @property
+    def share(self) -> float | None:
+        """The share that was good; None where none was judged."""
+        judged = self.good + self.bad
+        return self.good / judged if judged else None
+
+
+NOT_JUDGED = Judgement()
+
+
+def query_learnings(
+    base: KnowledgeBase,
+    now: datetime,
+    *,
+    query: str = "",
+    filters: Filters | None = None,
+    limit: int = 10,
+) -> list[Learning]:
+    """Return learnings, the most important first; with a query, those that it finds, best first."""
+    filters = replace(filters or Filters(), types=(LEARNING,))
+    if query:
+        found = base.queries.query(query, filters=filters, limit=limit, answer=False)
+        ids = [hit.memory_id for hit in found.hits]
+    else:
+        table = base.memories.list(filters, limit=limit, sort="importance", descending=True)
+        ids = table["id"].to_pylist()
+    snapshot, ledger = base.store.snapshot(), base.store.ledger
+    known = {each.id: each for each in memory_rows(snapshot.get("memories", ids))}
+    decay, judged = base.resources.decay(ids), judgements(ledger)
+    return [
+        _learning(base.name, known[id_], decay, judged.get(id_, NOT_JUDGED), now)
+        for id_ in ids
+        if id_ in known
+    ]
+
+
+def _learning(kb: str, memory: Memory, decay: Decay, judged: Judgement, now: datetime) -> Learning:
+    row = _values(memory)
+    outcome, context = memory.metadata.get("outcome"), memory.metadata.get("context")
+    return Learning(
+        id=memory.id,
+        kb=kb,
+        text=memory.text,
+        importance=decay.importance(row, now),
+        confirmations=len(decay.confirmations.get(memory.id, ())),
+        outcome=None if outcome is None else str(outcome),
+        context=None if context is None else str(context),
+        namespace=memory.namespace,
+        agent=memory.agent_id,
+        created_at=memory.created_at,
+        quality=quality_of(row, decay, judged, now),
+    )
+
+
+def quality_of(row: Mapping[str, Any], decay: Decay, judged: Judgement, now: datetime) -> float:
+    """Return how good an entry is, from 0 to 1.
+
+    It is 0.4 confidence + 0.3 share of good feedback on answers that used it + 0.2 recency + 0.1
+    number of sources, of which three are many; without feedback the other parts count for all.
+    """
+    sources = len(row["source_ids"]) + len(decay.confirmations.get(row["id"], ()))
+    parts = {
+        "confidence": row["confidence"],
+        "feedback": judged.share,
+        "recency": 0.5 ** (decay.idle_days(row, now) / decay.half_life),
+        "sources": min(1.0, (1 + sources) / _MANY_SOURCES),
+    }
+    known = {name: value for name, value in parts.items() if value is not None}
+    weight = sum(WEIGHTS[name] for name in known)
+    return float(sum(WEIGHTS[name] * value for name, value in known.items()) / weight)
+
+
+def judgements(ledger: Ledger) -> dict[str, Judgement]:
+    """Return how answers were judged that used memories, by the id of the memory."""
+    found: dict[str, Judgement] = {}
+    for entry in ledger.queries.select("feedback IS NOT NULL"):
+        for id_ in entry.hit_ids:
+            known = found.get(id_, Judgement())
+            is_good = entry.feedback == "good"
+            found[id_] = Judgement(known.good + is_good, known.bad + (not is_good))
+    return found
+
+
+def _values(memory: Memory) -> dict[str, Any]:
+    return {name: getattr(memory, name) for name in Memory.__slots__}
+
+
+# --- confirming ----------------------------------------------------------------------------------
+
+
+def confirm_learnings(context: UpkeepContext) -> Outcome:
+    """Confirm learnings that were of use, and those that another agent says as well."""
+    ledger, snapshot = context.base.store.ledger, context.base.store.snapshot()
+    columns = ["id", "agent_id"]
+    holds = memory_filter(Filters(types=(LEARNING,)), context.now)
+    known = snapshot.scan("memories", holds, columns).to_pylist()
+    agents = {row["id"]: row["agent_id"] for row in known}
+    found = [
+        Confirmation(id_, f"question {entry.query_id}", context.now, context.job)
+        for entry in ledger.queries.select("feedback = 'good'")
+        for id_ in entry.hit_ids
+        if id_ in agents
+    ]
+    found += [
+        Confirmation(id_, f"agent {agent}", context.now, context.job)
+        for id_, agent in _said_again(snapshot, agents)
+    ]
+    confirmed = ledger.confirmations.of(agents)
+    there = {(id_, each.source) for id_, some in confirmed.items() for each in some}
+    new = [each for each in dict.fromkeys(found) if (each.memory_id, each.source) not in there]
+    ids = list(dict.fromkeys(each.memory_id for each in new))
+    if new and not context.options.dry_run:
+        with ledger.transaction():
+            ledger.confirmations.add(new)
+            ledger.audit.add(context.now, "job learnings", ids)
+    return Outcome({"learnings": len(agents), "confirmations": len(new)}, ids)
+
+
+def _said_again(snapshot: Snapshot, agents: Mapping[str, str | None]) -> Iterable[tuple[str, str]]:
+    """Yield learnings with another agent that says nearly the same."""
+    alike = col("relation_type").is_in(("near_duplicate", "restates")) & col("valid_to").is_null()
+    for tie in snapshot.scan("relations", alike, ["source_id", "target_id"]).to_pylist():
+        one, other = tie["source_id"], tie["target_id"]
+        if one not in agents or other not in agents or agents[one] == agents[other]:
+            continue
+        for id_, agent in ((one, agents[other]), (other, agents[one])):
+            if agent is not None:
+                yield id_, agent
+
+
+# --- sharing -------------------------------------------------------------------------------------
+
+
+def share_learnings(context: UpkeepContext) -> Outcome:
+    """Copy learnings that are to be shared into the shared namespace of the default base."""
+    home, base = context.home, context.base
+    if base.name != home.config.default_kb:
+        return Outcome({"shared": 0})
+    wanted = [memory for name in _open_bases(home) for memory in _to_share(context, name)]
+    namespace = context.config.namespaces.shared
+    made = [_copied(memory, namespace, context.now) for memory in wanted]
+    copies = {each.id: each for each in made}
+    there = base.store.snapshot().get("memories", list(copies), ["id"])["id"].to_pylist()
+    gone = base.store.ledger.deletions.ids()
+    new = [each for id_, each in copies.items() if id_ not in there and id_ not in gone]
+    ids = [each.id for each in new]
+    if new and not context.options.dry_run:
+        _write_copies(context, new)
+    return Outcome({"shared": len(new)}, ids)
+
+
+def _open_bases(home: Home) -> Iterable[str]:
+    """Yield the knowledge bases whose learnings may be shared: active, and not private."""
+    for entry in home.entries():
+        settings = entry.settings
+        if settings is not None and settings.status == "active" and not settings.private:
+            yield entry.name
+
+
+def _to_share(context: UpkeepContext, name: str) -> list[Memory]:
+    if name == context.base.name:
+        return _marked(context, context.base)
+    try:
+        with context.home.open(name) as other:
+            return _marked(context, other)
+    except MemctlError:  # one that cannot be read keeps the others from nothing
+        return []
+
+
+def _marked(context: UpkeepContext, base: KnowledgeBase) -> list[Memory]:
+    """Return the learnings of one knowledge base that are marked, or that agents agree on."""
+    filters = base.settings.without_private(Filters(types=(LEARNING,)))
+    snapshot = base.store.snapshot()
+    rows = memory_rows(snapshot.scan("memories", memory_filter(filters, context.now)))
+    confirmations = base.store.ledger.confirmations.of([each.id for each in rows])
+    shared = context.config.namespaces.shared
+    return [
+        memory
+        for memory in rows
+        if memory.namespace != shared
+        and (memory.metadata.get(SHARE) is True or _is_agreed(memory, confirmations))
+    ]
+
+
+def _is_agreed(memory: Memory, confirmations: Mapping[str, Sequence[Confirmation]]) -> bool:
+    sources = {each.source for each in confirmations.get(memory.id, ())}
+    agents = {source for source in sources if source.startswith("agent ")}
+    if memory.agent_id is not None:
+        agents.add(f"agent {memory.agent_id}")
+    return len(agents) >= AGENTS_TO_SHARE
+
+
+def _copied(memory: Memory, namespace: str, now: datetime) -> Memory:
+    metadata = {key: value for key, value in memory.metadata.items() if key != SHARE}
+    return Memory(
+        id=stated_memory_id(namespace, LEARNING, memory.text),
+        document_id=None,
+        level="memory",
+        type=LEARNING,
+        text=memory.text,
+        namespace=namespace,
+        created_at=memory.created_at,
+        valid_from=now,
+        source=SHARED,
+        tags=memory.tags,
+        importance=memory.importance,
+        confidence=memory.confidence,
+        method=SHARED,
+        metadata=metadata,
+        agent_id=memory.agent_id,
+        source_type=memory.source_type,
+        kind=memory.kind,
+    )
+
+
+def _write_copies(context: UpkeepContext, copies: Sequence[Memory]) -> None:
+    from memctl.memories.memory_editing import write_memories
+
+    base = context.base
+    editor = base.services.editor()
+    prepared = [editor.prepare(each) for each in copies]
+    with base.store.write() as transaction:
+        before = transaction.snapshot()
+        known = set(before.get("memories", [each.id for each in copies], ["id"])["id"].to_pylist())
+        prepared = [each for each in prepared if each.memory.id not in known]
+        write_memories(transaction, prepared, {}, context.now)
+        after, ids = transaction.snapshot(), [each.memory.id for each in prepared]
+        require_found(before, after, [], "shared")
+        if context.job is not None and ids:
+            written: dict[TableName, Sequence[str]] = {"memories": ids}
+            changes = base.store.ledger.changes
+            record_changes(transaction, changes, context.job, before, after, written)

@@ -1,0 +1,299 @@
+"""Jobs that put away what is not used: access counts, rot, expiry, duplicates, old sessions.
+
+Nothing is deleted but what its owner gave an end to; the rest is archived or ends in favour of
+something newer, and ``memctl job undo`` takes it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from memctl.literals import LEARNING
+from memctl.memories.importance_decay import (
+    COLUMNS,
+    IMPORTANT,
+    Decay,
+    is_distilled,
+    is_stated,
+    staleness,
+)
+from memctl.records import Filters
+from memctl.rows.derived_rows import fold_accesses
+from memctl.rows.row_changes import archive_memories, supersede_memories
+from memctl.rows.row_lifecycle import erase_rows
+from memctl.rows.supersession import LIVE_STATUSES
+from memctl.store.tables.coverage import require_found
+from memctl.store.tables.filter_expressions import col, memory_filter
+from memctl.store.tables.transaction import record_changes
+from memctl.upkeep.upkeep_job import Outcome, UpkeepContext
+
+if TYPE_CHECKING:
+    from memctl.schema.table_names import TableName
+    from memctl.store.ledger.session_repositories import Session
+    from memctl.store.store import Store
+    from memctl.store.tables.snapshot import Snapshot
+    from memctl.store.tables.transaction import Transaction
+
+FEW = 20
+"""So many memories may always be archived in one run, however small the knowledge base is."""
+_EVERYTHING = Filters()
+
+
+def fold_access_counts(context: UpkeepContext) -> Outcome:
+    """Add how often memories were shown to their rows."""
+    store = context.base.store
+    context.base.resources.query_log.flush()
+    pending = store.ledger.accesses.pending()
+    if context.options.dry_run:
+        return Outcome({"memories": len(pending)}, [each.memory_id for each in pending])
+    boosts = context.config.tiers.boost_on_use
+    return Outcome({"memories": fold_accesses(store, boosts=boosts)})
+
+
+# --- rot -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StaleMemory:
+    """A memory that nobody has used for so long that it is put away."""
+
+    id: str
+    staleness: float
+    idle_days: float
+    importance: float
+    is_orphan: bool
+    """Whether what it was drawn from is gone or history."""
+
+
+def stale_memories(
+    snapshot: Snapshot, decay: Decay, now: datetime, threshold: float
+) -> list[StaleMemory]:
+    """Return the distilled memories that are stale, the stalest first.
+
+    Evidence, stated memories, important facts, decisions and what living insights rest on are never
+    among them.
+
+    Args:
+        snapshot: Where they are.
+        decay: How importance fades.
+        now: The time.
+        threshold: The least staleness.
+    """
+    holds = memory_filter(_EVERYTHING, now)
+    columns = [*COLUMNS, "document_id", "source_ids"]
+    found = snapshot.scan("memories", holds & (col("level") == "memory"), columns).to_pylist()
+    rows = [row for row in found if _may_rot(row)]
+    if not rows:
+        return []
+    insights = snapshot.scan("memories", holds & (col("level") == "insight"), ["source_ids"])
+    drawn_on = {id_ for sources in insights["source_ids"].to_pylist() for id_ in sources}
+    grounds = _Grounds.of(snapshot, rows)
+    stale = []
+    for row in rows:
+        if row["id"] in drawn_on:
+            continue
+        idle, importance = decay.idle_days(row, now), decay.importance(row, now)
+        is_orphan = not grounds.bear(row)
+        score = 1.0 if is_orphan else staleness(idle, decay.half_life, importance)
+        if score >= threshold:
+            stale.append(StaleMemory(row["id"], score, idle, importance, is_orphan))
+    return sorted(stale, key=lambda each: (-each.staleness, each.id))
+
+
+def _may_rot(row: Mapping[str, Any]) -> bool:
+    if is_stated(row) or row["importance"] >= IMPORTANT:
+        return False
+    return is_distilled(row) or row["type"] == LEARNING
+
+
+@dataclass(frozen=True, slots=True)
+class _Grounds:
+    """What memories were drawn from, as far as it still holds."""
+
+    documents: frozenset[str]
+    memories: frozenset[str]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, rows: Iterable[Mapping[str, Any]]) -> _Grounds:
+        """Look up what rows were drawn from."""
+        documents, sources = set[str](), set[str]()
+        for row in rows:
+            documents.update(filter(None, [row["document_id"]]))
+            sources.update(row["source_ids"])
+        known = snapshot.get("documents", sorted(documents), ["id", "status"]).to_pylist()
+        valid = snapshot.get("memories", sorted(sources), ["id", "valid_to"]).to_pylist()
+        return cls(
+            frozenset(row["id"] for row in known if row["status"] in LIVE_STATUSES),
+            frozenset(row["id"] for row in valid if row["valid_to"] is None),
+        )
+
+    def bear(self, row: Mapping[str, Any]) -> bool:
+        """Tell whether anything that a memory was drawn from still holds."""
+        document, sources = row["document_id"], row["source_ids"]
+        if document is not None and document not in self.documents:
+            return False
+        return not sources or not self.memories.isdisjoint(sources)
+
+
+def archive_stale(context: UpkeepContext) -> Outcome:
+    """Archive what is stale; too much at once waits until it is asked for."""
+    base, settings = context.base, context.config.upkeep
+    if settings.archive_from >= 1:
+        return Outcome({"archived": 0, "withheld": 0})
+    decay = base.resources.decay()
+    snapshot = base.store.snapshot()
+    stale = stale_memories(snapshot, decay, context.now, settings.archive_from)
+    holding = snapshot.count("memories", memory_filter(_EVERYTHING, context.now))
+    most = max(FEW, int(settings.most_archived * holding))
+    ids = [each.id for each in stale]
+    if len(ids) > most and not context.options.force:
+        share = len(ids) / holding
+        return Outcome(
+            {"archived": 0, "withheld": len(ids)},
+            ids,
+            warning=f"{len(ids):,} memories of {base.name} are stale, {share:.0%} of it:"
+            " none is archived",
+            hint=f"memctl upkeep run rot -k {base.name} --force archives them",
+        )
+    if not ids or context.options.dry_run:
+        return Outcome({"archived": len(ids), "withheld": 0}, ids)
+    with base.store.write() as transaction:
+        before = transaction.snapshot()
+        again = stale_memories(before, decay, context.now, settings.archive_from)
+        ids = [each.id for each in again if each.id in set(ids)]
+        archive_memories(transaction, ids, context.now)
+        _note_changes(transaction, base.store, context.job, before, ids, "rot")
+    return Outcome({"archived": len(ids), "withheld": 0}, ids)
+
+
+def _note_changes(
+    transaction: Transaction,
+    store: Store,
+    job: int | None,
+    before: Snapshot,
+    ids: Sequence[str],
+    what: str,
+    ending: Sequence[str] = (),
+) -> None:
+    """Note under a job what it has changed, after a look that all is still found."""
+    after = transaction.snapshot()
+    require_found(before, after, ids, what, ending)
+    if job is not None:
+        written: dict[TableName, Sequence[str]] = {"memories": ids}
+        record_changes(transaction, store.ledger.changes, job, before, after, written)
+
+
+# --- expiry --------------------------------------------------------------------------------------
+
+
+def remove_expired_memories(context: UpkeepContext) -> Outcome:
+    """Delete memories that were given an end, once a grace after it has gone by."""
+    store, grace = context.base.store, timedelta(days=context.config.upkeep.expiry_grace_days)
+    over = ~col("expires_at").is_null() & (col("expires_at") <= context.now - grace)
+    ids = _ids(store.snapshot(), over)
+    if not ids or context.options.dry_run:
+        return Outcome({"removed": len(ids)}, ids)
+    with store.write() as transaction:
+        ids = _ids(transaction.snapshot(), over)
+        erased = erase_rows(transaction, "memories", ids)
+        transaction.deletions.keep(dict.fromkeys(erased.ids["memories"]))
+    return Outcome({"removed": len(ids)}, ids)
+
+
+def _ids(snapshot: Snapshot, where: Any) -> list[str]:
+    ids: list[str] = snapshot.scan("memories", where, ["id"], (("id", "asc"),))["id"].to_pylist()
+    return ids
+
+
+# --- duplicates ----------------------------------------------------------------------------------
+
+
+def merge_duplicates(context: UpkeepContext) -> Outcome:
+    """Find distilled memories that say nearly the same; on request the older one of two ends."""
+    store = context.base.store
+    pairs = _duplicates(store.snapshot())
+    counts = {"pairs": len(pairs), "merged": 0}
+    if not pairs or not context.options.merge or context.options.dry_run:
+        merged = len(pairs) if context.options.merge else 0
+        return Outcome(counts | {"merged": merged}, list(pairs))
+    with store.write() as transaction:
+        before = transaction.snapshot()
+        pairs = _duplicates(before)
+        supersede_memories(transaction, pairs, context.now)
+        ids = [*pairs, *dict.fromkeys(pairs.values())]
+        _note_changes(transaction, store, context.job, before, ids, "duplicates", [*pairs])
+    return Outcome({"pairs": len(pairs), "merged": len(pairs)}, list(pairs))
+
+
+def _duplicates(snapshot: Snapshot) -> dict[str, str]:
+    """Return the ids of older memories, each with that of the newest one that says the same."""
+    near = (col("relation_type") == "near_duplicate") & col("valid_to").is_null()
+    ties = snapshot.scan("relations", near, ["source_id", "target_id"]).to_pylist()
+    named = sorted({tie[end] for tie in ties for end in ("source_id", "target_id")})
+    wanted = [*COLUMNS, "namespace", "created_at", "valid_to", "archived_at", "expires_at"]
+    rows = {
+        row["id"]: row
+        for row in snapshot.get("memories", named, wanted).to_pylist()
+        if is_distilled(row) and row["valid_to"] is None and row["archived_at"] is None
+    }
+    newer: dict[str, str] = {}
+    for tie in ties:
+        ends = [rows[tie[end]] for end in ("source_id", "target_id") if tie[end] in rows]
+        if len(ends) < 2 or ends[0]["namespace"] != ends[1]["namespace"]:
+            continue
+        old, new = sorted(ends, key=lambda row: (row["created_at"], row["id"]))
+        known = newer.get(old["id"])
+        if known is None or _age(rows[known]) < _age(new):
+            newer[old["id"]] = new["id"]
+    return {old: _last(newer, new) for old, new in newer.items()}
+
+
+def _age(row: Mapping[str, Any]) -> tuple[datetime, str]:
+    return row["created_at"], row["id"]
+
+
+def _last(newer: Mapping[str, str], id_: str) -> str:
+    """Follow a chain to its end; it goes from older to newer ones and so has one."""
+    while id_ in newer:
+        id_ = newer[id_]
+    return id_
+
+
+# --- old conversations ---------------------------------------------------------------------------
+
+
+def prune_sessions(context: UpkeepContext) -> Outcome:
+    """Summarise conversations that nobody has gone on with, and archive their messages."""
+    base, days = context.base, context.config.upkeep.prune_sessions_days
+    nothing = {"sessions": 0, "archived": 0}
+    if days <= 0:
+        return Outcome(nothing)
+    over = context.now - timedelta(days=days)
+    old = [each for each in base.store.ledger.sessions.all() if _is_old(each, over)]
+    if not old or context.options.dry_run:
+        return Outcome(nothing | {"sessions": len(old)})
+    base.sessions.fold()
+    with base.store.write() as transaction:
+        before = transaction.snapshot()
+        ids = _messages_of(before, old)
+        archive_memories(transaction, ids, context.now)
+        _note_changes(transaction, base.store, context.job, before, ids, "prune")
+    for session in old:  # last, for a run that was cut off finds what is not archived yet
+        base.sessions.archive(session)
+    return Outcome({"sessions": len(old), "archived": len(ids)}, ids)
+
+
+def _is_old(session: Session, over: datetime) -> bool:
+    return session.last_at < over and session.status != "archived"
+
+
+def _messages_of(snapshot: Snapshot, sessions: Iterable[Session]) -> list[str]:
+    ids: list[str] = []
+    for session in sessions:
+        same = (col("session_id") == session.session_id) & (col("namespace") == session.namespace)
+        messages = same & (col("level") == "evidence") & ~col("turn").is_null()
+        ids += _ids(snapshot, messages & col("valid_to").is_null() & col("archived_at").is_null())
+    return ids

@@ -1,0 +1,376 @@
+"""The jobs of the night, each through the real commands, and the way back from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memctl.config import load_config
+from memctl.errors import ConfigError
+from memctl.home import Home
+from memctl.knowledge_base import KnowledgeBase
+from memctl.records import Relation
+
+from .conftest import Clock, Run, distil
+
+LESSON = "Retry an upload with a longer pause each time."
+
+
+def texts(memctl: Run, *options: str) -> list[str]:
+    return sorted(row["text"] for row in memctl("memory", "list", "-n", "0", *options).rows)
+
+
+def ran(memctl: Run, job: str, *options: str) -> dict[str, Any]:
+    done = memctl("upkeep", "run", job, *options)
+    assert done.code == 0, done.err
+    row: dict[str, Any] = done.rows[0]
+    return row
+
+
+# --- expiry --------------------------------------------------------------------------------------
+
+
+def test_what_has_expired_is_hidden_at_once_and_deleted_after_a_grace(
+    memctl: Run, kb: KnowledgeBase, clock: Clock
+) -> None:
+    memctl("memory", "add", "The lift is out of order.", "--ttl", "2d")
+    memctl("memory", "add", "The lift was built in 1970.")
+    clock.forward(days=3)
+    assert texts(memctl) == ["The lift was built in 1970."]
+    assert ran(memctl, "expiry")["counts"] == {"removed": 0}
+    assert kb.store.snapshot().count("memories") == 2
+    clock.forward(days=7)
+    assert ran(memctl, "expiry", "--dry-run")["counts"] == {"removed": 1}
+    assert ran(memctl, "expiry")["counts"] == {"removed": 1}
+    assert kb.store.snapshot().count("memories") == 1
+
+
+# --- duplicates ----------------------------------------------------------------------------------
+
+
+def tie(base: KnowledgeBase, one: str, other: str) -> None:
+    from memctl.rows.row_changes import append_rows
+    from memctl.schema.arrow_tables import relations_table
+
+    now = base.clock()
+    relation = Relation(
+        id=f"r_{one[-8:]}{other[-8:]}",
+        source_id=one,
+        target_id=other,
+        relation_type="near_duplicate",
+        weight=0.95,
+        text="",
+        confidence=1.0,
+        valid_from=now,
+        memory_ids=(one, other),
+    )
+    with base.store.write() as transaction:
+        append_rows(transaction, "relations", relations_table([relation]))
+
+
+def test_of_duplicates_the_older_one_ends_on_request_and_comes_back(
+    memctl: Run, kb: KnowledgeBase, clock: Clock
+) -> None:
+    (old,) = distil(kb, "The ferry leaves at nine.")
+    clock.forward(days=1)
+    (new,) = distil(kb, "At nine the ferry leaves.")
+    tie(kb, new, old)
+    assert ran(memctl, "duplicates")["counts"] == {"pairs": 1, "merged": 0}
+    assert len(texts(memctl)) == 2
+    number = ran(memctl, "duplicates", "--merge")["number"]
+    assert texts(memctl) == ["At nine the ferry leaves."]
+    assert [row["id"] for row in memctl("memory", "history", new).rows] == [old, new]
+    undone = memctl("job", "undo", str(number), "--yes")
+    assert undone.code == 0, undone.err
+    assert len(texts(memctl)) == 2
+
+
+# --- learnings -----------------------------------------------------------------------------------
+
+
+def learn(memctl: Run, *options: str) -> str:
+    added = memctl("memory", "add", LESSON, "--type", "learning", *options)
+    assert added.code == 0, added.err
+    return str(added.rows[0]["id"])
+
+
+def test_a_learning_gains_by_being_confirmed_and_fades_while_it_is_idle(
+    memctl: Run, clock: Clock
+) -> None:
+    id_ = learn(memctl, "--importance", "0.5", "--outcome", "success", "--context", "uploads")
+    clock.forward(days=1)
+    assert memctl("memory", "confirm", id_, "--agent", "scout").code == 0
+    assert memctl("memory", "confirm", id_, "--agent", "scout").code == 0, "counts once"
+    learn(memctl, "--agent", "clerk")
+    (known,) = memctl("memory", "learnings").rows
+    assert (known["confirmations"], known["outcome"]) == (2, "success")
+    assert known["importance"] == pytest.approx(1 - 0.5 * 0.9**2, abs=1e-3)
+    clock.forward(days=90)
+    (faded,) = memctl("memory", "learnings").rows
+    now = 0.05 + (1 - 0.5 * 0.9**2 - 0.05) / 2
+    assert faded["importance"] == pytest.approx(now, abs=1e-3)
+
+
+def test_a_good_answer_confirms_the_learning_that_it_used_and_undo_takes_it_back(
+    memctl: Run, clock: Clock
+) -> None:
+    learn(memctl)
+    asked = memctl("query", "how to retry an upload?", "-o", "json").json
+    memctl("query", "--feedback", asked["query_id"], "good")
+    clock.forward(days=1)
+    done = ran(memctl, "learnings")
+    assert done["counts"] == {"learnings": 1, "confirmations": 1}
+    assert ran(memctl, "learnings")["counts"]["confirmations"] == 0, "each question counts once"
+    assert memctl("memory", "learnings").rows[0]["confirmations"] == 1
+    assert memctl("job", "undo", str(done["number"]), "--yes").code == 0
+    assert memctl("memory", "learnings").rows[0]["confirmations"] == 0
+
+
+def test_only_learnings_are_confirmed_and_have_an_outcome(memctl: Run) -> None:
+    id_ = memctl("memory", "add", "The lift was built in 1970.").rows[0]["id"]
+    assert memctl("memory", "confirm", id_).code == 2
+    assert memctl("memory", "add", "x y z", "--outcome", "success").code == 2
+
+
+def test_a_marked_learning_of_another_base_is_shared_once_and_private_ones_stay(
+    memctl: Run, clock: Clock
+) -> None:
+    for name, options in (("scouts", ()), ("diary", ("--private",))):
+        assert memctl("kb", "create", name, *options).code == 0
+    learn(memctl, "--share", "-k", "scouts")
+    private = ("Never ask Ida before nine.", "--type", "learning", "--share", "-k", "diary")
+    assert memctl("memory", "add", *private).code == 0
+    clock.forward(days=1)
+    done = next(row for row in memctl("upkeep", "run", "shared").rows if row["kb"] == "default")
+    assert done["counts"] == {"shared": 1}
+    shared = ("--namespace", "organization:shared", "-k", "default")
+    assert texts(memctl, *shared) == [LESSON]
+    again = next(row for row in memctl("upkeep", "run", "shared").rows if row["kb"] == "default")
+    assert again["counts"] == {"shared": 0}
+    undone = memctl("job", "undo", str(done["number"]), "--yes", "-k", "default")
+    assert undone.code == 0, undone.err
+    assert texts(memctl, *shared) == []
+
+
+def test_what_three_agents_say_is_shared_unasked(memctl: Run, clock: Clock) -> None:
+    for number, agent in enumerate(("scout", "clerk", "cook")):
+        assert ran(memctl, "shared")["counts"] == {"shared": 0}, number
+        learn(memctl, "--agent", agent)
+        clock.forward(minutes=1)
+    assert ran(memctl, "shared")["counts"] == {"shared": 1}
+
+
+def test_the_report_lists_what_is_stale_or_was_judged_bad(
+    memctl: Run, kb: KnowledgeBase, clock: Clock
+) -> None:
+    (stale,) = distil(kb, "The harbour office orders green paint.")
+    clock.forward(days=250)
+    bad = learn(memctl)
+    asked = memctl("query", "how to retry an upload?", "-o", "json").json
+    memctl("query", "--feedback", asked["query_id"], "bad")
+    kb.store.ledger.accesses.clear(kb.store.ledger.accesses.pending())
+    found = {row["id"]: row["why"] for row in memctl("upkeep", "report").rows}
+    assert found[stale] == "stale"
+    assert found[bad] == "judged bad"
+    assert {row["id"] for row in memctl("audit", "stale").rows} == set(found)
+
+
+# --- old conversations ---------------------------------------------------------------------------
+
+
+def test_messages_of_a_conversation_that_is_long_over_are_archived_behind_its_summary(
+    memctl: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_UPKEEP_PRUNE_SESSIONS_DAYS", "30")
+    assert memctl("session", "start", "--id", "lease").code == 0
+    for text in ("The lease of the workshop ends in June.", "Mara asks Jonas for a new one."):
+        assert memctl("session", "say", "lease", text).code == 0
+    assert len(texts(memctl, "--level", "evidence")) >= 2
+    clock.forward(days=20)
+    assert ran(memctl, "prune")["counts"] == {"sessions": 0, "archived": 0}
+    clock.forward(days=20)
+    done = ran(memctl, "prune")
+    assert done["counts"]["sessions"] == 1
+    assert done["counts"]["archived"] >= 2
+    assert memctl("session", "list").rows[0]["status"] == "archived"
+    assert ran(memctl, "prune")["counts"] == {"sessions": 0, "archived": 0}
+    before = len(texts(memctl))
+    assert memctl("job", "undo", str(done["number"]), "--yes").code == 0
+    assert len(texts(memctl)) > before
+
+
+# --- a page of the day ---------------------------------------------------------------------------
+
+
+def test_a_day_becomes_a_page_with_links_and_is_written_once_a_day(
+    memctl: Run, clock: Clock
+) -> None:
+    memctl("ingest", "--text", "We decided to open the bar at Harbour Street on weekends.",
+           "--title", "Bar")  # fmt: skip
+    memctl("query", "who is the mayor of Atlantis?")
+    page = memctl("summary", "-o", "json").json
+    assert page["text"].startswith("# 2026-05-01\n")
+    assert "[[Bar]]" in page["text"]
+    assert "## Decisions" in page["text"]
+    assert page["document_id"] is None
+    first = memctl("summary", "--write", "-o", "json").json["document_id"]
+    assert first is not None
+    listed = [row["title"] for row in memctl("document", "list").rows]
+    assert listed.count("2026-05-01") == 1
+    memctl("ingest", "--text", "The roaster comes in May.", "--title", "Roaster")
+    assert memctl("summary", "2026-05-01", "--write", "-o", "json").json["documents"] == 2
+    listed = [row["title"] for row in memctl("document", "list").rows]
+    assert listed.count("2026-05-01") == 1
+    assert memctl("summary", "2026-13-01").code == 2
+
+
+def test_the_page_is_written_by_itself_only_where_that_is_wanted(
+    memctl: Run, home: Home, clock: Clock
+) -> None:
+    memctl("ingest", "--text", "The roaster comes in May.", "--title", "Roaster")
+    clock.forward(hours=12)
+    memctl("upkeep", "run", "--due")
+    assert len(memctl("document", "list").rows) == 1
+    memctl("upkeep", "set", "summary", "--at", "23:55")
+    memctl("upkeep", "run", "--due")
+    assert {row["title"] for row in memctl("document", "list").rows} == {"Roaster", "2026-05-01"}
+    memctl("upkeep", "run", "--due")
+    assert len(memctl("document", "list").rows) == 2
+
+
+# --- a whole night -------------------------------------------------------------------------------
+
+
+def test_a_whole_night_is_taken_back_at_once(memctl: Run, kb: KnowledgeBase, clock: Clock) -> None:
+    distil(kb, "The harbour office orders green paint.")
+    learn(memctl, "--share")
+    clock.forward(days=400)
+    before = texts(memctl)
+    runs = {row["job"]: row["counts"] for row in memctl("upkeep", "run", "--due").rows}
+    assert runs["rot"] == {"archived": 1, "withheld": 0}
+    assert runs["shared"] == {"shared": 1}
+    assert texts(memctl) != before
+    tried = memctl("job", "undo", "--all-of-night", "--dry-run", "-o", "json").json
+    assert {each["kind"] for each in tried} == {"rot", "shared"}
+    done = memctl("job", "undo", "--all-of-night", "--yes")
+    assert done.code == 0, done.err
+    assert texts(memctl) == before
+    assert memctl("job", "undo", "--all-of-night", "--yes").code == 1
+
+
+# --- commands of the user's ----------------------------------------------------------------------
+
+
+def configure(home: Home, text: str) -> None:
+    home.config.path.parent.mkdir(parents=True, exist_ok=True)
+    (home.config.home / "config.toml").write_text(text)
+
+
+def test_a_command_of_the_users_runs_on_its_schedule_with_the_name_of_the_base(
+    memctl: Run, home: Home, clock: Clock, tmp_path: Path
+) -> None:
+    configure(
+        home,
+        f"""
+        [[upkeep.custom]]
+        name = "note"
+        command = "echo $MEMCTL_KB >> {tmp_path}/said"
+        at = "05:00"
+        """,
+    )
+    assert "note" in [row["job"] for row in memctl("upkeep", "list").rows]
+    assert ran(memctl, "note", "--dry-run")["dry_run"]
+    assert not (tmp_path / "said").exists()
+    clock.forward(days=1)
+    for _ in range(2):
+        memctl("upkeep", "run", "--due")
+    assert (tmp_path / "said").read_text() == "default\n"
+    assert memctl("upkeep", "set", "note", "--off").code == 2
+
+
+def test_a_command_that_fails_says_why_and_keeps_no_other_job_from_running(
+    memctl: Run, home: Home, clock: Clock
+) -> None:
+    configure(
+        home,
+        """
+        [[upkeep.custom]]
+        name = "broken"
+        command = "echo no such tape >&2; exit 7"
+        every = "1h"
+        """,
+    )
+    clock.forward(days=1)
+    done = memctl("upkeep", "run", "--due")
+    assert (done.code, "no such tape" in done.err) == (3, True)
+    states = {row["job"]: row["state"] for row in memctl("upkeep", "list").rows}
+    assert (states["broken"], states["rot"]) == ("failed", "done")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('name = "a"\ncommand = "true"', "needs either at or every"),
+        ('name = "a"\ncommand = "true"\nat = "25:00"', "no time of day"),
+        ('name = "a"\nat = "04:00"', "needs a name and a command"),
+        ('name = "A b"\ncommand = "true"\nat = "04:00"', "cannot be the name of a job"),
+        ('name = "a"\ncommand = "true"\nat = "04:00"\nwhen = "now"', "when"),
+    ],
+)
+def test_a_command_that_is_declared_wrongly_is_refused(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "config.toml").write_text(f"[[upkeep.custom]]\n{text}\n")
+    with pytest.raises(ConfigError, match=said):
+        load_config({"home": str(tmp_path)}, {})
+
+
+def test_settings_of_a_knowledge_base_declare_no_commands(home: Home, memctl: Run) -> None:
+    path = home.layout("default").settings
+    path.write_text(
+        path.read_text() + '\n[[upkeep.custom]]\nname = "x"\ncommand = "true"\nat = "04:00"\n'
+    )
+    assert memctl("upkeep", "list", "-k", "default").code != 0
+
+
+# --- operations ----------------------------------------------------------------------------------
+
+
+def test_agents_learn_restore_and_look_after_memory_through_tools(
+    memctl: Run, kb: KnowledgeBase, clock: Clock
+) -> None:
+    import json
+
+    def call(name: str, **arguments: Any) -> Any:
+        done = memctl("tool", "call", name, json.dumps(arguments))
+        assert done.code == 0, (name, done.err, done.out)
+        return done.json
+
+    (gist,) = distil(kb, "The harbour office orders green paint.")
+    made = call("add_learning", text=LESSON, outcome="failure", context="uploads")
+    clock.forward(days=400)
+    assert call("confirm_learning", id=made["id"])["confirmations"] == 1
+    (known,) = call("query_learnings", outcome="failure")["learnings"]
+    assert (known["id"], known["confirmations"]) == (made["id"], 1)
+    assert "rot" in [job["job"] for job in call("list_upkeep_jobs")["jobs"]]
+    assert call("run_upkeep_job", job="rot")["counts"]["archived"] == 1
+    assert call("restore_memory", id=gist)["id"] == gist
+    assert call("upkeep_report")["entries"] is not None
+    assert call("daily_summary")["text"].startswith("# ")
+    assert "job rot" in [change["action"] for change in call("audit_trail")["changes"]]
+
+
+def test_jobs_on_skills_run_where_there_are_skills(memctl: Run, tmp_path: Path) -> None:
+    memctl("memory", "add", "The boat is blue.")
+    assert "skill_conflicts" not in [row["job"] for row in memctl("upkeep", "list").rows]
+    skill = tmp_path / "deploy" / "SKILL.md"
+    skill.parent.mkdir()
+    skill.write_text("---\nname: deploy\ndescription: Deploy to Kubernetes.\n---\nRun kubectl.\n")
+    assert memctl("skill", "add", str(skill.parent)).code == 0
+    listed = {row["job"]: row for row in memctl("upkeep", "list").rows}
+    assert "4:15" in listed["skill_conflicts"]["schedule"]
+    for job in ("skill_conflicts", "skill_decay", "skill_gaps", "skill_proposals", "reflect"):
+        assert memctl("upkeep", "run", job, "--dry-run").code == 0
+        assert memctl("upkeep", "run", job).code == 0
