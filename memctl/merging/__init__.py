@@ -1,0 +1,1 @@
+"""Two knowledge bases become one, or are compared: nothing of either is lost."""

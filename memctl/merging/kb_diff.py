@@ -1,0 +1,134 @@
+"""What one knowledge base knows and another one doesn't, and where they disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from memctl.consolidation.changes import find_changes
+from memctl.consolidation.consolidator import LEAST_STRENGTH
+from memctl.consolidation.statements import StemWeights, read_statements
+from memctl.merging.kb_merge import require_all_users
+from memctl.store.tables.filter_expressions import Expr, col
+
+if TYPE_CHECKING:
+    from memctl.consolidation.statements import Statement
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.schema.table_names import TableName
+    from memctl.store.tables.snapshot import Snapshot
+
+_LEVELS = ("memory", "insight")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Something that only one of them knows."""
+
+    kb: str
+    kind: str
+    """``document``, ``memory`` or ``insight``."""
+    id: str
+    text: str
+    """A document's title, what a memory says."""
+    source: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Statements of the two that do not say the same of one thing."""
+
+    headline: str
+    kind: str
+    """``change`` where it is known which was said later, else ``contradiction``."""
+    ours: tuple[str, ...]
+    """What this one says, each with its source."""
+    theirs: tuple[str, ...]
+    memory_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeBaseDiff:
+    """How two knowledge bases differ."""
+
+    kb: str
+    other: str
+    same: Mapping[str, int]
+    """How much both have, by kind."""
+    only: tuple[Known, ...]
+    """What one of them has: ours first, each the latest first."""
+    disagreements: tuple[Disagreement, ...]
+
+
+def diff(kb: KnowledgeBase, other: KnowledgeBase) -> KnowledgeBaseDiff:
+    """Compare what holds in two knowledge bases.
+
+    Memories distilled from a document are not listed beside it where only one has the document.
+
+    Raises:
+        UsageError: A user is named, who reads only some rows.
+    """
+    require_all_users(kb)
+    ours, theirs = kb.resources.snapshot(), other.resources.snapshot()
+    mine, others = _holding(ours), _holding(theirs)
+    same = {
+        kind: sum(1 for key in mine.keys() & others.keys() if key[0] == kind)
+        for kind in ("document", *_LEVELS)
+    }
+    only = [
+        *_only(kb.name, mine, others),
+        *_only(other.name, others, mine),
+    ]
+    found = tuple(_disagreements(kb, ours, theirs))
+    return KnowledgeBaseDiff(kb.name, other.name, same, tuple(only), found)
+
+
+_Rows = Mapping[tuple[str, str], Mapping[str, Any]]
+
+
+def _holding(snapshot: Snapshot) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Return the documents, memories and insights that hold, by kind and id."""
+    rows: dict[tuple[str, str], Mapping[str, Any]] = {}
+    live = (col("status") == "indexed") & (col("part") == 0)
+    for row in _scan(snapshot, "documents", live, ["title"]):
+        rows["document", row["id"]] = row
+    said = col("valid_to").is_null() & col("level").is_in(_LEVELS)
+    for row in _scan(snapshot, "memories", said, ["text", "level", "document_id"]):
+        rows[row["level"], row["id"]] = row
+    return rows
+
+
+def _scan(
+    snapshot: Snapshot, table: TableName, where: Expr, columns: list[str]
+) -> Iterator[Mapping[str, Any]]:
+    names = ["id", "source", "created_at", *columns]
+    yield from snapshot.scan(table, where, names, order_by=[("created_at", "desc")]).to_pylist()
+
+
+def _only(kb: str, rows: _Rows, others: _Rows) -> Iterator[Known]:
+    documents = {key[1] for key in rows.keys() - others.keys() if key[0] == "document"}
+    for (kind, id_), row in rows.items():
+        parent = (row.get("document_id") or "").partition(".")[0]
+        if (kind, id_) not in others and (kind == "document" or parent not in documents):
+            text = row["title"] if kind == "document" else row["text"]
+            yield Known(kb, kind, id_, text, row["source"], row["created_at"])
+
+
+def _disagreements(kb: KnowledgeBase, ours: Snapshot, theirs: Snapshot) -> Iterator[Disagreement]:
+    now = kb.resources.clock()
+    mine, others = read_statements(ours, now), read_statements(theirs, now)
+    here, there = ({each.memory.id for each in said} for said in (mine, others))
+    found: list[Statement] = [*mine, *(each for each in others if each.memory.id not in here)]
+    for finding in find_changes(found, StemWeights(found)):
+        ids = [each.memory.id for each in finding.evidence]
+        is_between = any(id_ not in there for id_ in ids) and any(id_ not in here for id_ in ids)
+        if is_between and finding.strength >= LEAST_STRENGTH:
+            yield Disagreement(
+                finding.headline,
+                finding.kind,
+                tuple(each.cited for each in finding.evidence if each.memory.id in here),
+                tuple(each.cited for each in finding.evidence if each.memory.id not in here),
+                tuple(dict.fromkeys(ids)),
+            )

@@ -1,0 +1,473 @@
+"""One knowledge base takes in another one, which stays as it is.
+
+Rows of the same id are one row (see ``row_joins``).  Where both have edited the same thing, the
+later version counts and the earlier one is its history.  What is derived is made anew.  All of it
+is one commit: killed at any step it is done or not done, and done again it changes nothing.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from memctl.errors import LockedError, UsageError
+from memctl.files import make_folder
+from memctl.graph.derivation import derive_all
+from memctl.ids import other_version_id, relation_id, root_id
+from memctl.merging.row_joins import Row, join_rows
+from memctl.rows.derived_rows import add_missing, replace_entities
+from memctl.rows.references import in_portions
+from memctl.rows.row_changes import (
+    append_rows,
+    delete_rows,
+    mark_consolidated,
+    put_rows,
+    set_columns,
+)
+from memctl.rows.row_lifecycle import erase_rows, supersede_documents
+from memctl.schema.arrow_tables import VECTOR, entity_rows, schemas
+from memctl.schema.declarations import DECLARATIONS
+from memctl.schema.table_names import TableName
+from memctl.sessions.folding import session_document
+from memctl.store.ledger.content_merge import ContentMerge, merge_content, sessions_to_rename
+from memctl.store.ledger.content_tables import export_content
+from memctl.store.ledger.session_repositories import TURNS, SessionKey
+from memctl.store.tables.filter_expressions import col
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.store.ledger.repository import LedgerConnection
+    from memctl.store.tables.snapshot import Snapshot
+    from memctl.store.tables.transaction import Transaction
+
+_MERGED: tuple[TableName, ...] = ("documents", "memories", "relations")
+"""The tables that are joined; entities are derived from them."""
+_INSIGHT = "insight"
+_AGE = ["id", "part", "sha256", "ingested_at"]
+
+
+@dataclass(frozen=True, slots=True)
+class MergeReport:
+    """What taking in a knowledge base came to."""
+
+    kb: str
+    other: str
+    added: Mapping[str, int]
+    """Rows that came in, by table: of the tables and of what users and agents have stored."""
+    same: int
+    """Documents and memories that both had."""
+    edited_in_both: int
+    """Things of which both had a newer version: the later one counts, the other is history."""
+    kept_values: int
+    """Values of pools and tiers that gave way to later ones; see the table merged_values."""
+    split_sessions: int
+    """Conversations of one id that say different things, and are two now."""
+    redrawn: int
+    """Insights that did not come along, since they rest on conversations; they are drawn anew."""
+    snapshot: str = ""
+    """What brings back the state before."""
+
+
+def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
+    """Take in all that another knowledge base has, after making a snapshot of this one.
+
+    Args:
+        kb: Is changed.
+        other: Is only read.
+
+    Raises:
+        UsageError: They are one, or have vectors of different models; the other one is private and
+            this one is not; or a user is named, who reads only some rows.
+        LockedError: Another process kept writing.
+    """
+    require_mergeable(kb, other)
+    kb.resources.begin_change()
+    theirs = other.resources.snapshot()
+    snapshot = kb.snapshots.create_before("merge").name
+    for path in sorted(other.layout.media.glob("*")):
+        make_folder(kb.layout.media)
+        if not (kb.layout.media / path.name).exists():
+            shutil.copy2(path, kb.layout.media / path.name)
+    content, joined = list(export_content(other.store.ledger)), ContentMerge()
+    ledger = kb.store.ledger
+
+    def join_content(connection: LedgerConnection) -> None:
+        nonlocal joined
+        joined = merge_content(connection, content, (kb.name, other.name))
+        if joined.renamed.keys() != renamed:
+            raise LockedError("a conversation went on meanwhile", "merge again")
+
+    with kb.store.write() as transaction:
+        with ledger.reading() as connection:
+            renamed = sessions_to_rename(connection, content)
+        roots = [session_document(*key) for key in renamed]  # they are taken over again
+        parts = transaction.snapshot().scan("documents", col("root_id").is_in(roots), ["id"])
+        erase_rows(transaction, "documents", parts["id"].to_pylist())
+        talks = [session_document(*key) for key in _sessions(content)]
+        merging = _TableMerge(kb, transaction, theirs, transaction.snapshot(), talks)
+        merging.run()
+        transaction.ledger(join_content)
+        transaction.ledger(lambda _: _join_records(kb, other))
+        transaction.ledger(lambda _: ledger.comparisons.add(merging.facts, kb.resources.clock()))
+    kb.resources.snapshot()  # takes over what was said
+    report = merging.report(kb.name, other.name, joined)
+    return MergeReport(**{**report, "snapshot": snapshot})
+
+
+def require_mergeable(kb: KnowledgeBase, other: KnowledgeBase) -> None:
+    """Refuse two knowledge bases that cannot be one.
+
+    Raises:
+        UsageError: Says why.
+    """
+    if kb.layout.folder.resolve() == other.layout.folder.resolve():
+        raise UsageError(f"{kb.name} is merged with itself", "name two knowledge bases")
+    require_all_users(kb)
+    mine, theirs = kb.settings, other.settings
+    if (mine.embedder, mine.dimension) != (theirs.embedder, theirs.dimension):
+        raise UsageError(
+            f"{other.name} has vectors of {theirs.embedder}, {kb.name} of {mine.embedder}",
+            f"memctl kb reembed {other.name} --embedder {mine.embedder}",
+        )
+    if theirs.private and not mine.private:
+        raise UsageError(
+            f"{other.name} is private, and {kb.name} is not",
+            f"memctl kb set {kb.name} --private",
+        )
+    hidden = sorted({*theirs.private_namespaces} - {*mine.private_namespaces})
+    if hidden and not mine.private:
+        raise UsageError(
+            f"{', '.join(hidden)} of {other.name} is private, but not in {kb.name}",
+            f"memctl kb set {kb.name} --private-namespace {hidden[0]}",
+        )
+
+
+def require_all_users(kb: KnowledgeBase) -> None:
+    """Refuse for a user who is named and reads only some rows.
+
+    Raises:
+        UsageError: One is.
+    """
+    if kb.resources.program_config.user is not None:
+        raise UsageError("all rows are of all users", "leave out --user and MEMCTL_USER")
+
+
+def _sessions(content: Iterable[Mapping[str, Any]]) -> set[SessionKey]:
+    rows = [item["row"] for item in content if item["table"] == TURNS.name]
+    return {(row["namespace"], row["session_id"]) for row in rows}
+
+
+def _join_records(kb: KnowledgeBase, other: KnowledgeBase) -> None:
+    """Take in what was said of names, and what was asked."""
+    ours, theirs = kb.store.ledger, other.store.ledger
+    decided = {(each.one, each.other): each for each in ours.names.all()}
+    for each in theirs.names.all():
+        mine = decided.get((each.one, each.other))
+        if mine is None or (mine.at, mine.same) < (each.at, each.same):
+            ours.names.save(each)
+    known = {each.query_id for each in ours.queries.all()}
+    ours.queries.write(each for each in theirs.queries.all() if each.query_id not in known)
+
+
+@dataclass(slots=True)
+class _TableMerge:
+    """Joins the tables of a snapshot with those that a transaction writes."""
+
+    kb: KnowledgeBase
+    transaction: Transaction
+    theirs: Snapshot
+    before: Snapshot
+    """Of the tables as they were."""
+    conversations: list[str]
+    """Root ids of their documents that are conversations."""
+    added: dict[str, int] = field(default_factory=dict)
+    same: int = 0
+    edited_in_both: int = 0
+    redrawn: int = 0
+    facts: list[str] = field(default_factory=list)
+    """Ids of statements that came in, to be compared with what is known."""
+
+    def run(self) -> None:
+        """Join them."""
+        incoming = self._incoming()
+        ended = self._separate_versions(incoming)
+        ours = self.transaction.snapshot()
+        for table in _MERGED:
+            self._join(table, incoming[table], ours)
+        self._order_versions(ended)
+        if self.added["memories"]:  # what was looked at may go together with what came in
+            found = self.transaction.snapshot().scan("memories", None, ["id", "is_consolidated"])
+            done = found.filter(found["is_consolidated"])["id"].to_pylist()
+            mark_consolidated(self.transaction, done, done=False)
+        self._derive()
+
+    def report(self, kb: str, other: str, content: ContentMerge) -> dict[str, Any]:
+        """Return the fields of the report."""
+        return {
+            "kb": kb,
+            "other": other,
+            "added": {**self.added, **content.added},
+            "same": self.same,
+            "edited_in_both": self.edited_in_both,
+            "kept_values": content.kept,
+            "split_sessions": content.split,
+            "redrawn": self.redrawn,
+        }
+
+    # --- what comes in ---
+
+    def _incoming(self) -> dict[TableName, pa.Table]:
+        """Return their rows, without conversations, which are taken over from their turns."""
+        rows = {table: self.theirs.scan(table, None, self._columns[table]) for table in _MERGED}
+        documents, memories = rows["documents"], rows["memories"]
+        is_said = pc.is_in(documents["root_id"], pa.array(self.conversations, pa.string()))
+        said = documents.filter(is_said)["id"].combine_chunks()
+        rows["documents"] = documents.filter(pc.invert(is_said))
+        is_of_said = pc.is_in(memories["document_id"], said)
+        rows["memories"] = self._supported(memories.filter(pc.invert(is_of_said)))
+        return rows
+
+    def _supported(self, memories: pa.Table) -> pa.Table:
+        """Leave out insights that rest on something that does not come along."""
+        here = set(memories["id"].to_pylist())
+        known = set(self.before.scan("memories", None, ["id"])["id"].to_pylist())
+        levels, sources = memories["level"].to_pylist(), memories["source_ids"].to_pylist()
+        keep = [
+            level != _INSIGHT or all(id_ in here or id_ in known for id_ in ids or ())
+            for level, ids in zip(levels, sources, strict=True)
+        ]
+        self.redrawn = keep.count(False)
+        return memories.filter(pa.array(keep, pa.bool_()))
+
+    @property
+    def _columns(self) -> Mapping[TableName, list[str]]:
+        """The columns of every table, vectors among them."""
+        return {table: each.names for table, each in schemas(self.kb.store.dimension).items()}
+
+    # --- one id, two contents ---
+
+    def _separate_versions(self, incoming: dict[TableName, pa.Table]) -> dict[str, str]:
+        """Give one of two documents of the same id, but with other content, another id.
+
+        Returns:
+            The root ids that the earlier versions have now, each with that of the later one.
+        """
+        ours = self.before
+        theirs = _firsts(incoming["documents"])
+        mine = _firsts(ours.get("documents", list(theirs), _AGE))
+        of_ours: dict[str, str] = {}
+        of_theirs: dict[str, str] = {}
+        ended: dict[str, str] = {}
+        for root in sorted(theirs.keys() & mine.keys()):
+            one, other = mine[root], theirs[root]
+            if one["sha256"] == other["sha256"]:
+                continue
+            self.edited_in_both += 1
+            is_theirs = _age(other) < _age(one)
+            version = str((other if is_theirs else one)["sha256"])
+            (of_theirs if is_theirs else of_ours)[root] = version
+            ended[other_version_id(root, version)] = root
+        if of_theirs:
+            mapping = _renaming(incoming, of_theirs)
+            for table in _MERGED:
+                incoming[table] = _renamed(table, incoming[table], mapping)
+        if of_ours:
+            self._rename_ours(of_ours)
+        return ended
+
+    def _rename_ours(self, versions: Mapping[str, str]) -> None:
+        """Give documents of ours, and what was made from them, other ids."""
+        rows = {table: self.before.scan(table, None, self._columns[table]) for table in _MERGED}
+        mapping = _renaming(rows, versions)
+        for table in _MERGED:
+            old, new = rows[table], _renamed(table, rows[table], mapping)
+            columns = sorted(DECLARATIONS[table].id_columns)
+            pairs = zip(
+                old.select(columns).to_pylist(), new.select(columns).to_pylist(), strict=True
+            )
+            moved = [place for place, (one, other) in enumerate(pairs) if one != other]
+            if not moved:
+                continue
+            for some in in_portions(old["id"].take(moved).to_pylist()):
+                delete_rows(self.transaction, table, col("id").is_in(some))
+            append_rows(self.transaction, table, new.take(moved))
+
+    # --- one id, one content ---
+
+    def _join(self, table: TableName, theirs: pa.Table, ours: Snapshot) -> None:
+        ids = theirs["id"].to_pylist()
+        names = [name for name in theirs.column_names if name != VECTOR]
+        mine = {row["id"]: row for row in _read(ours, table, ids, names)}
+        is_new = pa.array([id_ not in mine for id_ in ids], pa.bool_())
+        fresh = theirs.filter(is_new)
+        if table == "relations":
+            fresh = self._tied(fresh)
+        self.added[table] = fresh.num_rows
+        if fresh.num_rows:
+            append_rows(self.transaction, table, fresh)
+        if table == "memories":
+            live = fresh.filter(pc.is_null(fresh["valid_to"]))
+            told = live.filter(pc.equal(live["level"], "memory"))
+            self.facts = told["id"].to_pylist()
+        both = theirs.filter(pc.invert(is_new))
+        if table in ("documents", "memories"):
+            self.same += both.num_rows
+        changed, places = [], []
+        for place, row in enumerate(both.select(names).to_pylist()):
+            joined = join_rows(table, mine[row["id"]], row)
+            if joined != mine[row["id"]]:
+                changed.append(joined)
+                places.append(place)
+        if changed:
+            schema = pa.schema([theirs.schema.field(name) for name in names])
+            rows = pa.Table.from_pylist(changed, schema=schema)
+            if VECTOR in theirs.column_names:
+                rows = self._with_vectors(rows, both.take(places), ours)
+            put_rows(self.transaction, table, rows.select(theirs.column_names))
+
+    def _with_vectors(self, rows: pa.Table, theirs: pa.Table, ours: Snapshot) -> pa.Table:
+        """Give joined memories the vector of the version whose text they have."""
+        mine = ours.get("memories", rows["id"].to_pylist(), [VECTOR])
+        vectors = pa.concat_tables([theirs.select([VECTOR]), mine])[VECTOR]
+        texts = zip(rows["text"].to_pylist(), theirs["text"].to_pylist(), strict=True)
+        places = [
+            place if text == other else rows.num_rows + place
+            for place, (text, other) in enumerate(texts)
+        ]
+        return rows.append_column(theirs.schema.field(VECTOR), vectors.take(places))
+
+    def _tied(self, relations: pa.Table) -> pa.Table:
+        """Leave out relations of which an end does not come along."""
+        snapshot, known = self.transaction.snapshot(), set[str]()
+        for table in ("documents", "memories", "entities"):
+            known.update(snapshot.scan(table, None, ["id"])["id"].to_pylist())
+        known.update(self.theirs.scan("entities", None, ["id"])["id"].to_pylist())
+        ends = zip(
+            relations["source_id"].to_pylist(), relations["target_id"].to_pylist(), strict=True
+        )
+        keep = [one in known and other in known for one, other in ends]
+        return relations.filter(pa.array(keep, pa.bool_()))
+
+    # --- several newer versions of one thing ---
+
+    def _order_versions(self, ended: Mapping[str, str]) -> None:
+        """Make one history of what was edited in both, the later version at its end."""
+        snapshot = self.transaction.snapshot()
+        for earlier, later in ended.items():
+            (row,) = snapshot.get("documents", [later], ["ingested_at"]).to_pylist()
+            supersede_documents(self.transaction, {earlier: later}, row["ingested_at"])
+        self._order_memories(snapshot)
+
+    def _order_memories(self, snapshot: Snapshot) -> None:
+        columns = ["id", "superseded_by", "valid_from", "version"]
+        where = ~col("superseded_by").is_null()
+        mine = {
+            row["id"]: row["superseded_by"]
+            for row in self.before.scan("memories", where, columns).to_pylist()
+        }
+        theirs = {
+            row["id"]: row["superseded_by"]
+            for row in self.theirs.scan("memories", where, columns).to_pylist()
+        }
+        for id_ in sorted(mine.keys() & theirs.keys()):
+            if mine[id_] != theirs[id_]:
+                self._order(snapshot, id_, mine[id_], theirs[id_], {**theirs, **mine})
+
+    def _order(
+        self, snapshot: Snapshot, id_: str, one: str, other: str, next_of: Mapping[str, str]
+    ) -> None:
+        """Make one history of a memory that ours and theirs have different next versions of."""
+        columns = ["id", "valid_from", "version", "valid_to"]
+        next_ones = snapshot.get("memories", [one, other], columns).to_pylist()
+        heads = list(dict.fromkeys((_last_of(one, next_of), _last_of(other, next_of))))
+        found = snapshot.get("memories", heads, columns).to_pylist()
+        live = [row for row in found if row["valid_to"] is None]
+        if len(live) == 2:
+            self.edited_in_both += 1
+            earlier, later = sorted(live, key=_since)
+            self._set(earlier["id"], superseded_by=later["id"], valid_to=later["valid_from"])
+            self._set(later["id"], version=max(later["version"], earlier["version"] + 1))
+        if next_ones:
+            self._set(id_, superseded_by=min(next_ones, key=_since)["id"])
+
+    def _set(self, id_: str, **columns: Any) -> None:
+        set_columns(self.transaction, "memories", [id_], **columns)
+
+    # --- what is derived ---
+
+    def _derive(self) -> None:
+        """Make entities and links anew; of what type a name is, theirs say too."""
+        theirs = entity_rows(self.theirs.scan("entities"))
+        add_missing(self.transaction, {each.id: each for each in theirs}, {})
+        replace_entities(self.transaction, *derive_all(self.transaction.snapshot()))
+
+
+def _read(
+    snapshot: Snapshot, table: TableName, ids: Iterable[str], names: list[str]
+) -> Iterator[Row]:
+    for some in in_portions(list(ids)):
+        yield from snapshot.get(table, some, names).to_pylist()
+
+
+def _firsts(documents: pa.Table) -> dict[str, Row]:
+    """Return the first parts of documents by id."""
+    rows = documents.select(_AGE).to_pylist()
+    return {row["id"]: row for row in rows if row["part"] == 0}
+
+
+def _age(row: Row) -> tuple[Any, ...]:
+    return (row["ingested_at"], row["sha256"])
+
+
+def _since(row: Row) -> tuple[Any, ...]:
+    return (row["valid_from"], row["id"])
+
+
+def _last_of(id_: str, next_of: Mapping[str, str]) -> str:
+    """Return the last of the versions that came after one."""
+    seen = {id_}
+    while (following := next_of.get(id_)) is not None and following not in seen:
+        seen.add(id_ := following)
+    return id_
+
+
+def _renaming(rows: Mapping[TableName, pa.Table], versions: Mapping[str, str]) -> dict[str, str]:
+    """Return the ids that documents, their parts and what was made from them are to have."""
+    documents = [(id_, root_id(id_)) for id_ in rows["documents"]["id"].to_pylist()]
+    memories = rows["memories"].select(["id", "document_id"]).to_pylist()
+    made = [(row["id"], root_id(row["document_id"] or "")) for row in memories]
+    return {
+        id_: other_version_id(id_, versions[root])
+        for id_, root in (*documents, *made)
+        if root in versions
+    }
+
+
+def _renamed(table: TableName, rows: pa.Table, mapping: Mapping[str, str]) -> pa.Table:
+    """Return rows with other ids wherever an id stands."""
+    for column in DECLARATIONS[table].id_columns:
+        place = rows.column_names.index(column)
+        field_ = rows.schema.field(column)
+        values = rows[column].to_pylist()
+        if pa.types.is_list(field_.type):
+            new = [v and [mapping.get(each, each) for each in v] for v in values]
+        else:
+            new = [mapping.get(value, value) for value in values]
+        rows = rows.set_column(place, field_, pa.array(new, field_.type))
+    if table != "relations":
+        return rows
+    ends = rows.select(["id", "source_id", "relation_type", "target_id"]).to_pylist()
+    changed = set(mapping.values())
+    ids = [
+        relation_id(row["source_id"], row["relation_type"], row["target_id"])
+        if changed & {row["source_id"], row["target_id"]}
+        else row["id"]
+        for row in ends
+    ]
+    place = rows.column_names.index("id")
+    return rows.set_column(place, rows.schema.field("id"), pa.array(ids, pa.string()))

@@ -1,0 +1,127 @@
+"""Two versions of one row, joined: the same row comes out whichever of them is ours.
+
+A row is a mapping of columns to values as Arrow gives them, without its vector.  Pure: nothing is
+read or written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from memctl.schema.declarations import DECLARATIONS
+from memctl.schema.table_names import TableName
+
+Row = Mapping[str, Any]
+_SAME_CONTENT = "indexed", "processing", "pending", "gone", "failed"
+"""Statuses of a document that nothing has replaced, the best first."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def join_rows(table: TableName, one: Row, other: Row) -> dict[str, Any]:
+    """Return what a row is that two knowledge bases have, each in its own version.
+
+    What either says of it counts: tags and evidence of both, the earlier date on which it became
+    known, the higher count.  What can be of one only is of the version that a newer program made,
+    or that became known later.  A row that nothing has replaced holds if it does in either.
+    """
+    first, second = sorted((one, other), key=_rank)
+    joined = {**first, **second}
+    for column, join in _JOINS[table].items():
+        joined[column] = join(first[column], second[column])
+    for column in DECLARATIONS[table].json_columns:
+        joined[column] = _merged_json(first[column], second[column])
+    if table == "documents":
+        joined["status"] = _status(first, second)
+    elif table == "memories":
+        joined["valid_to"] = _end(first, second)
+    return joined
+
+
+def _rank(row: Row) -> tuple[Any, ...]:
+    """Return what versions are ordered by; the last one says what only one can."""
+    known = row.get("ingested_at") or row.get("valid_from") or _EPOCH
+    return (row.get("pipeline_version") or 0, row.get("version") or 0, known, _as_text(row))
+
+
+def _as_text(row: Row) -> str:
+    return json.dumps({key: str(value) for key, value in row.items()}, sort_keys=True)
+
+
+def _given(choose: Callable[[Iterable[Any]], Any]) -> Callable[[Any, Any], Any]:
+    def join(one: Any, other: Any) -> Any:
+        given = [value for value in (one, other) if value is not None]
+        return choose(given) if given else None
+
+    return join
+
+
+def _unless_open(one: Any, other: Any) -> Any:
+    """Return the later of two ends; none where one is open."""
+    return None if one is None or other is None else max(one, other)
+
+
+def _union(one: Any, other: Any) -> Any:
+    if one == other:
+        return one
+    return sorted({*(one or ()), *(other or ())})
+
+
+def _merged_json(first: str | None, second: str | None) -> str:
+    if first == second:
+        return first or "{}"
+    return json.dumps({**json.loads(first or "{}"), **json.loads(second or "{}")}, sort_keys=True)
+
+
+def _both(one: Any, other: Any) -> bool:
+    return bool(one and other)
+
+
+_earliest, _latest = _given(min), _given(max)
+_JOINS: Mapping[TableName, Mapping[str, Callable[[Any, Any], Any]]] = {
+    "documents": {
+        "tags": _union,
+        "importance": _latest,
+        "created_at": _earliest,
+        "ingested_at": _earliest,
+        "superseded_by": _latest,
+    },
+    "memories": {
+        "tags": _union,
+        "importance": _latest,
+        "valid_from": _earliest,
+        "superseded_by": _latest,
+        "version": _latest,
+        "access_count": _latest,
+        "last_accessed_at": _latest,
+        "expires_at": _unless_open,
+        "is_consolidated": _both,
+    },
+    "relations": {
+        "memory_ids": _union,
+        "weight": _latest,
+        "confidence": _latest,
+        "valid_from": _earliest,
+        "valid_to": _unless_open,
+    },
+    "entities": {},
+}
+
+
+def _status(one: Row, other: Row) -> str:
+    """Return what a document is: history where either knows a newer version of it."""
+    found = {one["status"], other["status"]}
+    if "superseded" in found:
+        return "superseded"
+    return next(status for status in _SAME_CONTENT if status in found)
+
+
+def _end(one: Row, other: Row) -> datetime | None:
+    """Return when a memory stopped to hold; where nothing has replaced it, when both had ended."""
+    ends = [row["valid_to"] for row in (one, other)]
+    if one["superseded_by"] or other["superseded_by"]:
+        replaced = [row["valid_to"] for row in (one, other) if row["superseded_by"]]
+        return min((end for end in replaced if end is not None), default=None)
+    return _unless_open(*ends)  # type: ignore[no-any-return]

@@ -1,0 +1,251 @@
+"""Two knowledge bases become one: nothing is lost, whichever takes in the other one."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import Run, memctl
+
+from memctl.config import load_config
+from memctl.home import Home
+from memctl.knowledge_base import KnowledgeBase
+from memctl.merging.kb_merge import merge
+from memctl.sessions.conversations import Message
+
+__all__ = ["memctl"]
+
+THINGS = ("boat", "stove", "shed", "ladder", "anchor", "lamp")
+COLOURS = ("red", "green", "blue", "grey")
+PLACES = ("attic", "cellar", "garden")
+
+
+class Clock:
+    """Goes on by a minute whenever it is read."""
+
+    def __init__(self, start: datetime) -> None:
+        self.now = start
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(minutes=1)
+        return self.now
+
+
+@pytest.fixture
+def home_of(tmp_path: Path) -> Callable[[str], Home]:
+    def make(name: str) -> Home:
+        config = load_config({"home": str(tmp_path / name)}, {})
+        return Home(config, Clock(datetime(2026, 3, 1, tzinfo=UTC)))
+
+    return make
+
+
+# --- random operations ---------------------------------------------------------------------------
+
+
+def _add(kb: KnowledgeBase, draw: random.Random) -> None:
+    text = f"The {draw.choice(THINGS)} is in the {draw.choice(PLACES)}."
+    kb.memories.add(text, tags=[draw.choice(COLOURS)])
+
+
+def _edit(kb: KnowledgeBase, draw: random.Random) -> None:
+    rows = kb.memories.list().to_pylist()
+    stated = sorted((row["text"], row["id"]) for row in rows if row["source"] == "stated")
+    if stated:
+        _, id_ = draw.choice(stated)
+        kb.memories.edit(id_, f"The {draw.choice(THINGS)} is {draw.choice(COLOURS)} now.")
+
+
+def _delete(kb: KnowledgeBase, draw: random.Random) -> None:
+    rows = kb.memories.list().to_pylist()
+    if stated := sorted(row["id"] for row in rows if row["source"] == "stated"):
+        kb.memories.delete(draw.choice(stated))
+
+
+def _ingest(kb: KnowledgeBase, draw: random.Random) -> None:
+    text = f"The {draw.choice(THINGS)} was painted {draw.choice(COLOURS)} in May."
+    line = json.dumps({"id": f"note-{draw.randrange(6)}", "text": text})
+    kb.ingest(jsonl=io.BytesIO(line.encode()))
+
+
+def _say(kb: KnowledgeBase, draw: random.Random) -> None:
+    name = f"talk-{draw.randrange(3)}"
+    if name not in {each.session_id for each in kb.sessions.list()}:
+        kb.sessions.start(name)
+    said = f"remember: the {draw.choice(THINGS)} costs {draw.randrange(2, 90)} euros"
+    kb.sessions.say(kb.sessions.get(name), Message(sender="user", content=said))
+
+
+def _write(kb: KnowledgeBase, draw: random.Random) -> None:
+    pools = kb.pools.acting_as("helper")
+    if "stock" not in {pool.pool_id for pool in pools.list()}:
+        pools.create("stock")
+    pools.write("stock", draw.choice(THINGS), draw.randrange(9))
+
+
+OPERATIONS = (_add, _add, _edit, _ingest, _ingest, _say, _write, _delete)
+
+
+def grown(home: Home, name: str, seed: int, count: int) -> None:
+    """Have random things done to a knowledge base."""
+    draw = random.Random(seed)
+    home.create(name)
+    with home.open_for_writing(name) as kb:
+        for _ in range(count):
+            draw.choice(OPERATIONS)(kb, draw)
+
+
+def state(kb: KnowledgeBase) -> dict[str, list[Any]]:
+    """All that is known, but for how conversations are cut into parts."""
+    snapshot, ledger = kb.resources.snapshot(), kb.store.ledger
+    documents = snapshot.scan("documents").to_pylist()
+    memories = snapshot.scan("memories").to_pylist()
+    turns = ledger.turns.all()
+    return {
+        "documents": sorted(
+            (row["id"], row["text"], row["status"], row["superseded_by"])
+            for row in documents
+            if row["session_id"] is None
+        ),
+        "memories": sorted(
+            (row["id"], row["text"], str(row["valid_to"]), row["superseded_by"], row["version"])
+            for row in memories
+            if row["session_id"] is None
+        ),
+        "said": sorted(
+            (row["session_id"], str(row["turn"]), row["level"], row["text"])
+            for row in memories
+            if row["session_id"] is not None and row["type"] != "gist"
+        ),
+        "names": sorted(row["name"] for row in snapshot.scan("entities").to_pylist()),
+        "turns": sorted((each.session_id, each.turn, each.content) for each in turns),
+        "pools": sorted(map(str, _pool_values(kb))),
+    }
+
+
+def _pool_values(kb: KnowledgeBase) -> list[tuple[Any, ...]]:
+    with kb.store.ledger.reading() as connection:
+        ask = "SELECT pool_id, key, value FROM pool_keys UNION ALL SELECT table_name, key, value"
+        return list(connection.execute(f"{ask} FROM merged_values"))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_either_may_take_in_the_other(home_of: Callable[[str], Home], seed: int) -> None:
+    found = []
+    for first, second in (("one", "two"), ("two", "one")):
+        home = home_of(f"{first}-{seed}")
+        grown(home, "one", 10 * seed, 20)
+        grown(home, "two", 10 * seed + 1, 20)
+        with home.open(first) as kb, home.open(second) as other:
+            before = state(other)
+            merge(kb, other)
+            found.append(state(kb))
+            assert state(other) == before, "the other one stays as it is"
+            merge(kb, other)
+            assert state(kb) == found[-1], "once more changes nothing"
+    assert found[0] == found[1]
+
+
+# --- through the commands ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two(memctl: Run, tmp_path: Path) -> Run:
+    """Two knowledge bases that know some of the same, and disagree in one thing."""
+    (tmp_path / "same.md").write_text("# Ferry\n\nThe ferry leaves at 7:40 from pier 3.\n")
+    (tmp_path / "a.md").write_text("# Shed\n\nThe rent of the boat shed is 420 euros a month.\n")
+    (tmp_path / "b.md").write_text(
+        "# Rent\n\nThe rent of the boat shed is 480 euros a month since May.\n"
+    )
+    for name in ("a", "b"):
+        assert memctl("kb", "create", name).code == 0
+        assert memctl("ingest", f"{name}.md", "same.md", "-k", name).code == 0
+    return memctl
+
+
+def test_a_comparison_says_what_each_knows_and_where_they_disagree(two: Run) -> None:
+    found = two("kb", "diff", "a", "b", "-o", "json").json
+    assert [(each["kb"], each["text"]) for each in found["only"]] == [("a", "Shed"), ("b", "Rent")]
+    assert found["same"]["document"] == 1
+    (disagreement,) = found["disagreements"]
+    assert "420 euros" in disagreement["ours"][0]
+    assert "480 euros" in disagreement["theirs"][0]
+    shown = two("kb", "diff", "a", "b", "-o", "table").out
+    assert "both: 1 document, 0 memories, 0 insights" in shown
+    assert "only in b: 1" in shown
+    assert "disagreements: 1" in shown
+
+
+def test_what_came_in_is_found_and_what_disagrees_becomes_an_insight(two: Run) -> None:
+    tried = two("kb", "merge", "a", "b", "--dry-run")
+    assert "1 thing of b into a" in tried.out
+    assert len(two("document", "list", "-k", "a").rows) == 2
+    assert two("kb", "merge", "a", "b").code == 2, "nobody is there to be asked"
+    report = two("kb", "merge", "a", "b", "--yes", "-o", "json").json
+    assert report["added"]["documents"] == 1
+    assert report["same"] == 2, "a document and its passage"
+    assert two("doctor", "-k", "a").code == 0
+    assert two("consolidate", "-k", "a").code == 0
+    (insight,) = two("insight", "list", "-k", "a").rows
+    assert "420 euros" in insight["text"]
+    assert "480 euros" in insight["text"]
+    back = two("snapshot", "restore", report["snapshot"], "-k", "a", "--yes")
+    assert back.code == 0
+    assert len(two("document", "list", "-k", "a").rows) == 2
+
+
+def test_what_both_have_said_of_one_id_is_kept_in_two_conversations(two: Run) -> None:
+    for name, said in (("a", "fact: the cat is called Mia"), ("b", "fact: the dog is called Rex")):
+        two("session", "start", "--id", "talk", "-k", name)
+        two("session", "say", "talk", said, "-k", name)
+    assert two("kb", "merge", "a", "b", "--yes", "-o", "json").json["split_sessions"] == 1
+    sessions = [row["session_id"] for row in two("session", "list", "-k", "a").rows]
+    assert len(sessions) == 2
+    assert "talk" in sessions
+    for question, name in (("What is the cat called?", "Mia"), ("What is the dog called?", "Rex")):
+        assert name in two("query", question, "-k", "a", "-o", "json").json["answer"]["text"]
+
+
+def test_a_value_that_gave_way_is_kept(two: Run) -> None:
+    for name, value in (("a", "3"), ("b", "4")):
+        two("pool", "create", "stock", "-k", name)
+        two("pool", "write", "stock", "lamps", value, "-k", name)
+    report = two("kb", "merge", "a", "b", "--yes", "-o", "json").json
+    assert report["kept_values"] == 1
+    assert two("pool", "read", "stock", "lamps", "-k", "a").out.strip() == "4"
+    (kept,) = two("sql", "select origin, value from merged_values", "-k", "a").rows
+    assert kept["origin"] == "a"
+    assert json.loads(kept["value"])["value"] == "3"
+
+
+def test_a_home_of_another_machine_is_taken_in(two: Run, tmp_path: Path) -> None:
+    (tmp_path / "home").rename(tmp_path / "laptop")
+    two("memory", "add", "The new home has a blue door.")
+    report = two("kb", "merge", "default", "b", "--from", "laptop", "--yes", "-o", "json").json
+    assert (report["other"], report["added"]["documents"]) == ("b", 2)
+    refused = two("kb", "diff", "default", "b", "--from", str(tmp_path))
+    assert refused.code == 10
+    assert "is no home of memctl" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("a", "a"), "merged with itself"),
+        (("a", "secret"), "secret is private, and a is not"),
+        (("a", "b", "--user", "ann"), "all rows are of all users"),
+        (("a", "none"), "none"),
+    ],
+)
+def test_what_cannot_be_merged_is_refused(two: Run, words: tuple[str, ...], said: str) -> None:
+    two("kb", "create", "secret", "--private")
+    refused = two("kb", "merge", *words, "--yes")
+    assert refused.code in (2, 10)
+    assert said in refused.err
+    assert two("snapshot", "list", "-k", "a").rows == []
