@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+from contextlib import suppress
+
+from memctl import __version__
 
 
 def main() -> None:
@@ -12,9 +16,19 @@ def main() -> None:
     if interrupted is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.argv[1:2] == ["mcp"]:
-        from memctl.server.mcp_protocol import greet_early
+        from memctl.server.mcp_early import answer_early
 
-        greet_early(sys.argv[2:])
+        answer_early(sys.argv[2:], chooses="MEMCTL_AGENT" in os.environ)
+    if sys.argv[1:] == ["--version"] and sys.stdout is not None:
+        with suppress(OSError):  # which the command line reports
+            sys.stdout.write(f"memctl {__version__}\n")
+            sys.stdout.flush()
+            return
+    from memctl.resident.client import ask
+
+    code = ask(sys.argv[1:], __version__)
+    if code is not None:
+        sys.exit(code)
     from memctl.cli.main import main as command_line
 
     signal.signal(signal.SIGINT, interrupted)
