@@ -32,6 +32,8 @@ MAX_CHARACTERS = 32_768
 MAX_TOKENS = 4_096
 """Only this many of its tokens count; a passage has a few hundred."""
 
+FEW_TEXTS = 64
+"""Of more texts at once the vectors are taken from a table that was widened as a whole."""
 MOST_WORDS = 100_000
 """The ids of so many words are kept at hand; then it begins anew."""
 LONGEST_WORD = 40
@@ -100,6 +102,10 @@ class StaticEmbedder:
 
     @cached_property
     def _table(self) -> NDArray[np.float32]:
+        return self._stored.astype(np.float32)
+
+    @cached_property
+    def _stored(self) -> NDArray[np.float16]:
         table = _load_table(self._folder / WEIGHTS_FILE)
         if table.shape[1:] != (DIMENSION,) or len(table) < self._tokenizer.get_vocab_size():
             raise MemctlError(
@@ -107,14 +113,21 @@ class StaticEmbedder:
             )
         return table
 
+    def _vectors(self, tokens: NDArray[np.uint32]) -> NDArray[np.float32]:
+        """Return the vectors of tokens; the whole table takes 40 ms to widen, so few don't."""
+        if "_table" in vars(self):
+            return self._table[tokens]
+        return self._stored[tokens].astype(np.float32)
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row of length 1 for each text (of length 0 where a text has no token).
 
         Only the first ``MAX_CHARACTERS`` characters and ``MAX_TOKENS`` tokens of a text count.
         """
         sums = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        vectors = self._vectors if len(texts) <= FEW_TEXTS else self._table.__getitem__
         for total, text in zip(sums, texts, strict=True):  # one's vectors fit into a cache
-            self._table[self._tokens(text)].sum(axis=0, out=total)
+            vectors(self._tokens(text)).sum(axis=0, out=total)
         return normalize_rows(sums)
 
     def embed_words(self, words: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
@@ -124,7 +137,7 @@ class StaticEmbedder:
         """
         total = np.zeros((1, self.dimension), dtype=np.float32)
         for word, weight in zip(words, weights, strict=True):
-            total += weight * self._table[self._tokens(word)].sum(axis=0)
+            total += weight * self._vectors(self._tokens(word)).sum(axis=0)
         vector: NDArray[np.float32] = normalize_rows(total)[0]
         return vector
 
@@ -182,11 +195,11 @@ def _load_tokenizer(path: Path) -> Tokenizer:
         raise MemctlError(f"built-in embedder: {path} is damaged: {error}", _HINT) from error
 
 
-def _load_table(path: Path) -> NDArray[np.float32]:
+def _load_table(path: Path) -> NDArray[np.float16]:
     _read(path, limit=1)
     try:
         with safe_open(path, framework="numpy") as tensors:
-            table: NDArray[np.float32] = tensors.get_tensor(WEIGHTS_KEY).astype(np.float32)
+            table: NDArray[np.float16] = tensors.get_tensor(WEIGHTS_KEY)
     except (SafetensorError, OSError) as error:
         raise MemctlError(f"built-in embedder: {path} is damaged: {error}", _HINT) from error
     return table

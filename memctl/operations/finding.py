@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memctl.errors import KnowledgeBaseNotFound
+from memctl.language.inline_tags import without_wikilinks
 from memctl.literals import Mode, Verdict
 from memctl.operations.operation_context import (
     NO_KNOWLEDGE_BASE,
@@ -80,7 +81,7 @@ class SearchReply:
 def search_knowledge_base(context: OperationContext, asked: SearchParameters) -> SearchReply:
     """Search as ``memctl query --no-answer`` does, in the namespaces of the search type."""
     hits = _hits(context, asked.query, context.filters(asked.search_type), asked.limit)
-    results = tuple(_found_passage(number, hit) for number, hit in enumerate(hits, start=1))
+    results = tuple(found_passage(number, hit) for number, hit in enumerate(hits, start=1))
     return SearchReply(asked.query, asked.search_type, len(results), results)
 
 
@@ -116,11 +117,11 @@ def _hits(context: OperationContext, query: str, filters: Filters, limit: int) -
     return found.hits
 
 
-def _found_passage(number: int, hit: Hit) -> FoundPassage:
+def found_passage(number: int, hit: Hit) -> FoundPassage:
     return FoundPassage(
         number=number,
         title=hit.title,
-        text=hit.text,
+        text=without_wikilinks(hit.text),
         source=hit.source,
         date=hit.created_at,
         session_id=hit.session_id,
@@ -182,7 +183,7 @@ def search_past_conversations(
     if asked.time_window_days is not None:
         filters = replace(filters, since=context.now - timedelta(days=asked.time_window_days))
     results = tuple(
-        RecalledMemory(hit.text, hit.created_at, hit.type, _similarity(hit))
+        RecalledMemory(without_wikilinks(hit.text), hit.created_at, hit.type, _similarity(hit))
         for hit in _hits(context, asked.query, filters, asked.max_results)
     )
     return PastConversations(True, asked.query, len(results), results)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -107,17 +108,22 @@ def _with_passages(
     shown: list[tuple[KnowledgeBase, dict[str, Any]]],
 ) -> list[tuple[KnowledgeBase, dict[str, Any]]]:
     """Give each row the number of its document's passages."""
-    from memctl.store.tables.filter_expressions import col
-
     for base in {id(base): base for base, _ in shown}.values():
         rows = [row for owner, row in shown if owner is base]
-        ids = col("document_id").is_in([row["id"] for row in rows])
-        where = ids & (col("level") == "evidence") & col("superseded_by").is_null()
-        passages = base.store.snapshot().scan("memories", where, ["document_id"])
-        counts = Counter(passages["document_id"].to_pylist())
+        counts = count_passages(base, [row["id"] for row in rows])
         for row in rows:
             row["passages"] = counts[row["id"]]
     return shown
+
+
+def count_passages(base: KnowledgeBase, ids: Sequence[str]) -> Counter[str]:
+    """Return how many passages each of some documents has."""
+    from memctl.store.tables.filter_expressions import col
+
+    where = col("document_id").is_in(ids) & (col("level") == "evidence")
+    where = where & col("superseded_by").is_null()
+    passages = base.store.snapshot().scan("memories", where, ["document_id"])
+    return Counter(passages["document_id"].to_pylist())
 
 
 def _listed_document(base: KnowledgeBase, row: dict[str, Any]) -> ListedDocument:
@@ -212,6 +218,8 @@ def open_item(context: OperationContext, asked: OpenParameters) -> DocumentText:
     context.check_readable(base, memory.namespace, f"memory {asked.id!r}")
     evidence = [to_plain(each) for each in view.evidence]
     metadata = {"type": memory.type, "level": memory.level, "created_at": memory.created_at}
+    if memory.document_id is not None:
+        metadata["document_id"] = memory.document_id
     return DocumentText(
         id=memory.id,
         title=memory.title,
@@ -415,6 +423,7 @@ class GraphSearchParameters:
 
     query: str = parameter("A question, or names to look for.")
     relation_type: str | None = parameter(_RELATION, default=None)
+    node_type: str | None = parameter("Only names of this type: person, page, ...", default=None)
     limit: int = parameter("At most this many names.", default=10, low=1, high=100)
 
 
@@ -442,7 +451,7 @@ def search_knowledge_graph(
         )
         for base in opened(context)
         for found in base.graph.view(context.filters()).search(
-            asked.query, asked.limit, relation=asked.relation_type
+            asked.query, asked.limit, relation=asked.relation_type, type_=asked.node_type
         )
     ]
     return GraphSearchReply(asked.query, tuple(names[: asked.limit]))

@@ -12,14 +12,17 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Self
 
-from memctl.errors import MemctlError, NotFoundError, UsageError
+from memctl.errors import KnowledgeBaseNotFound, MemctlError, NotFoundError, UsageError
 from memctl.identity import Identity, conversations_of, documents_of, readable_by
 from memctl.instants import parse_instant
 from memctl.records import Filters
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memctl.home import Home
     from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
+    from memctl.records import ProgressListener
     from memctl.schema.table_names import TableName
 
 Resource = Literal["memory", "knowledge_base"]
@@ -53,7 +56,11 @@ class OperationContext:
         allowed_tools: The operations that the agent may use; None for all.
         resources: What the agent has: ``memory``, ``knowledge_base``.
         read_only: Refuse everything that changes something.
+        allow_paths: Folders whose files a caller may have read.
     """
+
+    progress: ProgressListener | None = None
+    """Told how far the present call is, where somebody wants to know."""
 
     def __init__(
         self,
@@ -64,7 +71,9 @@ class OperationContext:
         allowed_tools: Collection[str] | None = None,
         resources: Collection[str] = RESOURCES,
         read_only: bool = False,
+        allow_paths: Sequence[Path] = (),
     ) -> None:
+        self.allow_paths = tuple(path.resolve() for path in allow_paths)
         self.identity = identity or Identity()
         self.home = home.acting_as(user=self.identity.user, agent=self.identity.agent)
         self.allowed_tools = allowed_tools
@@ -84,6 +93,7 @@ class OperationContext:
         agent: str | None = None,
         session: str | None = None,
         read_only: bool = False,
+        allow_paths: Sequence[Path] = (),
     ) -> Self:
         """Return for whom operations run, with the tools and resources that its agent has.
 
@@ -94,6 +104,7 @@ class OperationContext:
             agent: The agent; one that has no file may use everything.
             session: The conversation.
             read_only: Refuse everything that changes something.
+            allow_paths: Folders whose files a caller may have read.
 
         Raises:
             UsageError: A name cannot be one, or the agent's file cannot be used.
@@ -103,7 +114,7 @@ class OperationContext:
             home.layout(name)
         identity = Identity.of(home.config, user=user, agent=agent, session=session)
         if identity.agent is None or home.accounts.agent_path(identity.agent) is None:
-            return cls(home, kbs, identity, read_only=read_only)
+            return cls(home, kbs, identity, read_only=read_only, allow_paths=allow_paths)
         settings = home.accounts.agent(identity.agent)
         return cls(
             home,
@@ -112,6 +123,7 @@ class OperationContext:
             allowed_tools=settings.allowed_regular_tools or None,
             resources=settings.resources,
             read_only=read_only,
+            allow_paths=allow_paths,
         )
 
     def __enter__(self) -> Self:
@@ -147,6 +159,28 @@ class OperationContext:
         if self._reading is None or list(self._reading) != bases:
             self._reading = KnowledgeBases(bases)
         return self._reading
+
+    @contextmanager
+    def limited_to(self, names: Sequence[str]) -> Iterator[Self]:
+        """Have only some of the knowledge bases that may be read meanwhile; none for all.
+
+        Raises:
+            KnowledgeBaseNotFound: One is not there, or not open to this caller.
+        """
+        if not names:
+            yield self
+            return
+        for name in names:
+            is_named = name in self._kbs if self._kbs else self.home.exists(name)
+            if not is_named or (not self._kbs and self.home.settings(name).private):
+                raise KnowledgeBaseNotFound(
+                    f"no knowledge base {name!r}", "leave it out for all that may be read"
+                )
+        before, self._kbs = self._kbs, tuple(names)
+        try:
+            yield self
+        finally:
+            self._kbs = before
 
     def writing(self) -> KnowledgeBase:
         """Return the knowledge base to write to, which is made where it is the default one.

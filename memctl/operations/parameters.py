@@ -53,12 +53,16 @@ class _Type(NamedTuple):
 
     kind: type
     words: tuple[str, ...]
+    item: type = str
+    """Of a list."""
 
 
 def _type_of(section: type[Any], key: str) -> _Type:
     annotation = _without_none(setting_type(section, key))
     if get_origin(annotation) is Literal:
         return _Type(str, get_args(annotation))
+    if get_origin(annotation) is tuple:
+        return _Type(tuple, (), get_args(annotation)[0])
     return _Type(object if annotation is Any else get_origin(annotation) or annotation, ())
 
 
@@ -105,17 +109,18 @@ def parse_arguments(section: type[P], given: object, operation: str) -> P:
 
 
 def _checked(section: type[Any], key: str, value: object, rule: Rule, name: str) -> Any:
-    kind, words = _type_of(section, key)
+    kind, words, item = _type_of(section, key)
     if kind in (Mapping, object) and isinstance(value, str) and value[:1] in ("{", "["):
         value = _object_in(value)
     if kind is object:
         return value
     if kind is float and type(value) is int:
         value = float(value)
-    is_list = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    is_list = isinstance(value, list) and all(type(each) is item for each in value)
     fits = is_list if kind is tuple else type(value) is kind
     if not (fits or (kind is Mapping and isinstance(value, Mapping))):
-        raise UsageError(f"{name} must be {_NAMES[kind][1]}, not {_shown(value)}", rule.help)
+        what = "a list of whole numbers" if item is int else _NAMES[kind][1]
+        raise UsageError(f"{name} must be {what}, not {_shown(value)}", rule.help)
     if words and value not in words:
         hint = nearest(str(value), words)
         raise UsageError(f"{name} must be {', '.join(words)}, not {_shown(value)}", hint)
@@ -168,12 +173,12 @@ def parameter_schema(section: type[Any], *, strict: bool = False) -> JsonObject:
 
 
 def _property(section: type[Any], key: str, rule: Rule) -> JsonObject:
-    kind, words = _type_of(section, key)
+    kind, words, item = _type_of(section, key)
     found: JsonObject = {} if kind is object else {"type": _NAMES[kind][0]}
     if words:
         found["enum"] = list(words)
     if kind is tuple:
-        found["items"] = {"type": "string"}
+        found["items"] = {"type": _NAMES[item][0]}
     found["description"] = rule.help
     default = setting_default(section, key)
     if default not in (dataclasses.MISSING, None, ()):

@@ -99,12 +99,19 @@ class MemoryReply:
 
 
 def remember(context: OperationContext, asked: RememberParameters) -> MemoryReply:
-    """Remember a statement; its names, #tags and type are read from its text."""
+    """Remember a statement; its names, #tags and type are read from its text.
+
+    What a user says with a trigger, such as ``important: ...``, is kept as in a conversation:
+    without the trigger and the tags.
+    """
+    from memctl.understanding.triggers import detect_trigger
+
+    found = detect_trigger(asked.text, context.home.config.triggers)
     memory = _added(
         context,
-        asked.text,
-        type_=asked.type,
-        tags=asked.tags,
+        found.text or asked.text,
+        type_=asked.type or (found.memory_type if found.text else None),
+        tags=(*asked.tags, *(found.tags if found.text else ())),
         importance=asked.importance,
         session=asked.session_id,
         dry_run=asked.dry_run,

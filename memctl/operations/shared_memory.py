@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from memctl.errors import UsageError
 from memctl.identity import DEFAULT_USER
+from memctl.literals import PoolType
 from memctl.operations.operation_context import OperationContext, Unavailable
 from memctl.operations.parameters import parameter
 
 if TYPE_CHECKING:
     from memctl.pools import Pools
+    from memctl.store.ledger.pool_repositories import Pool
 
 _POOL = "The id of the pool, such as default."
 
@@ -84,7 +89,128 @@ def write_shared_memory(context: OperationContext, asked: WritePoolParameters) -
     return SharedChange(True, done.pool_id, asked.key, done.version, done.evicted, False)
 
 
-def _pools(context: OperationContext) -> Pools:
+# --- pools ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PoolListParameters:
+    """Of ``list_memory_pools``, which takes none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPool:
+    """The settings and counts of one pool."""
+
+    pool_id: str
+    name: str
+    pool_type: str
+    owner: str
+    version: int
+    data_size_bytes: int
+    updated_at: datetime
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class PoolList:
+    """The active pools that the caller may read."""
+
+    pools: tuple[ListedPool, ...]
+
+
+def list_memory_pools(context: OperationContext, _: PoolListParameters) -> PoolList:
+    """List as ``memctl pool list`` does."""
+    return PoolList(tuple(map(_listed, _pools(context).list())))
+
+
+def _listed(pool: Pool) -> ListedPool:
+    return ListedPool(
+        pool_id=pool.pool_id,
+        name=pool.name,
+        pool_type=pool.pool_type,
+        owner=pool.owner,
+        version=pool.version,
+        data_size_bytes=pool.data_size_bytes,
+        updated_at=pool.updated_at,
+        expires_at=pool.expires_at,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatePoolParameters:
+    """Parameters of ``create_memory_pool``."""
+
+    pool_id: str = parameter("1 to 64 of a-z, 0-9, - and _.")
+    name: str = parameter("A name for people.", default="")
+    pool_type: PoolType | None = parameter("Whom it is for.", default=None)
+    scope: tuple[str, ...] = parameter(
+        "A visibility (account, team, ...) and a lifetime (session, ...).", default=()
+    )
+    retention_policy: Mapping[str, Any] | None = parameter(
+        "ttl_seconds, max_size_bytes and eviction.", default=None
+    )
+    public: bool = parameter("Whether everybody may read it.", default=False)
+    dry_run: bool = parameter("Make nothing; only check what is given.", default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolReply:
+    """A pool that was made or deleted, or would be."""
+
+    success: bool
+    pool_id: str
+    owner: str
+    dry_run: bool
+
+
+def create_memory_pool(context: OperationContext, asked: CreatePoolParameters) -> PoolReply:
+    """Make a pool as ``memctl pool create`` does; whoever makes it owns it."""
+    from memctl.pools import Retention, parse_scope
+
+    visibility, lifetime = parse_scope(asked.scope)
+    try:
+        retention = Retention(**asked.retention_policy or {})
+        retention.check()
+    except TypeError:
+        raise UsageError(
+            "the retention policy has a key or value that it cannot have",
+            "it has ttl_seconds, max_size_bytes and eviction",
+        ) from None
+    if asked.dry_run:
+        return PoolReply(True, asked.pool_id, _caller(context), True)
+    base = context.writing()
+    made = base.pools.acting_as(_caller(context)).create(
+        asked.pool_id,
+        name=asked.name,
+        pool_type=asked.pool_type,
+        visibility=visibility,
+        lifetime=lifetime,
+        retention=retention,
+        access={"public": True} if asked.public else None,
+        session_id=context.identity.session if lifetime == "session" else None,
+    )
+    return PoolReply(True, made.pool_id, made.owner, False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletePoolParameters:
+    """Parameters of ``delete_memory_pool``."""
+
+    pool_id: str = parameter(_POOL)
+    dry_run: bool = parameter("Delete nothing; only check the right to.", default=False)
+
+
+def delete_memory_pool(context: OperationContext, asked: DeletePoolParameters) -> PoolReply:
+    """Delete as ``memctl pool delete`` does, which only the owner may."""
+    pools = _pools(context)
+    found = pools.to_delete(asked.pool_id) if asked.dry_run else pools.delete(asked.pool_id)
+    return PoolReply(True, found.pool_id, found.owner, asked.dry_run)
+
+
+def _caller(context: OperationContext) -> str:
     identity = context.identity
-    caller = identity.agent or identity.user or DEFAULT_USER
-    return context.looking().pools.acting_as(caller)
+    return identity.agent or identity.user or DEFAULT_USER
+
+
+def _pools(context: OperationContext) -> Pools:
+    return context.looking().pools.acting_as(_caller(context))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from memctl.errors import MemctlError, UsageError
+from memctl.errors import AccessRefused, MemctlError, UsageError
 from memctl.operations.operation_context import (
     NO_KNOWLEDGE_BASE,
     NO_MEMORY,
@@ -26,6 +26,7 @@ from memctl.operations.parameters import (
 from memctl.operations.registry import OPERATIONS, Operation, find_operation
 from memctl.plain_values import to_plain
 from memctl.prompts import fenced
+from memctl.store.ledger.audit_repositories import reading_as
 
 ToolFormat = Literal["openai", "anthropic", "gemini", "mcp"]
 MOST_CHARACTERS = 25_000
@@ -164,8 +165,7 @@ def run_operation(operation: Operation, arguments: object, context: OperationCon
         raise UsageError(refused, "memctl tool list names the others")
     asked = parse_arguments(operation.parameters, _decoded(arguments, name), name)
     try:
-        _check_resource(operation, context)
-        result = operation.run(context, asked)
+        result = carry_out(operation, asked, context)
     except UsageError:
         raise
     except MemctlError as error:
@@ -173,6 +173,20 @@ def run_operation(operation: Operation, arguments: object, context: OperationCon
     value = bounded(to_plain(result))
     text = operation.text(result) if operation.text is not None else _json(value)
     return ToolResult(value, cut_text(text), is_recall=operation.is_recall)
+
+
+def carry_out(operation: Operation, asked: Any, context: OperationContext) -> Any:
+    """Carry out an operation with parameters that were checked, and return its record.
+
+    Raises:
+        AccessRefused: Its caller may not use it.
+        MemctlError: It failed.
+    """
+    if refused := refusal(operation, context):
+        raise AccessRefused(refused, "memctl tool list names the others")
+    _check_resource(operation, context)
+    with reading_as("tool"):
+        return operation.run(context, asked)
 
 
 def refusal(operation: Operation, context: OperationContext) -> str:
@@ -263,8 +277,15 @@ def bounded(value: JsonObject, most: int = MOST_CHARACTERS) -> JsonObject:
         rows = found[key]
         if not isinstance(rows, list) or not rows:
             break
-        found = {**found, key: rows[: min(len(rows) * most // size + 1, len(rows) - 1)]}
+        kept = rows[: min(len(rows) * most // size + 1, len(rows) - 1)]
+        found = _continued({**found, key: kept}, len(rows) - len(kept))
     return {**found, _NOTE: _CUT.format(most=most)}
+
+
+def _continued(value: JsonObject, left_out: int) -> JsonObject:
+    """Return a page of a list from which rows were left out, with where the next one begins."""
+    end = value.get("next_offset") or value.get("total")
+    return {**value, "next_offset": end - left_out} if "next_offset" in value and end else value
 
 
 def _longest_text(value: Any) -> int:

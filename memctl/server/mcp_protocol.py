@@ -8,9 +8,7 @@ starts a server for every task, and waits for it.
 
 from __future__ import annotations
 
-import io
 import json
-import sys
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
@@ -24,7 +22,12 @@ INVALID_PARAMS, INTERNAL_ERROR, UNSUPPORTED_VERSION = -32602, -32603, -32022
 _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 _INFO_KEY = "io.modelcontextprotocol/serverInfo"
 _INFO = {"name": "memctl", "title": "memctl", "version": __version__}
-_CAPABILITIES: Message = {"tools": {}, "resources": {}, "prompts": {}}
+_CAPABILITIES: Message = {
+    "tools": {},
+    "resources": {"subscribe": True},
+    "prompts": {},
+    "completions": {},
+}
 _INSTRUCTIONS = (
     "Memory of this user, kept on this machine. Call recall or context before answering anything "
     "that may have come up earlier; cite what you use by [n]. Call remember when the user states "
@@ -34,7 +37,6 @@ _CACHE = {"ttlMs": 60_000, "cacheScope": "private"}
 _CACHED = frozenset(
     ("server/discover", "tools/list", "resources/list", "resources/templates/list", "prompts/list")
 )
-_HELP = frozenset(("-h", "--help"))
 
 
 class ProtocolError(Exception):
@@ -83,8 +85,18 @@ def check_version(request: Message) -> None:
 
 def _meta(request: Message) -> Mapping[str, Any]:
     params = request.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
+    return meta_of(params) if isinstance(params, dict) else {}
+
+
+def meta_of(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what the parameters of a request say about the request."""
+    meta = params.get("_meta")
     return meta if isinstance(meta, dict) else {}
+
+
+def notification(method: str, /, **params: Any) -> Message:
+    """Return a message that is not answered."""
+    return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
 def greeting(request: Message) -> Message | None:
@@ -108,24 +120,3 @@ def write_message(stream: BinaryIO, message: object) -> None:
     """Write one message on one line."""
     stream.write(json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n")
     stream.flush()
-
-
-def greet_early(arguments: list[str]) -> None:
-    """Answer the first request of a client before the program is loaded, if it is a greeting.
-
-    Anything else stays unread.  On a terminal nothing is awaited.
-    """
-    if sys.stdin is None or sys.stdout is None or sys.stdin.isatty() or _HELP & {*arguments}:
-        return
-    source = sys.stdin.buffer
-    if not isinstance(source, io.BufferedReader):
-        return
-    line, end, _ = source.peek().partition(b"\n")
-    try:
-        request = json.loads(line) if end else None
-        result = greeting(request) if isinstance(request, dict) else None
-    except (ValueError, RecursionError, ProtocolError):
-        return
-    if result is not None and isinstance(request, dict) and "id" in request:
-        source.readline()
-        write_message(sys.stdout.buffer, result_of(request, result))

@@ -7,11 +7,15 @@ more: rare parameters are taken, but not listed.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
 
 from memctl.errors import UsageError
+from memctl.operations.finding import FoundPassage, SearchParameters, search_knowledge_base
 from memctl.operations.lookup import (
+    MOST_CHARACTERS,
     OpenParameters,
     SessionParameters,
     SessionReply,
@@ -24,7 +28,16 @@ from memctl.operations.registry import OPERATIONS, Operation, find_operation
 from memctl.operations.remembering import ForgetParameters, ForgetReply, forget_memory
 from memctl.operations.tool_calls import refusal
 
-CORE, ALL = "core", "all"
+CORE, CONNECTOR, ALL = "core", "connector", "all"
+_SETS = {
+    "adding_documents": "documents",
+    "page_links": "links",
+    "finding": "search",
+    "judging_answers": "feedback",
+    "knowledge": "search",
+    "lookup": "search",
+}
+"""What the set of a module is called, where that is not the module's name."""
 _SELF_EXPLAINING = frozenset(
     ("question", "text", "tags", "id", "name", "limit", "offset", "hops", "query_id", "verdict")
 )
@@ -40,6 +53,8 @@ class McpTool:
     """Those in the manifest; None for all."""
     results: tuple[str, ...] | None = None
     """What of the result is in the manifest; None for all."""
+    is_plain: bool = False
+    """Whether its text is JSON that a client parses."""
 
     @property
     def name(self) -> str:
@@ -205,32 +220,149 @@ CORE_TOOLS: tuple[McpTool, ...] = (
 )
 
 
+# --- for clients that want a search and a fetch ---------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainSearchParameters:
+    """Parameters of ``search``."""
+
+    query: str = parameter("What to look for, in words.")
+
+
+@dataclass(frozen=True, slots=True)
+class PlainResult:
+    """One result of ``search``."""
+
+    id: str
+    title: str
+    url: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlainResults:
+    """What ``search`` found, best first."""
+
+    results: tuple[PlainResult, ...]
+
+
+def _search(context: OperationContext, asked: PlainSearchParameters) -> PlainResults:
+    found = search_knowledge_base(context, SearchParameters(query=asked.query, limit=10)).results
+    return PlainResults(
+        tuple(
+            PlainResult(each.memory_id, each.title or each.source, _url(each), each.text)
+            for each in found
+        )
+    )
+
+
+def _url(found: FoundPassage) -> str:
+    if found.document_id is None:
+        return f"memctl://kb/{quote(found.kb, '')}/memory/{quote(found.memory_id, '')}"
+    return f"memctl://kb/{quote(found.kb, '')}/document/{quote(found.document_id, '')}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchParameters:
+    """Parameters of ``fetch``."""
+
+    id: str = parameter("An id that search gave.")
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedDocument:
+    """What ``fetch`` returns."""
+
+    id: str
+    title: str
+    text: str
+    url: str
+    metadata: dict[str, Any]
+
+
+def _fetch(context: OperationContext, asked: FetchParameters) -> FetchedDocument:
+    """Return the document that a passage is from; a memory without one stands for itself."""
+    item = open_item(context, OpenParameters(id=asked.id, max_chars=MOST_CHARACTERS))
+    of = item.metadata.get("document_id")
+    if of is not None:
+        item = open_item(context, OpenParameters(id=of, max_chars=MOST_CHARACTERS))
+    kind = "memory" if item.id.startswith(("m_", "i_")) else "document"
+    url = f"memctl://kb/{quote(item.kb, '')}/{kind}/{quote(item.id, '')}"
+    return FetchedDocument(item.id, item.title, item.text, url, item.metadata)
+
+
+CONNECTOR_TOOLS = (
+    McpTool(
+        Operation(
+            "search",
+            "Search memory and documents.",
+            PlainSearchParameters,
+            PlainResults,
+            _search,
+            resource="knowledge_base",
+            alias_of="search_knowledge_base",
+        ),
+        is_plain=True,
+    ),
+    McpTool(
+        Operation(
+            "fetch",
+            "Read what search found, in full.",
+            FetchParameters,
+            FetchedDocument,
+            _fetch,
+            resource="knowledge_base",
+            alias_of="get_document",
+        ),
+        is_plain=True,
+    ),
+)
+
+
+# --- sets -----------------------------------------------------------------------------------------
+
+
+def tool_sets() -> dict[str, tuple[McpTool, ...]]:
+    """Return what can be asked for together, by name; operations say which set they belong to."""
+    own = {tool.name for tool in CORE_TOOLS}
+    sets = {CORE: CORE_TOOLS, CONNECTOR: CONNECTOR_TOOLS}
+    for operation in OPERATIONS:
+        if operation.name not in own:
+            name = _SETS.get(operation.toolset, operation.toolset)
+            sets[name] = (*sets.get(name, ()), McpTool(operation))
+    return sets
+
+
 def choose_tools(wanted: Sequence[str], context: OperationContext) -> dict[str, McpTool]:
     """Return the tools to offer, by name.
 
     Args:
-        wanted: ``core``, ``all``, or names of tools and operations; by default ``core``.
+        wanted: ``core``, ``all``, or names of sets, tools and operations; by default ``core``.
         context: For whom; what it may not use is left out.
 
     Raises:
         UsageError: There is no such tool.
     """
-    known = {tool.name: tool for tool in CORE_TOOLS}
+    sets = tool_sets()
+    named = {tool.name: tool for tools in reversed(sets.values()) for tool in tools}
     chosen: dict[str, McpTool] = {}
     for name in wanted or (CORE,):
-        if name == CORE:
-            chosen |= known
-        elif name == ALL:
-            chosen |= known | {
-                each.name: McpTool(each) for each in OPERATIONS if each.name not in known
-            }
+        if name == ALL:
+            found = [tool for key, tools in sets.items() if key != CONNECTOR for tool in tools]
+        elif name in sets:
+            found = list(sets[name])
         else:
-            chosen[name] = known[name] if name in known else McpTool(_operation(name))
+            found = [named[name] if name in named else McpTool(_operation(name, sets))]
+        chosen |= {tool.name: tool for tool in found if tool.name not in chosen}
     return {name: tool for name, tool in chosen.items() if not refusal(tool.operation, context)}
 
 
-def _operation(name: str) -> Operation:
+def _operation(name: str, sets: Collection[str]) -> Operation:
     try:
         return find_operation(name)
     except UsageError as error:
-        raise UsageError(error.message, f"{CORE}, {ALL}, or a name in memctl tool list") from None
+        there = ", ".join(sorted({*sets, ALL}))
+        raise UsageError(
+            error.message, f"there are the sets {there}, and names in memctl tool list"
+        ) from None

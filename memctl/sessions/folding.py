@@ -53,8 +53,8 @@ _ATTEMPTS = 5
 _WRITER_SECONDS, _PAUSE = 3.0, 0.05
 """So long somebody who writes is waited for, looked at so often."""
 _MEDIA_CHARS = 1_000_000
-ECHO = "[said from memory]"
-"""In place of a turn that says nothing but what was put into its prompt."""
+ECHO = "[…]"
+"""In place of a turn that says nothing but what was put into its prompt; it has no word."""
 TRIGGERING = frozenset({"user", "human"})
 """Whose messages may ask that something is kept."""
 _log = logging.getLogger(__name__)

@@ -82,6 +82,13 @@ class Profiles:
         found = self.versions(user, agent)
         return found[0] if found else None
 
+    def shown(self, user: str | None = None, agent: str | None = None) -> Profile | None:
+        """Return the profile of a user; where no agent is named, else the latest of any agent."""
+        found = self.get(user, agent)
+        if found is None and agent is None:
+            found = self.ledger.profiles.latest_of_any(self._namespace(user))
+        return found
+
     def versions(self, user: str | None = None, agent: str | None = None) -> Sequence[Profile]:
         """Return all versions of a profile, the latest first."""
         return self.ledger.profiles.versions(self._namespace(user), agent or "")

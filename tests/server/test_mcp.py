@@ -16,6 +16,8 @@ import pytest
 
 import memctl
 from memctl.models.protocols import estimate_tokens
+from memctl.server.mcp_early import MANIFEST
+from memctl.server.mcp_manifest import manifest
 from memctl.store.locks import WriteLock
 
 CORE = [
@@ -157,22 +159,35 @@ def test_a_stateless_revision_that_is_not_known_is_refused_with_those_that_are(
     assert refused["data"] == {"supported": ["2026-07-28"], "requested": "2030-01-01"}
 
 
-def test_the_first_request_is_answered_before_the_program_is_loaded() -> None:
+def test_greeting_and_tools_are_answered_before_the_program_is_loaded() -> None:
     code = (
-        "import sys; from memctl.server.mcp_protocol import greet_early; greet_early([])\n"
+        "import sys; from memctl.server.mcp_early import answer_early\n"
+        "answer_early([], chooses=False)\n"
+        "rest = sys.stdin.read()\n"
         "loaded = {name.partition('.')[0] for name in sys.modules}\n"
         "assert not loaded & {'typer', 'pydantic', 'mcp', 'lance', 'pyarrow', 'numpy'}, loaded\n"
         "assert 'memctl.operations' not in sys.modules\n"
-        "print(sys.stdin.readline())"
+        "print(rest, end='')"
     )
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
-    lines = f"{json.dumps(asked)}\nwhat follows\n"
+    asked = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+    ]
+    lines = "".join(f"{json.dumps(each)}\n" for each in asked)
+    rest = "what follows\n" + lines
     done = subprocess.run(
-        [sys.executable, "-c", code], input=lines, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], input=lines + rest, capture_output=True, text=True, check=True
     )
-    first, second = done.stdout.splitlines()[:2]
+    first, second, *others = done.stdout.splitlines(keepends=True)
     assert json.loads(first)["result"]["serverInfo"]["name"] == "memctl"
-    assert second == "what follows"
+    assert [tool["name"] for tool in json.loads(second)["result"]["tools"]] == CORE
+    assert "".join(others) == rest
+
+
+def test_the_manifest_that_is_shipped_is_that_of_the_tools() -> None:
+    shipped = (Path(memctl.__file__).parent / "server" / MANIFEST).read_text("utf-8")
+    assert shipped == manifest(), "python -m memctl.server.mcp_manifest writes it"
 
 
 def test_lines_that_are_no_requests_are_told_and_the_server_lives(client: Client) -> None:
@@ -351,8 +366,8 @@ def test_a_server_of_one_user_shows_nothing_of_another(connect: Connect) -> None
     }
     assert "lentils" in json.dumps(client.call("open", id="Soup"))
     listed = client.ask("resources/list")["result"]["resources"]
-    assert len(listed) == 1
-    assert "lentils" in json.dumps(client.ask("resources/read", uri=listed[0]["uri"]))
+    (soup,) = (each for each in listed if "/document/" in each["uri"])
+    assert "lentils" in json.dumps(client.ask("resources/read", uri=soup["uri"]))
     for other in ("has fish", "lease starts"):
         assert other not in json.dumps(client.call("context", question="soup fish lease"))
 
@@ -378,12 +393,13 @@ def test_documents_and_insights_are_resources(client: Client) -> None:
     assert client.ask("resources/read", uri="memctl://kb/notes/insights")["result"]["contents"]
     for uri in ("file:///etc/passwd", "memctl://kb/notes/document/d_00000000", None):
         assert client.ask("resources/read", uri=uri)["error"]["code"] == -32602
-    assert len(client.ask("resources/templates/list")["result"]["resourceTemplates"]) == 3
+    assert len(client.ask("resources/templates/list")["result"]["resourceTemplates"]) == 4
 
 
 def test_a_person_can_pick_a_prompt_that_recalls(client: Client) -> None:
-    (prompt,) = client.ask("prompts/list")["result"]["prompts"]
+    prompts = client.ask("prompts/list")["result"]["prompts"]
+    assert [each["name"] for each in prompts] == ["recall", "standing_context", "session_prompt"]
     arguments = {"question": "When does the lease start?"}
-    found = client.ask("prompts/get", name=prompt["name"], arguments=arguments)["result"]
+    found = client.ask("prompts/get", name="recall", arguments=arguments)["result"]
     assert "1 June 2026" in found["messages"][0]["content"]["text"]
     assert client.ask("prompts/get", name="recall")["error"]["code"] == -32602

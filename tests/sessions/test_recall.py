@@ -10,11 +10,12 @@ import pytest
 
 import memctl
 from memctl.config import load_config
+from memctl.errors import DiskRefused
 from memctl.forget import Selection
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
 from memctl.records import Filters
-from memctl.sessions.conversations import Message
+from memctl.sessions.conversations import Conversations, Message
 from memctl.store.ledger.session_repositories import Session
 
 
@@ -225,3 +226,16 @@ def test_the_switches_of_auto_context_hold(tmp_path: Path) -> None:
         with opened(**settings) as kb:
             found = kb.sessions.recall(kb.sessions.get("two"), asked)
             assert ("pier two" in found.text) is is_there, settings
+
+
+def test_a_message_that_cannot_be_stored_says_so(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = kb.sessions.start("full", user="full")
+
+    def refuse(*_: object) -> None:
+        raise DiskRefused("no space left on the device")
+
+    monkeypatch.setattr(Conversations, "say_all", refuse)
+    result = kb.sessions.process(session, Message(sender="user", content="fact: it is full"))
+    assert result == {"error": "Failed to store memory: no space left on the device"}

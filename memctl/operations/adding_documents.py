@@ -1,0 +1,137 @@
+"""Operations that take documents in: a text or a file is added, a document is read again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memctl.errors import MemctlError, UsageError
+from memctl.identity import documents_of
+from memctl.operations.lookup import count_passages
+from memctl.operations.operation_context import OperationContext, Unavailable
+from memctl.operations.parameters import parameter
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.records import FileOutcome, IngestReport
+
+_LONGEST = 10_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddDocumentParameters:
+    """Parameters of ``add_document``."""
+
+    content: str | None = parameter("The text of the document.", default=None)
+    path: str | None = parameter("A file on this machine, instead of content.", default=None)
+    title: str = parameter("What it is called.", default="")
+    knowledge_base: str | None = parameter("Where it goes.", default=None)
+    namespace: str | None = parameter("The namespace it goes to.", default=None)
+    tags: tuple[str, ...] = parameter("Words to file it under.", default=())
+    session_id: str | None = parameter("The conversation it belongs to.", default=None)
+    source: str = parameter("Where it comes from.", default="")
+    dry_run: bool = parameter("Write nothing; only say what would become of it.", default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentOutcome:
+    """What became of a document."""
+
+    document_id: str | None
+    outcome: str
+    passages: int
+    memories: int
+    kb: str
+    dry_run: bool
+
+
+def add_document(context: OperationContext, asked: AddDocumentParameters) -> DocumentOutcome:
+    """Ingest a text or a file as ``memctl ingest`` does; the same one twice is known.
+
+    Raises:
+        Unavailable: Files of that folder were not allowed to this caller.
+    """
+    if (asked.content is None) == (asked.path is None):
+        raise UsageError("one of content and path is needed", "give the text, or name the file")
+    if asked.content is not None and not 0 < len(asked.content.strip()) <= _LONGEST:
+        raise UsageError(f"content must have from 1 to {_LONGEST:,} characters")
+    paths = [] if asked.path is None else [_allowed(context, asked.path)]
+    names = () if asked.knowledge_base is None else (asked.knowledge_base,)
+    with context.limited_to(names) as limited, limited.adding(dry_run=asked.dry_run) as base:
+        namespace = asked.namespace
+        if namespace is not None and not limited.reads(base, namespace):
+            raise Unavailable(f"the namespace {namespace!r} is not open to this caller")
+        if namespace is None and limited.identity.user is not None:
+            namespace = documents_of(limited.home.config.namespaces, limited.identity.user)
+        report = base.documents.ingest(
+            paths,
+            text=asked.content,
+            namespace=namespace,
+            tags=[tag.removeprefix("#") for tag in asked.tags],
+            source=asked.source or None,
+            session=asked.session_id,
+            title=asked.title,
+            dry_run=asked.dry_run,
+            progress=limited.progress,
+        )
+        return _outcome(report, base, dry_run=asked.dry_run)
+
+
+def _allowed(context: OperationContext, given: str) -> Path:
+    """Return a path, if it lies below a folder whose files the caller may have read."""
+    try:
+        path = Path(given).expanduser().resolve()
+    except (ValueError, RuntimeError, OSError):  # a NUL, nobody's home, a circle of links
+        raise UsageError(f"{given[:200]!r} is no path") from None
+    if not any(path.is_relative_to(folder) for folder in context.allow_paths):
+        raise Unavailable(
+            "files of that folder are not allowed here", "give the text as content instead"
+        )
+    if not path.is_file():
+        raise UsageError(f"there is no file {given!r}")
+    return path
+
+
+def _outcome(report: IngestReport, base: KnowledgeBase, *, dry_run: bool) -> DocumentOutcome:
+    """Return what became of the one input; an archive has several, which are counted together.
+
+    Raises:
+        MemctlError: It could not be read.
+    """
+    outcomes = report.outcomes
+    failed = next((each for each in outcomes if each.outcome == "failed"), None)
+    if failed is not None:
+        raise MemctlError(failed.reason, failed.hint)
+    first: FileOutcome | None = outcomes[0] if outcomes else None
+    ids = [] if dry_run else [each.document_id for each in outcomes if each.document_id]
+    return DocumentOutcome(
+        document_id=first.document_id if first else None,
+        outcome=first.outcome if first else "empty",
+        passages=sum(count_passages(base, ids).values()),
+        memories=sum(each.memories for each in outcomes),
+        kb=base.name,
+        dry_run=dry_run,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessDocumentParameters:
+    """Parameters of ``process_document``."""
+
+    document_id: str = parameter("The id of the document.")
+    dry_run: bool = parameter("Read nothing; only check that it may be.", default=False)
+
+
+def process_document(
+    context: OperationContext, asked: ProcessDocumentParameters
+) -> DocumentOutcome:
+    """Read a document again from where it is, as ``memctl document reprocess`` does."""
+    base = context.owner("documents", asked.document_id)
+    document = base.documents.get(asked.document_id).document
+    context.check_changeable(base, document.namespace, f"document {asked.document_id!r}")
+    if asked.dry_run:
+        return DocumentOutcome(document.id, "unchanged", 0, 0, base.name, True)
+    report = base.documents.reprocess([document.id], progress=context.progress)
+    done = _outcome(report, base, dry_run=False)
+    return replace(done, document_id=done.document_id or document.id)

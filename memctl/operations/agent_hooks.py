@@ -1,0 +1,282 @@
+"""What a coding agent's hooks ask for: memory before a conversation and a prompt, and its capture.
+
+An agent runs a command at certain moments and gives it JSON about the moment.  No model is called
+here, what is put in has a bound, and what memory gave is not taken in again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from memctl.errors import KnowledgeBaseNotFound, NotFoundError, UsageError
+from memctl.identity import DEFAULT_USER, conversations_of
+from memctl.prompts import fenced
+from memctl.sessions.transcripts import (
+    MEMORY_TAG,
+    TranscriptTurn,
+    read_transcript,
+    without_what_was_put_in,
+)
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.operations.operation_context import OperationContext
+    from memctl.sessions.conversations import Message
+    from memctl.store.ledger.session_repositories import Session
+
+HookClient = Literal["claude-code", "codex", "cursor", "gemini"]
+Moment = Literal["start", "prompt", "reply", "stop"]
+_MOMENTS: Mapping[str, Moment] = {
+    "sessionstart": "start",
+    "userpromptsubmit": "prompt",
+    "beforesubmitprompt": "prompt",
+    "beforeagent": "prompt",
+    "afteragentresponse": "reply",
+    "afteragent": "stop",
+    "stop": "stop",
+    "precompact": "stop",
+    "precompress": "stop",
+    "sessionend": "stop",
+}
+"""What agents call the moments at which they run a command, in lower case."""
+_EVENTS = "SessionStart, UserPromptSubmit, Stop, PreCompact, SessionEnd"
+MOST_BYTES = 8_000
+"""Of what is put in; Claude Code shows a model no more than 10,000 characters of a hook."""
+_STANDING_TOKENS, _PROMPT_TOKENS = 1_000, 1_200
+_LAST_TURNS = 4
+_MOST_OF_A_TURN = 400
+
+
+@dataclass(frozen=True, slots=True)
+class HookReply:
+    """What a hook came to."""
+
+    moment: Moment
+    text: str = ""
+    """What is put in before the model reads on; "" for nothing."""
+    captured: int = 0
+    """How many turns were new."""
+
+
+def moment_of(event: str) -> Moment:
+    """Return which moment an agent means.
+
+    Raises:
+        UsageError: It is none that is known.
+    """
+    found = _MOMENTS.get(event.replace("-", "").replace("_", "").lower())
+    if found is None:
+        raise UsageError(f"there is no hook for {event[:60]!r}", f"there are {_EVENTS}")
+    return found
+
+
+def handle_hook(
+    context: OperationContext,
+    event: str,
+    payload: Mapping[str, Any],
+    *,
+    most_bytes: int = MOST_BYTES,
+) -> HookReply:
+    """Do what is to be done at a moment.
+
+    Args:
+        context: For whom.
+        event: What the agent calls the moment.
+        payload: The JSON that it gives.
+        most_bytes: Of the text that is put in.
+
+    Raises:
+        UsageError: There is no such moment.
+        UnreadableSource: The transcript cannot be read.
+    """
+    moment = moment_of(event)
+    if moment == "start":
+        return HookReply(moment, _put_in(context, _standing(context, payload), most_bytes))
+    if moment == "prompt":
+        prompt = _named(payload, "prompt")
+        return HookReply(moment, memory_for_prompt(context, prompt, most_bytes=most_bytes))
+    if context.read_only:
+        return HookReply(moment)
+    return HookReply(moment, captured=_capture(context, payload))
+
+
+def _named(payload: Mapping[str, Any], *keys: str) -> str:
+    """Return the first of some values that is a text with something in it."""
+    found = (payload.get(key) for key in keys)
+    return next((each for each in found if isinstance(each, str) and each.strip()), "")
+
+
+def _session_of(payload: Mapping[str, Any]) -> str:
+    return _named(payload, "session_id", "conversation_id")
+
+
+# --- put in ---------------------------------------------------------------------------------------
+
+
+def _standing(context: OperationContext, payload: Mapping[str, Any]) -> str:
+    """Return what to know without a question, and what the last conversation came to."""
+    try:
+        bases = context.reading()
+    except KnowledgeBaseNotFound:
+        return ""
+    found = bases.queries.standing_context(
+        budget=_STANDING_TOKENS,
+        user=context.identity.user,
+        agent=context.identity.agent,
+        filters=context.filters(),
+    ).text
+    digests = [_last_session(context, base, _session_of(payload)) for base in bases]
+    known = [text for _, text in sorted(filter(None, digests), reverse=True)[:1]]
+    return "\n\n".join(part for part in (found, *known) if part)
+
+
+def _last_session(
+    context: OperationContext, base: KnowledgeBase, present: str
+) -> tuple[str, str] | None:
+    """Return when the conversation before this one was, and what it came to."""
+    namespaces = context.namespaces("conversations")
+    for session in base.sessions.list(namespaces=namespaces, limit=3):
+        if session.session_id == present or not session.message_count:
+            continue
+        said = session.summary.strip()
+        if not said:
+            turns = base.sessions.turns(session, last=_LAST_TURNS)
+            said = "\n".join(f"{turn.sender}: {_shortened(turn.content)}" for turn in turns)
+        heading = f"Last session ({session.last_at:%Y-%m-%d})"
+        name = f": {session.title}" if session.title else ""
+        return session.last_at.isoformat(), f"{heading}{name}\n{said}"
+    return None
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_OF_A_TURN else f"{line[:_MOST_OF_A_TURN]}…"
+
+
+def memory_for_prompt(
+    context: OperationContext, prompt: str, *, most_bytes: int = MOST_BYTES
+) -> str:
+    """Return what is to be put in with a prompt; "" for most, which need no memory.
+
+    Args:
+        context: For whom.
+        prompt: What the user writes.
+        most_bytes: Of the text.
+    """
+    return _put_in(context, _bearing(context, prompt), most_bytes)
+
+
+def _bearing(context: OperationContext, prompt: str) -> str:
+    """Return what bears on a prompt; for one that needs no memory, nothing is opened."""
+    from memctl.search.answering.memory_need import extract_question, is_instruction, refers_back
+
+    prompt = without_what_was_put_in(prompt)
+    if not prompt or prompt.startswith("/"):
+        return ""
+    referring = refers_back(prompt, context.home.config.auto_context)
+    if not referring and is_instruction(extract_question(prompt) or prompt):
+        return ""
+    try:
+        bases = context.reading()
+    except KnowledgeBaseNotFound:
+        return ""
+    return bases.context(prompt, budget=_PROMPT_TOKENS, filters=context.filters(), auto=True).text
+
+
+def _put_in(context: OperationContext, text: str, most_bytes: int) -> str:
+    """Return a text as it is put into a prompt, and note what it says as known from memory."""
+    if not text:
+        return ""
+    tag = f"</{MEMORY_TAG}>"
+    shell = f"<{MEMORY_TAG}>\n{fenced([''])}\n{tag}"
+    room = most_bytes - len(shell.encode())
+    data = text.replace(tag, "").encode("utf-8", "replace")
+    if len(data) > room:
+        data = data[: max(room, 0)].rpartition(b"\n")[0] or data[: max(room, 0)]
+    shown = data.decode("utf-8", "ignore").strip()
+    if not shown:
+        return ""
+    if not context.read_only:
+        context.writing().sessions.note_injected(shown)
+    return f"<{MEMORY_TAG}>\n{fenced([shown])}\n{tag}"
+
+
+# --- captured -------------------------------------------------------------------------------------
+
+
+def _capture(context: OperationContext, payload: Mapping[str, Any]) -> int:
+    """Append what was said since the last time; return how many turns were new."""
+    session_id = _session_of(payload)
+    if not session_id:
+        raise UsageError("the hook says no session", "session_id or conversation_id is missing")
+    path = _named(payload, "transcript_path", "agent_transcript_path")
+    turns: Sequence[TranscriptTurn] = ()
+    with suppress(ValueError, RuntimeError):  # a NUL, or nobody's home
+        if path and Path(path).expanduser().is_file():
+            turns = read_transcript(Path(path).expanduser(), session_id)
+    if not turns:
+        turns = _said_in(payload)
+    return capture_turns(context, session_id, turns)
+
+
+def capture_turns(
+    context: OperationContext, session_id: str, turns: Sequence[TranscriptTurn]
+) -> int:
+    """Append the turns to a conversation that it does not have; return how many those are.
+
+    Args:
+        context: For whom.
+        session_id: The conversation, which is begun where it is not there.
+        turns: What was said, known by the ids of the turns.
+    """
+    if not turns:
+        return 0
+    base = context.writing()
+    session = _session(context, base, session_id, turns)
+    known = {turn.external_id for turn in base.sessions.turns(session)}
+    new = [_message(turn) for turn in turns if turn.id not in known]
+    if new:
+        base.sessions.say(session, *new)
+    return len(new)
+
+
+def _said_in(payload: Mapping[str, Any]) -> Sequence[TranscriptTurn]:
+    """Return the turn that the hook itself tells, where there is no transcript to be read."""
+    number = _named(payload, "generation_id", "turn_id", "timestamp")
+    if not number:
+        return ()
+    told = (
+        ("user", _named(payload, "prompt")),
+        ("assistant", _named(payload, "prompt_response", "last_assistant_message", "text")),
+    )
+    return [
+        TranscriptTurn(f"{number}-{sender}", sender, content, None)
+        for sender, raw in told
+        if (content := without_what_was_put_in(raw))
+    ]
+
+
+def _session(
+    context: OperationContext,
+    base: KnowledgeBase,
+    session_id: str,
+    turns: Sequence[TranscriptTurn],
+) -> Session:
+    user = context.identity.user
+    place = conversations_of(context.home.config.namespaces, user or DEFAULT_USER)
+    try:
+        return base.sessions.get(session_id, namespace=place)
+    except NotFoundError:
+        first = next((turn.content for turn in turns if turn.sender == "user"), "")
+        title = " ".join(first.split())[:80]
+        return base.sessions.start(session_id, user=user, agent=context.identity.agent, title=title)
+
+
+def _message(turn: TranscriptTurn) -> Message:
+    from memctl.sessions.conversations import Message
+
+    return Message(sender=turn.sender, content=turn.content, at=turn.at, external_id=turn.id)

@@ -1,0 +1,194 @@
+"""Operations on knowledge bases by name: asked, searched, counted and consolidated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from memctl.errors import UsageError
+from memctl.literals import Mode
+from memctl.operations.finding import (
+    AnswerParameters,
+    AnswerReply,
+    SearchReply,
+    answer,
+    found_passage,
+    opened,
+)
+from memctl.operations.operation_context import OperationContext
+from memctl.operations.parameters import parameter
+from memctl.plain_values import to_plain
+from memctl.records import Level
+
+_KB = "A knowledge base, or a list of them; by default all that may be read."
+_SINCE = "Only from that date on: 2026-03-01, 7d, today."
+_MOST = 50
+
+
+def _names(given: object) -> tuple[str, ...]:
+    """Return the names of knowledge bases that were given: one, a list, or none.
+
+    Raises:
+        UsageError: It is something else.
+    """
+    if given is None:
+        return ()
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise UsageError("knowledge_base must be a name or a list of names")
+    return tuple(names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryParameters:
+    """Parameters of ``query_knowledge_base``."""
+
+    question: str = parameter("The question, in words.")
+    knowledge_base: Any = parameter(_KB, default=None)
+    mode: Mode | None = parameter("How memories are found.", default=None)
+    top_k: int = parameter("How many hits are searched.", default=10, low=1, high=_MOST)
+    since: str | None = parameter(_SINCE, default=None)
+    until: str | None = parameter("Only before that date.", default=None)
+    namespace: str | None = parameter("Only this namespace.", default=None)
+    tags: tuple[str, ...] = parameter("Only with one of these tags.", default=())
+
+
+def query_knowledge_base(context: OperationContext, asked: QueryParameters) -> AnswerReply:
+    """Answer as ``memctl query -k NAME`` does."""
+    wanted = AnswerParameters(
+        question=asked.question,
+        mode=asked.mode,
+        top_k=asked.top_k,
+        since=asked.since,
+        until=asked.until,
+        namespace=asked.namespace,
+        tags=asked.tags,
+    )
+    with context.limited_to(_names(asked.knowledge_base)) as limited:
+        return answer(limited, wanted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindParameters:
+    """Parameters of ``search_documents``, ``search_memory`` and ``search_knowledge``."""
+
+    query: str = parameter("What to look for, in words.")
+    knowledge_base: Any = parameter(_KB, default=None)
+    mode: Mode | None = parameter("How memories are found.", default=None)
+    top_k: int = parameter("At most this many results.", default=10, low=1, high=_MOST)
+    since: str | None = parameter(_SINCE, default=None)
+    until: str | None = parameter("Only before that date.", default=None)
+    tags: tuple[str, ...] = parameter("Only with one of these tags.", default=())
+
+
+def search_documents(context: OperationContext, asked: FindParameters) -> SearchReply:
+    """Find passages of documents, as they stand there."""
+    return _found(context, asked, "documents", ("evidence",))
+
+
+def search_memory(context: OperationContext, asked: FindParameters) -> SearchReply:
+    """Find what was understood and stated: facts, decisions, insights."""
+    return _found(context, asked, "all", ("memory", "insight"))
+
+
+def search_knowledge(context: OperationContext, asked: FindParameters) -> SearchReply:
+    """Find passages and memories together."""
+    return _found(context, asked, "all", ())
+
+
+def _found(
+    context: OperationContext,
+    asked: FindParameters,
+    search_type: Literal["documents", "all"],
+    levels: tuple[Level, ...],
+) -> SearchReply:
+    with context.limited_to(_names(asked.knowledge_base)) as limited:
+        filters = limited.filters(
+            search_type, tags=asked.tags, since=asked.since, until=asked.until
+        )
+        hits = (
+            opened(limited)
+            .query(
+                asked.query,
+                mode=asked.mode,
+                filters=replace(filters, levels=levels),
+                limit=asked.top_k,
+                answer=False,
+            )
+            .hits
+        )
+    results = tuple(found_passage(number, hit) for number, hit in enumerate(hits, start=1))
+    return SearchReply(asked.query, search_type, len(results), results)
+
+
+@dataclass(frozen=True, slots=True)
+class NoKnowledgeBaseParameters:
+    """Of ``memory_stats``, which takes none."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeBaseCounts:
+    """One knowledge base in numbers."""
+
+    kb: str
+    statistics: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStatistics:
+    """The knowledge bases that may be read, in numbers."""
+
+    knowledge_bases: tuple[KnowledgeBaseCounts, ...]
+
+
+def memory_stats(context: OperationContext, _: NoKnowledgeBaseParameters) -> MemoryStatistics:
+    """Count as ``memctl stats`` does; of a user, only what is open to that user is named."""
+    user = context.identity.user
+    return MemoryStatistics(
+        tuple(
+            KnowledgeBaseCounts(
+                base.name,
+                to_plain(base.statistics.content())
+                if user is None
+                else {
+                    name: count
+                    for name, count in base.statistics.namespaces().items()
+                    if context.reads(base, name)
+                },
+            )
+            for base in opened(context)
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsolidateParameters:
+    """Parameters of ``consolidate_memory``."""
+
+    knowledge_base: str | None = parameter("Which; by default the one written to.", default=None)
+    dry_run: bool = parameter("Write nothing; only say what would be drawn.", default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidationReply:
+    """What memories say together that is new."""
+
+    kb: str
+    examined: int
+    insights: tuple[str, ...]
+    waiting: int
+    dry_run: bool
+
+
+def consolidate_memory(
+    context: OperationContext, asked: ConsolidateParameters
+) -> ConsolidationReply:
+    """Draw insights as ``memctl consolidate`` does."""
+    names = () if asked.knowledge_base is None else (asked.knowledge_base,)
+    with context.limited_to(names) as limited:
+        base = limited.looking()
+        report = base.insights.consolidate(dry_run=asked.dry_run, progress=limited.progress)
+        is_whole = limited.identity.user is None  # what is drawn may be of other users
+        texts = tuple(each.text for each in report.insights) if is_whole else ()
+        return ConsolidationReply(base.name, report.examined, texts, report.waiting, asked.dry_run)

@@ -1,0 +1,178 @@
+"""Operations by which a caller does what a configured model would: get work, and give replies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from memctl.errors import NotFoundError, UsageError
+from memctl.operations.finding import opened
+from memctl.operations.parameters import parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.knowledge_base.caller_work import WorkKind
+    from memctl.operations.operation_context import OperationContext
+
+Kind = Literal["document", "comparison", "insight", "answer"]
+_KIND = "Only of this kind."
+_OF_ALL = frozenset(("comparison", "insight", "answer"))
+"""Kinds that may concern several users, and are not handed out to one of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListWorkParameters:
+    """Parameters of ``list_work``."""
+
+    kind: Kind | None = parameter(_KIND, default=None)
+    limit: int = parameter("At most this many.", default=20, low=1, high=200)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedWork:
+    """Something that waits for understanding."""
+
+    kb: str
+    kind: str
+    about: str
+    title: str
+    statements: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkList:
+    """What waits."""
+
+    work: tuple[ListedWork, ...]
+    total: int
+
+
+def list_work(context: OperationContext, asked: ListWorkParameters) -> WorkList:
+    """List what waits for understanding, in every knowledge base that is read."""
+    found = [
+        ListedWork(base.name, each.kind, each.about, each.title, each.statements)
+        for base in opened(context)
+        for each in base.work.list(context.filters(), kinds=_kinds(context, asked.kind))
+    ]
+    return WorkList(tuple(found[: asked.limit]), len(found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextWorkParameters:
+    """Parameters of ``next_work``."""
+
+    kind: Kind | None = parameter(_KIND, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class NextWork:
+    """What is to be done next, with all that is needed for it."""
+
+    waits: bool
+    id: str
+    kb: str
+    kind: str
+    about: str
+    instructions: str
+    data: str
+    reply_schema: Mapping[str, Any]
+
+
+def next_work(context: OperationContext, asked: NextWorkParameters) -> NextWork:
+    """Hand out what waits longest of what is least understood; the same until it is replied to."""
+    kinds = _kinds(context, asked.kind)
+    for base in opened(context):
+        item = base.work.next(context.filters(), kinds=kinds)
+        if item is not None:
+            return NextWork(
+                waits=True,
+                id=f"{base.name}:{item.id}",
+                kb=base.name,
+                kind=item.kind,
+                about=item.about,
+                instructions=item.instructions,
+                data=item.data,
+                reply_schema=item.schema,
+            )
+    return NextWork(False, "", "", "", "", "", "", {})
+
+
+def work_text(item: NextWork) -> str:
+    """Return an item as a model reads it."""
+    if not item.waits:
+        return "Nothing waits."
+    return (
+        f"{item.instructions}\n\n{item.data}\n\n"
+        f'Call submit_work with the id "{item.id}" and a reply of the shape in reply_schema.'
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmitWorkParameters:
+    """Parameters of ``submit_work``."""
+
+    id: str = parameter("The id that next_work gave.")
+    reply: Mapping[str, Any] = parameter("The reply, of the shape that was asked for.")
+    dry_run: bool = parameter("Write nothing; only check the shape.", default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SubmittedWork:
+    """What came of a reply."""
+
+    id: str
+    is_done: bool
+    accepted: int
+    """Facts, verdicts, insights or quotes that were taken."""
+    dropped: int
+    """Those that were not, since what they quote or cite does not stand in the data."""
+    message: str
+    dry_run: bool
+
+
+def submit_work(context: OperationContext, asked: SubmitWorkParameters) -> SubmittedWork:
+    """Take in a reply, checked against the text as a model's is.
+
+    Raises:
+        NotFoundError: It does not wait, or not for this caller.
+        UsageError: The reply has another shape.
+    """
+    kb, _, id_ = asked.id.partition(":")
+    base = _base(context, kb, asked.id)
+    kind, _, rest = id_.partition(":")
+    if kind in _OF_ALL and context.identity.user is not None:
+        raise NotFoundError(f"nothing waits as {asked.id!r}")
+    if kind == "document":
+        about = rest.rpartition(":")[0]
+        document = base.documents.get(about).document
+        context.check_changeable(base, document.namespace, f"document {about!r}")
+    done = base.work.submit(id_, asked.reply, dry_run=asked.dry_run)
+    return SubmittedWork(
+        asked.id, done.is_done, done.accepted, done.dropped, done.message, asked.dry_run
+    )
+
+
+def _base(context: OperationContext, name: str, id_: str) -> KnowledgeBase:
+    for base in opened(context):
+        if base.name == name:
+            return base
+    raise NotFoundError(f"nothing waits as {id_[:80]!r}", "next_work hands out what waits")
+
+
+def _kinds(context: OperationContext, kind: Kind | None) -> Sequence[WorkKind]:
+    """Return the kinds that a caller is handed.
+
+    Raises:
+        UsageError: It asks for one that concerns others, too.
+    """
+    from memctl.knowledge_base.caller_work import KINDS
+
+    is_own = context.identity.user is not None
+    if kind is not None and is_own and kind in _OF_ALL:
+        raise UsageError(f"{kind} may concern several users", "leave out the user")
+    if kind is not None:
+        return (kind,)
+    return tuple(each for each in KINDS if not (is_own and each in _OF_ALL))

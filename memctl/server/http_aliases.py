@@ -1,0 +1,479 @@
+"""Paths under which other products offer the same, for programs that were written for those.
+
+``/api/kb/always-on`` is that of a chat server with knowledge bases, ``/api/v1/ai/rag`` that of an
+agent platform, and ``/agents/{agent_id}`` that of an archive of conversations and documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from memctl.errors import NotFoundError, UsageError
+from memctl.identity import DEFAULT_SESSION, DEFAULT_USER, documents_of
+from memctl.literals import ChunkStrategy, DocType, Fusion, Mode
+from memctl.operations.operation_context import OperationContext
+from memctl.operations.parameters import parameter
+from memctl.plain_values import plain_rows, to_plain
+from memctl.records import Filters, IngestReport
+from memctl.server.http_calls import caller_of, calls_of, json_reply
+from memctl.server.http_endpoints import Endpoint, Place, changes_in, parsed, with_kb
+from memctl.server.http_routes import reading
+from memctl.server.http_uploads import (
+    IngestParameters,
+    consolidate,
+    ingest_reply,
+    receive,
+    take_in,
+    with_arguments,
+)
+
+if TYPE_CHECKING:
+    from memctl.records import QueryResult
+
+_MOST = 500
+_NAME = "The knowledge base."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageOf:
+    """Which rows of a listing."""
+
+    limit: int = parameter("At most this many.", default=50, low=1, high=_MOST)
+    offset: int = parameter("How many to skip.", default=0, low=0)
+
+
+def _paged(rows: Sequence[Any], total: int, asked: PageOf) -> dict[str, Any]:
+    end = asked.offset + len(rows)
+    return {"items": list(rows), "total": total, "next": end if end < total else None}
+
+
+# --- a chat server with knowledge bases -----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedText:
+    """A text for a knowledge base."""
+
+    kb_name: str = parameter(_NAME)
+    text: str = parameter("The text.")
+    source: str = parameter("Where it is from.", default="api")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedKb:
+    """A knowledge base."""
+
+    kb_name: str = parameter(_NAME)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmation:
+    """The name of what is to be emptied, once more."""
+
+    confirm: str = parameter("The name of the knowledge base.", default="")
+
+
+def _always_on(_: OperationContext, __: object, place: Place) -> object:
+    return [
+        {
+            "kb_name": entry.name,
+            "name": entry.name,
+            "interval_minutes": entry.settings.consolidate_interval,
+            "active": entry.settings.status == "active",
+            "created_at": entry.settings.created_at,
+        }
+        for entry in place.calls.entries()
+        if entry.settings is not None and entry.settings.always_on
+    ]
+
+
+def _ingest_text(context: OperationContext, asked: NamedText, _: Place) -> object:
+    return take_in(context, IngestParameters(text=asked.text, source=asked.source), None)
+
+
+def _consolidate(context: OperationContext, _: NamedKb, __: Place) -> object:
+    return consolidate(context.writing())
+
+
+def _named_memories(context: OperationContext, asked: PageOf, _: Place) -> object:
+    base = reading(context)
+    filters = Filters(levels=("memory", "evidence"))
+    rows = base.memories.list(filters, limit=asked.limit, offset=asked.offset)
+    found = [
+        {**row, "kb_name": base.name, "summary": row["text"]}
+        for row in plain_rows(with_kb(base, rows))
+    ]
+    return _paged(found, base.memories.count(filters), asked)
+
+
+def _named_insights(context: OperationContext, asked: PageOf, _: Place) -> object:
+    base = reading(context)
+    rows = base.insights.list(limit=asked.limit, offset=asked.offset)
+    found = [
+        {**row, "kb_name": base.name, "insight": row["text"], "memory_ids": row["source_ids"]}
+        for row in plain_rows(with_kb(base, rows))
+    ]
+    return _paged(found, base.insights.count(), asked)
+
+
+def _delete_named(context: OperationContext, _: object, place: Place) -> object:
+    memories = context.writing().memories
+    found = memories.get(place["id"]).memory.id
+    return {"id": found, "deleted": memories.delete(found)}
+
+
+def _clear(context: OperationContext, asked: Confirmation, place: Place) -> object:
+    name = place["kb_name"]
+    if asked.confirm != name:
+        raise UsageError(f"all memories of {name!r} would go", f'send {{"confirm": "{name}"}}')
+    context.close()
+    return context.home.clear(name)
+
+
+# --- an agent platform ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RagQuestion:
+    """A question to knowledge bases."""
+
+    query: str = parameter("The question, in words.")
+    mode: Mode | None = parameter("How memories are found.", default=None)
+    top_k: int = parameter("How many hits.", default=10, low=1, high=_MOST)
+    knowledge_base_ids: tuple[str, ...] = parameter("Knowledge bases to ask.", default=())
+    rerank: bool = parameter("Whether a configured model orders the hits.", default=True)
+    fusion: Literal["rrf", "weighted", "simple"] | None = parameter(
+        "How keywords and vectors are combined.", default=None
+    )
+
+
+_FUSIONS: Mapping[str, Fusion] = {"rrf": "rrf", "weighted": "weighted", "simple": "minmax"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RagKb:
+    """A knowledge base to make."""
+
+    name: str = parameter("1 to 64 of a-z, 0-9, - and _.")
+    embedding_model: str = parameter("The model of its vectors.", default="")
+    embedding_provider: Literal["", "builtin", "endpoint", "onnx"] = parameter(
+        "Where its vectors are from.", default=""
+    )
+    chunking_strategy: ChunkStrategy | None = parameter("How text is cut.", default=None)
+    chunk_size: int | None = parameter("Characters.", default=None, low=100, high=20_000)
+    chunk_overlap: int | None = parameter("Characters.", default=None, low=0, high=10_000)
+
+
+def _data(value: object) -> dict[str, Any]:
+    return {"success": True, "data": value}
+
+
+def _ask(context: OperationContext, asked: RagQuestion, *, answer: bool) -> QueryResult:
+    from memctl.queries import QueryOptions
+
+    options = QueryOptions(
+        mode=asked.mode,
+        fusion=None if asked.fusion is None else _FUSIONS[asked.fusion],
+        limit=asked.top_k,
+        answer=answer,
+        rerank=asked.rerank,
+    )
+    return context.reading().queries.ask(asked.query, options)
+
+
+def _rag_query(context: OperationContext, asked: RagQuestion, _: Place) -> object:
+    found = _ask(context, asked, answer=True)
+    answer = found.answer
+    told: dict[str, Any] = {
+        "answer": answer.text if answer else "",
+        "sources": to_plain(answer.citations if answer else ()),
+        "total_results": len(found.hits),
+    }
+    if found.mode == "agentic":
+        told["rounds"] = to_plain(found.explain).get("rounds") if found.explain else None
+    return _data({**told, "query_id": found.query_id, "mode": found.mode})
+
+
+def _rag_search(context: OperationContext, asked: RagQuestion, _: Place) -> object:
+    found = _ask(context, asked, answer=False)
+    return _data({"results": found.hits, "total_results": len(found.hits)})
+
+
+def _rag_kb(context: OperationContext, asked: RagKb, place: Place) -> object:
+    if not place.calls.may_create(asked.name):
+        raise UsageError(f"this server does not serve {asked.name!r}", "name it with -k")
+    named = (asked.embedding_provider, asked.embedding_model)
+    embedder = "/".join(part for part in named if part)
+    given = {
+        "chunk_strategy": asked.chunking_strategy,
+        "chunk_size": asked.chunk_size,
+        "chunk_overlap": asked.chunk_overlap,
+    }
+    settings: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    context.home.create(asked.name, embedder=embedder, **settings)
+    return _data(context.home.described(asked.name))
+
+
+def _rag_process(context: OperationContext, _: SomeKb, place: Place) -> object:
+    base = context.reading().owner("documents", place["id"])
+    base.documents.get(place["id"])
+    return _data(base.documents.reprocess([place["id"]]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SomeKb:
+    """Which knowledge base."""
+
+    knowledge_base_ids: tuple[str, ...] = parameter("Knowledge bases to look in.", default=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RagUpload:
+    """A document."""
+
+    content: str | None = parameter("The text, where there is no file.", default=None)
+    title: str | None = parameter("What it is called.", default=None)
+    source: str | None = parameter("Where it comes from.", default=None)
+    doc_type: DocType | None = parameter("What it is.", default=None)
+    metadata: Mapping[str, Any] | None = parameter("What else is known of it.", default=None)
+
+
+async def _rag_upload(request: Request) -> Response:
+    """Take in a document, as a form or JSON."""
+    calls = calls_of(request)
+    named = request.query_params.get("knowledge_base_id")
+    kb = calls.require_written(named)
+    upload = await receive(request, kb)
+    try:
+        asked: RagUpload = parsed(RagUpload, upload.arguments, "a document")
+    except UsageError:
+        upload.discard()
+        raise
+    changed = with_arguments(upload, **{**changes_in(asked, "content"), "text": asked.content})
+    return await ingest_reply(
+        request,
+        kb,
+        caller_of(request, kb),
+        changed,
+        lambda report: json_reply(_data(report), 201),
+    )
+
+
+# --- an archive of conversations and documents ----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentUpload:
+    """A document for an agent."""
+
+    content: str | None = parameter("The text, where there is no file.", default=None)
+    doc_type: DocType = parameter("What it is.", default="text")
+    namespace: str | None = parameter("By default the documents of the user.", default=None)
+    title: str | None = parameter("By default the name of the file.", default=None)
+    user_id: str | None = parameter("Whose it is; else X-Memctl-User.", default=None)
+    session_id: str = parameter("The conversation it came with.", default=DEFAULT_SESSION)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSearch:
+    """A search in an agent's documents."""
+
+    query: str = parameter("What to look for, in words.")
+    namespaces: tuple[str, ...] = parameter("By default the documents of the user.", default=())
+    doc_types: tuple[str, ...] = parameter("Only documents of these types.", default=())
+    limit: int = parameter("At most this many results.", default=10, low=1, high=50)
+    use_reranking: bool = parameter("Whether a configured model orders them.", default=True)
+    user_id: str | None = parameter("Who asks; else X-Memctl-User.", default=None)
+    session_id: str = parameter("The conversation.", default=DEFAULT_SESSION)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentDocuments(PageOf):
+    """Which documents of an agent."""
+
+    namespace: str | None = parameter("By default the documents of the user.", default=None)
+    doc_type: DocType | None = parameter("Only of this type.", default=None)
+    user_id: str | None = parameter("Whose; else X-Memctl-User.", default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfUser:
+    """Whose document."""
+
+    user_id: str | None = parameter("Whose; else X-Memctl-User.", default=None)
+
+
+async def _agent_upload(request: Request) -> Response:
+    calls = calls_of(request)
+    kb = calls.require_written(None)
+    upload = await receive(request, kb)
+    agent = request.path_params["agent_id"]
+
+    def check(context: OperationContext) -> None:
+        """Refuse an agent that has no knowledge base."""
+        if "knowledge_base" not in context.resources:
+            raise UsageError(f"agent {agent!r} has no knowledge base", "see memctl agent show")
+
+    def told(report: IngestReport) -> Response:
+        """Reply with what became of the one document."""
+        outcome = report.outcomes[0]
+        view = calls.carry_out(
+            caller, lambda context: reading(context).documents.get(outcome.document_id or "")
+        )
+        document = view.document
+        passages = [each for each in view.memories if each.level == "evidence"]
+        return json_reply(
+            {
+                "document_id": document.id,
+                "title": document.title or None,
+                "doc_type": document.doc_type,
+                "namespace": document.namespace,
+                "chunks_created": len(passages),
+                "outcome": outcome.outcome,
+            }
+        )
+
+    try:
+        asked = parsed(AgentUpload, upload.arguments, "a document")
+        if (asked.content is None) == (not upload.file):
+            what = "a document is a file or content, and not both"
+            raise UsageError(what if upload.file else "neither file nor content", "send one")
+        caller = caller_of(request, kb)
+        caller = replace(caller, user=asked.user_id or caller.user, session=None)
+        await calls.in_thread(lambda: calls.carry_out(caller, check))
+    except BaseException:
+        upload.discard()
+        raise
+    title = asked.title or upload.file
+    changed = with_arguments(
+        upload,
+        text=asked.content,
+        doc_type=_doc_type_of(asked, upload.file, upload.arguments),
+        namespace=asked.namespace,
+        title=title or None,
+        source=title or None,
+        metadata={"upload_session": asked.session_id},
+    )
+    return await ingest_reply(request, kb, caller, changed, told)
+
+
+def _doc_type_of(asked: AgentUpload, file: str, given: Mapping[str, Any]) -> DocType | None:
+    """Return the type of an upload; that of a file for which none is named is as its format."""
+    return asked.doc_type if "doc_type" in given or not file else None
+
+
+def _agent_search(context: OperationContext, asked: AgentSearch, _: Place) -> object:
+    from memctl.queries import QueryOptions
+
+    own = _own_documents(context)
+    filters = Filters(namespaces=asked.namespaces or (own,), doc_types=asked.doc_types)
+    options = QueryOptions(
+        filters=filters, limit=asked.limit, answer=False, rerank=asked.use_reranking
+    )
+    hits = context.reading().queries.ask(asked.query, options).hits
+    results = [
+        {
+            "document_id": hit.document_id,
+            "title": hit.title or None,
+            "content": hit.text,
+            "score": hit.score,
+            "metadata": hit.metadata,
+        }
+        for hit in hits
+    ]
+    return {"query": asked.query, "results": results, "total_results": len(results)}
+
+
+def _agent_documents(context: OperationContext, asked: AgentDocuments, _: Place) -> object:
+    base = reading(context)
+    own = _own_documents(context)
+    filters = Filters(
+        namespaces=(asked.namespace or own,),
+        doc_types=() if asked.doc_type is None else (asked.doc_type,),
+    )
+    rows = base.documents.list(filters, limit=asked.limit, offset=asked.offset)
+    found = list(plain_rows(with_kb(base, rows)))
+    return _paged(found, base.documents.count(filters), asked)
+
+
+def _agent_document(context: OperationContext, _: OfUser, place: Place) -> object:
+    base = context.reading().owner("documents", place["doc_id"])
+    view = base.documents.get(place["doc_id"])
+    _check_own(context, view.document.namespace, place["doc_id"])
+    return view
+
+
+def _delete_agent_document(context: OperationContext, _: OfUser, place: Place) -> object:
+    documents = context.writing().documents
+    document = documents.get(place["doc_id"]).document
+    _check_own(context, document.namespace, place["doc_id"])
+    return {"document_id": document.id, "deleted": documents.delete(document.id)}
+
+
+def _own_documents(context: OperationContext) -> str:
+    return documents_of(context.home.config.namespaces, context.identity.user or DEFAULT_USER)
+
+
+def _check_own(context: OperationContext, namespace: str, id_: str) -> None:
+    """Treat a document that is not of the user as if it were not there.
+
+    Raises:
+        NotFoundError: It is not.
+    """
+    if namespace not in (_own_documents(context), context.home.config.namespaces.shared):
+        raise NotFoundError(f"there is no document {id_!r}")
+
+
+# --- the tables -----------------------------------------------------------------------------------
+
+_A, _B, _E = "/api/kb/always-on", "/api/v1/ai/rag", "/agents/{agent_id}"
+ALIASES: tuple[Endpoint, ...] = (
+    Endpoint("GET", _A, "List always-on knowledge bases.", _always_on, of_home=True),
+    Endpoint("POST", f"{_A}/ingest", "Remember a text.", _ingest_text, NamedText, "write"),
+    Endpoint("POST", f"{_A}/consolidate", "Draw insights.", _consolidate, NamedKb, "write"),
+    Endpoint("GET", f"{_A}/{{kb_name}}/memories", "List memories.", _named_memories, PageOf),
+    Endpoint("GET", f"{_A}/{{kb_name}}/insights", "List insights.", _named_insights, PageOf),
+    Endpoint(
+        "DELETE", f"{_A}/{{kb_name}}/memory/{{id}}", "Delete a memory.", _delete_named,
+        effect="destructive",
+    ),
+    Endpoint(
+        "POST", f"{_A}/{{kb_name}}/clear", "Delete all memories.", _clear, Confirmation,
+        "destructive",
+    ),
+    Endpoint("GET", f"{_B}/query", "Answer a question.", _rag_query, RagQuestion),
+    Endpoint("POST", f"{_B}/query", "Answer a question.", _rag_query, RagQuestion),
+    Endpoint("GET", f"{_B}/search", "Search documents.", _rag_search, RagQuestion),
+    Endpoint("POST", f"{_B}/search", "Search documents.", _rag_search, RagQuestion),
+    Endpoint(
+        "POST", f"{_B}/knowledge_bases", "Make a knowledge base.", _rag_kb, RagKb, "write", 201,
+        of_home=True,
+    ),
+    Endpoint(
+        "POST", f"{_B}/documents/{{id}}/process", "Read a document again.", _rag_process, SomeKb,
+        "write",
+    ),
+    Endpoint("POST", f"{_E}/documents/search", "Search documents.", _agent_search, AgentSearch),
+    Endpoint("POST", f"{_E}/search", "Search documents.", _agent_search, AgentSearch),
+    Endpoint("GET", f"{_E}/documents", "List documents.", _agent_documents, AgentDocuments),
+    Endpoint("GET", f"{_E}/documents/{{doc_id}}", "Show a document.", _agent_document, OfUser),
+    Endpoint(
+        "DELETE", f"{_E}/documents/{{doc_id}}", "Delete a document.", _delete_agent_document,
+        OfUser, "destructive",
+    ),
+)  # fmt: skip
+
+
+def alias_routes() -> Sequence[BaseRoute]:
+    """Return the routes of uploads, which are no JSON."""
+    return (
+        Route(f"{_B}/documents", _rag_upload, methods=["POST"]),
+        Route(f"{_E}/documents/", _agent_upload, methods=["POST"]),
+        Route(f"{_E}/documents", _agent_upload, methods=["POST"]),
+    )

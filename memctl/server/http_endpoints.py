@@ -1,0 +1,275 @@
+"""Endpoints: one declaration each, from which its route, its checks and its description are made.
+
+Knows how arguments come and how results go, never what an endpoint does.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from memctl.errors import AccessRefused, UsageError, VersionConflict
+from memctl.operations.finding import NoParameters
+from memctl.operations.operation_context import OperationContext
+from memctl.operations.parameters import parameter_schema, parse_arguments
+from memctl.operations.registry import Effect
+from memctl.plain_values import arrow_batches, plain_rows
+from memctl.server.http_access import error_reply
+from memctl.server.http_calls import (
+    Calls,
+    ShapeError,
+    calls_of,
+    json_body,
+    json_reply,
+    run,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from memctl.knowledge_base import KnowledgeBase
+
+ARROW = "application/vnd.apache.arrow.stream"
+Method = str
+
+_NUMBER = re.compile(r"[0-9]{1,18}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a request names in its path and headers."""
+
+    path: Mapping[str, Any]
+    calls: Calls
+    """What is served."""
+    if_match: str | None = None
+    """The version that is to be changed, where the client says one."""
+
+    def __getitem__(self, name: str) -> str:
+        return str(self.path[name])
+
+    def matches(self, etag: str) -> None:
+        """Refuse to change what has changed since the client read it.
+
+        Raises:
+            VersionConflict: It has.
+        """
+        if self.if_match not in (None, "*", etag):
+            raise VersionConflict("somebody has written since that version", "read it again")
+
+    @property
+    def version(self) -> int | None:
+        """The number of the version that is to be changed.
+
+        Raises:
+            VersionConflict: What the client says is no number, so it is of no version.
+        """
+        if self.if_match in (None, "*"):
+            return None
+        number = str(self.if_match)
+        if not _NUMBER.fullmatch(number):
+            raise VersionConflict(f"there was no version {number[:40]!r}", "read it again")
+        return int(number)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One page of rows."""
+
+    rows: pa.Table | Sequence[Any]
+    total: int
+    offset: int = 0
+
+    def plain(self) -> dict[str, Any]:
+        """Return the page as JSON has it; its items are those of ``-o json``."""
+        items = list(plain_rows(self.rows))
+        end = self.offset + len(items)
+        return {"items": items, "total": self.total, "next": end if end < self.total else None}
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """A result with the version that it is of."""
+
+    value: object
+    etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Enveloped:
+    """A result that is written as it is, under another status."""
+
+    value: object
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One route: what it takes, what it does, and what it gives."""
+
+    method: Method
+    path: str
+    summary: str
+    run: Callable[[OperationContext, Any, Place], object]
+    parameters: type[Any] = NoParameters
+    """A frozen dataclass of ``parameter`` fields: of the query string for GET and DELETE, else of
+    the body, which is JSON."""
+    effect: Effect = "read"
+    status: int = 200
+    operation: str = ""
+    """The operation that an agent with a list of tools has to have for it."""
+    of_home: bool = False
+    """Whether it is about no knowledge base."""
+
+    @property
+    def in_query(self) -> bool:
+        """Whether its arguments are in the query string."""
+        return self.method in ("GET", "DELETE")
+
+
+def route_of(endpoint: Endpoint) -> Route:
+    """Return the route of an endpoint."""
+
+    async def handle(request: Request) -> Response:
+        given = _query(endpoint, request.query_params) if endpoint.in_query else None
+        if given is None:
+            given = await json_body(request)
+        asked = parsed(endpoint.parameters, given, f"{endpoint.method} {endpoint.path}")
+        place = place_of(request)
+        try:
+            result = await run(
+                request,
+                lambda context: _carry_out(endpoint, context, asked, place),
+                *kbs_of(request, asked),
+                effect=endpoint.effect,
+                of_home=endpoint.of_home,
+                user=getattr(asked, "user_id", None),
+            )
+        except VersionConflict as error:
+            if place.if_match is None:
+                raise
+            return error_reply(412, error.message, error.hint, error.exit_code)
+        return await calls_of(request).in_thread(lambda: reply(request, result, endpoint.status))
+
+    return Route(endpoint.path, handle, methods=[endpoint.method])
+
+
+def _carry_out(endpoint: Endpoint, context: OperationContext, asked: Any, place: Place) -> object:
+    allowed = context.allowed_tools
+    if allowed is not None and endpoint.operation not in allowed:
+        raise AccessRefused(f"this is not allowed to {context.identity.agent}")
+    return endpoint.run(context, asked, place)
+
+
+def parsed(section: type[Any], given: Mapping[str, Any], name: str) -> Any:
+    """Return the arguments that a request gives.
+
+    Raises:
+        ShapeError: They do not fit.
+    """
+    try:
+        return parse_arguments(section, given, name)
+    except UsageError as error:
+        raise ShapeError(error.message, error.hint) from None
+
+
+def place_of(request: Request) -> Place:
+    """Return what a request names in its path and headers."""
+    given = request.headers.get("if-match")
+    etag = None if given is None else given.strip().removeprefix("W/").strip('"')
+    return Place(request.path_params, calls_of(request), etag)
+
+
+def kbs_of(request: Request, asked: object = None) -> tuple[str, ...]:
+    """Return the knowledge bases that a request names in its path or arguments."""
+    for name in ("kb", "kb_name"):
+        found = request.path_params.get(name) or getattr(asked, name, None)
+        if found:
+            return (str(found),)
+    return tuple(getattr(asked, "kbs", ()) or getattr(asked, "knowledge_base_ids", ()))
+
+
+def _query(endpoint: Endpoint, given: QueryParams) -> dict[str, Any]:
+    """Return the arguments in a query string, as the types of the parameters are.
+
+    Raises:
+        ShapeError: One is no number, or is given twice.
+    """
+    properties = parameter_schema(endpoint.parameters)["properties"]
+    found: dict[str, Any] = {}
+    for key in given:
+        values, kind = given.getlist(key), properties.get(key, {}).get("type")
+        if kind == "array":
+            found[key] = values
+        elif len(values) > 1:
+            raise ShapeError(f"{key} is given twice")
+        else:
+            found[key] = _typed(values[0], kind)
+    return found
+
+
+def _typed(text: str, kind: object) -> object:
+    if kind == "boolean":
+        return {"": True, "true": True, "1": True, "false": False, "0": False}.get(text, text)
+    with suppress(ValueError):
+        if kind == "integer":
+            return int(text) if text.isascii() else text
+        if kind == "number":
+            return float(text)
+    return text
+
+
+# --- replies --------------------------------------------------------------------------------------
+
+
+def reply(request: Request, result: object, status: int = 200) -> Response:
+    """Return what an endpoint gave as the client wants it: JSON, or rows as an Arrow stream."""
+    if isinstance(result, Response):
+        return result
+    if isinstance(result, Tagged):
+        tagged = reply(request, result.value, status)
+        tagged.headers["etag"] = f'"{result.etag}"'
+        return tagged
+    if isinstance(result, Enveloped):
+        return json_reply(result.value, result.status)
+    if isinstance(result, Listing):
+        if ARROW in request.headers.get("accept", ""):
+            return _arrow(result, status)
+        return json_reply(result.plain(), status)
+    return json_reply(result, status)
+
+
+def _arrow(listing: Listing, status: int) -> Response:
+    import pyarrow as pa
+
+    reader, buffer = arrow_batches(listing.rows), io.BytesIO()
+    with pa.ipc.new_stream(buffer, reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+    end = listing.offset + sum(1 for _ in plain_rows(listing.rows))
+    headers = {"x-total-count": str(listing.total)}
+    if end < listing.total:
+        headers["x-next-offset"] = str(end)
+    return Response(buffer.getvalue(), status, headers, ARROW)
+
+
+def with_kb(base: KnowledgeBase, rows: pa.Table) -> pa.Table:
+    """Return rows with the name of their knowledge base in front, as listings have it."""
+    import pyarrow as pa
+
+    return rows.add_column(0, "kb", pa.array([base.name] * rows.num_rows, pa.string()))
+
+
+def changes_in(asked: Any, *but: str) -> dict[str, Any]:
+    """Return the parameters that were given, by name."""
+    values = {each.name: getattr(asked, each.name) for each in fields(asked)}
+    return {key: value for key, value in values.items() if value is not None and key not in but}

@@ -1,0 +1,157 @@
+"""What documents link to, are linked from and are like: under ``/v1``, and as pages of a wiki."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memctl.operations.operation_context import OperationContext
+from memctl.operations.page_links import (
+    LinksParameters,
+    PageParameters,
+    RelatedParameters,
+    backlinks,
+    check_links,
+    missing_links,
+    page_links,
+    related_pages,
+    unlinked_mentions,
+)
+from memctl.operations.parameters import parameter
+from memctl.server.http_endpoints import Endpoint, Listing, Place
+
+Rows = Callable[[OperationContext, Any, Place], Listing]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRows:
+    """How many links."""
+
+    limit: int = parameter("At most this many.", default=20, low=1, high=200)
+    namespace: str | None = parameter("Only documents of this namespace.", default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelatedRows:
+    """How many documents."""
+
+    limit: int = parameter("At most this many.", default=10, low=1, high=50)
+    namespace: str | None = parameter("Only documents of this namespace.", default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forced:
+    """Whether to do it again."""
+
+    force: bool = parameter("Do it again, even if it was done.", default=False)
+
+
+def _page(asked: PageRows, place: Place) -> PageParameters:
+    return PageParameters(document_id=place["id"], namespace=asked.namespace, limit=asked.limit)
+
+
+def _listing(rows: Sequence[Any]) -> Listing:
+    return Listing(rows, len(rows))
+
+
+def _links(context: OperationContext, asked: PageRows, place: Place) -> Listing:
+    return _listing(page_links(context, _page(asked, place)).links)
+
+
+def _backlinks(context: OperationContext, asked: PageRows, place: Place) -> Listing:
+    return _listing(backlinks(context, _page(asked, place)).backlinks)
+
+
+def _mentions(context: OperationContext, asked: PageRows, place: Place) -> Listing:
+    return _listing(unlinked_mentions(context, _page(asked, place)).unlinked_mentions)
+
+
+def _related(context: OperationContext, asked: RelatedRows, place: Place) -> Listing:
+    wanted = RelatedParameters(
+        document_id=place["id"], namespace=asked.namespace, limit=asked.limit
+    )
+    return _listing(related_pages(context, wanted).related_pages)
+
+
+def _missing(context: OperationContext, asked: LinksParameters, _: Place) -> Listing:
+    return _listing(missing_links(context, asked).missing)
+
+
+def _check(context: OperationContext, asked: LinksParameters, _: Place) -> object:
+    return check_links(context, asked)
+
+
+def _wrapped(rows: Rows) -> Callable[[OperationContext, Any, Place], object]:
+    """Return an endpoint's function that wraps its page as programs of a wiki expect it."""
+
+    def run(context: OperationContext, asked: Any, place: Place) -> object:
+        return {"success": True, "data": rows(context, asked, place).plain()}
+
+    return run
+
+
+def _extract(context: OperationContext, _: Forced, place: Place) -> object:
+    """Return the links of a page, which are read from its text whenever they are asked for."""
+    found = page_links(context, PageParameters(document_id=place["id"], limit=200))
+    return {"success": True, "data": {"links": found.links, "total": len(found.links)}}
+
+
+def _embed(context: OperationContext, asked: Forced, place: Place) -> object:
+    """Read a page again with ``force``; without, its passages have vectors since it was read."""
+    base = context.reading().owner("documents", place["id"])
+    view = base.documents.get(place["id"])
+    done: dict[str, Any] = {"id": view.document.id, "passages": len(view.memories)}
+    if asked.force:
+        done["report"] = base.documents.reprocess([view.document.id])
+    return {"success": True, "data": {**done, "generated": asked.force}}
+
+
+_KB, _WIKI = "/v1/kbs/{kb}", "/api/v1/admin/pages/{id}"
+_DOCUMENT = f"{_KB}/documents/{{id}}"
+PAGES: tuple[Endpoint, ...] = (
+    Endpoint(
+        "GET", f"{_DOCUMENT}/links", "List what a document links to.", _links, PageRows,
+        operation="page_links",
+    ),
+    Endpoint(
+        "GET", f"{_DOCUMENT}/backlinks", "List the documents that link to one.", _backlinks,
+        PageRows, operation="backlinks",
+    ),
+    Endpoint(
+        "GET", f"{_DOCUMENT}/mentions", "List the documents that name one without a link.",
+        _mentions, PageRows, operation="unlinked_mentions",
+    ),
+    Endpoint(
+        "GET", f"{_DOCUMENT}/related", "List the documents that are like one.", _related,
+        RelatedRows, operation="related_pages",
+    ),
+    Endpoint(
+        "GET", f"{_KB}/links/missing", "List the names that no document has.", _missing,
+        LinksParameters, operation="missing_links",
+    ),
+    Endpoint(
+        "GET", f"{_KB}/links", "Tell how the links stand.", _check, LinksParameters,
+        operation="check_links",
+    ),
+    Endpoint(
+        "GET", f"{_WIKI}/backlinks", "List the pages that link to one.", _wrapped(_backlinks),
+        PageRows, operation="backlinks",
+    ),
+    Endpoint(
+        "GET", f"{_WIKI}/unlinked_mentions", "List the pages that name one without a link.",
+        _wrapped(_mentions), PageRows, operation="unlinked_mentions",
+    ),
+    Endpoint(
+        "GET", f"{_WIKI}/related_pages", "List the pages that are like one.", _wrapped(_related),
+        RelatedRows, operation="related_pages",
+    ),
+    Endpoint(
+        "POST", f"{_WIKI}/extract_links", "List what a page links to.", _extract, Forced,
+        operation="page_links",
+    ),
+    Endpoint(
+        "POST", f"{_WIKI}/generate_embedding", "Make the vectors of a page.", _embed, Forced,
+        "write",
+    ),
+)  # fmt: skip

@@ -1,0 +1,411 @@
+"""What is sent to be remembered: texts and files, spooled to disk, then read like any other file.
+
+An upload is taken in before the reply, or, with ``Prefer: respond-async``, by a job
+(https://www.rfc-editor.org/rfc/rfc7240).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import shutil
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from memctl import errors
+from memctl.errors import MemctlError, NotFoundError, UnreadableSource, UsageError
+from memctl.files import atomic_write, make_folder
+from memctl.literals import DocType
+from memctl.operations.operation_context import OperationContext
+from memctl.operations.parameters import parameter
+from memctl.records import IngestReport, Progress
+from memctl.server.http_access import MOST_BODY_BYTES
+from memctl.server.http_calls import (
+    Caller,
+    caller_of,
+    calls_of,
+    json_body,
+    json_reply,
+)
+from memctl.server.http_endpoints import Listing, parsed
+from memctl.server.http_jobs import Job, JobQueue
+from memctl.server.http_streams import event, stream_reply
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
+
+_POLL_SECONDS = 0.2
+_LONGEST_NAME = 120
+INGEST, CONSOLIDATE = "ingest", "consolidate"
+Report = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestParameters:
+    """What to remember, and what is known of it."""
+
+    text: str | None = parameter("One text.", default=None)
+    jsonl: str | None = parameter("One document a line, as JSON.", default=None)
+    title: str = parameter("What it is called.", default="")
+    doc_type: DocType | None = parameter("What it is.", default=None)
+    namespace: str | None = parameter("Its namespace; by default the user's.", default=None)
+    tags: tuple[str, ...] = parameter("Its tags.", default=())
+    source: str | None = parameter("Where it comes from.", default=None)
+    session: str | None = parameter("The conversation it belongs to.", default=None)
+    metadata: Mapping[str, Any] | None = parameter("What else is known of it.", default=None)
+    dry_run: bool = parameter("Only say what would be done.", default=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsolidateParameters:
+    """How to consolidate."""
+
+    dry_run: bool = parameter("Show the insights without writing them.", default=False)
+
+
+def upload_routes() -> Sequence[BaseRoute]:
+    """Return the routes of uploads and jobs."""
+    return (
+        Route("/v1/kbs/{kb}/ingest", _ingest, methods=["POST"]),
+        Route("/v1/kbs/{kb}/consolidate", _consolidate, methods=["POST"]),
+        Route("/v1/jobs", _jobs, methods=["GET"]),
+        Route("/v1/jobs/{job}", _job, methods=["GET"]),
+        Route("/v1/jobs/{job}", _remove_job, methods=["DELETE"]),
+        Route("/v1/jobs/{job}/retry", _retry_job, methods=["POST"]),
+        Route("/v1/jobs/{job}/events", _job_events, methods=["GET"]),
+    )
+
+
+def jobs_of(request: Request) -> JobQueue:
+    """Return the jobs of the server that received a request."""
+    jobs: JobQueue = request.app.state.jobs
+    return jobs
+
+
+# --- receiving ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """What a request sent: arguments, and a file in the folder of its job."""
+
+    job_id: str
+    folder: Path
+    arguments: dict[str, Any]
+    file: str = ""
+
+    @property
+    def path(self) -> Path | None:
+        """Where the file is; None where there is none."""
+        return self.folder / "file" / self.file if self.file else None
+
+    def discard(self) -> None:
+        """Remove what was sent."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+async def receive(request: Request, kb: str) -> Upload:
+    """Spool what a request sends into a knowledge base's folder.
+
+    Raises:
+        UsageError: It is neither JSON, nor a form, nor bytes.
+    """
+    jobs = jobs_of(request)
+    calls_of(request).require_writing()
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    job_id, folder = jobs.new_folder(kb)
+    try:
+        if kind == "multipart/form-data":
+            return await _receive_form(request, job_id, folder)
+        if kind == "application/octet-stream":
+            given = _strings(request.query_params.multi_items())
+            name = _file_name(str(given.pop("filename", "")))
+            await _save(request.stream(), folder / "file" / name)
+            return Upload(job_id, folder, given, name)
+        return Upload(job_id, folder, await json_body(request))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+async def _receive_form(request: Request, job_id: str, folder: Path) -> Upload:
+    try:
+        form: FormData
+        async with request.form(max_files=1, max_part_size=MOST_BODY_BYTES) as form:
+            arguments, name = _strings(form.multi_items()), ""
+            upload = form.get("file")
+            if isinstance(upload, UploadFile):
+                name = _file_name(upload.filename or "")
+                await _save(_pieces(upload), folder / "file" / name)
+    except MultiPartException as error:
+        raise UsageError(f"the form cannot be read: {error.message}") from None
+    return Upload(job_id, folder, arguments, name)
+
+
+def _strings(items: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the fields of a form or query; what is a list or an object in JSON is so here."""
+    found: dict[str, Any] = {}
+    for key, value in items:
+        if isinstance(value, str) and key == "tags":
+            found.setdefault("tags", []).append(value)
+        elif isinstance(value, str):
+            found[key] = value == "true" if key == "dry_run" else value
+    return found
+
+
+async def _pieces(upload: UploadFile) -> AsyncIterator[bytes]:
+    while piece := await upload.read(1 << 20):
+        yield piece
+
+
+async def _save(pieces: AsyncIterator[bytes], path: Path) -> None:
+    make_folder(path.parent, mode=0o700)
+    loop = asyncio.get_running_loop()
+    with atomic_write(path) as file:
+        async for piece in pieces:
+            await loop.run_in_executor(None, file.write, piece)
+
+
+def _file_name(given: str) -> str:
+    """Return the last part of a name that a client says, as a file of ours can be called."""
+    name = PurePosixPath(given.replace("\\", "/")).name.encode("utf-8", "replace").decode()
+    shown = "".join(each if each.isprintable() else "_" for each in name).strip(" .")
+    stem, suffix = PurePosixPath(shown).stem[:_LONGEST_NAME], PurePosixPath(shown).suffix[:16]
+    return f"{stem}{suffix}" or "upload"
+
+
+# --- taking in ------------------------------------------------------------------------------------
+
+
+def take_in(
+    context: OperationContext,
+    asked: IngestParameters,
+    path: Path | None,
+    progress: Report | None = None,
+) -> IngestReport:
+    """Remember what was sent.
+
+    Raises:
+        UsageError: There is nothing, or several kinds at once.
+        UnreadableSource: There is one document, and it cannot be read.
+    """
+    given = [path is not None, asked.text is not None, asked.jsonl is not None]
+    if sum(given) != 1:
+        what = "one kind at a time" if any(given) else "nothing to ingest"
+        raise UsageError(what, "send a file, text or jsonl")
+    if asked.text is not None and not asked.text.strip():
+        raise UsageError("the text is empty", "send some")
+    base = context.writing()
+    shared: dict[str, Any] = {
+        "namespace": asked.namespace,
+        "tags": asked.tags,
+        "session": asked.session or context.identity.session,
+        "title": asked.title,
+        "doc_type": asked.doc_type,
+        "metadata": asked.metadata,
+        "dry_run": asked.dry_run,
+        "source": asked.source,
+        "progress": progress,
+    }
+    if path is None:
+        lines = None if asked.jsonl is None else io.BytesIO(_utf8(asked.jsonl))
+        report = base.ingest(text=asked.text, jsonl=lines, **shared)
+    else:
+        with path.open("rb") as stream:
+            if path.suffix == ".jsonl":
+                report = base.ingest(jsonl=stream, **shared)
+            else:
+                report = base.ingest(stream=stream, stream_name=path.name, **shared)
+    _raise_failure(report)
+    return report
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _raise_failure(report: IngestReport) -> None:
+    """Raise why the only document that was sent failed."""
+    if report.failed != 1 or len(report.outcomes) != 1:
+        return
+    outcome = report.outcomes[0]
+    kind = getattr(errors, outcome.error, UnreadableSource)
+    is_ours = isinstance(kind, type) and issubclass(kind, MemctlError)
+    raise (kind if is_ours else UnreadableSource)(outcome.reason, outcome.hint)
+
+
+def run_ingest(context: OperationContext, job: Job, progress: Report) -> object:
+    """Take in the upload of a job."""
+    base = context.writing()
+    path = base.layout.folder / "uploads" / job.id / "file" / job.file if job.file else None
+    return take_in(context, parsed(IngestParameters, job.arguments, INGEST), path, progress)
+
+
+def run_consolidation(context: OperationContext, job: Job, progress: Report) -> object:
+    """Draw insights, as a job."""
+    asked = parsed(ConsolidateParameters, job.arguments, CONSOLIDATE)
+    return consolidate(context.writing(), dry_run=asked.dry_run, progress=progress)
+
+
+def consolidate(
+    base: KnowledgeBase, *, dry_run: bool = False, progress: Report | None = None
+) -> object:
+    """Draw insights from the memories of a knowledge base."""
+    return base.consolidate(dry_run=dry_run, progress=progress)
+
+
+JOB_KINDS = {INGEST: run_ingest, CONSOLIDATE: run_consolidation}
+
+
+async def _ingest(request: Request) -> Response:
+    kb = calls_of(request).require_served(request.path_params["kb"])
+    upload = await receive(request, kb)
+    return await ingest_reply(request, kb, caller_of(request, kb), upload, json_reply)
+
+
+async def ingest_reply(
+    request: Request,
+    kb: str,
+    caller: Caller,
+    upload: Upload,
+    reply: Callable[[IngestReport], Response],
+) -> Response:
+    """Take in what was sent, and reply; with ``Prefer: respond-async`` have it taken in.
+
+    Args:
+        request: What was sent.
+        kb: The knowledge base.
+        caller: For whom.
+        upload: What was sent.
+        reply: Makes the reply from the report.
+
+    Raises:
+        MemctlError: It cannot be taken in; nothing of it is left.
+    """
+    calls, jobs = calls_of(request), jobs_of(request)
+    try:
+        asked = parsed(IngestParameters, upload.arguments, INGEST)
+    except UsageError:
+        upload.discard()
+        raise
+    if is_async(request):
+        job = Job(
+            upload.job_id, kb, INGEST, caller, calls.home.now(), upload.arguments, upload.file
+        )
+        return accepted(jobs.accept(job))
+
+    def work() -> IngestReport:
+        """Take it in, and remove what was sent."""
+        try:
+            return calls.carry_out(
+                caller, lambda context: take_in(context, asked, upload.path), "write"
+            )
+        finally:
+            upload.discard()
+
+    report = await calls.in_thread(work)
+    return await calls.in_thread(lambda: reply(report))
+
+
+def is_async(request: Request) -> bool:
+    """Tell whether a client wants a job rather than wait."""
+    wishes = ",".join(request.headers.getlist("prefer")).lower().split(",")
+    return "respond-async" in (wish.partition(";")[0].strip() for wish in wishes)
+
+
+def accepted(job: Job) -> Response:
+    """Return the reply to a request that becomes a job."""
+    headers = {"location": f"/v1/jobs/{job.id}", "preference-applied": "respond-async"}
+    return json_reply(job.view(), 202, headers)
+
+
+async def _consolidate(request: Request) -> Response:
+    calls, jobs = calls_of(request), jobs_of(request)
+    kb = calls.require_served(request.path_params["kb"])
+    given = await json_body(request)
+    asked = parsed(ConsolidateParameters, given, CONSOLIDATE)
+    caller = caller_of(request, kb)
+    if is_async(request):
+        calls.require_writing()
+        job_id, _ = jobs.new_folder(kb)
+        return accepted(jobs.accept(Job(job_id, kb, CONSOLIDATE, caller, calls.home.now(), given)))
+    report = await calls.in_thread(
+        lambda: calls.carry_out(
+            caller,
+            lambda context: consolidate(context.writing(), dry_run=asked.dry_run),
+            "write",
+        )
+    )
+    return json_reply(report)
+
+
+# --- jobs -----------------------------------------------------------------------------------------
+
+
+async def _jobs(request: Request) -> Response:
+    user = caller_of(request).user
+    found = [job for job in jobs_of(request).list() if _is_seen(job, user)]
+    rows = [job.view() for job in found]
+    return json_reply(Listing(rows, len(rows)).plain())
+
+
+def _is_seen(job: Job, user: str | None) -> bool:
+    """Tell whether a job is one of a user who is named, if any is."""
+    return user is None or job.caller.user == user
+
+
+def _asked_job(request: Request) -> str:
+    """Return the id of the job that a request is about.
+
+    Raises:
+        NotFoundError: There is none, or it is another user's.
+    """
+    job_id: str = request.path_params["job"]
+    if not _is_seen(jobs_of(request).get(job_id), caller_of(request).user):
+        raise NotFoundError(f"there is no job {job_id[:40]!r}")
+    return job_id
+
+
+async def _job(request: Request) -> Response:
+    return json_reply(jobs_of(request).get(_asked_job(request)).view())
+
+
+async def _retry_job(request: Request) -> Response:
+    calls_of(request).require_writing()
+    return json_reply(jobs_of(request).retry(_asked_job(request)).view())
+
+
+async def _remove_job(request: Request) -> Response:
+    calls_of(request).require_writing()
+    return json_reply(jobs_of(request).remove(_asked_job(request)).view())
+
+
+async def _job_events(request: Request) -> Response:
+    """Send how far a job is, until it is done."""
+    jobs, calls, job_id = jobs_of(request), calls_of(request), _asked_job(request)
+
+    async def pieces() -> AsyncIterator[str]:
+        before: Job | None = None
+        while not calls.closing.is_set() and not await request.is_disconnected():
+            job = jobs.get(job_id)
+            if job != before:
+                yield event(job.state, job.view())
+                before = job
+            if job.state in ("done", "failed"):
+                return
+            await asyncio.sleep(_POLL_SECONDS)
+
+    return stream_reply(pieces())
+
+
+def with_arguments(upload: Upload, **changes: Any) -> Upload:
+    """Return an upload with other arguments."""
+    return replace(upload, arguments={k: v for k, v in changes.items() if v is not None})

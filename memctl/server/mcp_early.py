@@ -1,0 +1,94 @@
+"""What an MCP client asks first is answered while the rest of the program is still being imported.
+
+A client greets the server and lists its tools before anything else, and a new server is started for
+every task.  A thread reads standard input, answers that much from what is known without settings or
+knowledge bases, and hands everything from the first other request on to the program, unread.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from importlib.resources import files
+from typing import Any
+
+from memctl.server.mcp_protocol import Message, ProtocolError, greeting, result_of, write_message
+
+MANIFEST = "mcp_manifest.json"
+"""The tools that are offered by default, written by ``python -m memctl.server.mcp_manifest``."""
+_PIECE = 1 << 16
+_HELP = frozenset(("-h", "--help"))
+_CHOOSING = ("--tools", "--agent", "--read-only")
+"""Options that choose among tools."""
+
+
+def answer_early(arguments: list[str], *, chooses: bool) -> None:
+    """Answer first requests on standard output, and give the program the others to read.
+
+    On a terminal, and where help is asked for, nothing is done.
+
+    Args:
+        arguments: Those of the command.
+        chooses: Whether the environment chooses among tools, as the arguments may.
+    """
+    if sys.stdin is None or sys.stdout is None or sys.stdin.isatty() or _HELP & {*arguments}:
+        return
+    chooses = chooses or any(each.startswith(_CHOOSING) for each in arguments)
+    source = os.dup(sys.stdin.fileno())
+    rest, target = os.pipe()
+    os.dup2(rest, sys.stdin.fileno())
+    os.close(rest)
+    threading.Thread(
+        target=_relay, args=(source, target, not chooses), name="mcp-first", daemon=True
+    ).start()
+
+
+def _relay(source: int, target: int, has_manifest: bool) -> None:
+    """Answer what can be; pass on the first line that cannot be, and all that follows."""
+    held, is_early = b"", True
+    try:
+        while piece := os.read(source, _PIECE):
+            held += piece
+            while is_early and b"\n" in held:
+                line, _, rest = held.partition(b"\n")
+                is_early = _answer(line, has_manifest)
+                held = rest if is_early else held
+            if not is_early or len(held) > _PIECE:
+                is_early = False
+                _write_all(target, held)
+                held = b""
+        _write_all(target, held)
+    except OSError:  # the client or the program has gone
+        pass
+    finally:
+        os.close(target)
+
+
+def _write_all(target: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(target, data) :]
+
+
+def _answer(line: bytes, has_manifest: bool) -> bool:
+    """Answer a line, and tell whether that could be done."""
+    try:
+        request = json.loads(line)
+        result = _result(request, has_manifest) if isinstance(request, dict) else None
+    except (ValueError, RecursionError, ProtocolError):
+        return False
+    if result is None:
+        return isinstance(request, dict) and request.get("method") == "notifications/initialized"
+    if "id" not in request:
+        return False
+    write_message(sys.stdout.buffer, result_of(request, result))
+    return True
+
+
+def _result(request: Message, has_manifest: bool) -> Message | None:
+    found = greeting(request)
+    if found is None and has_manifest and request.get("method") == "tools/list":
+        tools: Any = json.loads(files(__package__).joinpath(MANIFEST).read_bytes())
+        return {"tools": tools}
+    return found

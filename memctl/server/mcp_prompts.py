@@ -1,0 +1,147 @@
+"""Prompts that a person can pick in an MCP client: what is known, put above what they write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memctl.errors import NotFoundError
+from memctl.operations.finding import ContextParameters, context_block, context_text, opened
+from memctl.operations.operation_context import OperationContext
+from memctl.prompts import fenced
+from memctl.server.mcp_protocol import INVALID_PARAMS, Message, ProtocolError
+
+Arguments = Mapping[str, str]
+_STANDING_TOKENS = 1_000
+_NOTHING = "Nothing is known yet."
+
+
+@dataclass(frozen=True, slots=True)
+class McpPrompt:
+    """One prompt: its arguments with what they are, and the messages that it makes."""
+
+    name: str
+    description: str
+    arguments: Mapping[str, str]
+    required: frozenset[str]
+    messages: Callable[[OperationContext, Arguments], list[tuple[str, str]]]
+    """Returns roles and texts; a client knows the roles user and assistant alone."""
+
+
+def list_prompts() -> Message:
+    """Return the prompts that a person can pick."""
+    return {
+        "prompts": [
+            {
+                "name": prompt.name,
+                "description": prompt.description,
+                "arguments": [
+                    {"name": name, "description": told, "required": name in prompt.required}
+                    for name, told in prompt.arguments.items()
+                ],
+            }
+            for prompt in PROMPTS
+        ]
+    }
+
+
+def get_prompt(context: OperationContext, params: Mapping[str, Any]) -> Message:
+    """Return the messages of a prompt.
+
+    Raises:
+        ProtocolError: There is no such prompt, or an argument is missing or none of its.
+    """
+    named = {prompt.name: prompt for prompt in PROMPTS}
+    prompt = named.get(str(params.get("name")))
+    if prompt is None:
+        raise ProtocolError(INVALID_PARAMS, f"there are the prompts {', '.join(named)}")
+    given = params.get("arguments") or {}
+    if not isinstance(given, dict) or not all(isinstance(each, str) for each in given.values()):
+        raise ProtocolError(INVALID_PARAMS, "the arguments of a prompt are texts")
+    missing = [name for name in sorted(prompt.required) if not given.get(name, "").strip()]
+    if missing or not given.keys() <= prompt.arguments.keys():
+        raise ProtocolError(
+            INVALID_PARAMS,
+            f"{prompt.name} takes {', '.join(prompt.arguments)}"
+            + (f" and needs {', '.join(missing)}" if missing else ""),
+        )
+    return {
+        "description": prompt.description,
+        "messages": [
+            {"role": role, "content": {"type": "text", "text": text}}
+            for role, text in prompt.messages(context, given)
+        ],
+    }
+
+
+def _recall(context: OperationContext, given: Arguments) -> list[tuple[str, str]]:
+    question = given["question"]
+    known = context_text(context_block(context, ContextParameters(question=question)))
+    return [("user", f"{fenced([known])}\n\nAnswer from that, and cite by [n]: {question}")]
+
+
+def standing_text(context: OperationContext, budget: int = _STANDING_TOKENS) -> str:
+    """Return what to know without a question; "" where nothing is."""
+    found = opened(context).queries.standing_context(
+        budget=budget,
+        user=context.identity.user,
+        agent=context.identity.agent,
+        filters=context.filters(),
+    )
+    return found.text
+
+
+def _standing(context: OperationContext, given: Arguments) -> list[tuple[str, str]]:
+    budget = given.get("budget", "").strip()
+    if budget and not (budget.isdecimal() and 16 <= int(budget) <= 20_000):
+        raise ProtocolError(INVALID_PARAMS, "budget is a number of tokens from 16 to 20000")
+    text = standing_text(context, int(budget) if budget else _STANDING_TOKENS)
+    return [("user", fenced([text]) if text else _NOTHING)]
+
+
+def _session(context: OperationContext, given: Arguments) -> list[tuple[str, str]]:
+    """Return what prepares a model for a new message, as ``memctl session prompt`` does."""
+    wanted, message = given["session_id"], given["message"]
+    missing: NotFoundError | None = None
+    for base in opened(context):
+        try:
+            session = base.sessions.get(wanted, user=context.identity.user)
+        except NotFoundError as error:
+            missing = error
+            continue
+        context.check_readable(base, session.namespace, f"conversation {wanted!r}")
+        told = base.sessions.prompt(session, message)
+        before = [
+            ("user", fenced([each["content"]]))
+            if each["role"] == "system"
+            else (each["role"], each["content"])
+            for each in told[:-1]
+        ]
+        return [*before, ("user", message)]
+    raise missing or NotFoundError(f"there is no conversation {wanted!r}")
+
+
+PROMPTS = (
+    McpPrompt(
+        "recall",
+        "What is known about a question, to answer it from.",
+        {"question": "What it is about."},
+        frozenset(("question",)),
+        _recall,
+    ),
+    McpPrompt(
+        "standing_context",
+        "What to know without a question: profile, what is important, newest insights.",
+        {"budget": "At most this many tokens; 1000 by default."},
+        frozenset(),
+        _standing,
+    ),
+    McpPrompt(
+        "session_prompt",
+        "A conversation as it stands, with what others say of a new message.",
+        {"session_id": "Which conversation.", "message": "What is said next."},
+        frozenset(("session_id", "message")),
+        _session,
+    ),
+)

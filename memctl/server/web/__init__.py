@@ -1,0 +1,72 @@
+"""The web page: what people look at in a browser, served beside the HTTP interface.
+
+Every page is also JSON, and whatever it changes goes through what the command line calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from memctl.server.web import (
+    ask_pages,
+    inbox_pages,
+    memory_pages,
+    overview_pages,
+    session_pages,
+    upkeep_pages,
+)
+from memctl.server.web.pages import change, page
+
+_STATIC = Path(__file__).parent / "static"
+
+
+def web_routes() -> Sequence[BaseRoute]:
+    """Return the routes of the page, which stand after those of the HTTP interface."""
+    return (
+        page("/", ask_pages.start),
+        change("/ask", ask_pages.ask, "read"),
+        change("/feedback", ask_pages.judge),
+        page("/timeline", overview_pages.timeline),
+        page("/memories", memory_pages.memories),
+        page("/memories/new", memory_pages.new_memory),
+        change("/memories/new", memory_pages.add_memory),
+        page("/memories/{id}", memory_pages.memory),
+        change("/memories/{id}/edit", memory_pages.edit_memory),
+        page("/memories/{id}/forget", memory_pages.preview_memory),
+        change("/memories/{id}/forget", memory_pages.remove_memory, "destructive"),
+        page("/documents", memory_pages.documents),
+        page("/documents/{id}", memory_pages.document),
+        page("/documents/{id}/links", memory_pages.linked_pages),
+        change("/documents/{id}/reprocess", memory_pages.reprocess),
+        page("/documents/{id}/forget", memory_pages.preview_document),
+        change("/documents/{id}/forget", memory_pages.remove_document, "destructive"),
+        page("/insights", overview_pages.insights),
+        page("/sessions", session_pages.sessions),
+        page("/sessions/{id:path}/forget", session_pages.preview),
+        change("/sessions/{id:path}/forget", session_pages.forget, "destructive"),
+        change("/sessions/{id:path}/archive", session_pages.archive),
+        page("/sessions/{id:path}", session_pages.session),
+        page("/graph", overview_pages.graph),
+        page("/inbox", inbox_pages.inbox),
+        change("/inbox", inbox_pages.receive),
+        change("/inbox/take-in", inbox_pages.take_in_waiting),
+        change("/inbox/try-again", inbox_pages.try_again),
+        page("/upkeep", upkeep_pages.upkeep),
+        change("/upkeep/consolidate", upkeep_pages.consolidate),
+        page("/upkeep/jobs/{job}", upkeep_pages.preview_undo),
+        change("/upkeep/jobs/{job}", upkeep_pages.undo, "destructive"),
+        page("/settings", upkeep_pages.settings),
+        change("/settings/models", upkeep_pages.test_models, "read"),
+        Mount("/static", StaticFiles(directory=_STATIC)),
+        Route("/favicon.ico", _icon),
+    )
+
+
+async def _icon(_: Request) -> Response:
+    return Response((_STATIC / "icon.svg").read_bytes(), media_type="image/svg+xml")

@@ -1,0 +1,117 @@
+"""Rows of several knowledge bases as one list with pages, and the filters that lists share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from memctl.operations.finding import opened
+from memctl.operations.operation_context import OperationContext, Unavailable
+from memctl.plain_values import plain_rows
+from memctl.records import LEVELS, Filters
+from memctl.server.web.pages import PAGE_ROWS, Asked
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from memctl.knowledge_base import KnowledgeBase
+
+Fetch = Callable[["KnowledgeBase", int, int], "pa.Table"]
+"""Returns at most so many rows of a knowledge base, after so many."""
+Row = dict[str, Any]
+FILTER_FIELDS = ("level", "type", "tag", "namespace", "session", "since", "until", "as_of",
+                 "source", "doc_type")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RowList:
+    """One page of a list."""
+
+    rows: tuple[Row, ...]
+    total: int | None
+    """How many there are; None where that is not counted."""
+    offset: int
+    next_offset: int | None
+    """Where the next page begins; None for the last one."""
+
+    @property
+    def previous_offset(self) -> int:
+        """Where the page before begins."""
+        return max(0, self.offset - PAGE_ROWS)
+
+
+def bases_of(context: OperationContext) -> list[KnowledgeBase]:
+    """Return the knowledge bases that are read; none where there is none yet."""
+    try:
+        return list(opened(context))
+    except Unavailable:
+        return []
+
+
+def gathered(
+    context: OperationContext,
+    fetch: Fetch,
+    key: Callable[[Row], Any],
+    offset: int,
+    *,
+    descending: bool = True,
+    count: Callable[[KnowledgeBase], int] | None = None,
+    limit: int = PAGE_ROWS,
+) -> RowList:
+    """Return a page of the rows of all knowledge bases that are read, each with its ``kb``.
+
+    Args:
+        context: For whom.
+        fetch: Returns sorted rows of one of them.
+        key: What rows of several are sorted by.
+        offset: How many to skip.
+        descending: Whether the greatest comes first.
+        count: Returns how many rows one has.
+        limit: At most so many.
+    """
+    bases = bases_of(context)
+    rows: list[Row] = []
+    for base in bases:
+        skipped, wanted = (offset, limit + 1) if len(bases) == 1 else (0, offset + limit + 1)
+        rows += [{"kb": base.name, **row} for row in plain_rows(fetch(base, wanted, skipped))]
+    if len(bases) > 1:
+        rows.sort(key=key, reverse=descending)
+        rows = rows[offset:]
+    return RowList(
+        tuple(rows[:limit]),
+        None if count is None else sum(map(count, bases)),
+        offset,
+        offset + limit if len(rows) > limit else None,
+    )
+
+
+def filters_of(context: OperationContext, asked: Asked) -> Filters:
+    """Return what a list is limited to by the fields of its form.
+
+    Raises:
+        UsageError: One of them cannot be read, or names a namespace of somebody else.
+    """
+    from dataclasses import replace
+
+    base = context.filters(
+        namespace=asked.text("namespace") or None,
+        tags=asked.texts("tag"),
+        types=asked.texts("type"),
+        since=asked.text("since") or None,
+        until=asked.text("until") or None,
+    )
+    level = asked.text("level")
+    return replace(
+        base,
+        levels=(level,) if level in LEVELS else (),
+        as_of=asked.instant("as_of"),
+        session=asked.text("session") or None,
+        source=asked.text("source") or None,
+        doc_types=asked.texts("doc_type"),
+    )
+
+
+def filter_fields(asked: Asked) -> Mapping[str, str]:
+    """Return the fields of a list's form as they were filled in."""
+    return {name: asked.text(name) for name in FILTER_FIELDS}

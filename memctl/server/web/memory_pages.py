@@ -1,0 +1,402 @@
+"""Memories and documents: lists, one of them with all that hangs on it, and changes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, get_args
+
+from memctl.errors import UsageError
+from memctl.forget import Selection
+from memctl.literals import DocType, DocumentSort, Sort
+from memctl.operations.finding import opened
+from memctl.operations.operation_context import OperationContext
+from memctl.records import LEVELS, Memory
+from memctl.server.web.listing import Row, RowList, filter_fields, filters_of, gathered
+from memctl.server.web.pages import Asked, Done, Page, address
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.links.link_records import Backlink, Mention, OutgoingLink, RelatedPage
+    from memctl.memories.memory_views import DocumentView, MemoryView
+
+_TYPES = ("fact", "important_fact", "decision", "preference", "plan", "observation", "event",
+          "reflection", "gist")  # fmt: skip
+_SORT_KEYS = {
+    "created": "created_at",
+    "known": "valid_from",
+    "importance": "importance",
+    "accessed": "last_accessed_at",
+    "relevance": "importance",
+}
+_PIECE = 20_000
+"""Characters of a document's text on one page."""
+_LEAD = 2_000
+"""Characters before a place that is asked for."""
+_LINKED, _RELATED = 20, 8
+_FORGET = "forget"
+
+
+# --- memories -------------------------------------------------------------------------------------
+
+
+def memories(context: OperationContext, asked: Asked) -> Page:
+    """List memories as ``memctl memory list`` does."""
+    level = asked.text("level", "memory")
+    filters = replace(filters_of(context, asked), levels=(level,) if level in LEVELS else ())
+    sort: Sort = asked.choice("sort", Sort, "created")
+    found = gathered(
+        context,
+        lambda base, limit, offset: base.memories.list(
+            filters, limit=limit, offset=offset, sort=sort, descending=True
+        ),
+        lambda row: _sort_key(row, _SORT_KEYS[sort]),
+        asked.offset,
+        count=lambda base: base.memories.count(filters),
+    )
+    shown = {
+        "fields": {**filter_fields(asked), "level": level, "sort": sort},
+        "sorts": get_args(Sort),
+        "types": _TYPES,
+        "previous_offset": found.previous_offset,
+    }
+    return Page("memories.html", "Memories", found, shown)
+
+
+def _sort_key(row: Row, column: str) -> tuple[bool, Any, str]:
+    """Return what a row is sorted by; one that lacks it comes last."""
+    return row[column] is not None, row[column], row["id"]
+
+
+def memory(context: OperationContext, asked: Asked) -> Page:
+    """Show a memory with its evidence, versions, insights and connections."""
+    base, view = _memory(context, asked)
+    others = _related(base, view)
+    row = view.memory
+    named = (
+        base.store.ledger.sessions.named(row.session_id, row.namespace) if row.session_id else ()
+    )
+    shown = {
+        "base": base.name,
+        "related": others,
+        "types": _TYPES,
+        "is_open": asked.has("edit"),
+        "is_conversation": bool(named),
+    }
+    title = "Insight" if view.memory.level == "insight" else "Memory"
+    return Page("memory.html", title, view, shown)
+
+
+def _memory(context: OperationContext, asked: Asked) -> tuple[KnowledgeBase, MemoryView]:
+    id_ = asked.path["id"]
+    base = context.owner("memories", id_)
+    view = base.memories.get(id_)
+    context.check_readable(base, view.memory.namespace, f"memory {id_!r}")
+    return base, view
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedMemory:
+    """A memory that another one is connected with."""
+
+    relation: str
+    weight: float
+    memory: Memory
+
+
+def _related(base: KnowledgeBase, view: MemoryView) -> Sequence[RelatedMemory]:
+    from memctl.memories.memory_views import memories_by_id
+
+    ends = {
+        (each.target_id if each.source_id == view.memory.id else each.source_id): each
+        for each in view.relations
+    }
+    rows = memories_by_id(base.store.snapshot(), list(ends))
+    return [
+        RelatedMemory(ends[row.id].relation_type, ends[row.id].weight, row)
+        for row in rows
+        if row.superseded_by is None
+    ]
+
+
+def new_memory(context: OperationContext, _: Asked) -> Page:
+    """Show the form for a memory of one's own."""
+    return Page("memory_new.html", "Add a memory", {"kb": context.kb_to_write}, {"types": _TYPES})
+
+
+def add_memory(context: OperationContext, asked: Asked) -> Done:
+    """Remember a statement as ``memctl memory add`` does.
+
+    Raises:
+        UsageError: It has no words.
+    """
+    text, importance = asked.text("text"), asked.share("importance")
+    if not text:
+        raise UsageError("there is nothing to remember", "write a sentence that stands alone")
+    base = context.writing()
+    made = base.memories.add(
+        text,
+        type_=asked.text("type") or None,
+        tags=[tag.removeprefix("#") for tag in asked.texts("tags")],
+        importance=importance,
+    )
+    return Done(address(f"/memories/{made.id}", kb=base.name), made, "added")
+
+
+def edit_memory(context: OperationContext, asked: Asked) -> Done:
+    """Write a new version of a memory as ``memctl memory edit`` does."""
+    base, view = _memory(context, asked)
+    now, text, importance = view.memory, asked.text("text"), asked.share("importance")
+    tags = tuple(tag.removeprefix("#") for tag in asked.texts("tags"))
+    context.check_changeable(base, now.namespace, f"memory {now.id!r}")
+    changes: dict[str, Any] = {
+        "text": None if text in ("", now.text.strip()) else text,
+        "type_": None if asked.text("type") in ("", now.type) else asked.text("type"),
+        "tags": None if "tags" not in asked.fields or tags == now.tags else tags,
+        "importance": None if importance == round(now.importance, 2) else importance,
+    }
+    if all(value is None for value in changes.values()):
+        raise UsageError(
+            "nothing was changed", "change the text, the type, the tags or how important it is"
+        )
+    made = base.memories.edit(now.id, **changes)
+    return Done(address(f"/memories/{made.id}", kb=base.name), made, "edited")
+
+
+def preview_memory(context: OperationContext, asked: Asked) -> Page:
+    """Show what would go with a memory, as ``memctl forget --memory ID --dry-run`` does."""
+    base, view = _memory(context, asked)
+    report = base.forget(Selection(memories=(view.memory.id,)), dry_run=True)
+    shown = {
+        "base": base.name,
+        "what": "memory",
+        "id": view.memory.id,
+        "name": view.memory.text,
+        "versions": len(view.history),
+        "back": f"/memories/{view.memory.id}",
+    }
+    return Page("forget.html", "Forget a memory", report, shown)
+
+
+def remove_memory(context: OperationContext, asked: Asked) -> Done:
+    """Delete a memory, or forget it for good, as the commands of these names do."""
+    base, view = _memory(context, asked)
+    id_ = view.memory.id
+    context.check_changeable(base, view.memory.namespace, f"memory {id_!r}")
+    if asked.text("how") == _FORGET:
+        return _forgotten(base, Selection(memories=(id_,)), "/memories")
+    return Done(
+        address("/memories", kb=base.name), {"deleted": base.memories.delete(id_)}, "deleted"
+    )
+
+
+def _forgotten(base: KnowledgeBase, selection: Selection, to: str) -> Done:
+    report = base.forget(selection)
+    notice = "partly-forgotten" if report.left else "forgotten"
+    return Done(address(to, kb=base.name), report, notice)
+
+
+# --- documents ------------------------------------------------------------------------------------
+
+
+def documents(context: OperationContext, asked: Asked) -> Page:
+    """List documents as ``memctl document list`` does."""
+    filters = filters_of(context, asked)
+    sort: str = asked.choice("sort", DocumentSort, "")
+    order: DocumentSort | None = next(
+        (each for each in get_args(DocumentSort) if each == sort), None
+    )
+    is_incomplete = asked.has("incomplete")
+    column = _SORT_KEYS[sort] if sort else "ingested_at"
+    found: RowList = gathered(
+        context,
+        lambda base, limit, offset: base.documents.list(
+            filters,
+            incomplete=is_incomplete,
+            limit=limit,
+            offset=offset,
+            sort=order,
+            descending=True,
+        ),
+        lambda row: _sort_key(row, column),
+        asked.offset,
+        count=lambda base: base.documents.count(filters, incomplete=is_incomplete),
+    )
+    shown = {
+        "fields": {
+            **filter_fields(asked),
+            "sort": sort,
+            "incomplete": "1" if is_incomplete else "",
+        },
+        "sorts": get_args(DocumentSort),
+        "doc_types": get_args(DocType),
+        "previous_offset": found.previous_offset,
+    }
+    return Page("documents.html", "Documents", found, shown)
+
+
+def document(context: OperationContext, asked: Asked) -> Page:
+    """Show a document: its text with what was made of it, what is known of it, its receipts."""
+    base, view = _document(context, asked)
+    text = view.document.text
+    start = asked.number("start", -1) if asked.has("start") else -1
+    end = asked.number("end", start, high=len(text)) if start >= 0 else -1
+    first = asked.number("from", max(0, start - _LEAD) if start > _PIECE - _LEAD else 0)
+    first = min(first, len(text))
+    last = min(first + _PIECE, len(text))
+    current = [each for each in view.memories if each.superseded_by is None]
+    shown = {
+        "base": base.name,
+        "runs": runs(text, first, last, current, (start, end)),
+        "first": first,
+        "last": last,
+        "length": len(text),
+        "previous": max(0, first - _PIECE),
+        "distilled": [each for each in current if each.level == "memory"],
+        "passages": sum(each.level == "evidence" for each in current),
+        "receipts": _receipts(base, view),
+        "signals": sorted(view.document.signals.items(), key=lambda pair: pair[1], reverse=True),
+    }
+    return Page("document.html", view.document.title or view.document.source, view, shown)
+
+
+def _receipts(base: KnowledgeBase, view: DocumentView) -> Sequence[Any]:
+    found = base.documents.provenance(view.document.source) if view.document.source else ()
+    return [each for each in found if each.document_id in (view.document.id, None)]
+
+
+def _document(context: OperationContext, asked: Asked) -> tuple[KnowledgeBase, DocumentView]:
+    id_ = asked.path["id"]
+    base = opened(context).owner("documents", id_)
+    view = base.documents.get(id_)
+    context.check_readable(base, view.document.namespace, f"document {id_!r}")
+    return base, view
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedPages:
+    """How a document is linked with others."""
+
+    id: str
+    title: str
+    kb: str
+    links: tuple[OutgoingLink, ...]
+    backlinks: tuple[Backlink, ...]
+    unlinked_mentions: tuple[Mention, ...]
+    related: tuple[RelatedPage, ...]
+
+
+def linked_pages(context: OperationContext, asked: Asked) -> Page:
+    """Show what a document links to, what links to it or names it, and what is about the same."""
+    base, view = _document(context, asked)
+    document = view.document
+    pages = base.links.view(context.filters())
+    data = LinkedPages(
+        document.id,
+        document.title,
+        base.name,
+        tuple(pages.outgoing(document.id, _LINKED)),
+        tuple(pages.backlinks(document.id, _LINKED)),
+        tuple(pages.mentions(document.id, _LINKED)),
+        tuple(pages.related(document.id, _RELATED)),
+    )
+    return Page("links.html", document.title or document.source, data)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of a document's text, with what stands there."""
+
+    text: str
+    memory_id: str = ""
+    """The statement that was distilled from it; "" for none."""
+    is_cited: bool = False
+    """Whether it is the place that was asked for."""
+    is_first_cited: bool = False
+
+
+def runs(
+    text: str, first: int, last: int, memories: Sequence[Memory], cited: tuple[int, int]
+) -> Sequence[Run]:
+    """Return a text cut where statements and a cited place begin and end.
+
+    Args:
+        text: The whole text.
+        first: Where the piece that is shown begins.
+        last: Where it ends.
+        memories: What was made of the document.
+        cited: Where the cited place begins and ends; negative for none.
+    """
+    stated = [
+        (each.start, each.end, each.id)
+        for each in memories
+        if each.level == "memory" and each.type != "gist" and each.start is not None
+        and each.end is not None and each.end > first and each.start < last
+    ]  # fmt: skip
+    stated.sort(key=lambda span: (span[0], -span[1]))
+    edges = {first, last, *(edge for span in stated for edge in span[:2]), *cited}
+    cuts = sorted(edge for edge in edges if first <= edge <= last)
+    made: list[Run] = []
+    has_cited = False
+    for start, end in pairwise(cuts):
+        over = [span for span in stated if span[0] <= start and end <= span[1]]
+        is_cited = cited[0] <= start and end <= cited[1]
+        made.append(
+            Run(text[start:end], over[-1][2] if over else "", is_cited, is_cited and not has_cited)
+        )
+        has_cited = has_cited or is_cited
+    return made
+
+
+def reprocess(context: OperationContext, asked: Asked) -> Done:
+    """Read a document's source again as ``memctl document reprocess`` does.
+
+    Raises:
+        UsageError: Its source cannot be read.
+    """
+    base, view = _document(context, asked)
+    _check_own(context, base, view)
+    report = base.documents.reprocess([view.document.id])
+    if report.failed:
+        failed = next(each for each in report.outcomes if each.outcome == "failed")
+        raise UsageError(failed.reason, failed.hint)
+    new = next((each.document_id for each in report.outcomes if each.document_id), None)
+    id_ = new or view.document.id
+    return Done(address(f"/documents/{id_}", kb=base.name), report, "reprocessed")
+
+
+def preview_document(context: OperationContext, asked: Asked) -> Page:
+    """Show what would go with a document, as ``memctl forget --document ID --dry-run`` does."""
+    base, view = _document(context, asked)
+    report = base.forget(Selection(documents=(view.document.id,)), dry_run=True)
+    shown = {
+        "base": base.name,
+        "what": "document",
+        "id": view.document.id,
+        "name": view.document.title or view.document.source,
+        "versions": 1,
+        "back": f"/documents/{view.document.id}",
+    }
+    return Page("forget.html", "Forget a document", report, shown)
+
+
+def remove_document(context: OperationContext, asked: Asked) -> Done:
+    """Delete a document, or forget it for good, as the commands of these names do."""
+    base, view = _document(context, asked)
+    _check_own(context, base, view)
+    id_ = view.document.id
+    if asked.text("how") == _FORGET:
+        return _forgotten(base, Selection(documents=(id_,)), "/documents")
+    gone = {"deleted_memories": base.documents.delete(id_)}
+    return Done(address("/documents", kb=base.name), gone, "deleted")
+
+
+def _check_own(context: OperationContext, base: KnowledgeBase, view: DocumentView) -> None:
+    """Refuse to change what all users share.
+
+    Raises:
+        NotFoundError: It is not open to this caller.
+    """
+    what = f"document {view.document.id!r}"
+    context.check_changeable(base, view.document.namespace, what)

@@ -1,0 +1,298 @@
+"""What memories say together: insights, contradictions to settle, the timeline and the graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal
+
+from memctl.errors import NotFoundError
+from memctl.operations.finding import opened
+from memctl.operations.operation_context import OperationContext
+from memctl.records import Filters, Memory
+from memctl.server.web.listing import Row, bases_of, filter_fields, filters_of, gathered
+from memctl.server.web.pages import Asked, Page
+
+if TYPE_CHECKING:
+    from memctl.graph.graph_views import FoundName, GraphView, NeighbourView, Overview
+
+CONTRADICTION = "contradiction"
+_MOST_NODES = 200
+_MOST_HOPS = 3
+_NAMES = 30
+_INSIGHT_ROWS = 20
+_TIMELINE_ROWS = 100
+_BARS = 60
+By = Literal["known", "happened"]
+
+
+# --- insights -------------------------------------------------------------------------------------
+
+
+def insights(context: OperationContext, asked: Asked) -> Page:
+    """List insights, the newest first, with the memories they rest on side by side."""
+    filters = filters_of(context, asked)
+    found = gathered(
+        context,
+        lambda base, limit, offset: base.insights.list(filters, limit=limit, offset=offset),
+        lambda row: str(row["created_at"]),
+        asked.offset,
+        limit=_INSIGHT_ROWS,
+    )
+    kind = asked.text("kind")
+    rows = [row for row in found.rows if kind in ("", row["metadata"].get("kind"))]
+    found = replace(found, rows=tuple(rows))
+    shown = {
+        "sources": _sources(context, rows),
+        "fields": {**filter_fields(asked), "kind": kind},
+        "previous_offset": max(0, found.offset - _INSIGHT_ROWS),
+        "conflicts": [row["id"] for row in rows if row["metadata"].get("kind") == CONTRADICTION],
+    }
+    return Page("insights.html", "Insights", found, shown)
+
+
+def _sources(context: OperationContext, rows: Sequence[Row]) -> Mapping[str, Sequence[Memory]]:
+    """Return the memories that each insight rests on."""
+    from memctl.memories.memory_views import memories_by_id
+
+    found: dict[str, Sequence[Memory]] = {}
+    for base in bases_of(context):
+        own = [row for row in rows if row["kb"] == base.name]
+        ids = list(dict.fromkeys(id_ for row in own for id_ in row["source_ids"]))
+        known = {each.id: each for each in memories_by_id(base.store.snapshot(), ids)}
+        for row in own:
+            found[row["id"]] = [known[id_] for id_ in row["source_ids"] if id_ in known]
+    return found
+
+
+# --- timeline -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What became known, or happened, on one day."""
+
+    day: str
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """How much there is of a day, a week or a month."""
+
+    start: str
+    until: str
+    count: int
+
+
+def timeline(context: OperationContext, asked: Asked) -> Page:
+    """List what was distilled, by the day on which it became known or happened."""
+    by: By = asked.choice("by", By, "happened")
+    column = "valid_from" if by == "known" else "created_at"
+    filters = replace(filters_of(context, asked), levels=("memory",))
+    limits = _between(filters, column)
+    found = gathered(
+        context,
+        lambda base, limit, offset: base.memories.list(
+            limits,
+            limit=limit,
+            offset=offset,
+            sort="known" if by == "known" else "created",
+            descending=True,
+        ),
+        lambda row: (str(row[column]), row["id"]),
+        asked.offset,
+        limit=_TIMELINE_ROWS,
+    )
+    days = [
+        Day(day, list(rows))
+        for day, rows in groupby(found.rows, key=lambda row: str(row[column])[:10])
+    ]
+    shown = {
+        "fields": {**filter_fields(asked), "by": by},
+        "days": days,
+        "bars": _bars(context, limits, column),
+        "previous_offset": max(0, found.offset - _TIMELINE_ROWS),
+    }
+    return Page("timeline.html", "Timeline", found, shown)
+
+
+def _between(filters: Filters, column: str) -> Filters:
+    """Return filters whose dates limit the column that is shown."""
+    if column == "created_at":
+        return filters
+    parts = []
+    if filters.since is not None:
+        parts.append(f"valid_from >= timestamp '{filters.since:%Y-%m-%d %H:%M:%S}'")
+    if filters.until is not None:
+        parts.append(f"valid_from < timestamp '{filters.until:%Y-%m-%d %H:%M:%S}'")
+    return replace(filters, since=None, until=None, where=" and ".join(parts) or filters.where)
+
+
+def _bars(context: OperationContext, filters: Filters, column: str) -> Sequence[Bar]:
+    """Return how much there is of each day, week or month, whichever gives few bars."""
+    days: Counter[date] = Counter()
+    for base in bases_of(context):
+        days.update(base.memories.count_by_day(filters, known=column == "valid_from"))
+    if not days:
+        return []
+    first, last = min(days), max(days)
+    span = (last - first).days + 1
+    step = 1 if span <= _BARS else 7 if span <= 7 * _BARS else -(-span // _BARS)
+    counts: Counter[int] = Counter()
+    for day, number in days.items():
+        counts[(day - first).days // step] += number
+    return [
+        Bar(
+            (first + timedelta(days=step * n)).isoformat(),
+            (first + timedelta(days=step * (n + 1))).isoformat(),
+            counts[n],
+        )
+        for n in range((span - 1) // step + 1)
+    ]
+
+
+# --- the graph of names ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """A name in a picture."""
+
+    id: str
+    name: str
+    type: str
+    hops: int
+    """How many steps from the name that was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEdge:
+    """A connection in a picture."""
+
+    source: str
+    target: str
+    relation: str
+    weight: float
+    memory_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """A name with what is near it."""
+
+    kb: str
+    id: str
+    name: str
+    type: str
+    aliases: tuple[str, ...]
+    mentions: int
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
+    neighbours: tuple[NeighbourView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedIn:
+    """A name that was found, and where."""
+
+    kb: str
+    name: FoundName
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPage:
+    """Names that were searched for, and on request what there is in each graph."""
+
+    query: str
+    names: tuple[NamedIn, ...]
+    overviews: tuple[Overview, ...]
+
+
+def graph(context: OperationContext, asked: Asked) -> Page:
+    """Show names and how they are connected, or what is near one of them."""
+    name, words = asked.text("name"), asked.text("q")
+    hops = asked.number("hops", 1, 1, _MOST_HOPS)
+    shown: dict[str, Any] = {
+        "fields": {"name": name, "q": words, "hops": hops, "relation": asked.text("relation")},
+        "has_overview": asked.has("overview"),
+    }
+    if name:
+        found = _neighbourhood(context, name, hops, asked.text("relation") or None)
+        return Page(
+            "graph_name.html", found.name, found, {**shown, "memories": _shown_by(context, found)}
+        )
+    views = [(base.name, base.graph.view(context.filters())) for base in bases_of(context)]
+    data = GraphPage(
+        query=words,
+        names=tuple(
+            NamedIn(kb, found)
+            for kb, view in views
+            if words
+            for found in view.search(words, _NAMES)
+        ),
+        overviews=tuple(view.overview() for _, view in views if asked.has("overview")),
+    )
+    return Page("graph.html", "Graph", data, shown)
+
+
+def _neighbourhood(
+    context: OperationContext, name: str, hops: int, relation: str | None
+) -> Neighbourhood:
+    missing: NotFoundError | None = None
+    for base in bases_of(context):
+        view = base.graph.view(context.filters())
+        try:
+            node = view.find(name)[0]
+            near = view.neighbours(node.id, hops, _MOST_NODES - 1, relation=relation)
+        except NotFoundError as error:
+            missing = error
+            continue
+        ids = [node.id, *(each.id for each in near)]
+        return Neighbourhood(
+            kb=base.name,
+            id=node.id,
+            name=node.name,
+            type=node.type,
+            aliases=node.aliases,
+            mentions=node.mentions,
+            nodes=(
+                GraphNode(node.id, node.name, node.type, 0),
+                *(GraphNode(each.id, each.name, each.type, each.hops) for each in near),
+            ),
+            edges=tuple(_edges(view, ids)),
+            neighbours=tuple(near),
+        )
+    raise missing or NotFoundError(f"nothing in the graph is called {name!r}")
+
+
+def _edges(view: GraphView, ids: Sequence[str]) -> Sequence[GraphEdge]:
+    """Return the connections among some names, the strongest first."""
+    whole = view.graph
+    wanted, names = set(ids), whole.nodes
+    found = [
+        GraphEdge(
+            names[one].id,
+            names[other].id,
+            edge.relations[0],
+            round(edge.weight, 4),
+            edge.memory_ids,
+        )
+        for (one, other), edge in whole.edges.items()
+        if names[one].id in wanted and names[other].id in wanted
+    ]
+    found.sort(key=lambda each: -each.weight)
+    return found[: 3 * _MOST_NODES]
+
+
+def _shown_by(context: OperationContext, found: Neighbourhood) -> Mapping[str, Memory]:
+    """Return the first memory that shows each connection of the list."""
+    from memctl.memories.memory_views import memories_by_id
+
+    ids = [each.memory_ids[0] for each in found.neighbours if each.memory_ids]
+    base = next(each for each in opened(context) if each.name == found.kb)
+    rows = memories_by_id(base.store.snapshot(), list(dict.fromkeys(ids)))
+    return {row.id: row for row in rows}

@@ -1,0 +1,338 @@
+"""What a page is: data as JSON has it, and a template that shows them to people.
+
+Knows how a request asks and how a page is written, never what is on it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from memctl.errors import MemctlError, UsageError
+from memctl.instants import parse_instant
+from memctl.operations.operation_context import OperationContext
+from memctl.operations.registry import Effect
+from memctl.plain_values import to_plain
+from memctl.server.http_calls import calls_of, failure_reply, json_reply, run, status_of
+from memctl.server.web.templating import address, render
+
+if TYPE_CHECKING:
+    from memctl.home import KnowledgeBaseEntry
+
+__all__ = [
+    "PAGE_ROWS",
+    "Asked",
+    "Done",
+    "Page",
+    "address",
+    "as_page",
+    "change",
+    "error_page",
+    "page",
+]
+ChoiceT = TypeVar("ChoiceT", bound=str)
+PAGE_ROWS = 50
+_MOST_OFFSET = 10**9
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+    " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "referrer-policy": "same-origin",  # with no-referrer a form says that it is from nowhere
+    "cache-control": "no-store",
+    "vary": "Accept",
+}
+
+
+# --- what was asked -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a request says: its address, and the fields of its query or form."""
+
+    path: Mapping[str, str]
+    fields: Mapping[str, Sequence[str]]
+    files: Sequence[UploadFile] = ()
+    now: datetime | None = None
+    entries: Sequence[KnowledgeBaseEntry] = ()
+    """The knowledge bases that are served."""
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return a field without spaces around it, with line ends as files have them."""
+        given = self.fields.get(name)
+        return given[-1].replace("\r\n", "\n").strip() if given else default
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return the words of a field, which commas or spaces set apart."""
+        return tuple(
+            word for each in self.fields.get(name, ()) for word in each.replace(",", " ").split()
+        )
+
+    def number(self, name: str, default: int, low: int = 0, high: int = _MOST_OFFSET) -> int:
+        """Return a whole number.
+
+        Raises:
+            UsageError: It is none, or out of bounds.
+        """
+        given = self.text(name)
+        if not given:
+            return default
+        if not given.isascii() or not given.isdigit() or not low <= int(given[:12]) <= high:
+            raise UsageError(f"{name} is no number from {low} to {high}: {given[:40]!r}")
+        return int(given)
+
+    def share(self, name: str) -> float | None:
+        """Return a number from 0 to 1; None where none is given.
+
+        Raises:
+            UsageError: It is none.
+        """
+        given = self.text(name)
+        if not given:
+            return None
+        try:
+            found = float(given)
+        except ValueError:
+            found = -1.0
+        if not 0 <= found <= 1:
+            raise UsageError(f"{name} is no number from 0 to 1: {given[:40]!r}")
+        return found
+
+    def choice(self, name: str, kinds: Any, default: ChoiceT) -> ChoiceT:
+        """Return one of the words that a ``Literal`` lists.
+
+        Raises:
+            UsageError: It is another word.
+        """
+        given = self.text(name) or default
+        words = get_args(kinds)
+        if given not in ("", *words):
+            raise UsageError(f"{name} is not {given[:40]!r}", f"use one of: {', '.join(words)}")
+        return given  # type: ignore[return-value]
+
+    def instant(self, name: str) -> datetime | None:
+        """Return a date; None where none is given.
+
+        Raises:
+            UsageError: It cannot be read.
+        """
+        given = self.text(name)
+        return parse_instant(given, self.now) if given and self.now else None
+
+    def has(self, name: str) -> bool:
+        """Tell whether a box was ticked, or a button of that name pressed."""
+        return bool(self.text(name))
+
+    @property
+    def kbs(self) -> tuple[str, ...]:
+        """The knowledge bases that are named; none for all that are always on."""
+        return tuple(name for name in self.fields.get("kb", ()) if name)
+
+    @property
+    def offset(self) -> int:
+        """How many rows to skip."""
+        return self.number("offset", 0)
+
+
+async def _asked(request: Request) -> Asked:
+    fields: dict[str, list[str]] = {}
+    files: list[UploadFile] = []
+    for name, value in request.query_params.multi_items():
+        fields.setdefault(name, []).append(value)
+    if request.method == "POST":
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind == "application/json":
+            fields |= await _json_fields(request)
+        else:
+            form = await request.form(max_files=100, max_fields=200)
+            named = {name for name, _ in form.multi_items()}
+            for name in named:
+                fields[name] = [each for each in form.getlist(name) if isinstance(each, str)]
+                files += [each for each in form.getlist(name) if isinstance(each, UploadFile)]
+    calls = calls_of(request)
+    return Asked(request.path_params, fields, files, calls.home.now(), calls.entries())
+
+
+async def _json_fields(request: Request) -> dict[str, list[str]]:
+    from memctl.server.http_calls import json_body
+
+    body = await json_body(request)
+    values = {name: value if isinstance(value, list) else [value] for name, value in body.items()}
+    return {name: [str(each) for each in each_of] for name, each_of in values.items()}
+
+
+# --- what is shown --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a view gives."""
+
+    template: str
+    title: str
+    data: Any
+    """A record or mapping, which is also what a program gets as JSON."""
+    shown: Mapping[str, Any] = field(default_factory=dict)
+    """What the template needs besides, such as the fields of a form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a change gives: where its page goes on, and what a program gets as JSON."""
+
+    to: str
+    data: Any
+    notice: str = ""
+    """One of ``NOTICES``."""
+
+
+NOTICES: Mapping[str, str] = {
+    "added": "Remembered.",
+    "edited": "A new version was written; the old one stays in the history.",
+    "deleted": "Deleted.",
+    "forgotten": "Forgotten for good, and nothing of it is left.",
+    "partly-forgotten": "Forgotten. Some of it is left in other places, such as a snapshot.",
+    "reprocessed": "Read again.",
+    "judged": "Thank you: noted with the question.",
+    "received": "Received. What can be read is remembered; the rest is listed below.",
+    "waiting": "Received. The watcher takes it in a moment.",
+    "retried": "Tried again.",
+    "consolidated": "Consolidated.",
+    "undone": "Taken back.",
+    "archived": "Summarised and archived.",
+    "settled": "Settled.",
+}
+View = Callable[[OperationContext, Asked], Page]
+Change = Callable[[OperationContext, Asked], Page | Done]
+
+
+def wants_json(request: Request) -> bool:
+    """Tell whether a program asks, rather than a browser."""
+    if "format" in request.query_params:
+        return request.query_params["format"] == "json"
+    accepted = request.headers.get("accept", "")
+    return "application/json" in accepted and "text/html" not in accepted
+
+
+def page(path: str, view: View) -> Route:
+    """Return the route of a page that only shows.
+
+    Args:
+        path: Its address.
+        view: Returns what is on it; called in a thread.
+    """
+    return _route(path, view, "read", ["GET"])
+
+
+def change(path: str, view: Change, effect: Effect = "write") -> Route:
+    """Return the route that a form is sent to.
+
+    Args:
+        path: Its address.
+        view: Does it; called in a thread.
+        effect: What it does to memory.
+    """
+    return _route(path, view, effect, ["POST"])
+
+
+def _route(path: str, view: Change, effect: Effect, methods: list[str]) -> Route:
+    async def endpoint(request: Request) -> Response:
+        """Answer one request."""
+        try:
+            asked = await _asked(request)
+            found = await run(
+                request, lambda context: view(context, asked), *asked.kbs, effect=effect
+            )
+        except MemctlError as error:
+            return error_page(request, error)
+        finally:
+            await request.close()  # the files of its form
+        if wants_json(request):
+            reply = json_reply(found.data)
+            reply.headers["vary"] = "Accept"
+            return reply
+        if isinstance(found, Done):
+            return RedirectResponse(_with_notice(found), 303, dict(_HEADERS))
+        return page_reply(request, found, asked.kbs)
+
+    return Route(path, endpoint, methods=methods)
+
+
+def _with_notice(done: Done) -> str:
+    if not done.notice:
+        return done.to
+    path, hash_, fragment = done.to.partition("#")
+    mark = "&" if "?" in path else "?"
+    return f"{path}{mark}done={done.notice}{hash_}{fragment}"
+
+
+def page_reply(
+    request: Request, found: Page, kbs: Sequence[str] = (), status: int = 200
+) -> Response:
+    """Return a page as HTML."""
+    calls = calls_of(request)
+    text = render(
+        found.template,
+        page=to_plain(found.data),
+        **{name: to_plain(value) for name, value in found.shown.items()},
+        title=found.title,
+        path=request.url.path,
+        kb=kbs[0] if len(kbs) == 1 else "",
+        kbs=[entry.name for entry in calls.entries()],
+        read_only=calls.read_only,
+        notice=NOTICES.get(request.query_params.get("done", ""), ""),
+        status=status,
+    )
+    return Response(text, status, dict(_HEADERS), "text/html; charset=utf-8")
+
+
+def error_page(request: Request, error: Exception) -> Response:
+    """Return what went wrong, as a page or as JSON."""
+    told = failure_reply(request, error)
+    if wants_json(request):
+        return told
+    message, hint = _message(error)
+    found = Page("error.html", "Not possible", {"message": message, "hint": hint})
+    status = status_of(error) if isinstance(error, MemctlError) else told.status_code
+    return page_reply(request, found, status=status)
+
+
+_TITLES = {401: "Log in first", 403: "Not allowed", 404: "Not found"}
+_LOG_IN = "open this page with the command memctl open; its link works once for each browser"
+
+
+def as_page(accepted: str, reply: Response) -> Response:
+    """Return an error that is told to programs as a page, where a browser asks.
+
+    Args:
+        accepted: The Accept header.
+        reply: The error as JSON.
+    """
+    if "text/html" not in accepted or not isinstance(reply, JSONResponse):
+        return reply
+    error = json.loads(bytes(reply.body))["error"]
+    status = reply.status_code
+    hint = _LOG_IN if status == 401 else error["hint"]
+    title = _TITLES.get(status, "Not possible")
+    text = render("refused.html", title=title, message=error["message"], hint=hint)
+    page = Response(text, status, dict(_HEADERS), "text/html; charset=utf-8")
+    page.headers.update(
+        {name: value for name, value in reply.headers.items() if name.startswith(("www-", "retry"))}
+    )
+    return page
+
+
+def _message(error: Exception) -> tuple[str, str]:
+    if isinstance(error, MemctlError):
+        return error.message, error.hint
+    return getattr(error, "detail", "") or "something unexpected happened", ""

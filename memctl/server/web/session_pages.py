@@ -1,0 +1,97 @@
+"""Conversations: a list of them, one with what was said, and putting one away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+
+from memctl.errors import NotFoundError
+from memctl.operations.lookup import SessionStatus
+from memctl.operations.operation_context import OperationContext
+from memctl.plain_values import to_plain
+from memctl.server.web.listing import RowList, bases_of
+from memctl.server.web.pages import PAGE_ROWS, Asked, Done, Page, address
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.store.ledger.session_repositories import Session
+
+_TURNS = 200
+
+
+def sessions(context: OperationContext, asked: Asked) -> Page:
+    """List conversations as ``memctl session list`` does, the latest first."""
+    status: str = asked.choice("status", SessionStatus, "")
+    wanted = next((each for each in get_args(SessionStatus) if each == status), None)
+    offset = asked.offset
+    found = [
+        {"kb": base.name, **to_plain(each)}
+        for base in bases_of(context)
+        for each in base.sessions.list(
+            namespaces=context.namespaces("conversations"),
+            status=wanted,
+            limit=offset + PAGE_ROWS + 1,
+        )
+    ]
+    found.sort(key=lambda row: str(row["last_at"]), reverse=True)
+    rows = found[offset : offset + PAGE_ROWS]
+    more = offset + PAGE_ROWS if len(found) > offset + PAGE_ROWS else None
+    data = RowList(tuple(rows), None, offset, more)
+    shown = {
+        "fields": {"status": status},
+        "states": get_args(SessionStatus),
+        "previous_offset": data.previous_offset,
+    }
+    return Page("sessions.html", "Sessions", data, shown)
+
+
+def session(context: OperationContext, asked: Asked) -> Page:
+    """Show a conversation with what was said last."""
+    base, found = _session(context, asked)
+    turns = base.sessions.turns(found, last=_TURNS)
+    data = {"kb": base.name, "session": found, "turns": turns}
+    return Page("session.html", found.title or found.session_id, data, {"most": _TURNS})
+
+
+def _session(context: OperationContext, asked: Asked) -> tuple[KnowledgeBase, Session]:
+    id_, namespace = asked.path["id"], asked.text("namespace") or None
+    missing: NotFoundError | None = None
+    for base in bases_of(context):
+        try:
+            found = base.sessions.get(id_, namespace=namespace, user=context.identity.user)
+        except NotFoundError as error:
+            missing = error
+            continue
+        context.check_readable(base, found.namespace, f"conversation {id_!r}")
+        return base, found
+    raise missing or NotFoundError(f"there is no conversation {id_!r}")
+
+
+def archive(context: OperationContext, asked: Asked) -> Done:
+    """Summarise a conversation and put it away, as ``memctl session archive`` does."""
+    base, found = _session(context, asked)
+    made = base.sessions.archive(found)
+    to = address(f"/sessions/{found.session_id}", kb=base.name, namespace=found.namespace)
+    return Done(to, made, "archived")
+
+
+def preview(context: OperationContext, asked: Asked) -> Page:
+    """Show what would go with a conversation."""
+    base, found = _session(context, asked)
+    report = base.sessions.forget(found, dry_run=True)
+    shown = {
+        "base": base.name,
+        "what": "conversation",
+        "id": found.session_id,
+        "name": found.title or found.session_id,
+        "versions": 1,
+        "back": f"/sessions/{found.session_id}",
+    }
+    return Page("forget.html", "Forget a conversation", report, shown)
+
+
+def forget(context: OperationContext, asked: Asked) -> Done:
+    """Remove a conversation for good, as ``memctl forget --session`` does."""
+    base, found = _session(context, asked)
+    report = base.sessions.forget(found)
+    notice = "partly-forgotten" if report.left else "forgotten"
+    return Done(address("/sessions", kb=base.name), report, notice)

@@ -1,0 +1,155 @@
+"""Templates: how values are written on a page, so that nothing in them can act or mislead."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+_HIDDEN = re.compile("[^\n\t\x20-\x7e\xa0-\U0010ffff]|[\xad\u0600-\U000e0fff]")
+_KEPT = "\u200c\u200d\u00ad"
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("memctl.server.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=visible,
+    )
+    made.filters |= {
+        "day": day,
+        "moment": moment,
+        "size": size,
+        "seconds": seconds,
+        "money": money,
+        "percent": percent,
+        "clock": clock,
+        "as_typed": as_typed,
+        "file_name": file_name,
+        "words": words,
+        "segment": lambda value: quote(str(value), safe=""),
+    }
+    made.globals |= {"address": address}
+    return made
+
+
+def render(template: str, **values: Any) -> str:
+    """Return a template with its values."""
+    return _environment().get_template(template).render(values)
+
+
+def address(path: str, **fields: Any) -> str:
+    """Return an address with a query of the fields that are not empty."""
+    given = {name: value for name, value in fields.items() if value not in (None, "", (), [])}
+    return f"{path}?{urlencode(given, doseq=True)}" if given else path
+
+
+# --- texts ----------------------------------------------------------------------------------------
+
+
+def visible(value: Any) -> Any:
+    """Return a text with control characters and overrides of its direction shown, not acted on."""
+    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
+        return value
+    return _HIDDEN.sub(_shown, value)
+
+
+def _shown(found: re.Match[str]) -> str:
+    character = found[0]
+    category = unicodedata.category(character)
+    is_hidden = category in ("Cc", "Cs") or (category == "Cf" and character not in _KEPT)
+    if not is_hidden:
+        return character
+    return character.encode("unicode_escape", "backslashreplace").decode("ascii")
+
+
+def as_typed(text: str) -> Markup:
+    """Return a text for a field that is sent back: as it is, but for what HTML cannot hold."""
+    return escape("".join(c if c.isprintable() or c in "\n\t" else visible(c) for c in text))
+
+
+def words(name: str) -> str:
+    """Return an identifier as words: ``important_fact`` is ``important fact``."""
+    return name.replace("_", " ")
+
+
+def file_name(path: str) -> str:
+    """Return the last part of a path."""
+    return path.rstrip("/").rpartition("/")[2] or path
+
+
+# --- dates and numbers ----------------------------------------------------------------------------
+
+
+def _instant(value: str) -> datetime:
+    return datetime.fromisoformat(value)
+
+
+def day(value: str | None) -> Markup:
+    """Return the day of an instant: 3 April 2026."""
+    return Markup("") if not value else _time(value, _day(_instant(value)))
+
+
+def moment(value: str | None) -> Markup:
+    """Return an instant to the minute, in local time; a midnight in UTC is a day."""
+    if not value:
+        return Markup("")
+    at = _instant(value)
+    if at.astimezone(UTC).strftime("%H%M%S") == "000000":
+        return _time(value, _day(at.astimezone(UTC)))
+    local = at.astimezone()
+    return _time(value, f"{_day(local)}, {local:%H:%M}")
+
+
+def _day(at: datetime) -> str:
+    return f"{at.day} {at:%B %Y}"
+
+
+def _time(value: str, text: str) -> Markup:
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(value, value, text)
+
+
+def size(count: float) -> str:
+    """Return a number of bytes: 1.4 MB."""
+    for unit in _UNITS[:-1]:
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} {_UNITS[-1]}"
+
+
+def seconds(value: float | None) -> str:
+    """Return a duration: 40 ms, 3.2 s, 4 min."""
+    if value is None:
+        return "–"
+    if value < 1:
+        return f"{value * 1000:.0f} ms"
+    return f"{value:.1f} s" if value < 100 else f"{value / 60:.0f} min"
+
+
+def clock(value: float) -> str:
+    """Return a place in a recording: 1:02:03 or 2:03."""
+    minutes, rest = divmod(int(value), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def money(amount: float) -> str:
+    """Return an amount, of small ones enough digits to tell them from nothing."""
+    return f"{amount:,.2f}" if amount >= 1 or not amount else f"{amount:.2g}"
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage."""
+    return f"{share:.0%}"

@@ -1,0 +1,181 @@
+"""Upkeep: what was done by itself and the way back, storage, cost, questions; and the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from memctl.config import settings_of, without_password
+from memctl.errors import KnowledgeBaseNotFound, UsageError
+from memctl.knowledge_base import KnowledgeBase
+from memctl.knowledge_base.kb_statistics import KnowledgeBaseStatistics, QueryStatistics
+from memctl.models.model_status import ProbeResult, TaskModel, probe_models, task_models
+from memctl.operations.operation_context import OperationContext
+from memctl.plain_values import plain_rows
+from memctl.records import JobView
+from memctl.server.web.pages import Asked, Done, Page, address
+
+if TYPE_CHECKING:
+    from memctl.home import KnowledgeBaseEntry
+
+_JOBS = 30
+_COST_DAYS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepState:
+    """How one knowledge base is doing."""
+
+    kb: str
+    jobs: tuple[JobView, ...]
+    content: KnowledgeBaseStatistics
+    queries: QueryStatistics
+    cost: tuple[dict[str, Any], ...]
+    """What models used, by day, task and model."""
+
+
+def upkeep(context: OperationContext, _: Asked) -> Page:
+    """Show jobs, storage, cost and questions, as ``memctl job list`` and ``memctl stats`` do."""
+    states: Sequence[UpkeepState] = ()
+    with suppress(KnowledgeBaseNotFound):
+        states = [_state(base) for base in context.reading()]
+    return Page("upkeep.html", "Upkeep", {"bases": states})
+
+
+def _state(base: KnowledgeBase) -> UpkeepState:
+    return UpkeepState(
+        base.name,
+        tuple(base.jobs.list(limit=_JOBS)),
+        base.statistics.content(),
+        base.statistics.queries(),
+        tuple(plain_rows(base.statistics.model_usage().slice(0, _COST_DAYS))),
+    )
+
+
+def _job(context: OperationContext, asked: Asked) -> tuple[KnowledgeBase, int]:
+    """Return the job that is meant, and its knowledge base.
+
+    Raises:
+        UsageError: It may be one of several.
+    """
+    bases = list(context.reading())
+    if len(bases) > 1:
+        raise UsageError("which knowledge base?", "open the job from its list")
+    number = asked.path["job"]
+    if not number.isascii() or not number.isdigit():
+        raise UsageError(f"{number[:20]!r} is no job")
+    return bases[0], int(number[:15])
+
+
+def preview_undo(context: OperationContext, asked: Asked) -> Page:
+    """Show what taking a job back would come to, as ``memctl job undo --dry-run`` does."""
+    base, number = _job(context, asked)
+    report = base.jobs.undo(number, dry_run=True)
+    return Page("undo.html", "Take a job back", report)
+
+
+def undo(context: OperationContext, asked: Asked) -> Done:
+    """Take a job back as ``memctl job undo`` does."""
+    base, number = _job(context, asked)
+    report = base.jobs.undo(number, again=asked.has("again"))
+    return Done(address("/upkeep", kb=base.name), report, "undone")
+
+
+def consolidate(context: OperationContext, _: Asked) -> Done:
+    """Draw insights now, as ``memctl consolidate`` does."""
+    base = context.looking()
+    report = base.consolidate()
+    return Done(address("/insights", kb=base.name), report, "consolidated")
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of the program, without what is secret in it."""
+
+    key: str
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class BaseSettings:
+    """What of a knowledge base's settings is shown."""
+
+    name: str
+    status: str
+    problem: str
+    description: str = ""
+    always_on: bool = False
+    private: bool = False
+    redact: bool = False
+    embedder: str = ""
+    consolidate_interval: int = 0
+    inboxes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AllSettings:
+    """Everything that is set; keys are never among it."""
+
+    home: str
+    kbs: tuple[BaseSettings, ...]
+    models: tuple[TaskModel, ...]
+    settings: tuple[Setting, ...]
+    tests: tuple[ProbeResult, ...] = ()
+    """What came of asking each model for something small."""
+
+
+def settings(context: OperationContext, asked: Asked) -> Page:
+    """Show knowledge bases, models and settings, as ``kb list``, ``models list`` and ``config``."""
+    return Page("settings.html", "Settings", _settings(context, asked), {"was_tested": False})
+
+
+def test_models(context: OperationContext, asked: Asked) -> Page:
+    """Ask each configured model for something small, as ``memctl models test`` does."""
+    tests = tuple(probe_models(context.home.config))
+    return Page("settings.html", "Settings", _settings(context, asked, tests), {"was_tested": True})
+
+
+def _settings(
+    context: OperationContext, asked: Asked, tests: tuple[ProbeResult, ...] = ()
+) -> AllSettings:
+    config = context.home.config
+    return AllSettings(
+        home=str(config.home),
+        kbs=tuple(map(_base_settings, asked.entries)),
+        models=tuple(task_models(config)),
+        settings=tuple(
+            Setting(key, _value(value), str(config.origins[key]))
+            for key, value in settings_of(config).items()
+        ),
+        tests=tests,
+    )
+
+
+def _base_settings(entry: KnowledgeBaseEntry) -> BaseSettings:
+    found = entry.settings
+    if found is None:
+        return BaseSettings(entry.name, "error", entry.problem)
+    return BaseSettings(
+        name=entry.name,
+        status=found.status,
+        problem="",
+        description=found.description,
+        always_on=found.always_on,
+        private=found.private,
+        redact=found.redact,
+        embedder=found.embedder,
+        consolidate_interval=found.consolidate_interval,
+        inboxes=tuple(str(each.path) for each in found.inboxes),
+    )
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return without_password(value) if isinstance(value, str) else str(value)

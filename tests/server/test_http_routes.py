@@ -1,0 +1,289 @@
+"""Each route of the HTTP server, against what the command line says of the same home."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from serving import Serve, serving
+from starlette.testclient import TestClient
+
+from memctl.cli.main import run
+from memctl.server.http_endpoints import ARROW
+
+INBOX = Path(__file__).parents[2] / "sample_inbox"
+KB = "/v1/kbs/notes"
+
+
+@pytest.fixture(scope="module")
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+    """A home with the sample inbox, and what serves it."""
+    with serving(tmp_path_factory.mktemp("routes") / "home") as made:
+        made.home.create("notes")
+        with made.home.open("notes") as base:
+            base.ingest([INBOX])
+            base.consolidate()
+        yield made
+
+
+@pytest.fixture
+def client(serve: Serve) -> TestClient:
+    """A client that has the token."""
+    return serve()
+
+
+@pytest.fixture
+def command(serve: Serve) -> Any:
+    """Runs a command on the same home, and returns its JSON."""
+
+    def run_command(*words: str) -> Any:
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            code = run(["--home", str(serve.home.config.home), *words, "-o", "json"])
+        assert code == 0, err.getvalue()
+        return json.loads(out.getvalue())
+
+    return run_command
+
+
+def without(value: Any, *keys: str) -> Any:
+    """A value without what differs from one call to the next."""
+    if isinstance(value, dict):
+        return {k: without(v, *keys) for k, v in value.items() if k not in keys}
+    return [without(each, *keys) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/v1/kbs", "kb list"),
+        (f"{KB}/memories?limit=7", "memory list -k notes -n 7"),
+        (f"{KB}/memories?types=decision", "memory list -k notes --type decision"),
+        (f"{KB}/memories?sort=importance&desc&offset=3&limit=4",
+         "memory list -k notes --sort importance --desc --offset 3 -n 4"),
+        (f"{KB}/insights", "insight list -k notes"),
+        (f"{KB}/documents", "document list -k notes"),
+        (f"{KB}/documents?source=*.md", "document list -k notes --source *.md"),
+        (f"{KB}/jobs", "job list -k notes"),
+        ("/v1/sessions", "session list -k notes"),
+        (f"{KB}/pools", "pool list -k notes"),
+    ],
+)  # fmt: skip
+def test_a_listing_has_the_rows_of_the_command(
+    client: TestClient, command: Any, path: str, words: str
+) -> None:
+    reply = client.get(path)
+    assert reply.status_code == 200, reply.text
+    page = reply.json()
+    assert page["items"] == command(*words.split())
+    assert page["total"] >= len(page["items"])
+    assert page["next"] is None or page["next"] < page["total"]
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [(KB, "kb show notes"), (f"{KB}/graph", "graph show -k notes"), ("/v1/stats", "stats")],
+)
+def test_one_thing_is_shown_as_the_command_shows_it(
+    client: TestClient, command: Any, path: str, words: str
+) -> None:
+    found, told = client.get(path).json(), command(*words.split())
+    changing = ("disk_bytes", "queries", "query_seconds")
+    assert without(found, *changing) == without(told, *changing)
+
+
+def test_a_memory_and_a_document_are_shown_as_the_commands_show_them(
+    client: TestClient, command: Any
+) -> None:
+    memory = client.get(f"{KB}/insights").json()["items"][0]["id"]
+    document = client.get(f"{KB}/documents").json()["items"][0]["id"]
+    relevance = "relevance"  # which time lowers
+    found = client.get(f"{KB}/memories/{memory}").json()
+    assert without(found, relevance) == without(command("memory", "show", memory), relevance)
+    history = client.get(f"{KB}/memories/{memory}/history").json()["items"]
+    assert history == command("memory", "history", memory)
+    shown = client.get(f"{KB}/documents/{document}")
+    assert shown.json() == command("document", "show", document)
+    assert shown.headers["etag"]
+    for path in ("memories/m_000000000000", "documents/d_000000000000", "memories/x"):
+        assert client.get(f"{KB}/{path}").status_code == 404
+
+
+def test_a_question_is_answered_as_the_command_answers_it(client: TestClient, command: Any) -> None:
+    question = "When is the launch?"
+    told = command("query", question, "-k", "notes")
+    found = client.post("/v1/query", json={"question": question, "kbs": ["notes"]}).json()
+    changing = ("seconds", "query_id")
+    assert without(found, *changing) == without(told, *changing)
+    assert found["query_id"]
+    context = client.post("/v1/context", json={"question": question, "budget": 300}).json()
+    assert context["text"] == command("context", question, "--budget", "300")["text"]
+    judged = client.post("/v1/feedback", json={"query_id": found["query_id"], "verdict": "good"})
+    assert judged.json()["verdict"] == "good"
+    assert client.post("/v1/query", json={"question": "?!"}).status_code == 422
+    assert client.post("/v1/query", json={}).status_code == 422
+
+
+def test_an_answer_is_streamed_as_events(client: TestClient) -> None:
+    asked = {"question": "What is the total of the fit-out budget?", "stream": True}
+    reply = client.post("/v1/query", json=asked)
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    events = [part.split("\n") for part in reply.text.strip().split("\n\n")]
+    name, data = events[-1]
+    assert name == "event: result"
+    result = json.loads(data.removeprefix("data: "))
+    assert result["answer"]["citations"]
+
+    failed = client.post("/v1/query", json={**asked, "kbs": ["nowhere"]}).text
+    assert "event: error" in failed
+    assert '"code": 10' in failed
+
+
+def test_rows_come_as_an_arrow_stream_where_that_is_accepted(
+    client: TestClient, command: Any
+) -> None:
+    for path, words in (("memories", "memory"), ("documents", "document")):
+        reply = client.get(f"{KB}/{path}?limit=5", headers={"Accept": ARROW})
+        assert reply.headers["content-type"] == ARROW
+        table = pa.ipc.open_stream(reply.content).read_all()
+        told = command(words, "list", "-k", "notes", "-n", "5")
+        assert table["id"].to_pylist() == [row["id"] for row in told]
+        assert int(reply.headers["x-total-count"]) >= 5
+    kbs = client.get("/v1/kbs", headers={"Accept": ARROW})
+    assert pa.ipc.open_stream(kbs.content).read_all()["name"].to_pylist() == ["notes"]
+
+
+def test_the_graph_is_asked_as_the_commands_ask_it(client: TestClient, command: Any) -> None:
+    best = client.get(f"{KB}/graph").json()["best_connected"]
+    one, other = best[0]["name"], best[1]["name"]
+    near = client.get(f"{KB}/graph/neighbors", params={"name": one}).json()["items"]
+    assert near == command("graph", "neighbors", one)
+    steps = client.get(f"{KB}/graph/path", params={"name": one, "other": other}).json()["items"]
+    assert steps == command("graph", "path", one, other)
+    found = client.get(f"{KB}/graph/search", params={"q": one}).json()["items"]
+    assert found == command("graph", "search", one)
+
+
+def test_sql_is_read_only_and_bounded(client: TestClient, command: Any) -> None:
+    statement = "select type, count(*) as n from memories group by type order by type"
+    found = client.post("/v1/sql", json={"statement": statement})
+    assert found.json()["items"] == command("sql", statement)
+    assert client.post("/v1/sql", json={"statement": "drop table memories"}).status_code == 400
+    assert client.post("/v1/sql", json={"statement": " "}).status_code == 422
+
+
+def test_a_page_says_where_the_next_one_begins(client: TestClient) -> None:
+    seen, offset = [], 0
+    while offset is not None:
+        page = client.get(f"{KB}/memories", params={"limit": 40, "offset": offset}).json()
+        seen += [row["id"] for row in page["items"]]
+        offset = page["next"]
+    assert len(seen) == len(set(seen)) == page["total"]
+    for wrong in ("limit=501", "limit=0", "limit=x", "offset=-1", "nothing=1", "limit=1&limit=2"):
+        assert client.get(f"{KB}/memories?{wrong}").status_code == 422
+
+
+def test_a_memory_is_added_changed_and_deleted(client: TestClient) -> None:
+    made = client.post(f"{KB}/memories", json={"text": "The lift is broken.", "tags": ["lift"]})
+    assert made.status_code == 201
+    id_ = made.json()["id"]
+    shown = client.get(f"{KB}/memories/{id_}")
+    etag = shown.headers["etag"]
+    changed = {"text": "The lift works again."}
+    stale = client.patch(f"{KB}/memories/{id_}", json=changed, headers={"If-Match": '"other"'})
+    assert stale.status_code == 412
+    edited = client.patch(f"{KB}/memories/{id_}", json=changed, headers={"If-Match": etag})
+    assert edited.json()["version"] == 2
+    assert client.patch(f"{KB}/memories/{id_}", json={}).status_code == 400
+    history = client.get(f"{KB}/memories/{id_}/history").json()["items"]
+    assert [row["text"] for row in history] == ["The lift is broken.", "The lift works again."]
+    assert client.delete(f"{KB}/memories/{id_}").json()["deleted"] == 2
+    assert client.get(f"{KB}/memories/{id_}").status_code == 404
+
+
+def test_a_knowledge_base_is_made_changed_and_removed(client: TestClient) -> None:
+    made = client.post("/v1/kbs", json={"name": "scratch", "chunk_size": 500, "always_on": False})
+    assert (made.status_code, made.json()["chunk_size"]) == (201, 500)
+    assert client.post("/v1/kbs", json={"name": "scratch"}).status_code == 400
+    changed = client.patch("/v1/kbs/scratch", json={"description": "tried", "status": "paused"})
+    assert changed.json()["description"] == "tried"
+    assert changed.json()["status"] == "paused"
+    assert client.patch("/v1/kbs/scratch", json={"chunk_size": 5}).status_code == 422
+    client.post("/v1/kbs/scratch/memories", json={"text": "A try."})
+    assert client.delete("/v1/kbs/scratch").status_code == 400
+    assert client.delete("/v1/kbs/scratch?yes=true").json() == {"deleted": "scratch"}
+    assert client.get("/v1/kbs/scratch").status_code == 404
+
+
+def test_a_conversation_is_carried_on(client: TestClient) -> None:
+    started = client.post("/v1/sessions", json={"id": "standup", "kbs": ["notes"]})
+    assert started.status_code == 201
+    said = client.post(
+        "/v1/sessions/standup/messages",
+        json={"content": "remember: the gate closes at nine", "kbs": ["notes"]},
+    )
+    assert said.status_code == 201
+    assert said.json()["success"] is True
+    shown = client.get("/v1/sessions/standup").json()
+    assert [turn["content"] for turn in shown["turns"]] == ["remember: the gate closes at nine"]
+    ended = client.post("/v1/sessions/standup/end", json={"kbs": ["notes"]})
+    assert ended.json()["status"] != "open"
+    assert client.get("/v1/sessions/none").status_code == 404
+
+
+def test_a_value_of_a_pool_is_written_for_the_version_that_was_read(client: TestClient) -> None:
+    pool = client.post(f"{KB}/pools", json={"pool_id": "ops"}).json()["pool_id"]
+    place = f"{KB}/pools/{pool}/values/mood"
+    written = client.put(place, json={"value": "calm"})
+    assert written.headers["etag"] == '"1"'
+    read = client.get(place)
+    assert (read.json()["value"], read.headers["etag"]) == ("calm", '"1"')
+    headers = {"If-Match": '"1"'}
+    assert client.put(place, json={"value": "busy"}, headers=headers).status_code == 200
+    late = client.put(place, json={"value": "late"}, headers=headers)
+    assert late.status_code == 412
+    assert client.put(place, json={"value": 1}, headers={"If-Match": "x"}).status_code == 412
+    assert client.get(place).json()["value"] == "busy"
+    assert client.delete(place, headers={"If-Match": '"2"'}).status_code == 200
+    assert client.get(place).status_code == 404
+    assert len(client.get(f"{KB}/pools/{pool}/history").json()["items"]) == 3
+
+    events = client.get("/v1/events?after=0&stream=false&kbs=notes").json()
+    assert [each["key"] for each in events["items"]] == ["mood"] * 3
+    rest = client.get(f"/v1/events?after={events['last']}&stream=false&kbs=notes").json()
+    assert rest["items"] == []
+
+
+def test_values_of_tiers_are_kept_by_key(client: TestClient) -> None:
+    place = f"{KB}/tiers/plan"
+    headers = {"X-Memctl-Session": "s1", "X-Memctl-Agent": "helper"}
+    made = client.put(place, json={"value": {"step": 1}, "tier": "working"}, headers=headers)
+    assert made.json()["tier"] == "working"
+    assert client.get(place, headers=headers).json()["value"] == {"step": 1}
+    assert client.get(place, headers={"X-Memctl-Session": "s2"}).status_code == 404
+    assert client.delete(f"{place}?tier=working", headers=headers).json() == {"removed": True}
+    assert client.get(f"{KB}/tiers").json()
+
+
+def test_users_see_only_what_is_theirs(client: TestClient) -> None:
+    for user in ("ann", "bob"):
+        made = client.post(
+            f"{KB}/memories", json={"text": f"{user} likes tea"}, headers={"X-Memctl-User": user}
+        )
+        assert made.status_code == 201, made.text
+    id_ = made.json()["id"]
+    as_ann = {"X-Memctl-User": "ann"}
+    listed = client.get(f"{KB}/memories?limit=500", headers=as_ann).json()["items"]
+    assert "bob likes tea" not in [row["text"] for row in listed]
+    assert "ann likes tea" in [row["text"] for row in listed]
+    assert client.get(f"{KB}/memories/{id_}", headers=as_ann).status_code == 404
+    other = {"question": "who likes tea?", "namespaces": ["user:bob:conversations"]}
+    assert client.post("/v1/query", json=other, headers=as_ann).status_code == 403
+    odd = client.get(f"{KB}/memories", headers={"X-Memctl-User": "a:b"})
+    assert odd.status_code == 400

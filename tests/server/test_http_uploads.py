@@ -1,0 +1,329 @@
+"""Texts and files that are sent to be remembered, and the paths that other products have for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from serving import Serve, serving
+from starlette.testclient import TestClient
+from waiting import wait_for
+
+from memctl.server.http_jobs import FOLDER
+
+INBOX = Path(__file__).parents[2] / "sample_inbox"
+KB = "/v1/kbs/default"
+AGENT = "/agents/helper"
+NOTE = "# Roof\n\nThe roof was mended by Ida Holm on 4 May 2026. It cost 1,200 euros."
+
+
+@pytest.fixture(scope="module")
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+    """A home with an empty knowledge base, and what serves it."""
+    with serving(tmp_path_factory.mktemp("uploads") / "home") as made:
+        made.home.create("default")
+        made.home.create("diary", private=True)
+        yield made
+
+
+@pytest.fixture
+def client(serve: Serve) -> TestClient:
+    """A client that has the token."""
+    return serve()
+
+
+def spooled(serve: Serve) -> list[Path]:
+    """What is left of uploads in the home."""
+    return [
+        path
+        for entry in serve.home.entries()
+        for path in (entry.folder / FOLDER).rglob("*")
+        if path.is_file()
+    ]
+
+
+def test_a_text_a_file_and_lines_are_remembered(serve: Serve, client: TestClient) -> None:
+    text = client.post(f"{KB}/ingest", json={"text": "The boat is blue.", "tags": ["boat"]})
+    assert (text.status_code, text.json()["ingested"]) == (200, 1)
+    again = client.post(f"{KB}/ingest", json={"text": "The boat is blue."})
+    assert again.json()["skipped"] == 1
+
+    pdf = (INBOX / "fit-out budget.pdf").read_bytes()
+    sent = client.post(
+        f"{KB}/ingest",
+        files={"file": ("C:\\new\\..\\budget.pdf", pdf)},
+        data={"metadata": '{"year": 2026}', "tags": ["money"]},
+    )
+    outcome = sent.json()["outcomes"][0]
+    assert outcome["source"] == "budget.pdf"
+    document = client.get(f"{KB}/documents/{outcome['document_id']}").json()["document"]
+    assert document["metadata"]["year"] == 2026
+    assert document["media_type"] == "application/pdf"
+
+    raw = client.post(
+        f"{KB}/ingest?filename=roof.md&title=Roof",
+        content=NOTE,
+        headers={"Content-Type": "application/octet-stream"},
+    )
+    assert raw.json()["ingested"] == 1
+    lines = [{"text": f"Line {n} of the log.", "id": f"l{n}"} for n in range(3)]
+    sent = client.post(f"{KB}/ingest", json={"jsonl": "\n".join(map(json.dumps, lines))})
+    assert sent.json()["ingested"] == 3
+    assert spooled(serve) == []
+
+
+def test_what_cannot_be_taken_in_is_refused_and_leaves_nothing(
+    serve: Serve, client: TestClient
+) -> None:
+    for body, status in (
+        ({}, 400),
+        ({"text": " "}, 400),
+        ({"text": "x", "jsonl": "{}"}, 400),
+        ({"path": "/etc/passwd"}, 422),
+        ({"text": 5}, 422),
+        ({"text": "x", "doc_type": "poem"}, 422),
+    ):
+        assert client.post(f"{KB}/ingest", json=body).status_code == status, body
+    damaged = client.post(f"{KB}/ingest", files={"file": ("x.pdf", b"%PDF-1.4 broken")})
+    assert damaged.status_code == 422
+    assert damaged.json()["error"]["hint"]
+    for kb in ("nowhere", "diary"):
+        assert client.post(f"/v1/kbs/{kb}/ingest", json={"text": "x"}).status_code == 404
+    small = serve(most_body_bytes=10_000)
+    big = small.post(f"{KB}/ingest", files={"file": ("big.txt", b"x" * 20_000)})
+    assert big.status_code == 413
+    pieces = (b"x" * 1000 for _ in range(20))
+    endless = small.post(
+        f"{KB}/ingest", content=pieces, headers={"Content-Type": "application/octet-stream"}
+    )
+    assert endless.status_code == 413
+    only_reads = serve(read_only=True)
+    assert only_reads.post(f"{KB}/ingest", json={"text": "x"}).status_code == 403
+    assert spooled(serve) == []
+
+
+def test_an_upload_becomes_a_job_that_can_be_watched(serve: Serve, client: TestClient) -> None:
+    later = {"Prefer": "respond-async"}
+    sent = client.post(f"{KB}/ingest", files={"file": ("roof2.md", b"# Two roofs")}, headers=later)
+    assert sent.status_code == 202
+    place = sent.headers["location"]
+    assert place == f"/v1/jobs/{sent.json()['id']}"
+    events = client.get(f"{place}/events").text
+    assert "event: done" in events
+    done = client.get(place).json()
+    assert (done["state"], done["result"]["ingested"]) == ("done", 1)
+    assert spooled(serve) == []
+
+    broken = client.post(f"{KB}/ingest", files={"file": ("x.pdf", b"%PDF-1.4")}, headers=later)
+    place = broken.headers["location"]
+    wait_for(lambda: client.get(place).json()["state"] == "failed")
+    assert client.get(place).json()["error"]["message"]
+    assert spooled(serve), "what was accepted is kept"
+    assert client.post(f"{place}/retry").status_code == 200
+    wait_for(lambda: client.get(place).json()["state"] == "failed")
+    client.delete(place)
+    assert client.get(place).status_code == 404
+    assert spooled(serve) == []
+
+    consolidated = client.post(f"{KB}/consolidate", headers=later)
+    events = client.get(f"{consolidated.headers['location']}/events").text
+    assert "event: done" in events
+    assert client.post(f"{KB}/consolidate", json={"dry_run": True}).json()["dry_run"] is True
+
+
+def test_what_a_killed_server_had_accepted_is_taken_in_at_the_next_start(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with serving(home) as first:
+        first.home.create("default")
+        half = first.home.layout("default").folder / FOLDER / "j_00000000000000aa" / "file"
+        half.mkdir(parents=True)
+        (half / "half.md").write_text("Half of a text.")
+        whole = first.home.layout("default").folder / FOLDER / "j_00000000000000bb"
+        (whole / "file").mkdir(parents=True)
+        (whole / "file" / "whole.md").write_text("The well is deep.")
+        request = {
+            "kind": "ingest",
+            "caller": {"user": None, "agent": None, "session": None, "kbs": ["default"]},
+            "created_at": "2026-01-01T00:00:00+00:00",
+            "arguments": {},
+            "file": "whole.md",
+        }
+        (whole / "request.json").write_text(json.dumps(request))
+    with serving(home) as second:
+        client = second()
+        place = "/v1/jobs/j_00000000000000bb"
+        wait_for(lambda: client.get(place).json()["state"] == "done")
+        titles = [row["source"] for row in client.get(f"{KB}/documents").json()["items"]]
+        assert titles == ["whole.md"]
+        assert spooled(second) == []
+
+
+# --- documents of an agent ------------------------------------------------------------------------
+
+
+def test_a_document_of_an_agent_is_sent_and_found_by_its_user_alone(client: TestClient) -> None:
+    sent = client.post(
+        f"{AGENT}/documents/",
+        json={"content": NOTE, "doc_type": "markdown", "title": "Roof", "user_id": "ann"},
+    )
+    assert sent.status_code == 200, sent.text
+    made = sent.json()
+    assert made["title"] == "Roof"
+    assert made["doc_type"] == "markdown"
+    assert made["namespace"] == "user:ann:documents"
+    as_ann = {"X-Memctl-User": "ann"}
+    view = client.get(f"{KB}/documents/{made['document_id']}", headers=as_ann).json()
+    passages = [row for row in view["memories"] if row["level"] == "evidence"]
+    assert made["chunks_created"] == len(passages)
+    metadata = view["document"]["metadata"]
+    assert metadata["uploaded_by"] == "ann"
+    assert metadata["upload_session"] == "default_session"
+    assert metadata["upload_date"]
+
+    again = client.post(
+        f"{AGENT}/documents/", json={"content": NOTE, "title": "Roof", "user_id": "ann"}
+    ).json()
+    assert again["document_id"] == made["document_id"]
+    assert again["outcome"] == "known"
+
+    for path in (f"{AGENT}/documents/search", f"{AGENT}/search"):
+        asked = {"query": "who mended the roof?", "user_id": "ann"}
+        found = client.post(path, json=asked).json()
+        assert found["query"] == asked["query"]
+        assert found["total_results"] == len(found["results"]) > 0
+        first = found["results"][0]
+        assert first["document_id"] == made["document_id"]
+        assert first["metadata"]["uploaded_by"] == "ann"
+        other = client.post(path, json={**asked, "user_id": "bob"}).json()
+        assert other["total_results"] == 0
+        assert client.post(path, json={**asked, "limit": 51}).status_code == 422
+        named = {**asked, "user_id": "bob", "namespaces": ["user:ann:documents"]}
+        assert client.post(path, json=named).status_code == 403
+        typed = {**asked, "doc_types": ["pdf"]}
+        assert client.post(path, json=typed).json()["total_results"] == 0
+
+    listed = client.get(f"{AGENT}/documents?user_id=ann").json()
+    assert [row["id"] for row in listed["items"]] == [made["document_id"]]
+    place = f"{AGENT}/documents/{made['document_id']}"
+    assert client.get(f"{place}?user_id=bob").status_code == 404
+    assert client.get(f"{place}?user_id=ann").json()["document"]["title"] == "Roof"
+    assert client.delete(f"{place}?user_id=bob").status_code == 404
+    assert client.delete(f"{place}?user_id=ann").json()["deleted"] > 0
+    assert client.get(f"{place}?user_id=ann").status_code == 404
+
+
+def test_a_form_with_a_file_of_any_format_is_a_document_of_an_agent(
+    serve: Serve, client: TestClient
+) -> None:
+    pdf = (INBOX / "fit-out budget.pdf").read_bytes()
+    form = {"user_id": "cat", "session_id": "s1"}
+    sent = client.post(f"{AGENT}/documents", files={"file": ("budget.pdf", pdf)}, data=form)
+    assert sent.json()["title"] == "budget.pdf"
+    assert sent.json()["doc_type"] == "pdf"
+    assert sent.json()["namespace"] == "user:cat:documents"
+    for wrong in (
+        {"data": {"user_id": "cat"}, "files": {"nothing": b""}},
+        {"data": {"content": "x"}, "files": {"file": ("x.txt", b"y")}},
+    ):
+        assert client.post(f"{AGENT}/documents", **wrong).status_code in (400, 422)
+    assert client.post(f"{AGENT}/documents", json={}).status_code == 400
+    assert spooled(serve) == []
+
+
+def test_an_agent_without_a_knowledge_base_is_told_so(serve: Serve, client: TestClient) -> None:
+    settings = serve.home.config.home / "agents" / "bare.toml"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text('agent_id = "bare"\nresources = ["memory"]\n')
+    refused = client.post("/agents/bare/documents", json={"content": "x"})
+    assert refused.status_code == 400
+    assert "bare" in refused.json()["error"]["message"]
+
+
+# --- paths of other products ----------------------------------------------------------------------
+
+
+def test_always_on_knowledge_bases_have_their_usual_paths(client: TestClient) -> None:
+    top = "/api/kb/always-on"
+    client.post("/v1/kbs", json={"name": "desk"})
+    listed = {row["kb_name"]: row for row in client.get(top).json()}
+    assert listed["desk"]["active"] is True
+    assert listed["desk"]["interval_minutes"] == 60
+    assert "diary" not in listed
+    sent = client.post(f"{top}/ingest", json={"kb_name": "desk", "text": NOTE})
+    assert sent.json()["ingested"] == 1
+    assert client.post(f"{top}/consolidate", json={"kb_name": "desk"}).json()["kb"] == "desk"
+    memories = client.get(f"{top}/desk/memories").json()
+    first = memories["items"][0]
+    own = {"id", "kb_name", "summary", "entities", "topics", "importance", "source"}
+    assert own | {"is_consolidated", "created_at", "text"} <= first.keys()
+    assert memories["total"] == len(memories["items"])
+    assert client.get(f"{top}/desk/insights").json()["total"] >= 0
+    assert client.delete(f"{top}/desk/memory/{first['id']}").json()["deleted"] >= 1
+    assert client.post(f"{top}/desk/clear", json={}).status_code == 400
+    assert client.post(f"{top}/desk/clear", json={"confirm": "des"}).status_code == 400
+    cleared = client.post(f"{top}/desk/clear", json={"confirm": "desk"}).json()
+    assert cleared["snapshot"]
+    assert client.get(f"{top}/desk/memories").json()["total"] == 0
+    assert client.get(f"{top}/nowhere/memories").status_code == 404
+
+
+def test_a_rag_service_has_its_usual_paths(client: TestClient) -> None:
+    top = "/api/v1/ai/rag"
+    made = client.post(
+        f"{top}/knowledge_bases",
+        json={"name": "rag", "chunking_strategy": "semantic", "chunk_size": 400},
+    )
+    assert made.json()["success"] is True
+    assert made.json()["data"]["chunk_strategy"] == "semantic"
+    where = {"knowledge_base_id": "rag"}
+    sent = client.post(f"{top}/documents", json={"content": NOTE}, params=where).json()
+    id_ = sent["data"]["outcomes"][0]["document_id"]
+    asked = {"query": "Who mended the roof?", "knowledge_base_ids": "rag", "top_k": 3}
+    found = client.get(f"{top}/query", params=asked).json()["data"]
+    assert "Ida Holm" in found["answer"]
+    assert found["sources"]
+    hits = client.get(f"{top}/search", params={**asked, "mode": "keyword"}).json()["data"]
+    assert hits["results"][0]["document_id"] == id_
+    assert hits["total_results"] == len(hits["results"])
+    for fusion in ("rrf", "weighted", "simple"):
+        got = client.get(f"{top}/search", params={**asked, "fusion": fusion, "rerank": "false"})
+        assert got.status_code == 200
+    again = client.post(f"{top}/documents/{id_}/process", json={"knowledge_base_ids": ["rag"]})
+    assert again.json()["success"] is True
+
+
+def test_pages_are_followed_by_their_links(client: TestClient) -> None:
+    texts = {
+        "harbour.md": "# Harbour\n\nThe harbour office is run by Ida Holm.",
+        "move.md": "# Move\n\nWe move to the [[Harbour]] in May, see [[Lease]].",
+        "news.md": "# News\n\nThe Harbour opens again on 4 June.",
+    }
+    client.post("/v1/kbs", json={"name": "wiki"})
+    for name, text in texts.items():
+        sent = client.post("/v1/kbs/wiki/ingest", files={"file": (name, text.encode())})
+        assert sent.status_code == 200
+    rows = client.get("/v1/kbs/wiki/documents").json()["items"]
+    ids = {row["title"]: row["id"] for row in rows}
+    top = f"/v1/kbs/wiki/documents/{ids['Harbour']}"
+    wiki = f"/api/v1/admin/pages/{ids['Harbour']}"
+    for here, there, other in (
+        ("backlinks", "backlinks", "Move"),
+        ("mentions", "unlinked_mentions", "News"),
+    ):
+        found = client.get(f"{top}/{here}").json()["items"]
+        assert [row["title"] for row in found] == [other]
+        wrapped = client.get(f"{wiki}/{there}").json()
+        assert wrapped["success"] is True
+        assert found[0] in wrapped["data"]["items"], "among those of all knowledge bases"
+    assert client.get(f"{top}/related?limit=1").json()["total"] == 1
+    assert client.get(f"{wiki}/related_pages?limit=51").status_code == 422
+    move = f"/api/v1/admin/pages/{ids['Move']}"
+    assert client.post(f"{move}/extract_links", json={"force": True}).json()["data"]["total"] == 2
+    made = client.post(f"{move}/generate_embedding").json()["data"]
+    assert made["generated"] is False
+    assert made["passages"] > 0
+    missing = client.get("/v1/kbs/wiki/links/missing").json()["items"]
+    assert "Lease" in str(missing)
+    assert client.get("/v1/kbs/wiki/links").json()["documents"] == 3

@@ -1,0 +1,211 @@
+"""The web page in a real browser over a real socket: seen, read out, used by keys, without scripts.
+
+It needs Chromium, which ``.ci/run`` installs; axe-core, in ``axe/``, is what examines each page
+(https://github.com/dequelabs/axe-core).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from serving import listening
+from web_home import PAGES, fill
+
+from memctl.config import load_config
+from memctl.home import Home
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text("utf-8")
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+)  # fmt: skip
+EXAMINE = """
+async () => (await axe.run({resultTypes: ["violations"]})).violations
+    .filter((each) => ["serious", "critical"].includes(each.impact))
+    .map((each) => each.id + ": " + each.nodes.map((node) => node.html).join(" | "))
+"""
+QUESTION = "what is the code of the door?"
+
+
+@pytest.fixture(scope="module")
+def chromium() -> str:
+    """The path of Chromium."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None and os.environ.get("CI"):
+        pytest.fail("Chromium is missing: .ci/run installs it with apt-get install chromium")
+    return path or pytest.skip("Chromium is not installed")
+
+
+@pytest.fixture(scope="module")
+def link(tmp_path_factory: pytest.TempPathFactory, chromium: str) -> Iterator[str]:
+    """The login link of a server of a small home."""
+    folder = tmp_path_factory.mktemp("browser") / "home"
+    home = Home(load_config({"home": str(folder), "watch.settle_seconds": "0.1"}, {}))
+    fill(home)
+    with listening(home) as address:
+        yield address.login
+
+
+@pytest.fixture(scope="module")
+def visit(chromium: str, link: str) -> Iterator[Visit]:
+    """A browser that is logged in."""
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        yield Visit(browser, link)
+        browser.close()
+
+
+class Visit:
+    """Opens pages of one server in one browser, and notes what goes wrong on them.
+
+    Args:
+        browser: Playwright's.
+        link: The login link, which works once.
+    """
+
+    def __init__(self, browser: sync_api.Browser, link: str) -> None:
+        self._browser = browser
+        self.base = link.partition("/login")[0]
+        self.problems: list[str] = []
+        context = browser.new_context()
+        context.new_page().goto(link)
+        self._cookies = context.storage_state()["cookies"]
+        context.close()
+
+    def page(self, **options: object) -> sync_api.Page:
+        """Return an empty page, for which everything from elsewhere is a problem."""
+        context = self._browser.new_context(base_url=self.base, **options)
+        context.add_cookies(self._cookies)
+        page = context.new_page()
+        page.on("console", lambda told: self._note(told.text, is_bad=told.type == "error"))
+        page.on("pageerror", lambda error: self._note(str(error)))
+        page.on(
+            "request",
+            lambda request: self._note(request.url, is_bad=not request.url.startswith(self.base)),
+        )
+        return page
+
+    def _note(self, text: str, *, is_bad: bool = True) -> None:
+        if is_bad:
+            self.problems.append(text)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1280, "light"), (1280, "dark")])
+def test_every_page_can_be_read_by_everybody(visit: Visit, width: int, scheme: str) -> None:
+    page = visit.page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    details = [
+        page.request.get(f"{path}?format=json").json()["rows"][0]["id"]
+        for path in ("/memories", "/documents", "/insights")
+    ]
+    memory, document, insight = details
+    found = {}
+    for path in (
+        *PAGES, f"/memories/{memory}", f"/memories/{memory}/forget", f"/documents/{document}",
+        f"/documents/{document}/links", f"/memories/{insight}", "/sessions/talk",
+        "/graph?name=Rui Santos", "/memories/m_000000000000",
+    ):  # fmt: skip
+        page.goto(path)
+        page.evaluate(AXE)
+        if bad := page.evaluate(EXAMINE):
+            found[path] = bad
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            found[path] = "wider than the window"
+    assert found == {}
+    visit.problems = [each for each in visit.problems if "404" not in each]  # the last page
+    assert visit.problems == []
+    page.context.close()
+
+
+def test_a_question_is_asked_by_keys_and_its_source_opens_at_the_place(visit: Visit) -> None:
+    page = visit.page()
+    page.goto("/insights")
+    page.keyboard.press("/")
+    page.wait_for_url("**/")
+    page.keyboard.type(QUESTION)
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".answer")
+    page.evaluate(AXE)
+    assert page.evaluate(EXAMINE) == []
+    page.click(".sources a")
+    page.wait_for_selector("mark#cited")
+    assert "4711" in page.inner_text("mark#cited")
+    page.go_back()
+    page.goto("/memories")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    first = page.get_attribute(".item a.main >> nth=0", "href")
+    assert page.evaluate("document.activeElement.getAttribute('href')") == first
+    assert visit.problems == []
+    page.context.close()
+
+
+def test_a_memory_is_written_edited_and_deleted_with_the_mouse(visit: Visit) -> None:
+    page = visit.page()
+    page.goto("/memories/new")
+    page.fill("#text", "The gutter was cleaned.")
+    page.click("text=Remember in default")
+    page.wait_for_selector(".notice")
+    page.keyboard.press("e")
+    page.fill("#text", "The gutter was cleaned twice.")
+    page.click("text=Write a new version")
+    page.wait_for_selector("text=version 2")
+    page.click("text=Delete or forget")
+    page.click("button:text-is('Delete')")
+    page.wait_for_selector("text=Deleted.")
+    assert visit.problems == []
+    page.context.close()
+
+
+def test_a_file_is_dropped_into_the_inbox(visit: Visit) -> None:
+    page = visit.page()
+    page.goto("/inbox")
+    page.evaluate("""() => {
+        const files = new DataTransfer();
+        files.items.add(new File(["The shutters are blue."], "shutters.txt"));
+        const drop = new DragEvent("drop", {dataTransfer: files, bubbles: true, cancelable: true});
+        document.querySelector("[data-drop]").dispatchEvent(drop);
+    }""")
+    page.wait_for_selector(".notice")
+    page.goto("/documents")
+    assert "shutters.txt" in page.inner_text("#list")
+    assert visit.problems == []
+    page.context.close()
+
+
+def test_the_graph_is_drawn_and_a_filter_narrows_a_list(visit: Visit) -> None:
+    page = visit.page()
+    page.goto("/graph?name=Rui Santos")
+    page.wait_for_selector("#graph.is-drawn canvas")
+    page.goto("/memories")
+    page.click("summary:has-text('Filter and sort')")
+    page.fill("[name=tag]", "nothing-has-this-tag")
+    page.press("[name=tag]", "Tab")
+    page.wait_for_selector("text=No memories here")
+    assert visit.problems == []
+    page.context.close()
+
+
+def test_without_scripts_everything_is_there(visit: Visit) -> None:
+    page = visit.page(java_script_enabled=False)
+    page.goto("/")
+    page.fill("#question", QUESTION)
+    page.click(".ask button.primary")
+    assert "4711" in page.inner_text(".answer")
+    page.click("button[name=verdict] >> nth=0")
+    assert "noted with the question" in page.inner_text(".notice")
+    page.goto("/graph?name=Rui Santos")
+    assert "Ann Lee" in page.inner_text(".picture")
+    page.goto("/inbox")
+    page.set_input_files(
+        "#files", {"name": "tiles.txt", "mimeType": "text/plain", "buffer": b"The tiles came."}
+    )
+    page.click("text=Take them in")
+    page.goto("/documents")
+    assert "tiles.txt" in page.inner_text("#list")
+    page.context.close()
