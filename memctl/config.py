@@ -11,9 +11,9 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from memctl.errors import ConfigError, UsageError
 from memctl.kb_settings import Inbox, KnowledgeBaseSettings, check_name, check_overlap
@@ -30,6 +30,7 @@ from memctl.literals import (
     WhenUnavailable,
 )
 from memctl.paths import display_path, expand_path, os_error_hint, os_error_reason
+from memctl.schedules import Schedule, parse_schedule
 from memctl.validation import (
     allowed_values,
     check_keys,
@@ -191,6 +192,15 @@ class ConsolidateSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SkillSettings:
+    """What becomes of skills by itself."""
+
+    auto_repair: bool = setting(
+        False, "whether upkeep repairs simple conflicts of skills; memctl job undo takes it back"
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class TierSettings:
     """How long what agents keep lasts, and what of it is kept for good."""
 
@@ -216,11 +226,66 @@ class TierSettings:
         high=1,
     )
     promote_hour: int = setting(
-        4, "hour of the day (UTC) at which memctl watch promotes; -1 for never", low=-1, high=23
+        4,
+        "hour of the day (local time) at which memctl watch promotes; -1 for never",
+        low=-1,
+        high=23,
     )
     boost_on_use: bool = setting(
         False, "raise the importance of a memory that is shown, at most once a day"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class AccessLogSettings:
+    """Who read which memory when, besides how often each was shown."""
+
+    enabled: bool = setting(True, "note each memory that is shown, with the question and who asked")
+    private: bool = setting(False, "note that also of what is private")
+    keep: int = setting(
+        100_000, "how many accesses are kept, the newest ones", low=1, high=10_000_000
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepSettings:
+    """What ``memctl watch`` keeps in order by itself; see ``memctl upkeep list``."""
+
+    importance_floor: float = setting(
+        0.05, "what importance that fades with disuse never falls below", low=0, high=1
+    )
+    archive_from: float = setting(
+        0.9, "staleness from which a distilled memory is archived; 1 archives none", low=0.1, high=1
+    )
+    most_archived: float = setting(
+        0.05,
+        "largest share of a knowledge base that is archived in one run; more than that, and more"
+        " than 20 memories, waits for `memctl upkeep run rot --force`",
+        low=0,
+        high=1,
+    )
+    expiry_grace_days: int = setting(
+        7, "days after which a memory that no longer holds is deleted", low=0, high=36_500
+    )
+    prune_sessions_days: int = setting(
+        0,
+        "days without a message after which a conversation is summarised and its messages are"
+        " archived; 0 for never",
+        low=0,
+        high=36_500,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CustomJob:
+    """A shell command of the user's that runs on a schedule, from ``[[upkeep.custom]]``."""
+
+    name: str
+    command: str
+    schedule: Schedule
+    kbs: tuple[str, ...] = ()
+    """For these knowledge bases; none for every one that is watched."""
+    timeout_seconds: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +357,9 @@ class EndpointSettings:
         3, "more tries, ever later, after a 429, a 5xx or a time-out", low=0, high=20
     )
     concurrency: int = setting(4, "calls at the same time", low=1, high=256)
+    allowed: tuple[str, ...] = setting(
+        (), "further addresses that a knowledge base may name as an endpoint of its own"
+    )
 
 
 _OWN_KEY = (
@@ -374,6 +442,54 @@ class TriggerSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class FeedbackSettings:
+    """How conversations and answers are judged, and what becomes of judgements."""
+
+    satisfaction_weight: float = setting(
+        0.5, "weight of how content the user was in the reward of a conversation", low=0, high=1
+    )
+    completion_weight: float = setting(
+        0.3, "weight of whether what was to be done was done", low=0, high=1
+    )
+    grounding_weight: float = setting(
+        0.2, "weight of the share of answers that memories support", low=0, high=1
+    )
+    change_importance: bool = setting(
+        True, "memories that good answers rely on gain importance, those of bad ones lose it"
+    )
+    most_change: float = setting(
+        0.05, "by how much one judgement changes the importance of a memory", low=0, high=0.5
+    )
+    keep_examples: bool = setting(
+        True, "what an answer should have been is kept as a memory of type preference"
+    )
+    keep_summaries: bool = setting(
+        True, "the summary of a conversation that has ended is kept as a memory of type summary"
+    )
+    pleased: tuple[str, ...] = setting(
+        ("thanks", "thank you", "that's right", "that is right"),
+        "words of the user that count as 0.8 where nobody gave a score",
+    )
+    displeased: tuple[str, ...] = setting(
+        ("that's wrong", "that is wrong", "no", "again"),
+        "words with which a message of the user begins that count as 0.2",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideSource:
+    """A program of the user's that is asked by `memctl enrich` and `memctl query --with NAME`."""
+
+    command: str = setting(
+        "", "gets a question on standard input, prints lines of JSON: text, source, url, date"
+    )
+    seconds: float = setting(30.0, "seconds until it is stopped", low=0.1, high=3600)
+    megabytes: float = setting(4.0, "megabytes that it may print", low=0.001, high=256)
+    most: int = setting(20, "at most this many texts are kept", low=1, high=1000)
+    confidence: float = setting(0.5, "how far what it says is trusted", low=0, high=1)
+
+
+@dataclass(frozen=True, slots=True)
 class CompressionSettings:
     """When long conversations are summarised, but for their latest messages."""
 
@@ -405,6 +521,22 @@ class BudgetSettings:
     output_price: float = setting(0.0, "of a million tokens a chat model writes", low=0, high=1e6)
     embed_price: float = setting(0.0, "of a million tokens embedded or reranked", low=0, high=1e6)
     transcribe_price: float = setting(0.0, "of a minute transcribed", low=0, high=1e6)
+
+
+@dataclass(frozen=True, slots=True)
+class ResidentSettings:
+    """The background process that answers commands that read; see `memctl resident`."""
+
+    enabled: bool = setting(True, "let commands go through it, and have one beside watch and serve")
+    idle_minutes: int = setting(
+        30,
+        "minutes without a command after which one that was started by hand ends; 0 for never",
+        low=0,
+        high=525_600,
+    )
+    memory_mb: int = setting(
+        1500, "megabytes above which it lets go of what it keeps, or ends", low=200, high=1_048_576
+    )
 
 
 OriginKind = Literal["flag", "environment", "file", "default"]
@@ -449,6 +581,7 @@ class Config:
     watch: WatchSettings = WatchSettings()
     consolidate: ConsolidateSettings = ConsolidateSettings()
     tiers: TierSettings = TierSettings()
+    skills: SkillSettings = SkillSettings()
     store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()
     web: WebSettings = WebSettings()
@@ -459,6 +592,13 @@ class Config:
     namespaces: NamespaceSettings = NamespaceSettings()
     triggers: TriggerSettings = TriggerSettings()
     compression: CompressionSettings = CompressionSettings()
+    feedback: FeedbackSettings = FeedbackSettings()
+    sources: Mapping[str, OutsideSource] = field(default_factory=dict)
+    """Programs of the user's by name, as [sources.NAME] says; without any, none is ever run."""
+    resident: ResidentSettings = ResidentSettings()
+    access_log: AccessLogSettings = AccessLogSettings()
+    upkeep: UpkeepSettings = UpkeepSettings()
+    custom_jobs: tuple[CustomJob, ...] = ()
     origins: Mapping[str, Origin] = field(default_factory=dict)
 
 
@@ -468,15 +608,74 @@ SECTIONS: Mapping[str, type[Any]] = {
 """The sections of the config file: the fields of ``Config`` that are settings classes."""
 
 
+def with_own_settings(config: Config, own: KnowledgeBaseSettings, place: str) -> Config:
+    """Return the settings as one knowledge base has them: its own models, endpoint and budget.
+
+    An endpoint of its own counts only where the program's settings know its address, so that a
+    knowledge base from elsewhere sends nothing to where its user does not; a key is sent to it only
+    if it is on the host that the key is for.
+
+    Args:
+        config: The program's settings.
+        own: Those of the knowledge base.
+        place: Where they stand.
+
+    Raises:
+        ConfigError: One cannot have that value.
+    """
+    changed: dict[str, dict[str, Any]] = {"models": dict(own.models)}
+    for name, section, given in (
+        ("endpoint", EndpointSettings, own.endpoint),
+        ("budget", BudgetSettings, own.budget),
+    ):
+        changed[name] = {
+            key: check_value(section, key, value, name=f"{name}.{key}", place=place)
+            for key, value in given
+        }
+    url = changed["endpoint"].get("base_url", "")
+    if url and not is_known_endpoint(config, url):
+        _log.warning(
+            "%s names the endpoint %s, which is not used: add it to allowed of [endpoint]",
+            place,
+            without_password(url),
+        )
+        changed["endpoint"] = {}
+    elif url and not _is_same_host(config.endpoint.base_url, url):
+        changed["endpoint"] |= {"api_key_env": "", "api_key_file": ""}
+    sections = {name: replace(getattr(config, name), **changed[name]) for name in changed}
+    origins = {f"{name}.{key}": Origin("file", place) for name in changed for key in changed[name]}
+    return replace(config, **sections, origins={**config.origins, **origins})
+
+
+def is_known_endpoint(config: Config, url: str) -> bool:
+    """Tell whether the settings of the program name an address as that of an endpoint."""
+    urls = (getattr(config.models, f"{task}_url") for task in get_args(Task))
+    known = {config.endpoint.base_url, *urls, *config.endpoint.allowed}
+    return bool(url) and url.rstrip("/") in {each.rstrip("/") for each in known if each}
+
+
 def settings_of(config: Config) -> dict[str, Any]:
     """Return every setting by its dotted key, in the order of the example file."""
     found: dict[str, Any] = {"home": str(config.home), "default_kb": config.default_kb}
     for name, section in SECTIONS.items():
         values = getattr(config, name)
         found |= {f"{name}.{key}": getattr(values, key) for key in setting_rules(section)}
+    for name, source in config.sources.items():
+        keys = setting_rules(OutsideSource)
+        found |= {f"sources.{name}.{key}": getattr(source, key) for key in keys}
     return found
 
 
+_CUSTOM = "custom"
+_EXAMPLE_CUSTOM = """\
+# Commands of yours that `memctl watch` and `memctl upkeep run` run on a schedule (local time).
+# MEMCTL_KB names the knowledge base; kbs = ["notes"] limits them to some.
+#
+#   [[upkeep.custom]]
+#   name = "backup"
+#   command = "memctl export all -k $MEMCTL_KB --to ~/backup/$MEMCTL_KB.memctl"
+#   at = "sun 05:00"
+"""
 _HOME_HELP = "the folder that holds every knowledge base; the default is the system's own place"
 
 
@@ -494,6 +693,10 @@ def example_config() -> str:
     for name, section in SECTIONS.items():
         about = (section.__doc__ or "").replace("``", "`")
         lines += ["", f"[{name}]", f"# {about}", *_example_lines(section)]
+    about = (OutsideSource.__doc__ or "").replace("``", "`")
+    source = [about, *(line.removeprefix("# ") for line in _example_lines(OutsideSource))]
+    lines += ["", "# [sources.wiki]", *(f"#   {line}".rstrip() for line in source)]
+    lines += ["", *_EXAMPLE_CUSTOM.splitlines()]
     return "\n".join(lines) + "\n"
 
 
@@ -546,6 +749,8 @@ def load_config(
         values[name] = section(
             **{key: sources.value(name, section, key) for key in setting_rules(section)}
         )
+    values["sources"] = sources.outside()
+    values["custom_jobs"] = sources.custom_jobs()
     check_overlap(values["new_kb"].chunk_size, values["new_kb"].chunk_overlap, str(path))
     home = sources.home(chosen)
     values |= {
@@ -633,7 +838,7 @@ class _Sources:
     def check_file(self) -> None:
         """Refuse keys that the file has and no setting is called."""
         place = str(self.path)
-        check_keys(self.file, ["home", "default_kb", *SECTIONS], prefix="", place=place)
+        check_keys(self.file, ["home", "default_kb", "sources", *SECTIONS], prefix="", place=place)
         home = self.file.get("home", "x")
         if not isinstance(home, str) or not home:
             raise ConfigError(f"{place}: home must be the path of a folder, not {home!r}")
@@ -641,7 +846,23 @@ class _Sources:
             table = self.file.get(name, {})
             if not isinstance(table, dict):
                 raise ConfigError(f"{place}: {name} must be a table", f"write [{name}] above it")
-            check_keys(table, setting_rules(section), prefix=f"{name}.", place=place)
+            known = [*setting_rules(section), *([_CUSTOM] if name == "upkeep" else [])]
+            check_keys(table, known, prefix=f"{name}.", place=place)
+
+    def custom_jobs(self) -> tuple[CustomJob, ...]:
+        """Return the jobs of ``[[upkeep.custom]]``, which stand in the file alone.
+
+        Raises:
+            ConfigError: One has no name, no command or no schedule, or two have one name.
+        """
+        place, found = f"{self.path}: upkeep.custom", self.file.get("upkeep", {}).get(_CUSTOM, [])
+        if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+            raise ConfigError(f"{place} must be tables", "write [[upkeep.custom]] above each")
+        jobs = tuple(_custom_job(item, place) for item in found)
+        names = [job.name for job in jobs]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ConfigError(f"{place}: {twice[0]!r} is there twice", "give each another name")
+        return jobs
 
     def value(self, name: str, section: type[Any], key: str) -> Any:
         """Return the setting's value from the source that wins."""
@@ -660,6 +881,36 @@ class _Sources:
             return check_value(section, key, table[key], name=dotted, place=str(self.path))
         self.origins[dotted] = Origin("default")
         return setting_default(section, key)
+
+    def outside(self) -> dict[str, OutsideSource]:
+        """Return the programs of the user's that the file names; a variable can name none.
+
+        Raises:
+            ConfigError: One has no command, or a setting that cannot be used.
+        """
+        place = str(self.path)
+        given = self.file.get("sources", {})
+        if not isinstance(given, dict) or not all(
+            isinstance(each, dict) for each in given.values()
+        ):
+            raise ConfigError(f"{place}: sources must be tables", "write [sources.NAME] above each")
+        found: dict[str, OutsideSource] = {}
+        for name, table in given.items():
+            prefix = f"sources.{name}."
+            check_keys(table, setting_rules(OutsideSource), prefix=prefix, place=place)
+            values = {
+                key: check_value(OutsideSource, key, value, name=f"{prefix}{key}", place=place)
+                for key, value in table.items()
+            }
+            if not values.get("command", "").strip():
+                raise ConfigError(
+                    f"{place}: {prefix}command is missing", 'write command = "PROGRAM ARGUMENTS"'
+                )
+            for key in setting_rules(OutsideSource):
+                where = Origin("file", place) if key in table else Origin("default")
+                self.origins[f"{prefix}{key}"] = where
+            found[name] = OutsideSource(**values)
+        return found
 
     def home(self, chosen: _Home | None) -> Path:
         """Return the folder of all knowledge bases; a relative one in the file is beside it.
@@ -690,9 +941,37 @@ class _Sources:
             raise ConfigError(f"{place}: default_kb: {error.message}", error.hint) from None
 
 
+def _custom_job(item: Mapping[str, Any], place: str) -> CustomJob:
+    known = ("name", "command", "at", "every", "kbs", "timeout_seconds")
+    check_keys(item, known, prefix="upkeep.custom.", place=place)
+    name, shell = item.get("name"), item.get("command")
+    if not isinstance(name, str) or not isinstance(shell, str) or not shell.strip():
+        raise ConfigError(f"{place}: each needs a name and a command", 'such as name = "backup"')
+    at, every = item.get("at"), item.get("every")
+    given = f"every {every}" if at is None else at
+    if (at is None) == (every is None) or not isinstance(given, str):
+        raise ConfigError(f"{place}: {name!r} needs either at or every", 'such as at = "04:00"')
+    kbs, seconds = item.get("kbs", []), item.get("timeout_seconds", 600.0)
+    if not isinstance(kbs, list) or not all(isinstance(each, str) for each in kbs):
+        raise ConfigError(f"{place}: kbs must be a list of names, not {kbs!r}")
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
+        raise ConfigError(f"{place}: timeout_seconds must be a number above 0, not {seconds!r}")
+    try:
+        check_name(name, "a job")
+        schedule = parse_schedule(given)
+    except UsageError as error:
+        raise ConfigError(f"{place}: {name!r}: {error.message}", error.hint) from None
+    return CustomJob(name, shell, schedule, tuple(kbs), float(seconds))
+
+
 def is_debugging() -> bool:
     """Say whether ``MEMCTL_DEBUG`` asks for tracebacks."""
     return os.environ.get("MEMCTL_DEBUG", "") not in ("", "0")
+
+
+def child_environment(named: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment for a command of the user's, with some variables of ours."""
+    return {**os.environ, **named}
 
 
 _VARIABLE_PREFIX = "MEMCTL_"

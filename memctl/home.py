@@ -11,16 +11,17 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from memctl.accounts import Accounts
-from memctl.config import Config
+from memctl.config import Config, with_own_settings
 from memctl.errors import (
     AccessRefused,
+    DamagedError,
     DiskRefused,
     KnowledgeBaseNotFound,
     KnowledgeBaseUnavailable,
@@ -63,6 +64,7 @@ from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.store.tables.storage import TABLES_FOLDER
 
 if TYPE_CHECKING:
+    from memctl.knowledge_base.warm_state import WarmState
     from memctl.store.ledger.content_tables import ContentOwner
 
 Clock = Callable[[], datetime]
@@ -79,6 +81,11 @@ _LOCKS = {"lock", "lock.holder", "watch.lock", "kb.toml.lock"}
 
 def _given(**values: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
+
+
+def _own_values(settings: KnowledgeBaseSettings) -> dict[str, dict[str, Any]]:
+    """Return what a knowledge base says instead of the program's settings, as objects."""
+    return {name: dict(getattr(settings, name)) for name in ("models", "endpoint", "budget")}
 
 
 def utc_now() -> datetime:
@@ -122,6 +129,24 @@ class KnowledgeBaseEntry:
     folder: Path
     settings: KnowledgeBaseSettings | None
     problem: str = ""
+
+    def row(self) -> dict[str, Any]:
+        """Return it as listings show it."""
+        names = [each.name for each in dataclasses.fields(KnowledgeBaseSettings)]
+        row: dict[str, Any] = {"name": self.name, "folder": str(self.folder)}
+        if self.settings is None:
+            failed = {"name": self.name, "status": "error", "inbox": None, "problem": self.problem}
+            return row | dict.fromkeys(names) | failed
+        values = {name: getattr(self.settings, name) for name in names}
+        values |= _own_values(self.settings)
+        derived = {"inbox": str(self.folder / "inbox"), "privacy": _privacy(self.settings)}
+        return row | values | derived | {"problem": None}
+
+
+def _privacy(settings: KnowledgeBaseSettings) -> str:
+    """What of it is private, in words; nothing where nothing is."""
+    namespaces = (" ".join(name.split()) for name in settings.private_namespaces)
+    return "all" if settings.private else ", ".join(namespaces)
 
 
 def _may_be(path: Path) -> bool:
@@ -211,11 +236,15 @@ class Home:
     Args:
         config: All settings; ``config.home`` need not exist yet.
         clock: What tells the time.
+        warm: Keeps stores open from one command to the next.
     """
 
-    def __init__(self, config: Config, clock: Clock = utc_now) -> None:
+    def __init__(
+        self, config: Config, clock: Clock = utc_now, warm: WarmState | None = None
+    ) -> None:
         self.config = config
         self._clock = clock
+        self._warm = warm
         self._folder = config.home / "kb"
 
     def acting_as(self, *, user: str | None = None, agent: str | None = None) -> Home:
@@ -225,7 +254,8 @@ class Home:
             UsageError: A name cannot be one.
         """
         who, by = checked_name(user, "a user"), checked_name(agent, "an agent")
-        return Home(dataclasses.replace(self.config, user=who, agent=by), self._clock)
+        config = dataclasses.replace(self.config, user=who, agent=by)
+        return Home(config, self._clock, self._warm)
 
     def now(self) -> datetime:
         """Return the present instant."""
@@ -299,6 +329,12 @@ class Home:
         """Return what is pinned for a knowledge base."""
         return load_settings(self.layout(name).settings)
 
+    def described(self, name: str) -> dict[str, Any]:
+        """Return the settings of a knowledge base, and its folder, as they are shown."""
+        settings, layout = self.settings(name), self.layout(name)
+        values = {each.name: getattr(settings, each.name) for each in dataclasses.fields(settings)}
+        return values | _own_values(settings) | {"folder": str(layout.folder)}
+
     # --- opening ---------------------------------------------------------------------------------
 
     def name_to_write(self, name: str | None) -> str:
@@ -339,7 +375,7 @@ class Home:
         """
         layout = self.layout(name)
         try:
-            return KnowledgeBase.open(layout, self.config, self._clock)
+            return KnowledgeBase.open(layout, self.config, self._clock, self._warm)
         except MemctlError:
             self.layout(name)  # it may have been renamed or deleted while its files were opened
             raise
@@ -731,6 +767,8 @@ class Home:
         description: Change[str] = None,
         grants: Change[tuple[Grant, ...]] = None,
         models: Change[tuple[tuple[OwnTask, str], ...]] = None,
+        endpoint: Change[tuple[tuple[str, Any], ...]] = None,
+        budget: Change[tuple[tuple[str, Any], ...]] = None,
     ) -> KnowledgeBaseSettings:
         """Change settings of a knowledge base; those that are not given stay as they are.
 
@@ -760,6 +798,8 @@ class Home:
             description: What it holds, in the user's words.
             grants: Which agents may use it; none for all.
             models: Models of its own for some tasks.
+            endpoint: An endpoint of its own, which the settings of the program know.
+            budget: What its models may cost.
 
         Raises:
             AccessRefused: The agent that is named may not write to it.
@@ -788,6 +828,8 @@ class Home:
             description=description,
             grants=grants,
             models=models,
+            endpoint=endpoint,
+            budget=budget,
         )
         settings = load_settings(layout.settings)
         # First: killed after it is private, nothing would forget it any more.
@@ -799,7 +841,24 @@ class Home:
             save_settings(layout.settings, changed)
         if _hides_more(settings, changed):  # what was asked meanwhile
             self._forget_what_was_asked(name)
+        self._audit_settings(layout, list(changes))
         return changed
+
+    def _audit_settings(self, layout: Layout, names: Sequence[str]) -> None:
+        """Note in the audit trail which settings somebody has changed.
+
+        They can be changed where the ledger is damaged or may only be read, which has no trail.
+        """
+        from memctl.store.ledger.audit_repositories import actor_of
+        from memctl.store.ledger.ledger import Ledger
+        from memctl.store.store import LEDGER_FILE
+
+        with (
+            suppress(DamagedError, KnowledgeBaseUnavailable, LockedError),
+            closing(Ledger.open(layout.folder / LEDGER_FILE)) as ledger,
+        ):
+            ledger.audit.actor = actor_of(self.config.user, self.config.agent)
+            ledger.audit.add(self._clock(), "grants" if names == ["grants"] else "settings", names)
 
     def _changed(
         self, layout: Layout, settings: KnowledgeBaseSettings, changes: Mapping[str, Any]
@@ -814,6 +873,7 @@ class Home:
             )
         changed = dataclasses.replace(settings, **made)
         _refuse_distant(self.config, changed)
+        with_own_settings(self.config, changed, changed.name)
         return changed
 
     def _forget_what_was_asked(self, name: str) -> None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from memctl.errors import (
     ConfigError,
@@ -36,8 +36,10 @@ from memctl.literals import (
 )
 from memctl.locking import hold_lock
 from memctl.paths import expand_path
-from memctl.records import Filters
 from memctl.validation import check_keys, check_value, read_toml, setting, setting_rules
+
+if TYPE_CHECKING:
+    from memctl.records import Filters
 
 FORMAT_VERSION = 1
 """The newest layout of a knowledge base's folder that this version can read."""
@@ -47,6 +49,11 @@ MAX_FILE_NAME_BYTES = 255
 """Bytes of a file's name; what Linux and macOS allow."""
 REASON_SUFFIX = ".reason.json"
 
+ENDPOINT_KEYS = ("base_url", "timeout_seconds", "retries", "concurrency")
+"""What a knowledge base may say of an endpoint of its own: never where a key is."""
+BUDGET_KEYS = (
+    "daily_tokens", "daily_cost", "input_price", "output_price", "embed_price", "transcribe_price",
+)  # fmt: skip
 _EXPORTED_GROUPS = (
     ("chunk_strategy", "chunk_size", "chunk_overlap"),
     ("consolidate_interval",),
@@ -274,6 +281,10 @@ class KnowledgeBaseSettings:
     """Which agents may use it; without any, every agent may."""
     models: tuple[tuple[OwnTask, str], ...] = ()
     """Models of its own for some tasks; an empty name is the built-in way."""
+    endpoint: tuple[tuple[str, Any], ...] = ()
+    """An endpoint of its own; it is used only where the program's settings know its address."""
+    budget: tuple[tuple[str, Any], ...] = ()
+    """What its models may cost, instead of what the program's settings say."""
 
     @property
     def has_private(self) -> bool:
@@ -344,7 +355,9 @@ def load_settings(path: Path) -> KnowledgeBaseSettings:
         raise DamagedError(f"{path}: missing or empty", whole)
     _refuse_newer(name, found.get("format_version", FORMAT_VERSION))
     place = str(path)
-    listed = ("created_at", "inboxes", "private_namespaces", "grants", "models")
+    listed = (
+        *("created_at", "inboxes", "private_namespaces", "grants", "models", "endpoint", "budget"),
+    )
     known = [*setting_rules(KnowledgeBaseSettings), *listed]
     check_keys(found, known, prefix="", place=place)
     values = {
@@ -356,6 +369,8 @@ def load_settings(path: Path) -> KnowledgeBaseSettings:
     inboxes = tuple(_inbox(item, path.parent, place) for item in _tables(found, "inboxes", place))
     values["private_namespaces"] = _texts(found, "private_namespaces", place)
     values["models"] = own_models(found.get("models", {}), place)
+    values["endpoint"] = own_values(found.get("endpoint", {}), ENDPOINT_KEYS, "endpoint", place)
+    values["budget"] = own_values(found.get("budget", {}), BUDGET_KEYS, "budget", place)
     values["grants"] = tuple(_grant(item, place) for item in _tables(found, "grants", place))
     loaded = KnowledgeBaseSettings(name=name, created_at=created_at, inboxes=inboxes, **values)
     check_overlap(loaded.chunk_size, loaded.chunk_overlap, place)
@@ -415,6 +430,26 @@ def own_models(given: object, place: str) -> tuple[tuple[OwnTask, str], ...]:
         if not isinstance(name, str):
             raise ConfigError(f"{place}: models.{task} must be the name of a model, not {name!r}")
     return tuple((task, given[task]) for task in tasks if task in given)
+
+
+def own_values(
+    given: object, keys: Collection[str], name: str, place: str
+) -> tuple[tuple[str, Any], ...]:
+    """Return what a table of a kb.toml says instead of the program's settings.
+
+    Args:
+        given: The table.
+        keys: What may stand in it.
+        name: What it is called.
+        place: Where it stands.
+
+    Raises:
+        ConfigError: It is no table, or has something else in it.
+    """
+    if not isinstance(given, dict):
+        raise ConfigError(f"{place}: {name} must be a table", f"write [{name}] above it")
+    check_keys(given, keys, prefix=f"{name}.", place=place)
+    return tuple((key, given[key]) for key in keys if key in given)
 
 
 def _grant(item: Mapping[str, Any], place: str) -> Grant:
@@ -496,8 +531,9 @@ def save_settings(path: Path, settings: KnowledgeBaseSettings) -> None:
             {"team" if grant.is_team else "agent": grant.to, "level": grant.level}
             for grant in settings.grants
         ]
-    if settings.models:
-        values["models"] = dict(settings.models)
+    for name in ("models", "endpoint", "budget"):
+        if own := getattr(settings, name):
+            values[name] = dict(own)
     save_file(path, storable(tomli_w.dumps(values)).encode())
 
 

@@ -27,11 +27,14 @@ if TYPE_CHECKING:
     from memctl.ingest.media_enrichment import MediaEnricher
     from memctl.literals import Purpose, Task, WhenUnavailable
     from memctl.memories.memory_editing import Editor
-    from memctl.models.chat_model import ChatModels
+    from memctl.models.caller_model import CallerDesk
+    from memctl.models.chat_model import ChatModel, ChatModels
     from memctl.models.protocols import Embedder, Understander
     from memctl.models.providers import Providers
+    from memctl.prompts import Prompt
     from memctl.readers import Readers
     from memctl.store.store import Store
+    from memctl.understanding import BuiltinUnderstander
 
 _ROUNDS = 2
 """So many documents in a row each place of an endpoint gets before there may be a commit."""
@@ -48,6 +51,15 @@ class ServiceFactory:
     config: Config
     """The program's settings; of a private one, without models that are on other machines."""
     clock: Callable[[], datetime]
+    desk: CallerDesk | None = None
+    """Where the caller's replies lie, who then stands in for the models that chat."""
+
+    def for_caller(self, desk: CallerDesk) -> ServiceFactory:
+        """Return stages in which whoever calls is the model; close them after use."""
+        from memctl.models.caller_model import CALLER
+
+        models = replace(self.config.models, understand=CALLER, consolidate=CALLER)
+        return replace(self, config=replace(self.config, models=models), desk=desk)
 
     @classmethod
     def wanted(
@@ -70,8 +82,11 @@ class ServiceFactory:
         """The stages of private namespaces; these where it has none, or is private itself."""
         if self.settings.private or not self.settings.private_namespaces:
             return self
-        settings = replace(self.settings, private=True)
-        return ServiceFactory.wanted(self.layout, settings, self.store, self.config, self.clock)
+        settings, config = replace(self.settings, private=True), self.config
+        if self.desk is not None:  # nothing private is handed out
+            models = replace(config.models, understand="", consolidate="")
+            config = replace(config, models=models)
+        return ServiceFactory.wanted(self.layout, settings, self.store, config, self.clock)
 
     @cached_property
     def providers(self) -> Providers:
@@ -85,6 +100,10 @@ class ServiceFactory:
             keeping = "nothing"
         budget = self.config.budget
         account = ModelAccount(ledger.replies, ledger.usage, budget, self.clock, keeping)
+        if self.desk is not None:
+            from memctl.models.caller_model import CallerProviders
+
+            return CallerProviders(self.config, account, self.desk)
         return Providers(self.config, account)
 
     @cached_property
@@ -177,18 +196,13 @@ class ServiceFactory:
         Raises:
             ConfigError: One is, but no endpoint, or its prompt or key cannot be read.
         """
-        from memctl.models.task_encoder import load_task_encoder
-        from memctl.understanding import BuiltinUnderstander
-
-        triggers = self.config.triggers
-        builtin = BuiltinUnderstander(encoder=load_task_encoder(), triggers=triggers)
+        builtin = self._builtin_understander()
         model = self.providers.chat("understand") if self.config.models.understand else None
         if model is None:
             return builtin
-        from memctl.prompts import load_prompt
         from memctl.understanding.model_understander import ModelUnderstander
 
-        prompt = load_prompt("understand", self.layout.prompts)
+        prompt = self.prompt("understand")
         at_once, most = self.config.endpoint.concurrency, self.config.models.most_windows
         return ModelUnderstander(model, prompt, builtin, at_once, most, when_unavailable)
 
@@ -201,10 +215,9 @@ class ServiceFactory:
         if not self.config.models.understand:
             return None
         from memctl.ingest.fact_comparison import FactComparer
-        from memctl.prompts import load_prompt
 
         models = self._chats("understand", "compare")
-        prompt = load_prompt("compare", self.layout.prompts)
+        prompt = self.prompt("compare")
         at_once = self.config.endpoint.concurrency
         return FactComparer(self.store, models, prompt, at_once, self.clock) if models else None
 
@@ -213,9 +226,8 @@ class ServiceFactory:
         if not self.config.models.transcribe and not self.config.models.image:
             return None
         from memctl.ingest.media_enrichment import MediaEnricher
-        from memctl.prompts import load_prompt
 
-        prompt = load_prompt("image", self.layout.prompts)
+        prompt = self.prompt("image")
         return MediaEnricher(
             self.providers.transcriber(),
             self.providers.image_reader(prompt.text, prompt.id),
@@ -263,12 +275,20 @@ class ServiceFactory:
         if not self.config.models.consolidate:
             return None
         from memctl.consolidation.model_insights import InsightWriter
-        from memctl.prompts import load_prompt
 
         chats = self._chats("consolidate")
-        prompt = load_prompt("consolidate", self.layout.prompts)
+        prompt = self.prompt("consolidate")
         waits = self.config.models.when_unavailable == "wait"
         return InsightWriter(chats, prompt, waits=waits) if chats else None
+
+    def answering_model(self, namespace: str) -> ChatModel | None:
+        """Return the model that answers what is of a namespace; None where none may.
+
+        Raises:
+            ConfigError: It has no endpoint, or its key cannot be read.
+        """
+        chats = self._chats("answer")
+        return None if chats is None else chats.of(namespace)
 
     def _chats(self, task: Task, purpose: Purpose | None = None) -> ChatModels | None:
         """Return the model for a task, with that for private namespaces; None without any."""
@@ -280,17 +300,63 @@ class ServiceFactory:
         private = self.for_private.providers.chat(task, purpose)
         return ChatModels(usual, private, frozenset(self.settings.private_namespaces))
 
-    def editor(self) -> Editor:
-        """Return what changes single memories and documents."""
+    def prompt(self, name: str, key: str = "") -> Prompt:
+        """Return the instructions for a task: the variant in use, else as a file or as shipped.
+
+        Args:
+            name: The task.
+            key: The conversation or question, where several variants share them; without one it
+                is the variant that is used most.
+
+        Raises:
+            ConfigError: There is none of that name, or the knowledge base's own cannot be read.
+        """
+        from memctl.prompts import Prompt, choose_variant, guarded, load_prompt
+
+        ledger, own = self.store.ledger, load_prompt(name, self.layout.prompts)
+        if shares := ledger.prompt_shares.of(name):
+            files = {each.version: each for each in (load_prompt(name), own)}
+            kept = {
+                each.version: Prompt(name, each.version, each.text)
+                for each in ledger.prompt_variants.of(name)
+                if not each.is_retired
+            }
+            there = {version: share for version, share in shares.items() if version in files | kept}
+            if version := choose_variant(there, key):
+                return guarded(kept[version]) if version in kept else files[version]
+        return own
+
+    def editor(self, *, asks_model: bool = True) -> Editor:
+        """Return what changes single memories and documents.
+
+        Args:
+            asks_model: Whether a model may be asked to understand what is stated.
+        """
         from memctl.memories.memory_editing import Editor
 
         return Editor(
             self.store,
             lambda: self.embedder,
             self.clock,
-            self.prompt_understander,
+            self.prompt_understander if asks_model else lambda _: self._builtin_understander(),
             redacts=self.settings.redact,
         )
+
+    def _builtin_understander(self) -> BuiltinUnderstander:
+        from memctl.models.task_encoder import load_task_encoder
+        from memctl.understanding import BuiltinUnderstander
+
+        return BuiltinUnderstander(encoder=load_task_encoder(), triggers=self.config.triggers)
+
+    def feedback_model(self, purpose: Purpose) -> tuple[ChatModel, Prompt] | None:
+        """Return the model that looks back at conversations, with its instructions.
+
+        It is the one that answers, else the one that understands; None where there is neither.
+        """
+        tasks: tuple[Task, ...] = ("answer", "understand")
+        found = (self.providers.chat(task, purpose) for task in tasks)
+        chat = next((each for each in found if each is not None), None)
+        return (chat, self.prompt(purpose)) if chat else None
 
     def prompt_understander(self, namespace: str) -> Understander:
         """Return what understands a text of a namespace at once; it never waits for a model."""

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from memctl.errors import UsageError
 from memctl.instants import last_instant
@@ -25,7 +25,9 @@ from memctl.instants import parse_instant as parse_instant
 from memctl.instants import parse_seconds as parse_seconds
 from memctl.literals import DocType
 from memctl.paths import display_path, expand_path, os_error_hint, os_error_reason
-from memctl.records import LEVELS, Filters, Level
+
+if TYPE_CHECKING:
+    from memctl.records import Filters, Level
 
 _ASK = 'ask something: memctl query "when is ...?"'
 _UNSET = "give one, or leave the option out; a variable of the shell may not be set"
@@ -96,6 +98,22 @@ def input_folder(name: str, hint: str) -> Path:
     return path
 
 
+def input_path(name: str, hint: str) -> Path:
+    """Return the path of a file or a folder to read.
+
+    Args:
+        name: What the user wrote.
+        hint: What to do where there is nothing.
+
+    Raises:
+        UsageError: Nothing is there, or it cannot be looked at.
+    """
+    path = parse_path(name)
+    if _mode(path) is None:
+        raise UsageError(f"no such file or folder: {display_path(name)}", hint)
+    return path
+
+
 def _mode(path: Path) -> int | None:
     try:
         return path.stat().st_mode
@@ -154,6 +172,8 @@ def parse_filters(
         UsageError: A date or a level is not one, a word is empty, or no instant is between since
             and until.
     """
+    from memctl.records import Filters
+
     words = tuple(tag.removeprefix("#") for tag in tags or ())
     named = {"--namespace": namespaces, "--tag": words, "--type": types, "--level": levels}
     refuse_empty({**named, "--session": session, "--source": source})
@@ -239,6 +259,8 @@ def _nothing_between(since: str | None, until: str | None, start: datetime) -> U
 
 
 def _level(text: str) -> Level:
+    from memctl.records import LEVELS
+
     if text not in LEVELS:
         raise UsageError(f"there is no level {text!r}", f"use {', '.join(LEVELS)}")
     return text

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from memctl.cli.arguments import refuse_empty
 from memctl.cli.rendering.terminal_text import json_text, one_line, terminal_safe
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from memctl.home import Home
     from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
     from memctl.records import Answer, Progress, ProgressListener
+    from memctl.resident.hosting import Host
     from memctl.schema.table_names import TableName
 
+T = TypeVar("T")
 Fetch = Callable[["KnowledgeBase", int | None], "pa.Table"]
 
 
@@ -39,11 +41,18 @@ class CommandContext:
         flags: Settings given as flags, by dotted key.
         quiet: Say nothing but errors on standard error.
         verbose: Say more, and show the traceback of an unexpected error.
+        host: The resident process, if it carries the command out.
     """
 
     def __init__(
-        self, flags: Mapping[str, str], *, quiet: bool = False, verbose: bool = False
+        self,
+        flags: Mapping[str, str],
+        *,
+        quiet: bool = False,
+        verbose: bool = False,
+        host: Host | None = None,
     ) -> None:
+        self._host = host
         self.quiet = quiet
         self.verbose = verbose
         self._flags = {**flags, **_log_level(quiet, verbose)}
@@ -63,12 +72,19 @@ class CommandContext:
         from memctl.identity import Identity
 
         config = load_config(self._flags)
+        if self._host is not None:
+            self._host.require_suited(config)
         identity = Identity.of(config, **self._named)
         config = replace(config, user=identity.user, agent=identity.agent, session=identity.session)
         for name, hint in unknown_variables(config).items():
             self.say(f"warning: unknown environment variable {name} is ignored")
             self.suggest(hint)
         return config
+
+    def leave_to_caller_unless(self, *, reads: bool) -> None:
+        """Have what changes something carried out by the caller's own process, and only once."""
+        if self._host is not None and not reads:
+            self._host.leave_to_caller()
 
     @property
     def config_path(self) -> Path:
@@ -84,10 +100,10 @@ class CommandContext:
         Raises:
             KnowledgeBaseUnavailable: The home cannot be listed.
         """
-        from memctl.home import Home
+        from memctl.home import Home, utc_now
 
         configure_logging(self.config.log)
-        home = Home(self.config)
+        home = Home(self.config, utc_now, None if self._host is None else self._host.warm)
         home.check()
         return home
 
@@ -258,6 +274,13 @@ class CommandContext:
         """Give a listener that draws a bar on standard error, or None if none is to be drawn."""
 
         return progress_bar(title, quiet=self.quiet)
+
+    def first(self, rows: Sequence[T], limit: int) -> Sequence[T]:
+        """Return at most so many rows, all for 0, and say so if there are more."""
+        if not limit or len(rows) <= limit:
+            return rows
+        self.say(f"note: only the first {limit} are shown; -n 0 shows all")
+        return rows[:limit]
 
     def collect_rows(self, bases: KnowledgeBases, fetch: Fetch, limit: int) -> pa.Table:
         """Return rows of every knowledge base, with its name in a column ``kb``.

@@ -201,6 +201,7 @@ def _with_context(
             {key: given[key] for key in ("home", "config") if given.get(key)},
             quiet=quiet or given["quiet"],
             verbose=verbose or given["verbose"],
+            host=context.find_root().obj,
         )
         if identity:
             command_context.act_as(user=arguments.pop("user"), agent=arguments.pop("agent"))

@@ -89,8 +89,14 @@ def _pools(base: KnowledgeBase, _: str) -> Iterator[tuple[str, str]]:
         yield each.pool_id, each.name
 
 
+def _skills(base: KnowledgeBase, _: str) -> Iterator[tuple[str, str]]:
+    for each in base.skills.acting_as().list():
+        yield each.slug, each.description
+
+
 complete_document = _completing(_documents)
 complete_memory = _completing(_memories)
 complete_snapshot = _completing(_snapshots)
 complete_job = _completing(_jobs)
 complete_pool = _completing(_pools)
+complete_skill = _completing(_skills)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import copy
 import gc
 import os
 import re
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -19,35 +20,49 @@ from memctl import __version__
 from memctl.cli.command_decorator import verbatim
 from memctl.cli.commands import (
     accounts,
+    chat,
     consolidate,
     demo,
     doctor,
     document,
     evaluate,
+    feedback,
     forget,
     graph,
+    hook,
     ingest,
     job,
-    kb,
+    links,
     memory,
+    merge,
     models,
     pool,
     profile,
+    prompt,
     query,
+    resident,
+    serve,
     session,
+    skill,
     snapshot,
     sql,
     stats,
     tier,
     tool,
     transfer,
+    upkeep,
     watch,
     why,
+    work,
 )
 from memctl.cli.commands import config as config_commands
 from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import MemctlError
 from memctl.paths import os_error_hint, os_error_message
+from memctl.resident.client import command_words
+
+if TYPE_CHECKING:
+    from memctl.resident.hosting import Host
 
 _INTERRUPTED = 130
 _MAX_MESSAGE = 2_000
@@ -65,6 +80,7 @@ _PARSER_WORDS = {
 _OBJECTS_BETWEEN_COLLECTIONS = 200_000
 _NO_COMMAND = re.compile(r"No such command '(.*?)'")
 _SHOWN_COMMANDS = 3
+_HELP_FLAGS = frozenset({"-h", "--help"})
 _AS_NEAR = 0.75
 """How like a word is to the command that is meant by it, from 0 to 1."""
 _SYNONYMS = {
@@ -124,15 +140,61 @@ def root(
 
 
 for group in (
-    demo.app, ingest.app, query.app, consolidate.app, watch.app, why.app, stats.app,
-    sql.app, evaluate.app, transfer.app, forget.app, doctor.app,
-    kb.app, memory.app, memory.insight_app, document.app, job.app, graph.app, models.app,
-    profile.app, session.app, snapshot.app, pool.app, tier.app, accounts.user_app,
-    accounts.agent_app, accounts.team_app, tool.app, tool.mcp_app, config_commands.app,
+    demo.app, ingest.app, query.app, consolidate.app, watch.app, why.app, stats.app, sql.app,
+    evaluate.app, transfer.app, forget.app, doctor.app, merge.app, memory.app, memory.insight_app,
+    document.app, links.app, job.app, upkeep.app, upkeep.pages_app, graph.app, models.app,
+    feedback.app, feedback.single_app, prompt.app, profile.app, session.app, snapshot.app,
+    pool.app, tier.app, skill.app, accounts.user_app, accounts.agent_app, accounts.team_app,
+    chat.app, serve.app, tool.app, tool.mcp_app, hook.app, work.app, config_commands.app,
+    resident.app,
 ):  # fmt: skip
     app.add_typer(group)
 _commands = cache(partial(typer.main.get_command, app))
-"""Returns the commands with all their options, which take 20 ms to put together."""
+"""Returns the commands with all their options, which take 70 ms to put together."""
+
+
+def _commands_for(arguments: Sequence[str]) -> Any:
+    """Return the commands with their options, or of them alone what arguments ask for."""
+    words = command_words(arguments)
+    if not words and arguments and set(arguments) <= _HELP_FLAGS:
+        return _outline()
+    for number, added in enumerate(app.registered_groups if words else ()):
+        if words[0] in _names(added):
+            return _group_alone(number)
+    return _commands()
+
+
+@cache
+def _group_alone(number: int) -> Any:
+    alone = copy.copy(app)
+    alone.registered_groups = [app.registered_groups[number]]
+    return typer.main.get_command(alone)
+
+
+def _outline() -> Any:
+    """Return the commands without their options, which is all that the list of them needs."""
+
+    def without_options(group: typer.Typer) -> typer.Typer:
+        outline = copy.copy(group)
+        shown = [] if isinstance(group.info.name, str) else group.registered_commands
+        outline.registered_commands = [copy.copy(command) for command in shown]
+        for command in outline.registered_commands:
+            command.callback = lambda: None
+        return outline
+
+    outline = copy.copy(app)
+    outline.registered_groups = [copy.copy(added) for added in app.registered_groups]
+    for added in outline.registered_groups:
+        if added.typer_instance is not None:
+            added.typer_instance = without_options(added.typer_instance)
+    return typer.main.get_command(outline)
+
+
+def _names(added: Any) -> list[str]:
+    """Return what a group adds to the commands: its name, or its commands where it has none."""
+    group = added.typer_instance
+    name = group.info.name
+    return [name] if isinstance(name, str) else [one.name for one in group.registered_commands]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -179,10 +241,16 @@ def accept_any_text(stream: TextIO | object) -> None:
         reconfigure(errors="backslashreplace")
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run the command line and return its exit code; failures are reported on standard error."""
+def run(arguments: Sequence[str], host: Host | None = None) -> int:
+    """Run the command line and return its exit code; failures are reported on standard error.
+
+    Args:
+        arguments: Those after the name of the program.
+        host: The resident process, if it carries the command out.
+    """
     try:
-        result = _commands()(list(arguments), prog_name="memctl", standalone_mode=False)
+        commands = _commands_for(arguments)
+        result = commands(list(arguments), prog_name="memctl", standalone_mode=False, obj=host)
     except MemctlError as error:
         return _report(error.message, error.hint, error.exit_code)
     except typer.TyperException as error:

@@ -38,10 +38,9 @@ def reference() -> str:
 
 
 def _groups(root: Any) -> Iterator[tuple[Any, str]]:
-    for name, command in root.commands.items():
+    for name, command in getattr(root, "commands", {}).items():
         yield command, name
-        for verb, child in getattr(command, "commands", {}).items():
-            yield child, f"{name} {verb}"
+        yield from ((child, f"{name} {words}") for child, words in _groups(command))
 
 
 def _section(command: Any, words: str) -> list[str]:

@@ -49,7 +49,7 @@ Clock = Callable[[], datetime]
 _FINDERS = (find_changes, find_totals, find_open, find_recurrences)
 _ALWAYS, _DOCUMENTS_EACH, _MOST = 3, 4, 16
 """So many insights are always made, one more for so many documents, and this many at most."""
-_LEAST_STRENGTH = 0.0
+LEAST_STRENGTH = 0.0
 _MAY_BE_RELATED = ("person", "organization", "other")
 _MOST_OF_A_SOURCE = 3
 _SECONDS_A_COMMIT = 5.0
@@ -124,6 +124,16 @@ class Consolidator:
             seconds=time.monotonic() - started,
         )
         return report if writer is None else _with_model(report, writer)
+
+    def ask(self, batch_size: int = 20) -> None:
+        """Ask the model about every group that it has not told of yet, and write nothing."""
+        now = self._clock()
+        snapshot = self._store.snapshot()
+        pool = load_pool(snapshot, now)
+        known = self._current_insights(now, True, None)
+        planner = InsightPlanner(snapshot, pool, known, self._thresholds, now, self._writer)
+        for _ in self._plans(planner, pool.fresh, max(batch_size, 1), None):
+            pass
 
     def _plans(
         self,
@@ -207,7 +217,7 @@ def find_insights(snapshot: Snapshot, now: datetime) -> list[Draft]:
     weights = StemWeights(found)
     findings = [finding for find in _FINDERS for finding in find(found, weights)]
     findings += find_bridges(found, weights, _names(snapshot, found))
-    findings = [finding for finding in findings if finding.strength >= _LEAST_STRENGTH]
+    findings = [finding for finding in findings if finding.strength >= LEAST_STRENGTH]
     room = min(_ALWAYS + len({each.document for each in found}) // _DOCUMENTS_EACH, _MOST)
     return [finding.draft() for finding in _best(findings, room)]
 

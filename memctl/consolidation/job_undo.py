@@ -6,9 +6,9 @@ something rests on it by now; what it ended holds again, if what that rests on s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memctl.consolidation.known_insights import valid_memories
@@ -17,7 +17,7 @@ from memctl.records import JobView, UndoReport
 from memctl.rows.row_changes import amend_rows
 from memctl.rows.row_lifecycle import erase_rows
 from memctl.rows.supersession import of_live_documents
-from memctl.schema.table_names import COMPARISON, CONSOLIDATION
+from memctl.schema.table_names import UPKEEP
 from memctl.store.ledger.decision_repositories import CONSOLIDATED_FLAG
 from memctl.store.tables.coverage import require_found
 from memctl.store.tables.filter_expressions import col
@@ -52,12 +52,17 @@ class Jobs:
 
     def recent(self, limit: int | None) -> list[JobView]:
         """Return jobs, the newest first, or all of them."""
-        known = set(self._ledger.changes.jobs())
+        known = set(self._undoable())
         found = self._ledger.jobs.recent(-1 if limit is None else limit)
         return [self._shown(job, job.id in known) for job in found]
 
     def undo(
-        self, number: int | None = None, *, again: bool = False, dry_run: bool = False
+        self,
+        number: int | None = None,
+        *,
+        again: bool = False,
+        dry_run: bool = False,
+        taken_back: Collection[int] = (),
     ) -> UndoReport:
         """Take a job back, as one commit.
 
@@ -65,6 +70,7 @@ class Jobs:
             number: Which; by default the latest that can be taken back.
             again: Whether the next consolidation is to look again at what this one looked at.
             dry_run: Say what would come of it, and change nothing.
+            taken_back: On a dry run, later jobs that would be taken back before it.
 
         Raises:
             NotFoundError: There is no such job, or none that can be taken back.
@@ -73,7 +79,7 @@ class Jobs:
             CoverageLost: Memories would not have been found any more; it was rolled back.
         """
         if dry_run:
-            job = self._wanted(number)
+            job = self._wanted(number, taken_back)
             made = self._planned(self._store.snapshot(), job, again=again)
             return self._report(job, made, dry_run=True)
         with self._store.write() as transaction:
@@ -87,6 +93,7 @@ class Jobs:
             def note(_: object) -> None:
                 """Note that it has been taken back."""
                 self._ledger.changes.remove_job(job.id)
+                self._ledger.confirmations.remove_job(job.id)
                 for change, row in made.stuck:
                     self._ledger.changes.replace_new(change, row)
                 self._ledger.jobs.undo(job.id, self._clock())
@@ -109,8 +116,37 @@ class Jobs:
             can_be_undone=can_be_undone,
         )
 
-    def _wanted(self, number: int | None) -> Job:
-        known = self._ledger.changes.jobs()
+    def _undoable(self) -> list[int]:
+        """Return the jobs that can be taken back, newest first."""
+        known = {*self._ledger.changes.jobs(), *self._ledger.confirmations.jobs()}
+        return sorted(known, reverse=True)
+
+    def of_night(self, number: int | None = None) -> list[int]:
+        """Return the jobs of one night that can be taken back, newest first.
+
+        A night goes from noon to noon, local time.
+
+        Args:
+            number: A job of that night; by default the latest that can be taken back.
+
+        Raises:
+            NotFoundError: There is no such job, or none that can be taken back.
+        """
+        found = [self._ledger.jobs.find(each) for each in self._undoable()]
+        jobs = [job for job in found if job is not None]
+        if number is not None:
+            chosen = self._ledger.jobs.find(number)
+            if chosen is None:
+                raise NotFoundError(f"{self._kb} has no job {number}", _HINT)
+        elif jobs:
+            chosen = jobs[0]
+        else:
+            raise NotFoundError(f"{self._kb} has no job that can be taken back", _HINT)
+        night = _night_of(chosen)
+        return [job.id for job in jobs if _night_of(job) == night]
+
+    def _wanted(self, number: int | None, taken_back: Collection[int] = ()) -> Job:
+        known = self._undoable()
         if number is None and not known:
             raise NotFoundError(f"{self._kb} has no job that can be taken back", _HINT)
         job = self._ledger.jobs.find(known[0] if number is None else number)
@@ -118,7 +154,8 @@ class Jobs:
             raise NotFoundError(f"{self._kb} has no job {number}", _HINT)
         if job.id not in known:
             raise UsageError(f"job {job.id} cannot be taken back: {_why_not(job)}", _HINT)
-        if later := self._ledger.changes.later(job.id):
+        later = self._ledger.changes.later(job.id)
+        if later and later not in taken_back:
             raise UsageError(
                 f"job {later} has changed some of what job {job.id} did",
                 f"take that one back first: memctl job undo {later}",
@@ -144,10 +181,14 @@ class Jobs:
         )
 
 
+def _night_of(job: Job) -> date:
+    return (job.started_at.astimezone() + timedelta(hours=12)).date()
+
+
 def _why_not(job: Job) -> str:
     if job.state == "undone":
         return "it has been already"
-    if job.kind not in (COMPARISON, CONSOLIDATION):
+    if job.kind == UPKEEP:
         return f"a job of the kind {job.kind} changes nothing that anyone sees"
     return "it changed nothing, or what it changed is not known any more"
 
@@ -278,14 +319,16 @@ class _UndoPlanner:
                 row["superseded_by"] = None
 
     def _grounded(self, ids: Sequence[str]) -> set[str]:
-        """Those that rest on memories that hold, or are of documents that are not history."""
+        """Those that rest on memories that hold, or on no document that is history."""
         columns = ["id", "level", "source_ids", "document_id"]
         rows = self._snapshot.get("memories", ids, columns).to_pylist()
         insights = [row for row in rows if row["level"] == "insight"]
         sources = valid_memories(self._snapshot, _sources(insights), self._now)
         facts = [row for row in rows if row["level"] != "insight"]
         borne = {row["id"] for row in insights if sources.issuperset(row["source_ids"])}
-        return borne | of_live_documents(self._snapshot, facts)
+        borne |= {row["id"] for row in facts if row["document_id"] is None}
+        of_documents = [row for row in facts if row["document_id"] is not None]
+        return borne | of_live_documents(self._snapshot, of_documents)
 
     def _mark(self, plan: _UndoPlan, *, looked_at: int) -> None:
         """Say of what the job has looked at, or has left for the next one, which of both it is."""

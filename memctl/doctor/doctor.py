@@ -29,6 +29,7 @@ from memctl.doctor.folder_checks import (
 from memctl.doctor.inbox_checks import check_inboxes
 from memctl.doctor.row_checks import check_citations, check_rows
 from memctl.doctor.table_checks import (
+    check_audit,
     check_indexes,
     check_ledger,
     check_schema,
@@ -191,6 +192,7 @@ CONTENT_CHECKS: tuple[Check[Examined], ...] = (
     Check("vectors", check_vectors),
     Check("citations", check_citations),
     Check("inboxes", check_inboxes),
+    Check("audit", check_audit),
 )
 """What is checked if the ledger can be read, in this order."""
 

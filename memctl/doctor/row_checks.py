@@ -256,6 +256,7 @@ def _hashes(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
 
 MANY_MEMORIES = 200_000
 """Above so many a sample is looked at; ids are hashes, so those that begin alike are one."""
+_MOST_NAMED = 3
 READ_BYTES = 8 << 20
 """Of documents' texts, at once."""
 _EVIDENCE = ["document_id", "start", "end", "text"]
@@ -271,17 +272,20 @@ def check_citations(examined: Examined) -> Iterator[Finding]:
         return
     rows = examined.states["memories"].rows
     prefix = "" if examined.deep else sample_prefix(rows)
-    looked, wrong, gappy = 0, 0, 0
+    looked, wrong = 0, 0
+    gappy: list[str] = []
     for document, passages in documents_with_passages(examined.snapshot, prefix):
         text = document["text"]
         looked += len(passages)
         wrong += sum(not stands_there(text, passage) for passage in passages)
-        gappy += bool(passages) and has_gap(text, passages)
+        if passages and has_gap(text, passages):
+            gappy.append(document["id"])
     part = f"{looked:,} passages" + (f", a sample; --deep looks at all of {rows:,}" * bool(prefix))
     if wrong:
         yield damaged("citations", "memories", f"{wrong:,} of {part} do not stand where they say")
     if gappy:
-        told = f"{counted(gappy, 'document')} of which passages are missing"
+        named = ", ".join(gappy[:_MOST_NAMED]) + ", ..." * (len(gappy) > _MOST_NAMED)
+        told = f"{counted(len(gappy), 'document')} of which passages are missing: {named}"
         yield warning("citations", "documents", told, "read them again: memctl document reprocess")
     if not wrong and not gappy:
         yield ok("citations", "memories", f"{part} stand where they say")

@@ -224,3 +224,12 @@ def bad_vectors(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         for flag, complaint in zip(flags, _COMPLAINTS, strict=True):
             for number in flag.nonzero()[0]:
                 yield batch["id"][int(number)].as_py(), complaint
+
+
+def check_audit(examined: Examined) -> Iterator[Finding]:
+    """Yield whether the audit trail is as it was written; nothing can put back what is gone."""
+    problems = list(examined.ledger.audit.problems())
+    for problem in problems:
+        yield warning("ledger", "audit", problem, "somebody has changed the ledger by other means")
+    if not problems:
+        yield ok("ledger", "audit", f"{counted(examined.ledger.audit.count(), 'entry', 'entries')}")

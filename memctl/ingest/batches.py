@@ -42,6 +42,8 @@ class IdentifiedSource:
     key: str
     """Id of the first version of the document; all later ones are found by the same key."""
     mtime_ns: int = 0
+    copy_of: str = ""
+    """Id of what it was exported from, where it is a note of an exported vault and unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,11 @@ def known_outcome(source: Source, document_id: str) -> FileOutcome:
         path=source.place,
         part_of=source.part_of,
     )
+
+
+def exported_outcome(source: Source) -> FileOutcome:
+    """The outcome of a note that was exported from what is remembered; it stands for nothing."""
+    return FileOutcome(source.source, "known", line=source.line, path=source.place)
 
 
 def failed_outcome(source: Source, why: ReadFailure) -> FileOutcome:

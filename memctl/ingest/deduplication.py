@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memctl.ids import document_id
-from memctl.ingest.batches import IdentifiedSource, WantedSource, known_outcome
+from memctl.ingest.batches import (
+    IdentifiedSource,
+    WantedSource,
+    exported_outcome,
+    known_outcome,
+)
+from memctl.links.vault_files import INDEX_ID
 from memctl.records import FileOutcome
 from memctl.rows.supersession import LIVE_STATUSES
 
@@ -127,6 +133,12 @@ class Deduplicator:
                 if first.versions["documents"] == version:
                     self._first, self._added = first, set()
 
+    def improved(self, before: int, after: int) -> None:
+        """Note that upkeep has brought the documents from one version to another."""
+        with self._changed:
+            if before == self._version:
+                self._version = after
+
     def wait_for_commits(self) -> None:
         """Wait until all that was prepared is committed.
 
@@ -157,9 +169,13 @@ class Deduplicator:
             pending = {base: self._pending[base] for base in bases if base in self._pending}
             names = set(self._names)
         versions = self._versions(items, bases)
+        exported = self._exported(items)
         verdicts: list[Verdict] = []
         taken: set[str] = set()
         for item, base in zip(items, bases, strict=True):
+            if item.copy_of in exported:
+                verdicts.append(exported_outcome(item.source))
+                continue
             if base in taken:
                 verdicts.append(Deferred(item))
                 continue
@@ -189,6 +205,20 @@ class Deduplicator:
         if any(item.source.ends_namesake for item in items):
             _add_namesakes(self._store.snapshot(), items, versions)
         return versions
+
+    def _exported(self, items: Sequence[IdentifiedSource]) -> set[str]:
+        """Return what is still remembered of that from which some sources were exported."""
+        ids = [item.copy_of for item in items if item.copy_of]
+        if not ids:
+            return set()
+        snapshot = self._store.snapshot()
+        documents = snapshot.get("documents", ids, ["id", "status"]).to_pylist()
+        memories = snapshot.get("memories", ids, ["id", "valid_to"]).to_pylist()
+        return {
+            INDEX_ID,
+            *(row["id"] for row in documents if row["status"] in LIVE_STATUSES),
+            *(row["id"] for row in memories if row["valid_to"] is None),
+        }
 
     def _add_superseded(
         self,

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from memctl.ids import memory_id
 from memctl.ingest.batches import PIPELINE_VERSION, IdentifiedSource, PreparedDocument, WantedSource
 from memctl.ingest.chunking import Passage
-from memctl.language.inline_tags import find_hashtags
+from memctl.language.inline_tags import find_hashtags, without_wikilinks
 from memctl.language.term_analysis import embedding_text, passage_terms
 from memctl.literals import DocType
 from memctl.records import Distilled, Document, Memory, Metadata, SourceText, Understanding
@@ -78,7 +78,7 @@ def _document(parts: DocumentInputs) -> Document:
         size=item.size,
         status="indexed",
         text=read.text,
-        summary=understood.gist,
+        summary=without_wikilinks(understood.gist),
         entities=tuple(mention.name for mention in understood.entities),
         topics=understood.topics,
         keywords=understood.keywords,
@@ -268,10 +268,11 @@ def _gist_sources(gist: str, evidence: Sequence[Memory]) -> tuple[str, ...]:
     """The passages that the gist's sentences stand in; the first one where none is found."""
     from memctl.language.sentence_splitting import split_sentences
 
+    shown = [(memory.id, without_wikilinks(memory.text)) for memory in evidence]
     found: list[str] = []
     for start, end in split_sentences(gist):
         sentence = gist[start:end]
-        found += [memory.id for memory in evidence if sentence in memory.text][:1]
+        found += [id_ for id_, text in shown if sentence in text][:1]
     return _distinct(found)[:MOST_GIST_SOURCES] or (evidence[0].id,)
 
 
@@ -282,19 +283,17 @@ def _distilled(
         stands_in = _stands_in(statement, evidence)
         if not stands_in:
             continue
-        first = stands_in[0]
+        first, said = stands_in[0], without_wikilinks(statement.text)
         yield Memory(
             id=memory_id(document.id, statement.type, statement.start, statement.end),
             document_id=document.id,
             level="memory",
             type=statement.type,
-            text=statement.text,
+            text=said,
             namespace=document.namespace,
             created_at=first.created_at,
             valid_from=parts.now,
-            search_text=_terms(
-                document, "", f"{statement.text} {' '.join(_told(statement).values())}"
-            ),
+            search_text=_terms(document, "", f"{said} {' '.join(_told(statement).values())}"),
             title=document.title,
             source=document.source,
             external_id=first.external_id,
@@ -309,9 +308,9 @@ def _distilled(
             session_id=document.session_id,
             turn=first.turn,
             source_ids=tuple(memory.id for memory in stands_in),
-            entities=_named_in(document.entities, statement.text),
+            entities=_named_in(document.entities, said),
             topics=document.topics,
-            keywords=_named_in(document.keywords, statement.text.casefold()),
+            keywords=_named_in(document.keywords, said.casefold()),
             tags=_distinct(document.tags, statement.tags),
             importance=statement.importance,
             confidence=statement.confidence,

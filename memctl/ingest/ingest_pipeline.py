@@ -74,6 +74,9 @@ DEPTH = 2
 """Batches that may wait between two stages."""
 MANY_MEMORIES = 1_000
 """From so many new memories on, the upkeep after them is a job worth noting in the ledger."""
+UPKEEP_MEMORIES = 100_000
+"""After so many new memories a run that goes on has upkeep too, and again each time that it has
+doubled them: queries are fast meanwhile, and after a run that is interrupted."""
 MANY_SOURCES = 10_000
 """For so many sources workers are started at once."""
 
@@ -201,6 +204,29 @@ class Ingestor:
         )
         return self._run(lambda preparer: preparer.judged(again), progress, None)
 
+    def understand(self, document_id: str) -> IngestReport:
+        """Understand a document again, from its text as it is remembered if its file is gone.
+
+        Raises:
+            NotFoundError: There is no such document.
+            IngestStopped: As :meth:`ingest`.
+        """
+        again = documents_to_reprocess(self._store, [document_id], incomplete=False, from_text=True)
+        return self._run(lambda preparer: preparer.judged(again), None, 1)
+
+    def asking(self, document_id: str) -> None:
+        """Have a model asked about a document whose reply is to come later; nothing is written.
+
+        Raises:
+            ModelUnavailable: It is asked, and there is no reply yet.
+            NotFoundError: There is no such document.
+        """
+        again = documents_to_reprocess(self._store, [document_id], incomplete=False, from_text=True)
+        known, pool = Deduplicator(self._store), self._worker_pool(None)
+        with closing(known), closing(pool):
+            for _ in Preparer(known, pool, self._clock, self._limits).judged(again):
+                pass
+
     def bring_back(self, lost: Sequence[LostDocument]) -> IngestReport:
         """Make the rows of documents anew that damage has taken, under the ids that they had.
 
@@ -319,6 +345,7 @@ class Ingestor:
                 note = f"{preparer.read:,} read" if preparer.read else "reading"
                 progress(Progress(counters.done, total, "documents", f"{note} {name}".rstrip()))
 
+        due = UPKEEP_MEMORIES
         tell()
         prepared = prefetch(batches(preparer), DEPTH, tell)
         # Closed from last to first: the thread may be waiting for a worker or for a commit.
@@ -334,10 +361,23 @@ class Ingestor:
                 known.committed(wanted for processed in batch.groups for wanted in processed.wanted)
                 if progress is not None:
                     progress(Progress(counters.done, total, "documents"))
+                if counters.memories >= due:
+                    due = 2 * counters.memories
+                    self._improve(known, counts)
             if counts.is_waiting:
                 with self._store.write() as transaction:
                     counts.write_waiting(transaction)
                 counts.committed(transaction)
+
+    def _improve(self, known: Deduplicator, counts: EntityCounts) -> None:
+        """Index what is new while the run goes on, unless somebody else is writing."""
+        try:
+            done = self._store.upkeep(wait=0)
+        except LockedError as error:
+            _log.info("no upkeep now: %s", error.message)
+            return
+        known.improved(done.before["documents"], done.after["documents"])
+        counts.moved(done.before["entities"], done.after["entities"])
 
     def _told_of(self, outcomes: Sequence[FileOutcome]) -> Sequence[FileOutcome]:
         """Return outcomes as they may be told: a reason may quote the place that cannot be read."""

@@ -40,6 +40,7 @@ def documents_to_reprocess(
     *,
     incomplete: bool,
     method: Callable[[str], str] | None = None,
+    from_text: bool = False,
 ) -> Iterator[WantedSource | FileOutcome]:
     """Say of each document where to read it again; a failed outcome where that cannot be.
 
@@ -50,6 +51,7 @@ def documents_to_reprocess(
             another reading may find.
         method: Take all live documents too that were understood by another method than this
             gives for their namespace.
+        from_text: Whether the text as it is remembered will do where there is no file.
 
     Raises:
         NotFoundError: There is no document of one of the ids.
@@ -64,9 +66,8 @@ def documents_to_reprocess(
     ids = list(roots)
     for at in range(0, len(ids), _AT_ONCE):
         for document in _documents(snapshot, ids[at : at + _AT_ONCE]):
-            yield wanted_source(
-                snapshot, document, places.get(document.id), upgrades=document.id in upgraded
-            )
+            upgrades = from_text or document.id in upgraded
+            yield wanted_source(snapshot, document, places.get(document.id), upgrades=upgrades)
 
 
 def _incomplete(snapshot: Snapshot) -> Iterator[str]:

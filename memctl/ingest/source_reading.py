@@ -8,13 +8,14 @@ import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from memctl.errors import ChangedSource, MemctlError
 from memctl.files import open_regular
 from memctl.ids import document_id
 from memctl.ingest.batches import IdentifiedSource, WantedSource
 from memctl.ingest.discovery.sources import Source
+from memctl.links.vault_files import FIRST_BYTES, NOTE_ENDING, seal_of
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.records import FileOutcome, Segment, SourceText
 from memctl.redaction import MARK, redact_name, redact_secrets, redact_with_offsets
@@ -57,10 +58,23 @@ def identify(source: Source) -> IdentifiedSource:
         with open_regular(source.path) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             status = os.fstat(file.fileno())
+            copy_of = _exported_from(source.path, file)
     except OSError as error:
         raise _unreadable(source, error) from error
     key = _key(source, digest)
-    return IdentifiedSource(source, digest, status.st_size, key, status.st_mtime_ns)
+    return IdentifiedSource(source, digest, status.st_size, key, status.st_mtime_ns, copy_of)
+
+
+def _exported_from(path: Path, file: BinaryIO) -> str:
+    """Return what a file was exported from; "" where it was not, or has been edited since."""
+    if path.suffix.lower() != NOTE_ENDING:
+        return ""
+    file.seek(0)
+    if not file.read(len(FIRST_BYTES)).startswith(FIRST_BYTES):
+        return ""
+    file.seek(0)
+    seal = seal_of(file.read())
+    return seal.id if seal is not None and seal.is_intact else ""
 
 
 def _key(source: Source, sha256: str) -> str:

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from memctl.errors import UsageError
 from memctl.identity import DEFAULT_SESSION, documents_of, require_seen
-from memctl.knowledge_base.resources import Part
+from memctl.knowledge_base.resources import Part, audited
 from memctl.literals import DocType, DocumentSort
+from memctl.plain_values import require_shallow
 from memctl.records import Filters, IngestReport, Metadata, ProgressListener, SkipListener
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from memctl.links.link_records import LinkExtraction, VectorRenewal
     from memctl.memories.memory_views import DocumentView
     from memctl.provenance.file_provenance import FileProvenance
 
@@ -37,12 +39,14 @@ def _uploaded(user: str | None, session: str | None, now: datetime) -> dict[str,
 class Documents(Part):
     """The documents of one knowledge base."""
 
+    @audited("ingest")
     def ingest(
         self,
         paths: Path | str | Iterable[Path | str] = (),
         *,
         text: str | None = None,
         stream: BinaryIO | None = None,
+        stream_name: str = "",
         jsonl: Path | str | BinaryIO | None = None,
         namespace: str | None = None,
         tags: Iterable[str] = (),
@@ -68,6 +72,7 @@ class Documents(Part):
                 page, which is fetched.
             text: One text.
             stream: Bytes of one document, of any kind that can be read.
+            stream_name: The name of the file that they are of, which tells its kind.
             jsonl: One document a line, in a file or a stream: ``text``, and optionally ``id``,
                 ``namespace``, ``title``, ``created_at``, ``session_id``, ``turn``, ``tags``,
                 ``metadata``, ``source``.  A line with a ``session_id`` is a turn of that
@@ -97,6 +102,7 @@ class Documents(Part):
         from memctl.ingest.ingest_preview import preview
         from memctl.sessions.line_intake import TurnLines
 
+        require_shallow(metadata)
         kb = self._kb
         user = kb.program_config.user
         if namespace is None:
@@ -114,7 +120,7 @@ class Documents(Part):
             agent_id=kb.program_config.agent,
             metadata={**_uploaded(user, session, kb.clock()), **(metadata or {})},
         )
-        inputs = Inputs.of(paths, text, stream, jsonl)
+        inputs = Inputs.of(paths, text, stream, jsonl, stream_name)
         web = kb.program_config.web
         web = replace(web, allow_private=allow_private or web.allow_private)
         versions = None
@@ -145,6 +151,7 @@ class Documents(Part):
         gone = ingestor.end_gone(versions, folders) if versions and folders else ()
         return replace(report, outcomes=(*report.outcomes, *gone), gone=len(gone))
 
+    @audited("document reprocess")
     def reprocess(
         self,
         ids: Sequence[str] = (),
@@ -182,6 +189,44 @@ class Documents(Part):
         ingestor = kb.services.ingestor_that("wait")
         return ingestor.reprocess(wanted, incomplete=incomplete, upgrade=upgrade, progress=progress)
 
+    def extract_links(self, ids: Sequence[str] = (), *, dry_run: bool = False) -> LinkExtraction:
+        """Find the links of documents in their texts again; of all of them where none is named.
+
+        Args:
+            ids: Ids of documents.
+            dry_run: Write nothing; report what would come of it.
+
+        Raises:
+            NotFoundError: There is no such document.
+        """
+        from memctl.memories.rederivation import extract_links
+
+        wanted = self._own(ids)
+        if not dry_run:
+            self._kb.begin_change()
+        return extract_links(self._kb.store, wanted, dry_run=dry_run)
+
+    def renew_vectors(self, ids: Sequence[str] = (), *, dry_run: bool = False) -> VectorRenewal:
+        """Make the vectors of documents anew from their texts; of all where none is named.
+
+        Args:
+            ids: Ids of documents.
+            dry_run: Embed and write nothing; report what would come of it.
+
+        Raises:
+            NotFoundError: There is no such document.
+            ModelError: The embedder cannot do it; what was done is kept.
+        """
+        from memctl.memories.rederivation import renew_vectors
+
+        wanted, kb = self._own(ids), self._kb
+        if not dry_run:
+            kb.begin_change()
+        return renew_vectors(kb.store, lambda: kb.services.embedder, wanted, dry_run=dry_run)
+
+    def _own(self, ids: Sequence[str]) -> Sequence[str]:
+        return [self.get(id_).document.root_id for id_ in ids]
+
     def list(
         self,
         filters: Filters = _NO_FILTERS,
@@ -208,6 +253,13 @@ class Documents(Part):
         page = Page(sort, descending, limit, offset)
         return list_documents(self._kb.snapshot(), found, incomplete=incomplete, page=page)
 
+    def count(self, filters: Filters = _NO_FILTERS, *, incomplete: bool = False) -> int:
+        """Return how many documents there are; see ``list``."""
+        from memctl.memories.memory_views import count_documents
+
+        found = self._kb.readable(filters)
+        return count_documents(self._kb.snapshot(), found, incomplete=incomplete)
+
     def get(self, id_: str) -> DocumentView:
         """Return a document with its text and its memories.
 
@@ -220,6 +272,7 @@ class Documents(Part):
         self._kb.require_seen(view.document.namespace, f"document {id_!r}")
         return view
 
+    @audited("document delete")
     def delete(self, id_: str) -> int:
         """Delete a document and its memories; return how many memories are gone.
 

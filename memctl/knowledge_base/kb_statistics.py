@@ -7,18 +7,25 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from memctl.consolidation.memory_pool import count_waiting
+from memctl.records import Filters
 from memctl.schema.table_names import TABLES
+from memctl.store.sql import NamespaceScope
 from memctl.store.tables.storage import table_storage
 
 if TYPE_CHECKING:
+    from memctl.literals import QuerySplit
+    from memctl.models.protocols import Embedder
+    from memctl.records import Filters
+    from memctl.store.ledger.audit_repositories import MemoryUse
     from memctl.store.ledger.ledger import Ledger
-    from memctl.store.ledger.log_repositories import QueryEntry
+    from memctl.store.ledger.log_repositories import QueryDetail, QueryEntry
     from memctl.store.store import Store
     from memctl.store.tables.snapshot import Snapshot
 
@@ -61,21 +68,32 @@ class KnowledgeBaseStatistics:
 
 
 def kb_statistics(
-    name: str, store: Store, snapshot: Snapshot, now: datetime
+    name: str, store: Store, snapshot: Snapshot, now: datetime, within: Collection[str] = ()
 ) -> KnowledgeBaseStatistics:
-    """Return the numbers of a knowledge base as a snapshot has it."""
-    documents = snapshot.scan("documents", columns=["status", "media_type", "size", "part"])
+    """Return the numbers of a knowledge base as a snapshot has it.
+
+    Args:
+        name: The knowledge base's.
+        store: Where it lies.
+        snapshot: What is counted.
+        now: The last day is this one's.
+        within: Only of rows and questions of these namespaces; empty for all. What waits for
+            consolidation and what is on the disk are always the whole.
+    """
+    scope = NamespaceScope(Filters(namespaces=tuple(within)))
+    columns = ["status", "media_type", "size", "part"]
+    documents = snapshot.scan("documents", scope.of(snapshot, "documents"), columns)
     firsts = documents.filter(pc.equal(documents["part"], 0))
     columns = ["level", "type", "namespace", "valid_from", "superseded_by", "is_consolidated"]
-    memories = snapshot.scan("memories", columns=columns)
-    questions = store.ledger.queries.recent(-1)
+    memories = snapshot.scan("memories", scope.of(snapshot, "memories"), columns)
+    questions = _questions(store.ledger, within)
     times = sorted(entry.seconds for entry in questions[:100])
     return KnowledgeBaseStatistics(
         kb=name,
         documents=firsts.num_rows,
         memories=memories.num_rows,
-        entities=snapshot.count("entities"),
-        relations=snapshot.count("relations"),
+        entities=snapshot.count("entities", scope.of(snapshot, "entities")),
+        relations=snapshot.count("relations", scope.of(snapshot, "relations")),
         by_status=_value_counts(firsts["status"]),
         by_media_type=_value_counts(firsts["media_type"]),
         by_level=_value_counts(memories["level"]),
@@ -128,6 +146,11 @@ class QueryCounts:
     p50_seconds: float
     """Half of them took no longer."""
     p95_seconds: float
+    mean_seconds: float = 0.0
+    failed: int = 0
+    """Those that could not be asked; they do not count as nothing found."""
+    quality: float | None = None
+    """The mean of what is known; see ``queries.query_log.quality``."""
 
     @property
     def share_nothing_found(self) -> float:
@@ -163,22 +186,31 @@ class QueryStatistics:
     """The latest day first."""
     unanswered: tuple[Unanswered, ...]
     """The most frequent questions without an answer, at most 20."""
+    mean_seconds: float | None = None
+    failed: int = 0
+    """Those that could not be asked."""
+    quality: float | None = None
+    by: tuple[QueryCounts, ...] = ()
+    """Split as was asked for, the most frequent first; empty where it was not."""
 
 
-def query_statistics(name: str, ledger: Ledger, within: Collection[str] = ()) -> QueryStatistics:
+def query_statistics(
+    name: str, ledger: Ledger, within: Collection[str] = (), by: QuerySplit | None = None
+) -> QueryStatistics:
     """Return the numbers of a query log.
 
     Args:
         name: The knowledge base's.
         ledger: Where the log stands.
         within: Only of questions that were limited to some of these namespaces; empty for all.
+        by: What else they are split by.
     """
-    entries = ledger.queries.recent(-1)
-    if within:
-        entries = [entry for entry in entries if _is_within(entry, within)]
-    counts = _counts("", entries)
-    by_mode = sorted(_grouped(entries, lambda entry: entry.mode), key=lambda group: -group.queries)
-    by_day = _grouped(entries, lambda entry: entry.at.date().isoformat())
+    entries = _questions(ledger, within)
+    details = {each.query_id: each for each in ledger.query_details.all()}
+    counts = _counts("", entries, details)
+    by_mode = _most_first(_grouped(entries, details, lambda entry: entry.mode))
+    by_day = _grouped(entries, details, lambda entry: entry.at.date().isoformat())
+    split = _most_first(_grouped(entries, details, _label(by, name, details))) if by else []
     return QueryStatistics(
         kb=name,
         queries=counts.queries,
@@ -190,8 +222,43 @@ def query_statistics(name: str, ledger: Ledger, within: Collection[str] = ()) ->
         p95_seconds=counts.p95_seconds if entries else None,
         by_mode=tuple(by_mode),
         by_day=tuple(sorted(by_day, key=lambda group: group.label, reverse=True)),
-        unanswered=_unanswered(entries),
+        unanswered=_unanswered(
+            each
+            for each in entries
+            if each.query_id not in details or details[each.query_id].status != "failed"
+        ),
+        mean_seconds=counts.mean_seconds if entries else None,
+        failed=counts.failed,
+        quality=counts.quality,
+        by=tuple(split),
     )
+
+
+def _most_first(groups: Iterable[QueryCounts]) -> list[QueryCounts]:
+    return sorted(groups, key=lambda group: (-group.queries, group.label))
+
+
+def _label(
+    by: QuerySplit, kb: str, details: Mapping[str, QueryDetail]
+) -> Callable[[QueryEntry], str]:
+    """Return what tells the group of a question; "none" where it was not noted."""
+
+    def label(entry: QueryEntry) -> str:
+        """Return the name of the group."""
+        detail = details.get(entry.query_id)
+        if by == "mode":
+            return entry.mode
+        if by == "kb":
+            return kb
+        found = (detail.fusion if by == "fusion" else detail.user_id) if detail else None
+        return found or "none"
+
+    return label
+
+
+def _questions(ledger: Ledger, within: Collection[str]) -> Sequence[QueryEntry]:
+    entries = ledger.queries.recent(-1)
+    return [entry for entry in entries if _is_within(entry, within)] if within else entries
 
 
 def _is_within(entry: QueryEntry, namespaces: Collection[str]) -> bool:
@@ -205,26 +272,37 @@ def percentile(values: Iterable[float], percent: int) -> float:
     return ordered[-(-len(ordered) * percent // 100) - 1] if ordered else 0.0
 
 
-def _counts(label: str, entries: Sequence[QueryEntry]) -> QueryCounts:
+def _counts(
+    label: str, entries: Sequence[QueryEntry], details: Mapping[str, QueryDetail]
+) -> QueryCounts:
     seconds = [entry.seconds for entry in entries]
+    known = [details[entry.query_id] for entry in entries if entry.query_id in details]
+    asked = [each for each in known if each.status != "failed"]
+    failed = len(known) - len(asked)
+    qualities = [each.quality for each in asked if each.quality is not None]
     return QueryCounts(
         label=label,
         queries=len(entries),
-        nothing_found=sum(not entry.found for entry in entries),
+        nothing_found=sum(not entry.found for entry in entries) - failed,
         good=sum(entry.feedback == "good" for entry in entries),
         bad=sum(entry.feedback == "bad" for entry in entries),
         p50_seconds=percentile(seconds, 50),
         p95_seconds=percentile(seconds, 95),
+        mean_seconds=fmean(seconds) if seconds else 0.0,
+        failed=failed,
+        quality=round(fmean(qualities), 4) if qualities else None,
     )
 
 
 def _grouped(
-    entries: Iterable[QueryEntry], label: Callable[[QueryEntry], str]
+    entries: Iterable[QueryEntry],
+    details: Mapping[str, QueryDetail],
+    label: Callable[[QueryEntry], str],
 ) -> list[QueryCounts]:
     groups: dict[str, list[QueryEntry]] = {}
     for entry in entries:
         groups.setdefault(label(entry), []).append(entry)
-    return [_counts(name, group) for name, group in groups.items()]
+    return [_counts(name, group, details) for name, group in groups.items()]
 
 
 def _unanswered(entries: Iterable[QueryEntry]) -> tuple[Unanswered, ...]:
@@ -240,3 +318,139 @@ def _unanswered(entries: Iterable[QueryEntry]) -> tuple[Unanswered, ...]:
         Unanswered(latest[key].question, number, latest[key].at)
         for key, number in times.most_common(_MOST_UNANSWERED)
     )
+
+
+# --- which memories are used ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class UsedMemory:
+    """One memory that was shown, and how often."""
+
+    id: str
+    type: str
+    text: str
+    times: int
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUseStatistics:
+    """Which memories of one knowledge base are used, as far as its access log goes back."""
+
+    kb: str
+    accesses: int
+    used: int
+    """How many memories were shown at least once."""
+    never_used: int
+    """How many that hold never were."""
+    most_used: tuple[UsedMemory, ...]
+    last_used: tuple[UsedMemory, ...]
+
+
+def memory_use_statistics(
+    kb: str, ledger: Ledger, snapshot: Snapshot, filters: Filters, now: datetime, limit: int
+) -> MemoryUseStatistics:
+    """Return which memories are used.
+
+    Args:
+        kb: The knowledge base's name.
+        ledger: Has its access log.
+        snapshot: Its tables.
+        filters: What may be read.
+        now: Decides what holds.
+        limit: How many of each kind are named.
+    """
+    from memctl.store.tables.filter_expressions import memory_filter
+
+    columns = ["id", "type", "text", "access_count", "last_accessed_at"]
+    rows = snapshot.scan("memories", memory_filter(filters, now), columns).to_pylist()
+    by_id = {row["id"]: row for row in rows}
+    uses = [each for each in ledger.access_trail.uses() if each.memory_id in by_id]
+    counted = {row["id"] for row in rows if row["access_count"]} | {u.memory_id for u in uses}
+
+    def named(use: MemoryUse) -> UsedMemory:
+        """Return a use with what the memory says."""
+        row = by_id[use.memory_id]
+        return UsedMemory(row["id"], row["type"], row["text"], use.times, use.last_at)
+
+    most = sorted(uses, key=lambda use: (-use.times, use.memory_id))[:limit]
+    last = sorted(uses, key=lambda use: (use.last_at, use.memory_id), reverse=True)[:limit]
+    return MemoryUseStatistics(
+        kb=kb,
+        accesses=sum(use.times for use in uses),
+        used=len(counted),
+        never_used=len(rows) - len(counted),
+        most_used=tuple(map(named, most)),
+        last_used=tuple(map(named, last)),
+    )
+
+
+# --- questions that were asked before -------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarQuestion:
+    """A question that was asked before and means much the same."""
+
+    kb: str
+    question: str
+    similarity: float
+    """The cosine of both questions' vectors."""
+    query_id: str
+    asked_at: datetime
+    status: str
+    quality: float | None
+    feedback: str | None
+
+
+def similar_questions(
+    name: str,
+    ledger: Ledger,
+    embedder: Embedder,
+    text: str,
+    limit: int,
+    within: Collection[str] = (),
+) -> list[SimilarQuestion]:
+    """Return earlier questions by how near they are to a text, each once, the nearest first.
+
+    Args:
+        name: The knowledge base's.
+        ledger: Where the questions are noted.
+        embedder: What their vectors are from; those of another one are left out.
+        text: The question.
+        limit: At most so many.
+        within: As for ``query_statistics``.
+    """
+    import numpy as np
+
+    vectors = ledger.query_vectors.select("embedder = ?", embedder.id)
+    if not vectors:
+        return []
+    stored = np.stack([np.frombuffer(each.vector, np.float16) for each in vectors])
+    asked = embedder.embed([text])[0].astype(np.float32)
+    known = stored.astype(np.float32)
+    lengths = np.linalg.norm(known, axis=1) * np.linalg.norm(asked)
+    cosines = known @ asked / np.where(lengths > 0, lengths, 1)
+    found: dict[str, SimilarQuestion] = {}
+    for place in np.argsort(-cosines, kind="stable"):
+        query_id = vectors[place].query_id
+        entry, detail = ledger.queries.named(query_id), ledger.query_details.find(query_id)
+        if entry is None or detail is None or not entry.question:
+            continue
+        if within and not _is_within(entry, within):
+            continue
+        similar = SimilarQuestion(
+            name,
+            entry.question,
+            round(float(cosines[place]), 4),
+            query_id,
+            entry.at,
+            detail.status,
+            detail.quality,
+            entry.feedback,
+        )
+        found.setdefault(" ".join(entry.question.casefold().split()), similar)
+        if len(found) == limit:
+            break
+    return list(found.values())

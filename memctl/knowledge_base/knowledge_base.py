@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self, overload
 
 from memctl.errors import NotFoundError
+from memctl.knowledge_base.caller_work import CallerWork
 from memctl.knowledge_base.documents import Documents
+from memctl.knowledge_base.feedback_parts import Judged, Judgements, Prompts, judge_in
+from memctl.knowledge_base.links import Links
 from memctl.knowledge_base.maintenance import (
     Erasure,
     Jobs,
@@ -22,12 +25,15 @@ from memctl.knowledge_base.memories import Insights, Memories, NameGraph
 from memctl.knowledge_base.resources import Clock, Resources
 from memctl.knowledge_base.sessions import Sessions
 from memctl.knowledge_base.shared_pools import SharedPools
+from memctl.knowledge_base.skills import SkillGraph
 from memctl.knowledge_base.tiers import Tiers
 from memctl.queries import QueryService
 
 if TYPE_CHECKING:
     from memctl.config import Config
+    from memctl.feedback.judging import Judgement
     from memctl.kb_settings import KnowledgeBaseSettings, Layout
+    from memctl.knowledge_base.warm_state import WarmState
     from memctl.schema.table_names import TableName
     from memctl.service_factory import ServiceFactory
     from memctl.store.store import Store
@@ -36,11 +42,11 @@ if TYPE_CHECKING:
 class KnowledgeBase:
     """An open knowledge base; close it, or use it in a ``with`` statement.
 
-    Its parts: ``documents``, ``memories``, ``insights``, ``graph``, ``sessions``, ``pools``,
-    ``tiers``, ``queries``, ``jobs``, ``snapshots``, ``vectors``, ``transfer``, ``erasure`` and
-    ``statistics``.  What is called most also stands on the object itself: ``ingest``, ``query``,
-    ``query_many``, ``context``, ``feedback``, ``sql``, ``consolidate``, ``forget``, ``export``,
-    ``router``.
+    Its parts: ``documents``, ``links``, ``memories``, ``insights``, ``graph``, ``sessions``,
+    ``pools``, ``tiers``, ``skills``, ``judgements``, ``prompts``, ``queries``, ``jobs``,
+    ``snapshots``, ``vectors``, ``transfer``, ``erasure`` and ``statistics``.  What is called most
+    also stands on the object itself: ``ingest``, ``query``, ``query_many``, ``context``,
+    ``feedback``, ``sql``, ``consolidate``, ``forget``, ``export``, ``router``.
 
     Args:
         resources: Its files, settings and services.
@@ -49,6 +55,7 @@ class KnowledgeBase:
     def __init__(self, resources: Resources) -> None:
         self.resources = resources
         self.documents = Documents(resources)
+        self.links = Links(lambda: [resources])
         self.memories = Memories(resources)
         self.insights = Insights(resources)
         self.graph = NameGraph(resources)
@@ -62,6 +69,8 @@ class KnowledgeBase:
         self.statistics = Statistics(resources)
         self.pools = SharedPools(resources, self.documents)
         self.tiers = Tiers(resources, self.pools)
+        self.skills = SkillGraph(resources)
+        self.work = CallerWork(resources)
         self.ingest = self.documents.ingest
         self.query = self.queries.query
         self.query_many = self.queries.query_many
@@ -72,6 +81,8 @@ class KnowledgeBase:
         self.forget = self.erasure.forget
         self.export = self.transfer.export
         self.router = self.tiers.router
+        self.judgements = Judgements(resources, self.sessions, self.documents)
+        self.prompts = Prompts(resources)
 
     @classmethod
     def create(cls, layout: Layout, settings: KnowledgeBaseSettings, clock: Clock) -> None:
@@ -83,14 +94,22 @@ class KnowledgeBase:
         ).close()
 
     @classmethod
-    def open(cls, layout: Layout, config: Config, clock: Clock) -> Self:
+    def open(
+        cls, layout: Layout, config: Config, clock: Clock, warm: WarmState | None = None
+    ) -> Self:
         """Open the knowledge base in a folder.
+
+        Args:
+            layout: Where it stands on disk.
+            config: Settings of the whole program.
+            clock: What tells the time.
+            warm: Keeps its store open for the next time.
 
         Raises:
             KnowledgeBaseUnavailable: A newer version of memctl made it.
             DamagedError: Its ledger cannot be read.
         """
-        return cls(Resources.open(layout, config, clock))
+        return cls(Resources.open(layout, config, clock, warm))
 
     def close(self) -> None:
         """Release its files."""
@@ -149,7 +168,13 @@ class KnowledgeBases(Sequence[KnowledgeBase]):
 
     def __init__(self, members: Sequence[KnowledgeBase]) -> None:
         self._members = tuple(members)
-        self.queries = QueryService(lambda: [member.resources.target for member in self._members])
+        stores = [member.store for member in self._members]
+        self._warm = self._members[0].resources.warm
+        self.queries = QueryService(
+            lambda: [member.resources.target for member in self._members],
+            None if self._warm is None else self._warm.corpora(stores),
+        )
+        self.links = Links(lambda: [member.resources for member in self._members])
         self.query = self.queries.query
         self.query_many = self.queries.query_many
         self.context = self.queries.context
@@ -174,9 +199,24 @@ class KnowledgeBases(Sequence[KnowledgeBase]):
 
     def close(self) -> None:
         """Release the files of all."""
-        self.queries.drop_caches()
+        if self._warm is None:
+            self.queries.drop_caches()
         for member in self._members:
             member.close()
+
+    def judge(self, target: str, judgement: Judgement) -> Judged:
+        """Note what somebody says of an answer or a conversation.
+
+        Args:
+            target: The id of a question, ``last`` for the latest one, or a conversation.
+            judgement: What is said.
+
+        Raises:
+            UsageError: It says nothing, the score is none, or nothing of that name is noted.
+        """
+        latest = self.queries.latest_question() if target == "last" else ""
+        parts = [member.judgements for member in self._members]
+        return judge_in(parts, latest, target, judgement)
 
     def owner(self, table: TableName, id_: str) -> KnowledgeBase:
         """Return the first that has a row whose id is, or begins with, what is given.

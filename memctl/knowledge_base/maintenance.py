@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from memctl.errors import NotFoundError, UsageError
+from memctl.errors import AccessRefused, NotFoundError, UsageError
 from memctl.identity import readable_by, require_seen
 from memctl.kb_settings import (
     follow_embedder,
@@ -15,19 +16,33 @@ from memctl.kb_settings import (
     portable_settings,
     save_settings,
 )
-from memctl.knowledge_base.resources import Part
+from memctl.knowledge_base.resources import Part, audited
+from memctl.knowledge_base.skills import SkillGraph
+from memctl.paths import display_path
 from memctl.records import Filters, JobView, ProgressListener, ReembedReport, UndoReport
 from memctl.schema.table_names import TABLES
+from memctl.store.ledger.audit_repositories import actor_of
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import pyarrow as pa
 
     from memctl.forget import ForgetReport, Selection
-    from memctl.knowledge_base.kb_statistics import KnowledgeBaseStatistics, QueryStatistics
+    from memctl.knowledge_base.kb_statistics import (
+        KnowledgeBaseStatistics,
+        MemoryUseStatistics,
+        QueryStatistics,
+        SimilarQuestion,
+    )
+    from memctl.links.markdown_vault import WrittenVault
+    from memctl.literals import QuerySplit
     from memctl.models.protocols import Embedder
     from memctl.schema.table_names import TableName
+    from memctl.store.ledger.audit_repositories import AuditEntry
     from memctl.store.ledger.content_tables import ContentOwner
     from memctl.store.ledger.version_repositories import SnapshotEntry
+    from memctl.store.ledger.work_repositories import Job
     from memctl.store.snapshots import LeftOut, NamedSnapshot, Restored
     from memctl.store.snapshots import Snapshots as StoredSnapshots
     from memctl.store.sql import NamespaceScope
@@ -39,6 +54,7 @@ if TYPE_CHECKING:
 class Jobs(Part):
     """What a knowledge base has done by itself."""
 
+    @audited("job undo")
     def undo(
         self, number: int | None = None, *, again: bool = False, dry_run: bool = False
     ) -> UndoReport:
@@ -59,8 +75,65 @@ class Jobs(Part):
 
         if not dry_run:
             self._kb.begin_change()
+        if repair := self._skill_repair(number):
+            return self._undo_repair(repair, dry_run=dry_run)
         jobs = Jobs(self._kb.store, self._kb.clock, self._kb.name)
         return jobs.undo(number, again=again, dry_run=dry_run)
+
+    @audited("job undo")
+    def undo_night(
+        self, number: int | None = None, *, again: bool = False, dry_run: bool = False
+    ) -> Sequence[UndoReport]:
+        """Take back all jobs of one night (local time, noon to noon), the newest first.
+
+        Args:
+            number: A job of that night; by default the latest that can be taken back.
+            again: As for ``undo``.
+            dry_run: Report what would come of it, and change nothing.
+
+        Raises:
+            NotFoundError: There is no such job, or none that can be taken back.
+            UsageError: One cannot be taken back before a later one, of another night.
+            LockedError: Another process kept writing.
+        """
+        from memctl.consolidation.job_undo import Jobs
+
+        if not dry_run:
+            self._kb.begin_change()
+        jobs = Jobs(self._kb.store, self._kb.clock, self._kb.name)
+        night = jobs.of_night(number)
+        return [
+            jobs.undo(each, again=again, dry_run=dry_run, taken_back=night if dry_run else ())
+            for each in night
+        ]
+
+    def _skill_repair(self, number: int | None) -> Job | None:
+        """Return the repair of skills that is meant, if one is."""
+        ledger = self._kb.store.ledger
+        repairs = ledger.skills.repairs.jobs()
+        if number is not None:
+            return ledger.jobs.find(number) if number in repairs else None
+        latest = max([*repairs, *ledger.changes.jobs()], default=None)
+        return ledger.jobs.find(latest) if latest in repairs else None
+
+    def _undo_repair(self, job: Job, *, dry_run: bool) -> UndoReport:
+        from memctl.skills.skill_conflicts import SkillConflicts
+
+        kb = self._kb
+        conflicts = SkillConflicts(SkillGraph(kb).acting_as())
+        restored, kept = conflicts.undo(job, dry_run=dry_run)
+        return UndoReport(
+            kb=kb.name,
+            job=job.id,
+            kind=job.kind,
+            started_at=job.started_at,
+            removed=(),
+            disconnected=0,
+            restored=tuple(restored),
+            kept=tuple(kept),
+            waiting=0,
+            dry_run=dry_run,
+        )
 
     def list(self, *, limit: int | None = None) -> Sequence[JobView]:
         """Return jobs, the newest first.
@@ -70,12 +143,15 @@ class Jobs(Part):
         """
         from memctl.consolidation.job_undo import Jobs
 
-        return Jobs(self._kb.store, self._kb.clock, self._kb.name).recent(limit)
+        repairs = set(self._kb.store.ledger.skills.repairs.jobs())
+        found = Jobs(self._kb.store, self._kb.clock, self._kb.name).recent(limit)
+        return [replace(e, can_be_undone=True) if e.id in repairs else e for e in found]
 
 
 class Snapshots(Part):
     """The named snapshots of a knowledge base."""
 
+    @audited("snapshot create")
     def create(self, name: str) -> NamedSnapshot:
         """Name the current state, to go back to it; copies nothing and waits for nobody.
 
@@ -83,7 +159,9 @@ class Snapshots(Part):
             UsageError: The name cannot be used, or is taken.
         """
         self._kb.begin_change()
-        return self._stored.create(name)
+        made = self._stored.create(name)
+        self._kb.audit("snapshot create", name)
+        return made
 
     def create_before(self, what: str) -> NamedSnapshot:
         """Name the current state for going back to it after something, such as ``clear``."""
@@ -97,6 +175,7 @@ class Snapshots(Part):
         """
         return self._stored.get(name)
 
+    @audited("snapshot restore")
     def restore(self, name: str) -> Restored:
         """Go back to a snapshot; the state until now becomes a snapshot first.
 
@@ -135,6 +214,7 @@ class Snapshots(Part):
         forgotten = kb.store.ledger.forgotten
         return erase_forgotten(transaction, now, forgotten, None if is_same else embedder)
 
+    @audited("snapshot delete")
     def delete(self, name: str) -> int:
         """Delete a snapshot; return how many bytes that freed at once, upkeep frees the rest.
 
@@ -142,7 +222,9 @@ class Snapshots(Part):
             NotFoundError: There is none with that name.
         """
         self._kb.begin_change()
-        return self._stored.delete(name)
+        freed = self._stored.delete(name)
+        self._kb.audit("snapshot delete", name)
+        return freed
 
     def list(self) -> Sequence[NamedSnapshot]:
         """Return every snapshot, the oldest first."""
@@ -158,6 +240,7 @@ class Snapshots(Part):
 class Vectors(Part):
     """The vectors of a knowledge base and the embedder that they are from."""
 
+    @audited("reembed")
     def reembed(
         self, embedder: str, *, progress: ProgressListener | None = None
     ) -> ReembedReport | None:
@@ -184,6 +267,7 @@ class Vectors(Part):
         wanted = resolve_embedder(self._kb.services.for_private.config, embedder)
         return self._reembed(wanted.id, wanted.dimension, progress)
 
+    @audited("reembed")
     def restore_former(self, *, progress: ProgressListener | None = None) -> ReembedReport | None:
         """Give every memory its former vector back; only newer memories are embedded.
 
@@ -280,7 +364,7 @@ class Transfer(Part):
                 where = self._scope(namespaces).of(snapshot, name)
                 return export_table(snapshot, name, sink, format_, where, progress=progress)
         if table in stored:
-            kept = ledger_tables(kb.store.ledger, [table])
+            kept = ledger_tables(kb.store.ledger, [table], kb.clock())
             rows = self._scope(namespaces).of_ledger(snapshot, kept)[table]
             return export_rows(rows.to_reader(), rows.num_rows, sink, format_, progress=progress)
         if table != "all":
@@ -303,12 +387,56 @@ class Transfer(Part):
             progress=progress,
         )
 
+    def export_markdown(
+        self,
+        folder: Path,
+        *,
+        namespaces: Sequence[str] = (),
+        dry_run: bool = False,
+        progress: ProgressListener | None = None,
+    ) -> WrittenVault:
+        """Write documents and insights as Markdown notes with links between them.
+
+        What has not changed since the last time is left alone; files of what is not known any more
+        are removed, unless somebody has edited them.
+
+        Args:
+            folder: Where to; it is made where it is not there.
+            namespaces: Limits them to these; by default all but private ones.
+            dry_run: Write and remove nothing; report what would be.
+            progress: Receives how far it is.
+
+        Raises:
+            UsageError: It is no folder, or one that memctl keeps its own files in.
+            AccessRefused: A namespace is another user's.
+        """
+        from memctl.graph.page_names import read_pages
+        from memctl.links.markdown_vault import write_vault
+        from memctl.store.tables.filter_expressions import document_filter, memory_filter
+
+        kb = self._kb
+        if folder.resolve().is_relative_to(kb.program_config.home.resolve()):
+            raise UsageError(
+                f"{display_path(folder)} is a folder of memctl's own", "name another folder"
+            )
+        filters, snapshot = kb.readable(Filters(namespaces=tuple(namespaces))), kb.snapshot()
+        return write_vault(
+            folder,
+            kb.name,
+            snapshot,
+            read_pages(kb.name, snapshot, document_filter(filters)),
+            memory_filter(filters, kb.clock()),
+            dry_run=dry_run,
+            progress=progress,
+        )
+
     def _scope(self, namespaces: Sequence[str]) -> NamespaceScope:
         from memctl.store.sql import NamespaceScope
 
         filters = Filters(namespaces=tuple(namespaces))
         return NamespaceScope(self._kb.readable(filters))
 
+    @audited("import")
     def import_from(
         self, source: Path | BinaryIO, *, progress: ProgressListener | None = None
     ) -> int:
@@ -354,6 +482,7 @@ class Transfer(Part):
 class Erasure(Part):
     """Removes things from a knowledge base for good."""
 
+    @audited("forget")
     def forget(
         self, selection: Selection | None = None, *, snapshots: bool = False, dry_run: bool = False
     ) -> ForgetReport:
@@ -402,6 +531,7 @@ class Erasure(Part):
         counts |= count_content(kb.store.ledger, owner)
         return {name: number for name, number in counts.items() if number}
 
+    @audited("clear")
     def clear(self, owner: ContentOwner) -> Mapping[str, int]:
         """Delete everything of an owner; return how much that was, as ``owned`` does.
 
@@ -415,6 +545,7 @@ class Erasure(Part):
         kb.services.editor().clear(owner)
         return found
 
+    @audited("forget")
     def complete(self) -> ForgetReport | None:
         """Complete an interrupted forget; every change does so before its own.
 
@@ -432,7 +563,12 @@ class Statistics(Part):
         from memctl.knowledge_base.kb_statistics import kb_statistics
 
         kb = self._kb
-        return kb_statistics(kb.name, kb.store, kb.snapshot(), kb.clock())
+        return kb_statistics(kb.name, kb.store, kb.snapshot(), kb.clock(), self._readable())
+
+    def _readable(self) -> Collection[str]:
+        """Return the namespaces that the user reads; none where no user is named."""
+        config = self._kb.program_config
+        return readable_by(config.namespaces, config.user) if config.user else ()
 
     def namespaces(self) -> Mapping[str, int]:
         """Return how many memories each namespace has; one of documents alone has none."""
@@ -443,14 +579,67 @@ class Statistics(Part):
             counts.update(dict.fromkeys(batch["namespace"].to_pylist(), 0))
         return counts
 
-    def queries(self) -> QueryStatistics:
-        """Return what the query log says: how many questions, how fast, how well answered."""
+    def queries(self, by: QuerySplit | None = None) -> QueryStatistics:
+        """Return what the query log says: how many questions, how fast, how well answered.
+
+        Args:
+            by: What else the numbers are split by.
+        """
         from memctl.knowledge_base.kb_statistics import query_statistics
 
         self._kb.query_log.flush()
-        config = self._kb.program_config
-        within = readable_by(config.namespaces, config.user) if config.user else ()
-        return query_statistics(self._kb.name, self._kb.store.ledger, within)
+        return query_statistics(self._kb.name, self._kb.store.ledger, self._readable(), by)
+
+    def similar(self, text: str, limit: int) -> Sequence[SimilarQuestion]:
+        """Return questions that were asked before and mean much the same, the nearest first."""
+        from memctl.knowledge_base.kb_statistics import similar_questions
+
+        self._kb.query_log.flush()
+        ledger, embedder = self._kb.store.ledger, self._kb.services.embedder
+        return similar_questions(self._kb.name, ledger, embedder, text, limit, self._readable())
+
+    def memory_use(self, limit: int = 20) -> MemoryUseStatistics:
+        """Return which memories were shown most, and how many never were.
+
+        Args:
+            limit: How many of each kind are named.
+        """
+        from memctl.knowledge_base.kb_statistics import memory_use_statistics
+
+        self._kb.query_log.flush()
+        filters = self._kb.readable(Filters())
+        return memory_use_statistics(
+            self._kb.name, self._kb.store.ledger, self._kb.snapshot(), filters, self._kb.clock(),
+            limit,
+        )  # fmt: skip
+
+    def audit(
+        self,
+        since: datetime | None = None,
+        actor: str | None = None,
+        about: str | None = None,
+        *,
+        limit: int | None = None,
+    ) -> Sequence[AuditEntry]:
+        """Return who changed what, the newest first.
+
+        Args:
+            since: Only from then on.
+            actor: Only of this user or agent; ``owner`` where nobody was named, ``watch`` for what
+                ran by itself.
+            about: Only about an id, or a beginning of one.
+            limit: At most so many.
+
+        Raises:
+            AccessRefused: A user is named, who sees their own changes alone, and this is another.
+        """
+        user, found = self._kb.program_config.user, self._kb.store.ledger.audit
+        if user is not None:
+            own = actor_of(user, None)
+            if actor not in (None, user, own):
+                raise AccessRefused(f"{user} sees their own changes alone", f"--actor {user}")
+            actor = own
+        return found.found(since, actor, about, -1 if limit is None else limit)
 
     def model_usage(self) -> pa.Table:
         """Return what models used by day (UTC), task and model, the latest day first."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from datetime import datetime
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields, replace
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
 
+from memctl.errors import AccessRefused, KnowledgeBaseUnavailable, LockedError, UsageError
 from memctl.identity import conversations_of, require_seen
-from memctl.knowledge_base.resources import Part
-from memctl.literals import MemoryKind, Sort, SourceType
+from memctl.knowledge_base.resources import Part, audited
+from memctl.literals import LEARNING, MemoryKind, Sort, SourceType
+from memctl.plain_values import require_shallow
 from memctl.records import ConsolidationReport, Filters, Memory, Metadata, ProgressListener
 
 if TYPE_CHECKING:
@@ -19,13 +22,20 @@ if TYPE_CHECKING:
     from memctl.graph.name_index import Node
     from memctl.graph.name_resolution import Decisions
     from memctl.memories.memory_views import MemoryView
+    from memctl.store.ledger.audit_repositories import AccessEntry
 
 _NO_FILTERS = Filters()
+
+
+def memory_values(memory: Memory) -> dict[str, Any]:
+    """Return a memory as a row of its values."""
+    return {item.name: getattr(memory, item.name) for item in fields(memory)}
 
 
 class Memories(Part):
     """The memories of one knowledge base."""
 
+    @audited("memory add")
     def add(
         self,
         text: str,
@@ -70,6 +80,7 @@ class Memories(Part):
         """
         from memctl.memories.memory_editing import Statement
 
+        require_shallow(metadata)
         config = self._kb.program_config
         if namespace is None:
             namespace = conversations_of(config.namespaces, config.user) if config.user else None
@@ -92,8 +103,13 @@ class Memories(Part):
             source_type=source_type,
             kind=kind,
         )
-        return self._kb.services.editor().add(statement, dry_run=dry_run)
+        began = self._kb.clock()
+        memory = self._kb.services.editor().add(statement, dry_run=dry_run)
+        if memory.type == LEARNING and memory.valid_from < began and not dry_run:
+            self.confirm(memory.id)
+        return memory
 
+    @audited("memory edit")
     def edit(
         self,
         id_: str,
@@ -122,7 +138,7 @@ class Memories(Part):
         """
         from memctl.memories.memory_editing import Edit
 
-        self.get(id_)  # only what its user may see
+        self._seen(id_)
         if not dry_run:
             self._kb.begin_change()
         config = self._kb.program_config
@@ -130,13 +146,14 @@ class Memories(Part):
         edit = Edit(text, type_, None if tags is None else tuple(tags), importance, editor)
         return self._kb.services.editor().edit(id_, edit, dry_run=dry_run)
 
+    @audited("memory delete")
     def delete(self, id_: str) -> int:
         """Delete a memory, its versions and what rests on it; return how many memories are gone.
 
         Raises:
             NotFoundError: There is none with that id.
         """
-        self.get(id_)  # only what its user may see
+        self._seen(id_)
         self._kb.begin_change()
         return self._kb.services.editor().delete_memory(id_)
 
@@ -146,13 +163,91 @@ class Memories(Part):
         Raises:
             NotFoundError: There is none with that id.
         """
+        view = self._seen(id_)
+        kb, memory, now = self._kb, view.memory, self._kb.clock()
+        is_private = kb.settings.private or memory.namespace in kb.settings.private_namespaces
+        kb.query_log.note_shown(memory.id, now, is_private=is_private)
+        if memory.archived_at is not None:
+            with suppress(KnowledgeBaseUnavailable, AccessRefused, LockedError):
+                self.restore(memory.id)
+        return view
+
+    def _seen(self, id_: str) -> MemoryView:
+        """Return a memory as ``get`` does; nobody counts as having read it."""
         from memctl.memories.memory_views import relevance, view_memory
 
-        view = view_memory(self._kb.snapshot(), id_)
-        self._kb.require_seen(view.memory.namespace, f"memory {id_!r}")
-        memory, now, half_life = view.memory, self._kb.clock(), self._kb.settings.half_life
-        score = relevance(memory.importance, memory.confidence, memory.created_at, now, half_life)
-        return replace(view, relevance=score)
+        kb, now = self._kb, self._kb.clock()
+        view = view_memory(kb.snapshot(), id_)
+        memory, half_life = view.memory, kb.settings.half_life
+        kb.require_seen(memory.namespace, f"memory {id_!r}")
+        decay = kb.decay([memory.id])
+        return replace(
+            view,
+            relevance=relevance(
+                memory.importance, memory.confidence, memory.created_at, now, half_life
+            ),
+            current_importance=decay.importance(memory_values(memory), now),
+            confirmations=len(decay.confirmations.get(memory.id, ())),
+        )
+
+    def accesses(self, id_: str, limit: int | None = None) -> Sequence[AccessEntry]:
+        """Return who read a memory, the latest first.
+
+        Raises:
+            NotFoundError: There is none with that id.
+        """
+        memory = self._seen(id_).memory
+        self._kb.query_log.flush()
+        trail = self._kb.store.ledger.access_trail
+        return trail.of(memory.id, -1 if limit is None else limit)
+
+    @audited("memory restore")
+    def restore(self, id_: str) -> Memory:
+        """Bring back a memory that was archived; return it.
+
+        Raises:
+            NotFoundError: There is none with that id.
+            UsageError: It is not archived.
+        """
+        from memctl.rows.row_changes import restore_memories
+
+        memory = self._seen(id_).memory
+        if memory.archived_at is None:
+            raise UsageError(
+                f"memory {memory.id} is not archived", "memctl memory list --archived shows which"
+            )
+        self._kb.begin_change()
+        now = self._kb.clock()
+        with self._kb.store.write() as transaction:
+            restore_memories(transaction, [memory.id], now)
+        return replace(memory, archived_at=None, last_accessed_at=now)
+
+    @audited("memory confirm")
+    def confirm(self, id_: str, source: str | None = None) -> int:
+        """Note that a learning was found to be so again; return how often it was confirmed.
+
+        Args:
+            id_: Its id.
+            source: Who confirms it; by default who acts.  Each counts once.
+
+        Raises:
+            NotFoundError: There is none with that id.
+            UsageError: It is not a learning.
+        """
+        from memctl.store.ledger.upkeep_repositories import Confirmation
+
+        memory = self._seen(id_).memory
+        if memory.type != LEARNING:
+            raise UsageError(
+                f"memory {memory.id} is a {memory.type}, and only learnings are confirmed",
+                "memctl memory list --type learning",
+            )
+        self._kb.begin_change()
+        ledger, now = self._kb.store.ledger, self._kb.clock()
+        with ledger.transaction():
+            ledger.confirmations.add([Confirmation(memory.id, source or ledger.audit.actor, now)])
+            self._kb.audit("memory confirm", memory.id)
+        return len(ledger.confirmations.of([memory.id])[memory.id])
 
     def list(
         self,
@@ -176,8 +271,28 @@ class Memories(Part):
 
         kb = self._kb
         page = Page(sort, descending, limit, offset)
-        half_life = kb.settings.half_life
-        return list_memories(kb.snapshot(), kb.readable(filters), kb.clock(), half_life, page)
+        return list_memories(kb.snapshot(), kb.readable(filters), kb.clock(), kb.decay(), page)
+
+    def count(self, filters: Filters = _NO_FILTERS) -> int:
+        """Return how many memories there are; see ``list``."""
+        from memctl.memories.memory_views import count_memories
+
+        kb = self._kb
+        return count_memories(kb.snapshot(), kb.readable(filters), kb.clock())
+
+    def count_by_day(
+        self, filters: Filters = _NO_FILTERS, *, known: bool = False
+    ) -> Mapping[date, int]:
+        """Return how many memories there are of each day (UTC).
+
+        Args:
+            filters: What they are limited to.
+            known: Whether the day is that on which they became known here, not their own.
+        """
+        from memctl.memories.memory_views import count_by_day
+
+        kb, column = self._kb, "valid_from" if known else "created_at"
+        return count_by_day(kb.snapshot(), kb.readable(filters), kb.clock(), column)
 
 
 class Insights(Part):
@@ -197,6 +312,10 @@ class Insights(Part):
         return Memories(self._kb).list(
             insights, limit=limit, offset=offset, sort=sort, descending=descending
         )
+
+    def count(self, filters: Filters = _NO_FILTERS) -> int:
+        """Return how many insights there are; see ``list``."""
+        return Memories(self._kb).count(replace(filters, levels=("insight",)))
 
     def consolidate(
         self, *, dry_run: bool = False, progress: ProgressListener | None = None
@@ -257,7 +376,17 @@ class NameGraph(Part):
         kb, snapshot = self._kb, self._kb.snapshot()
         where = memory_filter(kb.readable(filters), kb.clock())
         where &= metadata_condition(filters, "memories", [snapshot])
-        return GraphView(kb.name, snapshot, where, self.name_decisions())
+        return GraphView(kb.name, snapshot, where, self.name_decisions(), self._skill_edges())
+
+    def _skill_edges(self) -> list[tuple[tuple[str, str], str, tuple[str, str]]]:
+        from memctl.knowledge_base.skills import SkillGraph
+
+        if not self._kb.store.ledger.skills.count():
+            return []
+        edges = SkillGraph(self._kb).acting_as().edges()
+        return [
+            ((each.name, "skill"), each.relation, (each.other, each.other_type)) for each in edges
+        ]
 
     def name_decisions(self) -> Decisions:
         """Return the user's decisions on which names mean the same."""
@@ -275,7 +404,10 @@ class NameGraph(Part):
         from memctl.graph.graph_views import merge_names
 
         self._kb.begin_change()
-        return merge_names(self.view(), self._kb.store.ledger.names, self._kb.clock(), one, other)
+        ledger, now = self._kb.store.ledger, self._kb.clock()
+        node = merge_names(self.view(), ledger.names, now, one, other)
+        self._kb.audit("graph merge", one, other)
+        return node
 
     def unmerge_names(self, one: str, other: str) -> tuple[Node, Node]:
         """Decide that two names do not mean the same; return what each is.
@@ -287,4 +419,7 @@ class NameGraph(Part):
         from memctl.graph.graph_views import unmerge_names
 
         self._kb.begin_change()
-        return unmerge_names(self.view(), self._kb.store.ledger.names, self._kb.clock(), one, other)
+        ledger, now = self._kb.store.ledger, self._kb.clock()
+        nodes = unmerge_names(self.view(), ledger.names, now, one, other)
+        self._kb.audit("graph unmerge", one, other)
+        return nodes

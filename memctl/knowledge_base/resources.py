@@ -5,15 +5,22 @@ Knows how every change begins; never what a part does.
 
 from __future__ import annotations
 
+import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from memctl.accounts import Accounts
-from memctl.config import Config
-from memctl.errors import AccessRefused, KnowledgeBaseUnavailable, NotFoundError, UsageError
+from memctl.config import Config, with_own_settings
+from memctl.errors import (
+    AccessRefused,
+    DiskRefused,
+    KnowledgeBaseUnavailable,
+    NotFoundError,
+    UsageError,
+)
 from memctl.files import clear_temporaries
 from memctl.identity import may_see, within_reach
 from memctl.kb_settings import KnowledgeBaseSettings, Layout, follow_embedder, load_settings
@@ -23,12 +30,16 @@ from memctl.queries.query_log import QueryLog
 from memctl.records import Filters
 from memctl.schema.table_names import FORGET
 from memctl.service_factory import ServiceFactory
+from memctl.store.ledger.audit_repositories import actor_of
 from memctl.store.ledger.work_repositories import ACCESS, Event
 from memctl.store.tables.storage import table_storage
 
 if TYPE_CHECKING:
+    from memctl.feedback.conversation_records import ConversationRecords
     from memctl.forget import ForgetReport, Forgetter
-    from memctl.literals import Task
+    from memctl.knowledge_base.warm_state import WarmState
+    from memctl.literals import Purpose, Task
+    from memctl.memories.importance_decay import Decay
     from memctl.models.chat_model import ChatModel
     from memctl.prompts import Prompt
     from memctl.sessions.conversations import Conversations
@@ -52,6 +63,7 @@ class Resources:
         store: Its tables and ledger.
         config: Settings of the whole program.
         clock: What tells the time.
+        warm: Where the store is from and stays open; None where it is closed in the end.
     """
 
     def __init__(
@@ -61,17 +73,24 @@ class Resources:
         store: Store,
         config: Config,
         clock: Clock,
+        warm: WarmState | None = None,
     ) -> None:
         self.layout = layout
         self.store = store
         self.clock = clock
         self.program_config = config
+        self.warm = warm
         self.services = self._services_for(settings)
-        self.query_log = QueryLog(store.ledger, config.query_log, layout.name)
-        self.queries = QueryService(lambda: [self.target])
+        self.query_log = QueryLog(store.ledger, config, layout.name)
+        self.queries = QueryService(
+            lambda: [self.target], None if warm is None else warm.corpora([store])
+        )
+        store.ledger.audit.actor = actor_of(config.user, config.agent)
 
     @classmethod
-    def open(cls, layout: Layout, config: Config, clock: Clock) -> Resources:
+    def open(
+        cls, layout: Layout, config: Config, clock: Clock, warm: WarmState | None = None
+    ) -> Resources:
         """Open the knowledge base in a folder.
 
         Raises:
@@ -82,10 +101,11 @@ class Resources:
         from memctl.store.store import Store
 
         settings = load_settings(layout.settings)
-        config = _with_own_models(config, settings)
-        store = Store.open(layout.folder, clock=clock, wait=config.store.wait_seconds)
+        config = _with_own_models(config, settings, str(layout.settings))
+        open_store = Store.open if warm is None else warm.open
+        store = open_store(layout.folder, clock=clock, wait=config.store.wait_seconds)
         settings = _with_current_embedder(layout, settings, store)
-        opened = cls(layout, settings, store, config, clock)
+        opened = cls(layout, settings, store, config, clock, warm)
         try:
             opened.require_access("read")
         except AccessRefused:
@@ -95,10 +115,13 @@ class Resources:
 
     def close(self) -> None:
         """Release its files."""
-        self.queries.drop_caches()
         self.services.close()
         self.query_log.flush()
-        self.store.close()
+        if self.warm is not None:
+            self.warm.give_back(self.store)
+        else:
+            self.queries.drop_caches()
+            self.store.close()
 
     @property
     def name(self) -> str:
@@ -130,7 +153,8 @@ class Resources:
 
         Where that cannot be had, because another process is writing, it goes on without.
         """
-        if self.settings.status != "archived":
+        # Asked here first: folding imports all of ingest, which takes 50 ms.
+        if self.settings.status != "archived" and self.store.ledger.turns.has_pending():
             self.folding.before_reading()
         return self.store.snapshot()
 
@@ -175,13 +199,43 @@ class Resources:
             self.conversations.clean,
         )
 
-    def _profile_model(self, namespace: str) -> tuple[ChatModel, Prompt] | None:
-        from memctl.prompts import load_prompt
+    @property
+    def records(self) -> ConversationRecords:
+        """What became of conversations."""
+        from memctl.feedback.conversation_records import ConversationRecords
 
+        services = self.services
+        return ConversationRecords(
+            self.store.ledger,
+            self.program_config.feedback,
+            self.clock,
+            lambda: services.editor(asks_model=False),
+            lambda namespace: self.feedback_model(namespace, "feedback"),
+            self.conversations.clean,
+        )
+
+    def feedback_model(self, namespace: str, purpose: Purpose) -> tuple[ChatModel, Prompt] | None:
+        """Return the model that looks back at what is of a namespace; None where there is none."""
+        is_private = self.settings.allows_private(Filters(namespaces=(namespace,)))
+        services = self.services.for_private if is_private else self.services
+        return services.feedback_model(purpose)
+
+    def _profile_model(self, namespace: str) -> tuple[ChatModel, Prompt] | None:
         is_private = self.settings.allows_private(Filters(namespaces=(namespace,)))
         services = self.services.for_private if is_private else self.services
         chat = services.providers.chat("understand")
-        return (chat, load_prompt("profile", self.layout.prompts)) if chat else None
+        return (chat, services.prompt("profile")) if chat else None
+
+    def decay(self, ids: Collection[str] | None = None) -> Decay:
+        """Return how importance fades here.
+
+        Args:
+            ids: The memories that it is asked of; None for all.
+        """
+        from memctl.memories.importance_decay import Decay
+
+        floor = self.program_config.upkeep.importance_floor
+        return Decay.of(self.store.ledger, self.settings.half_life, floor, ids)
 
     def note_settings(self) -> None:
         """Keep a copy of kb.toml in the ledger, from which a lost one can be restored.
@@ -255,6 +309,16 @@ class Resources:
                 f"grant it: memctl kb grant {self.name} --agent {agent} {level}",
             )
 
+    def audit(self, action: str, *objects: str) -> None:
+        """Note in the audit trail what was changed, where no table was.
+
+        What was done has not failed where it cannot be noted.
+        """
+        try:
+            self.store.ledger.audit.add(self.clock(), action, objects)
+        except DiskRefused as error:
+            _log.warning("%s is not in the audit trail: %s", action, error)
+
     def require_writable(self) -> None:
         """Raise where nothing may be changed.
 
@@ -300,14 +364,39 @@ class Part:
         self._kb = resources
 
 
-def _with_own_models(config: Config, settings: KnowledgeBaseSettings) -> Config:
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def audited(
+    action: str,
+) -> Callable[[Callable[Concatenate[Any, _P], _R]], Callable[Concatenate[Any, _P], _R]]:
+    """Have the audit trail call by a name what a method of a part writes."""
+
+    def decorate(
+        method: Callable[Concatenate[Any, _P], _R],
+    ) -> Callable[Concatenate[Any, _P], _R]:
+        """Return the method within the action."""
+
+        @functools.wraps(method)
+        def run(part: Any, /, *arguments: _P.args, **named: _P.kwargs) -> _R:
+            """Call the method within the action."""
+            with part._kb.store.ledger.audit.action(action):
+                return method(part, *arguments, **named)
+
+        return run
+
+    return decorate
+
+
+def _with_own_models(config: Config, settings: KnowledgeBaseSettings, place: str) -> Config:
     """Return the settings with the models of the agent that is named, else of the knowledge base.
 
     Raises:
-        ConfigError: The agent's file cannot be used.
+        ConfigError: The agent's file cannot be used, or what the knowledge base says.
     """
-    of_agent = Accounts(config.home).models_of(config.agent)
-    own: dict[str, Any] = dict([*settings.models, *of_agent])
+    config = with_own_settings(config, settings, place)
+    own: dict[str, Any] = dict(Accounts(config.home).models_of(config.agent))
     return replace(config, models=replace(config.models, **own)) if own else config
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memctl.errors import LockedError
+from memctl.errors import DamagedError, KnowledgeBaseUnavailable, LockedError
 from memctl.identity import (
     DEFAULT_NAMESPACE,
     DEFAULT_USER,
@@ -16,7 +16,7 @@ from memctl.identity import (
     may_see,
     require_seen,
 )
-from memctl.knowledge_base.resources import Part
+from memctl.knowledge_base.resources import Part, audited
 
 if TYPE_CHECKING:
     from memctl.forget import ForgetReport
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from memctl.sessions.recall import ConversationRecall, Recall
     from memctl.store.ledger.profile_repositories import Profile
     from memctl.store.ledger.session_repositories import Session, SessionStatus, Turn
+
+_LAST_TURNS = 20
+"""So much of a conversation a model is given in ``replies``."""
 
 
 class Sessions(Part):
@@ -147,6 +150,7 @@ class Sessions(Part):
             self._kb.store.ledger.working.end_session(namespace, session.session_id)
         closed = self._compressor.close(ended)
         self._kb.profiles.renew(closed)
+        self._kb.records.add(closed, closed.summary)
         with suppress(LockedError):  # whoever writes next can index it as well
             self._kb.store.upkeep(wait=0)
         return closed
@@ -190,9 +194,12 @@ class Sessions(Part):
         """
         made = self.compress(session, keep=0, dry_run=dry_run)
         if not dry_run:
-            self._kb.profiles.renew(self._compressor.close(session, "archived"))
+            closed = self._compressor.close(session, "archived")
+            self._kb.profiles.renew(closed)
+            self._kb.records.add(closed, closed.summary)
         return made
 
+    @audited("session import")
     def import_files(
         self,
         paths: Iterable[Path],
@@ -246,6 +253,7 @@ class Sessions(Part):
         kb.folding.change(lines.changed, kb.clock())
         return lines.completed(report, kb.folding.fold(progress=progress))
 
+    @audited("forget")
     def forget(self, session: Session, *, dry_run: bool = False) -> ForgetReport:
         """Remove a conversation for good; see ``Erasure.forget``.
 
@@ -260,7 +268,7 @@ class Sessions(Part):
 
     def profile(self, user: str | None = None, agent: str | None = None) -> Profile | None:
         """Return what is known of a user in short; None where nothing is."""
-        return self._kb.profiles.get(user, agent)
+        return self._kb.profiles.shown(user, agent)
 
     def profile_versions(
         self, user: str | None = None, agent: str | None = None
@@ -283,10 +291,17 @@ class Sessions(Part):
         """Add a message, and tell what of it is kept because its user asked for it.
 
         Returns:
-            ``success``, ``memory_type``, ``text`` and ``tags`` where something is kept; otherwise
-            ``success`` and a ``message``.
+            ``success``, ``memory_type``, ``text`` and ``tags`` where something is kept; an
+            ``error`` where the message could not be stored; otherwise ``success`` and a
+            ``message``.
+
+        Raises:
+            UsageError: See :meth:`say`; UnreadableSource and NotFoundError as well.
         """
-        (turn,) = self.say(session, message)
+        try:
+            (turn,) = self.say(session, message)
+        except (KnowledgeBaseUnavailable, LockedError, DamagedError) as error:
+            return {"error": f"Failed to store memory: {error}"}
         return self.kept(turn)
 
     def kept(self, turn: Turn) -> Mapping[str, Any]:
@@ -304,7 +319,7 @@ class Sessions(Part):
     def recall(self, session: Session, message: str) -> Recall:
         """Return what other conversations of the same user say of a message."""
         found = self._recaller.recall(session, message)
-        self._note_injected(found.text)
+        self.note_injected(found.text)
         return found
 
     def prompt(
@@ -320,7 +335,7 @@ class Sessions(Part):
         messages = self._recaller.prompt(session, message, system)
         for each in messages[:-1]:
             if each["role"] == "system" and each["content"].startswith(HEADING):
-                self._note_injected(each["content"])
+                self.note_injected(each["content"])
         return messages
 
     @property
@@ -335,11 +350,54 @@ class Sessions(Part):
             kb.program_config.compression.recent_messages_to_keep,
         )
 
-    def _note_injected(self, text: str) -> None:
+    def replies(self, session: Session, message: str) -> Iterator[str]:
+        """Yield the reply to a message, piece by piece: of the model that answers, else of memory.
+
+        The message is not added to the conversation; see ``note_exchange``.
+
+        Raises:
+            ModelUnavailable: The model cannot be had now.
+            ModelRefused, RequestRefused, BadReply: It gives no reply that is of use.
+        """
+        from memctl.prompts import fenced, load_prompt
+        from memctl.records import Filters
+
+        kb = self._kb
+        filters = Filters(session=session.session_id, other_sessions=True)
+        chat = kb.services.answering_model(session.namespace)
+        if chat is None:
+            found = kb.queries.query(message, filters=filters).answer
+            assert found is not None  # which was asked for
+            sources = (
+                f"\n[{cited.number}] {cited.title or cited.source}: {cited.quote}"
+                for cited in found.citations
+            )
+            reply = "".join([found.text, *sources])
+            self.note_injected(reply)
+            yield reply
+            return
+        known = kb.queries.context(message, filters=filters, auto=True).text
+        self.note_injected(known)
+        said = [f"{turn.sender}: {turn.content}" for turn in self.turns(session, last=_LAST_TURNS)]
+        data = [*filter(None, (known, "\n".join(said))), message]
+        yield from chat.stream(load_prompt("chat", kb.layout.prompts).text, fenced(data))
+
+    def note_exchange(self, session: Session, message: str, reply: str) -> None:
+        """Add a message of the user and the reply to it, if there was one, to a conversation."""
+        from memctl.sessions.conversations import Message
+
+        said = [Message(sender="user", content=message)]
+        if reply.strip():
+            said.append(Message(sender="assistant", content=reply.strip()))
+        self.say(session, *said)
+
+    def note_injected(self, text: str) -> None:
+        """Note that a text from memory goes into a prompt: what repeats it is no new evidence."""
         from memctl.sessions.echo import note_injected
 
         note_injected(self._kb.store.ledger, text, self._kb.clock())
 
+    @audited("session fold")
     def fold(
         self, session: Session | None = None, *, progress: ProgressListener | None = None
     ) -> Folded:

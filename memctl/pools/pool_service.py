@@ -239,6 +239,7 @@ class Pools:
                 return self._bound(present, run_id)
             self._pools.remove_whole(pool_id)
             self._pools.save(made)
+            self._ledger.audit.add(now, "pool create", [pool_id])
         return made
 
     def _bound(self, pool: Pool, run_id: str | None) -> Pool:
@@ -294,6 +295,7 @@ class Pools:
         with self._ledger.transaction():
             pool = self.to_delete(pool_id)
             self._pools.remove_whole(pool_id)
+            self._ledger.audit.add(self._clock(), "pool delete", [pool_id])
         return pool
 
     def grant(self, pool_id: str, agent: str | None, level: AccessLevel = "read") -> Pool:
@@ -330,6 +332,7 @@ class Pools:
             pool = self._owned(pool_id, "change the rights in")
             changed = replace(pool, access_control=change(pool).stored())
             self._pools.save(changed)
+            self._ledger.audit.add(self._clock(), "pool rights", [pool_id])
         return changed
 
     def accessible_by(self, pool_id: str, agent: str) -> bool:
@@ -458,6 +461,7 @@ class Pools:
         self._require_writable()
         with self._ledger.transaction():
             pool, now = self._writable(pool_id), self._clock()
+            self._ledger.audit.add(now, f"pool {action}", [pool_id])
             if if_version not in (None, pool.version):
                 raise VersionConflict(
                     f"pool {pool_id!r} is at version {pool.version}, not {if_version}",

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memctl.errors import MemctlError, UsageError
 from memctl.identity import DEFAULT_USER, conversations_of, readable_by, within_reach
 from memctl.ids import storable
 from memctl.literals import Duplicates, Fusion, Mode, Verdict
-from memctl.queries.query_log import LoggedQuestion, shown_text, without_text
+from memctl.queries.query_log import AskedHow, LoggedQuestion, shown_text, without_text
 from memctl.queries.search_context import (
     NO_FILTERS,
     CorpusCache,
@@ -26,12 +26,14 @@ from memctl.records import Answer, Context, Filters, Hit, QueryResult, Question
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from memctl.literals import QueryKind
+    from memctl.literals import QueryKind, QueryStatus
     from memctl.search.answering.evidence_sentences import EvidenceSentence
     from memctl.search.answering.relevance import Relevance
     from memctl.search.answering.search_outcome import SearchOutcome
     from memctl.search.searcher import Searcher
 
+_MOST_UNASKED = 5
+"""So many passages at most are put in front of a message that did not ask for any."""
 _FEWEST_EXCERPTS = 20
 _SHORTEST_EXCERPT = 20
 """Tokens; enough hits are searched for to use up the budget of a context."""
@@ -43,11 +45,16 @@ class QueryService:
 
     Args:
         targets: Returns the knowledge bases to ask as they are now, at least one.
+        corpora: What earlier queries have computed about their tables, if there were any.
     """
 
-    def __init__(self, targets: Callable[[], Sequence[QueryTarget]]) -> None:
+    def __init__(
+        self,
+        targets: Callable[[], Sequence[QueryTarget]],
+        corpora: CorpusCache | None = None,
+    ) -> None:
         self._targets = targets
-        self._corpora = CorpusCache()
+        self._corpora = corpora or CorpusCache()
 
     def drop_caches(self) -> None:
         """Release what earlier queries have computed about the tables."""
@@ -147,7 +154,9 @@ class QueryService:
             filters = self._within_reach(filters)
             private = self._allows_private(filters)
             if private not in sessions:
-                sessions[private] = self._session(options.mode, private=private)
+                sessions[private] = self._session(
+                    options.mode, private=private, reranks=options.rerank
+                )
             yield sessions[private].ask(question, replace(options, filters=filters))
 
     def context(
@@ -219,6 +228,7 @@ class QueryService:
         profiles = [profile for profile in found if profile is not None and is_shown]
         standing = standing_context(
             context.snapshots(),
+            {target.name: target.decay() for target in targets},
             filters,
             max(profiles, key=lambda profile: profile.at, default=None),
             budget // 2 if question else budget,
@@ -230,19 +240,22 @@ class QueryService:
         bearing = self.context(question, budget=budget - standing.tokens, filters=filters)
         return joined_contexts(standing, bearing, estimate_tokens)
 
-    def feedback(self, query_id: str, verdict: Verdict) -> str:
+    def feedback(self, query_id: str, verdict: Verdict, score: float | None = None) -> str:
         """Record how good the result of an earlier question was; return the question's id.
 
         Args:
             query_id: As ``QueryResult.query_id`` says, or ``last`` for the latest question.
             verdict: ``good`` or ``bad``; it replaces an earlier one.
+            score: From 0 to 1; by default 1 for ``good`` and 0 for ``bad``.
 
         Raises:
             UsageError: No such question stands in the query log.
             KnowledgeBaseUnavailable: This process may only read, or the disk is full.
         """
-        wanted = self._latest_question() if query_id == "last" else storable(query_id)
-        known = [target.query_log.judge(wanted, verdict) for target in self._targets()]  # all
+        wanted = self.latest_question() if query_id == "last" else storable(query_id)
+        known = [
+            target.query_log.judge(wanted, verdict, score) for target in self._targets()
+        ]  # all
         if not any(known):
             raise UsageError(
                 f"no question {query_id!r} in the query log",
@@ -275,6 +288,7 @@ class QueryService:
             timeout=bounds.timeout_seconds,
             ledgers={target.name: target.store.ledger for target in context.targets},
             scope=NamespaceScope(context.without_private(filters)),
+            now=context.clock(),
         )
 
     def cap_memory(self) -> None:
@@ -295,13 +309,14 @@ class QueryService:
     def _allows_private(self, filters: Filters) -> bool:
         return any(target.settings.allows_private(filters) for target in self._targets())
 
-    def _context(self, *, private: bool) -> SearchContext:
-        return SearchContext(self._targets(), private=private, corpora=self._corpora)
+    def _context(self, *, private: bool, reranks: bool = True) -> SearchContext:
+        return SearchContext(self._targets(), private, self._corpora, reranks)
 
-    def _session(self, mode: Mode | None, *, private: bool) -> _QuerySession:
-        return _QuerySession(self._context(private=private), mode)
+    def _session(self, mode: Mode | None, *, private: bool, reranks: bool = True) -> _QuerySession:
+        return _QuerySession(self._context(private=private, reranks=reranks), mode)
 
-    def _latest_question(self) -> str:
+    def latest_question(self) -> str:
+        """Return the id of the question that was asked last; "" where none is noted."""
         targets = self._targets()
         for target in targets:
             target.query_log.flush()
@@ -326,13 +341,22 @@ class _QuerySession:
 
     def ask(self, question: Question, options: QueryOptions) -> QueryResult:
         """Search for what a question asks, answer it if that is wanted, and log it."""
+        started = time.monotonic()
+        try:
+            return self._asked(question, options, started)
+        except MemctlError as error:
+            if options.log and question.text.strip():
+                self._log_failure(question.text, options, error, time.monotonic() - started)
+            raise
+
+    def _asked(self, question: Question, options: QueryOptions, started: float) -> QueryResult:
         from memctl.search.answering.evidence_sentences import (
             MAX_HITS_READ,
             rank_hits,
             rank_sentences,
         )
 
-        searcher, started = self._searcher, time.monotonic()
+        searcher = self._searcher
         limit = options.limit or self.search_context.config.query.limit
         search = self.search_context.search_options(max(limit, MAX_HITS_READ), options)
         outcome, notes = _search_message(searcher, question.text, self._mode, search)
@@ -341,7 +365,7 @@ class _QuerySession:
         if options.answer:
             sentences = rank_sentences(outcome)
             answer = self._answer(outcome, sentences, options)
-            is_ordered = bool(self.search_context.config.models.rerank)
+            is_ordered = options.rerank and bool(self.search_context.config.models.rerank)
             if not is_ordered and outcome.selected is None:
                 hits = rank_hits(hits, sentences)
         hits = searcher.with_document_metadata(hits[:limit])
@@ -353,21 +377,69 @@ class _QuerySession:
             mode=self._mode,
             seconds=time.monotonic() - started,
             id=question.id,
-            explain=outcome.explain if options.explain else {},
+            explain=self._explained(outcome, hits) if options.explain else {},
             notes=notes,
             communities=outcome.communities,
         )
         if not options.log:
             return result
         found = bool(outcome.hits) and outcome.relevance.is_near
+        found = answer.found if answer else found
+        how = replace(
+            self._how(outcome, search, limit, hits),
+            status=_status(answer, found=found),
+            threshold=options.threshold or 0.0,
+            confidence=answer.confidence if answer else None,
+            grounding=_grounding(answer),
+            prompt=_prompt_of(answer),
+            cited=frozenset(each.memory_id for each in answer.citations) if answer else frozenset(),
+        )
         logged = self._logged(
-            question.text,
-            "query",
-            options.filters,
-            answer.found if answer else found,
-            result.seconds,
+            question.text, "query", options.filters, found, result.seconds, how, outcome
         )
         return replace(result, query_id=self._log(logged, hits))
+
+    def _how(
+        self, outcome: SearchOutcome, search: SearchOptions, limit: int, hits: Sequence[Hit]
+    ) -> AskedHow:
+        """Return how a question was asked, but for what its answer tells."""
+        config = self.search_context.config
+        return AskedHow(
+            status="nothing",
+            top_k=limit,
+            relevance=max((hit.relevance for hit in hits), default=None),
+            fusion=search["fusion"] if self._mode in ("hybrid", "agentic") else "",
+            reranker=config.models.rerank,
+            rounds=max(1, len(outcome.explain.get("rounds", ()))),
+            kbs=len(self.search_context.targets),
+            user=config.user,
+            agent=config.agent,
+            session=config.session,
+        )
+
+    def _explained(self, outcome: SearchOutcome, hits: Sequence[Hit]) -> Mapping[str, Any]:
+        """Return how the search went, with what judgements did to the importance of hits."""
+        changed: dict[str, float] = {}
+        for target in self.search_context.targets:
+            ids = [hit.memory_id for hit in hits if hit.kb == target.name]
+            changed |= target.store.ledger.feedback_effects.sums(ids) if ids else {}
+        return {**outcome.explain, **({"feedback": changed} if changed else {})}
+
+    def _log_failure(
+        self, question: str, options: QueryOptions, error: MemctlError, seconds: float
+    ) -> None:
+        """Note a question that could not be asked, with the class of what went wrong."""
+        config = self.search_context.config
+        how = AskedHow(
+            status="failed",
+            top_k=options.limit or config.query.limit,
+            kbs=len(self.search_context.targets),
+            error=type(error).__name__,
+            user=config.user,
+            agent=config.agent,
+            session=config.session,
+        )
+        self._log(self._logged(question, "query", options.filters, False, seconds, how), ())
 
     def _judged(self, outcome: SearchOutcome, threshold: float | None) -> SearchOutcome:
         """Return what was found with the relevance of each hit, without those below a threshold.
@@ -389,7 +461,8 @@ class _QuerySession:
 
         try:
             best = outcome.hits[0].kb if outcome.hits else None
-            answerer = self.search_context.answerer(best) if best else None
+            asked = outcome.asked.text
+            answerer = self.search_context.answerer(best, asked) if best else None
             if answerer is None:
                 return extract_answer(outcome, sentences)
             return answerer.answer(outcome, options.on_token)
@@ -449,15 +522,31 @@ class _QuerySession:
         )
         cited = {citation.memory_id for citation in context.citations}
         found = bool(context.text) and not in_doubt
-        logged = self._logged(question, "context", filters, found, time.monotonic() - started)
         shown = [hit for hit in (*outcome.insights, *hits) if hit.memory_id in cited]
+        how = replace(
+            self._how(outcome, search, limit, shown),
+            status="answered" if found else "unsure" if context.text else "nothing",
+            top_k=0,  # as many as there is room for
+            threshold=threshold or 0.0,
+            cited=frozenset(cited),
+        )
+        seconds = time.monotonic() - started
+        logged = self._logged(question, "context", filters, found, seconds, how, outcome)
         return replace(context, notes=notes, why=why, query_id=self._log(logged, shown))
 
     def _logged(
-        self, question: str, kind: QueryKind, filters: Filters, found: bool, seconds: float
+        self,
+        question: str,
+        kind: QueryKind,
+        filters: Filters,
+        found: bool,
+        seconds: float,
+        how: AskedHow,
+        outcome: SearchOutcome | None = None,
     ) -> LoggedQuestion:
         at = self.search_context.clock()
-        return LoggedQuestion(at, question, self._mode, kind, filters, found, seconds)
+        vector = None if outcome is None or self.search_context.private else _vector(outcome)
+        return LoggedQuestion(at, question, self._mode, kind, filters, found, seconds, how, vector)
 
     def _log(self, logged: LoggedQuestion, shown: Iterable[Hit]) -> str | None:
         """Record a question in the log of each target; return its id, None if none records it."""
@@ -469,8 +558,46 @@ class _QuerySession:
         scores: dict[str, list[tuple[str, float]]] = {target.name: [] for target in targets}
         for hit in shown:
             scores[hit.kb].append((hit.memory_id, hit.score))
-        recorded = [target.query_log.note(logged, scores[target.name]) for target in targets]
+        is_private = self.search_context.private
+        recorded = [
+            target.query_log.note(
+                logged,
+                scores[target.name],
+                is_private=is_private or target.settings.private,
+            )
+            for target in targets
+        ]
         return logged.id if any(recorded) else None
+
+
+def _status(answer: Answer | None, *, found: bool) -> QueryStatus:
+    if found:
+        return "answered"
+    return "unsure" if answer is not None and answer.unsure else "nothing"
+
+
+def _grounding(answer: Answer | None) -> float | None:
+    """Return the share of an answer's sentences that are supported; the built-in way quotes."""
+    if answer is None or not answer.found:
+        return None
+    if not answer.sentences:
+        return 1.0
+    return sum(not each.unsupported for each in answer.sentences) / len(answer.sentences)
+
+
+def _prompt_of(answer: Answer | None) -> str:
+    """Return the version of the prompt by which a model answered, such as ``answer/1``."""
+    if answer is None or not answer.method.startswith("model/"):
+        return ""
+    return "/".join(answer.method.rsplit("/", 2)[1:])
+
+
+def _vector(outcome: SearchOutcome) -> tuple[str, bytes] | None:
+    """Return the vector that a question was searched by; None where it was by words alone."""
+    if outcome.mode == "keyword" or "vector" not in vars(outcome.meaning):
+        return None
+    vector = outcome.meaning.vector.astype("float16")
+    return outcome.meaning.embedder.id, vector.tobytes()
 
 
 def _context_hits(outcome: SearchOutcome, relevance: Relevance, *, auto: bool) -> Sequence[Hit]:
@@ -483,8 +610,9 @@ def _context_hits(outcome: SearchOutcome, relevance: Relevance, *, auto: bool) -
 
     if relevance.is_far or (auto and not relevance.is_near):
         return ()
+    hits = outcome.hits[:_MOST_UNASKED] if auto else outcome.hits
     # BM25 has taken the length into account already.
-    return outcome.hits if outcome.mode == "keyword" else budget_order(outcome.hits)
+    return hits if outcome.mode == "keyword" else budget_order(hits)
 
 
 def _search_message(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from memctl.errors import ConfigError
 from memctl.literals import DEFAULT_HOPS, Duplicates, Fusion, Mode
+from memctl.memories.importance_decay import Decay
 from memctl.records import Filters
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ class QueryOptions:
     """Receives the answer piece by piece while a model writes it; that reply isn't cached."""
     log: bool = True
     """Whether the query log records the question, where it is enabled."""
+    rerank: bool = True
+    """Whether a model that is configured for it reorders the hits."""
 
 
 class SearchOptions(TypedDict):
@@ -111,6 +114,11 @@ class QueryTarget:
         """Its settings."""
         return self.services.settings
 
+    def decay(self) -> Decay:
+        """Return how importance fades in it."""
+        floor = self.services.config.upkeep.importance_floor
+        return Decay.of(self.store.ledger, self.settings.half_life, floor)
+
 
 @dataclass(frozen=True)
 class SearchContext:
@@ -120,11 +128,13 @@ class SearchContext:
         targets: The knowledge bases to search, at least one.
         private: Whether the questions are about what is, or may be, private.
         corpora: Caches what queries compute about the tables.
+        reranks: Whether a model that is configured for it reorders what is found.
     """
 
     targets: Sequence[QueryTarget]
     private: bool
     corpora: CorpusCache
+    reranks: bool = True
 
     @property
     def config(self) -> Config:
@@ -218,7 +228,7 @@ class SearchContext:
         """
         from memctl.search.ranking.reranking import Reranking
 
-        named = self.config.models.rerank
+        named = self.config.models.rerank if self.reranks else ""
         model = self._payer(self.targets[0].name).providers.reranker() if named else None
         return Reranking(model, self.config.query.rerank_hits)
 
@@ -236,11 +246,12 @@ class SearchContext:
 
         return decisions_of(self._target(kb).store.ledger.names)
 
-    def answerer(self, name: str) -> ModelAnswerer | None:
+    def answerer(self, name: str, question: str) -> ModelAnswerer | None:
         """Return the model that answers, if any.
 
         Args:
             name: The knowledge base of the best hit; it caches the reply and bears its cost.
+            question: What is asked.
 
         Raises:
             ConfigError: The settings cannot be used.
@@ -250,7 +261,7 @@ class SearchContext:
             return None
         from memctl.search.answering.model_answer import ModelAnswerer
 
-        model = self._chat(name, "answer")
+        model = self._chat(name, "answer", question)
         return ModelAnswerer(*model, self.config.query.answer_tokens) if model else None
 
     def _reformulate(self, question: str, hits: Sequence[Hit], missing: Sequence[str]) -> str:
@@ -261,18 +272,21 @@ class SearchContext:
         """
         from memctl.search.agentic_search import ModelReformulator
 
-        model = self._chat(hits[0].kb, "reformulate")
+        model = self._chat(hits[0].kb, "reformulate", question)
         return ModelReformulator(*model).query(question, hits, missing) if model else ""
 
-    def _chat(self, name: str, prompt: str) -> tuple[ChatModel, Prompt] | None:
+    def _chat(self, name: str, prompt: str, question: str) -> tuple[ChatModel, Prompt] | None:
         """Return the chat model that answers for a knowledge base, if any, with its prompt."""
         from memctl.prompts import load_prompt
 
         payer = self._payer(name)
         payer.store.ledger.require_writable()
         chat = payer.providers.chat("answer")
-        own = payer.layout.prompts if len(self.targets) == 1 else None
-        return (chat, load_prompt(prompt, own)) if chat else None
+        if chat is None:
+            return None
+        alone = len(self.targets) == 1  # else the prompts of one would speak for all
+        key = self.config.session or question
+        return chat, payer.prompt(prompt, key) if alone else load_prompt(prompt)
 
     def _payer(self, name: str) -> ServiceFactory:
         """Return whose models are called and whose ledger records it: the strictest first."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from memctl.memories.importance_decay import COLUMNS
 from memctl.records import Citation, Context, Filters, Hit
 from memctl.search.answering.evidence_context import Excerpt, numbered_excerpts
 from memctl.search.ranking.scored_candidates import load_hits_by_id
@@ -20,6 +21,7 @@ from memctl.store.ledger.profile_repositories import PROFILE_FIELDS
 from memctl.store.tables.filter_expressions import memory_filter
 
 if TYPE_CHECKING:
+    from memctl.memories.importance_decay import Decay
     from memctl.store.ledger.profile_repositories import Profile
     from memctl.store.tables.snapshot import Snapshot
 
@@ -38,6 +40,7 @@ _CITED = re.compile(r"^\[(\d+)\]", re.MULTILINE)
 
 def standing_context(
     snapshots: dict[str, Snapshot],
+    decays: Mapping[str, Decay],
     filters: Filters,
     profile: Profile | None,
     budget: int,
@@ -48,6 +51,7 @@ def standing_context(
 
     Args:
         snapshots: Of each knowledge base, by its name.
+        decays: How importance fades in each of them.
         filters: What it is limited to, private namespaces left out.
         profile: The user's, if there is one.
         budget: Most tokens; after the profile 70 of 100 are for memories and 30 for insights.
@@ -63,7 +67,7 @@ def standing_context(
         parts.append(above)
     room = budget - (count(f"{above}\n\n") if parts else 0)
     insights = _newest_insights(snapshots, filters, now)
-    memories = _most_important(snapshots, filters, now)
+    memories = _most_important(snapshots, decays, filters, now)
     for_insights = int(room * _INSIGHT_SHARE) if insights else 0
     heading_room = count(f"\n\n{MEMORY_HEADING}\n\n")
     shown = _excerpts(memories, room - for_insights - heading_room, count)
@@ -128,27 +132,39 @@ def _numbered(excerpt: Excerpt, number: int) -> Citation:
     return replace(excerpt.citation, number=number)
 
 
-def _most_important(snapshots: dict[str, Snapshot], filters: Filters, now: datetime) -> list[Hit]:
-    """Return what is important and still holds, by importance and how new it is."""
+def _most_important(
+    snapshots: dict[str, Snapshot], decays: Mapping[str, Decay], filters: Filters, now: datetime
+) -> list[Hit]:
+    """Return what is important and still holds, by importance and how new it is.
+
+    What fades has faded up to the newest memory, too, so that the order depends on no clock.
+    """
     wanted = replace(filters, types=_TYPES, levels=("memory",))
-    rows = _rows(snapshots, wanted, now)
+    rows = [
+        (name, row)
+        for name, snapshot in snapshots.items()
+        for row in snapshot.scan(
+            "memories", memory_filter(wanted, now), ["created_at", *COLUMNS]
+        ).to_pylist()
+    ]
     if not rows:
         return []
-    newest = max(at for _, _, at, _ in rows)
+    newest = max(row["created_at"] for _, row in rows)
 
-    def weight(row: _Row) -> float:
+    def weight(name: str, row: Mapping[str, Any]) -> float:
         """Return how much a memory counts."""
-        days = (newest - row[2]).total_seconds() / 86_400
-        return row[3] + _RECENCY_WEIGHT * math.exp(-days / _RECENT_DAYS)
+        days = (newest - row["created_at"]).total_seconds() / 86_400
+        importance = decays[name].importance(row, newest)
+        return importance + _RECENCY_WEIGHT * math.exp(-days / _RECENT_DAYS)
 
-    best = sorted(rows, key=lambda row: (-round(weight(row), 6), row[0], row[1]))[:_MOST_READ]
-    return _hits(snapshots, best)
+    weighed = [(-round(weight(name, row), 6), name, row["id"]) for name, row in rows]
+    return _hits(snapshots, [(name, id_) for _, name, id_ in sorted(weighed)[:_MOST_READ]])
 
 
 def _newest_insights(snapshots: dict[str, Snapshot], filters: Filters, now: datetime) -> list[Hit]:
     rows = _rows(snapshots, replace(filters, types=(), levels=("insight",)), now)
     best = sorted(rows, key=lambda row: (-row[2].timestamp(), -row[3], row[1]))[:_MOST_READ]
-    return _hits(snapshots, best)
+    return _hits(snapshots, [row[:2] for row in best])
 
 
 _Row = tuple[str, str, datetime, float]
@@ -165,7 +181,7 @@ def _rows(snapshots: dict[str, Snapshot], filters: Filters, now: datetime) -> li
     ]
 
 
-def _hits(snapshots: dict[str, Snapshot], rows: Sequence[_Row]) -> list[Hit]:
+def _hits(snapshots: dict[str, Snapshot], rows: Sequence[tuple[str, str]]) -> list[Hit]:
     known = {
         name: load_hits_by_id(snapshots, name, [row[1] for row in rows if row[0] == name])
         for name in snapshots

@@ -131,8 +131,6 @@ def _tags(source: SourceText) -> tuple[str, ...]:
 
 
 def _links(source: SourceText) -> tuple[str, ...]:
-    if "[[" not in source.text:
-        return source.links
     return _union(source.links, find_wikilinks(source.text, code_spans(source)))
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from memctl.language.date_mentions import DateSpan
+from memctl.language.inline_tags import without_wikilinks
 from memctl.records import Segment, SourceText
 from memctl.understanding.sentence_reading import ReadLine, most_telling
 from memctl.understanding.text_outline import Line, body_text
@@ -73,7 +74,7 @@ def _is_its_own(source: SourceText, lines: Sequence[Line]) -> bool:
 
 def _plain(text: str) -> str:
     """The text in one line, cut at a word."""
-    line = " ".join(text.split())
+    line = " ".join(without_wikilinks(text).split())
     if len(line) <= _MAX_LENGTH:
         return line
     return f"{line[:_MAX_LENGTH].rsplit(' ', 1)[0]}…"
@@ -99,7 +100,7 @@ def _said(text: str, line: Line) -> str:
 
 def _joined(texts: Iterable[str]) -> str:
     """Sentences in one line; one that ends without a mark gets one before the next begins."""
-    kept = [" ".join(text.split()) for text in texts if text.strip()]
+    kept = [" ".join(without_wikilinks(text).split()) for text in texts if text.strip()]
     ended = [
         text if _is_ended(text) or after[:1].islower() else f"{text}."
         for text, after in pairwise(kept)

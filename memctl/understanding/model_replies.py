@@ -78,3 +78,18 @@ class ComparisonReply(StrictModel):
     """What a model makes of some new facts; pairs that it does not name have nothing to do."""
 
     verdicts: list[Verdict]
+
+
+class SourceQuote(StrictModel):
+    """Words of a memory, by the number that it was given under."""
+
+    source: int
+    quote: str
+
+
+class AnswerCheck(StrictModel):
+    """What is to be said of an answer."""
+
+    verdict: Literal["good", "bad"]
+    quotes: list[SourceQuote]
+    why: str

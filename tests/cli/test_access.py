@@ -208,3 +208,23 @@ def test_watching_lets_nobody_connect(memctl: Run, tmp_path: Path) -> None:
     finally:
         watch.send_signal(signal.SIGINT)
         watch.wait(PATIENCE)
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the kernel lists no sockets")
+def test_serve_alone_opens_a_port_and_to_this_machine_alone(memctl: Run) -> None:
+    memctl("kb", "create", "notes")
+    server = subprocess.Popen(
+        [sys.executable, "-m", "memctl", "serve", "--port", "0"],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert server.stderr is not None
+        assert "http://127.0.0.1:" in server.stderr.readline()
+        (door,) = open_doors(server.pid)
+        assert door.split()[1].startswith("0100007F:"), "127.0.0.1"
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.communicate(timeout=PATIENCE)
+    assert server.returncode == 0

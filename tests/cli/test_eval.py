@@ -129,6 +129,34 @@ def test_a_run_is_compared_with_one_that_was_saved(memctl, folder: Path, tmp_pat
     assert other.json["comparison"][0]["before_mode"] == "hybrid"
 
 
+def test_saved_runs_are_shown_over_time(memctl, folder: Path, tmp_path: Path) -> None:
+    assert memctl("eval", "--history").rows == []
+    for name in ("one.json", "two.json"):
+        memctl("eval", str(folder), "--mode", "keyword", "--save", str(tmp_path / name))
+    memctl("eval", str(folder), "--mode", "keyword")  # which nobody saves
+    rows = memctl("eval", "--history").rows
+    assert [(row["mode"], row["questions"]) for row in rows] == [("keyword", 3)] * 2
+    assert {*METRICS, "at", "memctl", "set"} <= rows[0].keys()
+    with (tmp_path / "home" / "evaluations.jsonl").open("a") as file:
+        file.write("no JSON\n[]\n")
+    assert memctl("eval", "--history", str(folder)).rows == rows
+    assert memctl("eval", "--history", "--mode", "keyword").code == 2
+
+
+def test_models_of_vectors_are_measured_beside_each_other(
+    memctl, folder: Path, endpoint, monkeypatch
+) -> None:
+    for name, value in endpoint.settings().items():
+        monkeypatch.setenv(name, value)
+    models = ("--embedder", "builtin", "--embedder", "endpoint/e")
+    done = memctl("eval", str(folder), "--mode", "vector", *models, "-o", "json")
+    scores = [row for row in done.json["scores"] if row["category"] == "all"]
+    assert [row["mode"] for row in scores] == ["vector builtin", "vector endpoint/e"]
+    assert all(row["questions"] == 3 for row in scores)
+    assert memctl("eval", str(folder), "--embedder", "sing").code == 2
+    assert memctl("eval", str(folder), "-k", "x", "--embedder", "builtin").code == 2
+
+
 def test_other_questions_than_the_saved_ones_are_told_of(memctl, folder, tmp_path) -> None:
     saved = str(tmp_path / "before.json")
     memctl("eval", str(folder), "--save", saved)

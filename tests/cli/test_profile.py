@@ -35,3 +35,13 @@ def test_the_standing_context_needs_no_question_and_stays_the_same(memctl: Run) 
     assert small["tokens"] <= 60
     asked = memctl("context", "when does the lease end?", "--standing").out
     assert asked.startswith(first.out[:40])
+
+
+def test_the_profile_that_an_agent_keeps_is_shown_where_no_agent_is_named(memctl: Run) -> None:
+    session = memctl("session", "start", "--user", "ann", "--agent", "helper").out.strip()
+    said = "important: the deploy key rotates every Monday"
+    assert memctl("session", "say", session, said, "--user", "ann").code == 0
+    assert memctl("session", "end", session, "--user", "ann").code == 0
+    shown = memctl("profile", "show", "--user", "ann", "-o", "json").json
+    assert "every Monday" in shown["important_context"]
+    assert memctl("profile", "show", "--user", "bob").code == 4

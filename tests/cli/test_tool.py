@@ -130,6 +130,18 @@ def test_strict_definitions_have_nothing_that_strict_modes_refuse(memctl: Run) -
             assert "object" not in told["type"]
 
 
+@pytest.mark.parametrize("options", [(), ("--strict",)])
+def test_definitions_are_what_the_official_client_sends(
+    memctl: Run, options: tuple[str, ...]
+) -> None:
+    from openai.types.chat import ChatCompletionFunctionToolParam
+    from pydantic import TypeAdapter
+
+    listed = memctl("tool", "list", "--format", "openai", *options).json
+    known = TypeAdapter(list[ChatCompletionFunctionToolParam]).validate_python(listed)
+    assert known == listed, "nothing is left out as unknown"
+
+
 @pytest.mark.parametrize(
     ("format_", "key"), [("anthropic", "input_schema"), ("mcp", "inputSchema")]
 )
@@ -172,7 +184,8 @@ def test_search_finds_what_the_query_command_finds(call: Call, memctl: Run, home
     hits = memctl(*words, "--no-answer", "-o", "json").json["hits"]
     found = call("search_knowledge_base", query="favourite dish", limit=3).json
     assert ids(found["results"]) == ids(hits)
-    assert [row["text"] for row in found["results"]] == [hit["text"] for hit in hits]
+    shown = [hit["text"].replace("[[", "").replace("]]", "") for hit in hits]
+    assert [row["text"] for row in found["results"]] == shown
     assert found["results_count"] == len(hits)
 
 
@@ -254,6 +267,15 @@ def test_a_search_of_the_graph_is_that_of_the_command(call: Call, memctl: Run, h
 def test_insights_are_those_of_the_command(call: Call, memctl: Run, home: Path) -> None:
     rows = memctl("--home", str(home), "insight", "list", "-k", "notes", "-o", "json").json
     assert ids(call("recent_insights").json["insights"], "id") == ids(rows, "id")
+
+
+def test_what_is_remembered_with_a_trigger_is_kept_without_it(memctl: Run) -> None:
+    text = "important: always use Python 3.10 for this project #beto_coding"
+    stored = memctl("tool", "call", "remember", json.dumps({"text": text})).json
+    assert stored["text"] == "always use Python 3.10 for this project"
+    assert (stored["type"], stored["tags"]) == ("important_fact", ["coding"])
+    asked = json.dumps({"text": "Was our plan for Friday the lake?", "type": "note"})
+    assert memctl("tool", "call", "remember", asked).json["text"] == json.loads(asked)["text"]
 
 
 def test_what_is_remembered_is_what_the_command_remembers(memctl: Run) -> None:

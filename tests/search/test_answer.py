@@ -421,7 +421,8 @@ def test_a_quote_from_a_chat_begins_with_what_is_said(
     given = ask(shelf.searcher(), "When does the roaster move?")
     citation = given.citations[0]
     assert citation.quote == quote == line[citation.start : citation.end]
-    assert given.text == f"{quote} [1]"
+    shown = quote.replace("[[", "").replace("]]", "")
+    assert given.text == f"{shown} [1]"
 
 
 def test_a_row_that_begins_with_a_name_is_not_front_matter(

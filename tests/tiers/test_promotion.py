@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +18,8 @@ from memctl.forget import Selection
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
 from memctl.records import Filters
-from memctl.watch.scheduled_jobs import Schedule
+from memctl.schedules import OFF
+from memctl.upkeep.runner import Upkeep
 
 from .conftest import Clock, Run
 
@@ -295,31 +297,36 @@ def test_killed_at_any_step_an_entry_is_promoted_once(
 
 
 def test_the_watcher_promotes_once_a_day_and_makes_up_for_a_night_it_missed(
-    kb: KnowledgeBase,
+    kb: KnowledgeBase, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
     ledger = kb.store.ledger
     clock = Clock(datetime(2027, 3, 1, 3, 59, tzinfo=UTC))
+    upkeep = Upkeep(kb, home, clock)
+    promotion = upkeep.find("promotion")
     began = clock.now - timedelta(hours=20)
     ledger.jobs.finish(ledger.jobs.start("promotion", began), "done", began)
-    schedule = Schedule(ledger, clock, 60)
-    assert not schedule.promotion_due(4)
+    assert not upkeep.is_due(promotion)
     clock.forward(minutes=1)
-    assert schedule.promotion_due(4)
+    assert upkeep.is_due(promotion)
     failed = ledger.jobs.start("promotion", clock.now)
     ledger.jobs.finish(failed, "failed", clock.now)
-    assert not schedule.promotion_due(4)
+    assert not upkeep.is_due(promotion)
     clock.forward(minutes=10)
-    assert schedule.promotion_due(4), "it is tried again"
+    assert upkeep.is_due(promotion), "it is tried again"
     ledger.jobs.finish(ledger.jobs.start("promotion", clock.now), "done", clock.now)
     clock.forward(hours=23)
-    assert not schedule.promotion_due(4)
+    assert not upkeep.is_due(promotion)
     clock.forward(days=7)
-    assert schedule.promotion_due(4)
-    assert not schedule.promotion_due(-1)
+    assert upkeep.is_due(promotion)
+    upkeep.set("promotion", OFF)
+    assert not upkeep.is_due(promotion)
+    upkeep.set("promotion", None)
     ledger.jobs.finish(ledger.jobs.start("promotion", clock.now), "done", clock.now)
-    assert not schedule.promotion_due(4)
+    assert not upkeep.is_due(promotion)
     clock.forward(days=-400)
-    assert schedule.promotion_due(4), "a job of the future does not stop it for years"
+    assert upkeep.is_due(promotion), "a job of the future does not stop it for years"
     with ledger.transaction() as connection:
         connection.execute("DELETE FROM jobs WHERE kind = 'promotion'")
 

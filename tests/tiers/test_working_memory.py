@@ -23,12 +23,15 @@ def test_a_value_is_there_until_its_time_is_over(kb: KnowledgeBase, clock: Clock
     assert working.retrieve("step") == {"n": 1}
     assert working.exists("step")
     assert working.keys() == ["step"]
+    asked = "select key from working_values"
     clock.forward(seconds=299)
     assert working.exists("step")
+    assert kb.sql(asked).read_all().num_rows == 1
     clock.forward(seconds=1)
     assert not working.exists("step")
     assert working.retrieve("step", "none") == "none"
     assert working.keys() == []
+    assert kb.sql(asked).read_all().num_rows == 0
     assert kb.store.ledger.working.count() == 1, "nothing has swept it, and still it is not shown"
 
 

@@ -5,23 +5,41 @@ from __future__ import annotations
 import sys
 
 from memctl.cli.command_context import CommandContext
-from memctl.cli.command_decorator import Output, command, flag, group
+from memctl.cli.command_decorator import KnowledgeBaseOption, Output, command, flag, group
 from memctl.cli.rendering.output_formats import Column, emit
 from memctl.errors import UsageError
 
 app = group("config", "Show and initialise the settings.")
 
 
-@command(app, "show", "memctl config show\nmemctl config show --origin")
+@command(
+    app,
+    "show",
+    """
+    memctl config show
+    memctl config show --origin -k work
+    """,
+)
 def show(
     context: CommandContext,
     origin: bool = flag("--origin", "Show which flag, variable or file each value comes from."),
+    kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
-    """Show every setting with its value."""
-    from memctl.config import settings_of, variable_name, without_password
+    """Show every setting with its value.
+
+    With -k as that knowledge base has it: its own models, endpoint and budget count for it.
+    """
+    from memctl.config import settings_of, variable_name, with_own_settings, without_password
 
     config = context.config
+    if kb:
+        from memctl.kb_settings import load_settings
+
+        if len(set(kb)) > 1:
+            raise UsageError("one knowledge base at a time", "give -k once")
+        path = context.home.layout(kb[0]).settings
+        config = with_own_settings(config, load_settings(path), str(path))
     rows = [
         {
             "key": key,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,11 +27,13 @@ from memctl.cli.commands.ingest import raise_failures, reporting_a_stop, show_re
 from memctl.cli.completion import complete_document
 from memctl.cli.rendering.output_formats import (
     Column,
+    Format,
     emit,
     emit_one,
     format_instant,
     print_facts,
     print_paragraph,
+    to_plain,
     with_kb_column,
 )
 from memctl.cli.rendering.terminal_text import (
@@ -44,6 +47,7 @@ from memctl.cli.rendering.terminal_text import (
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
+    from memctl.links.link_records import LinkExtraction, VectorRenewal
     from memctl.memories.memory_views import DocumentView
     from memctl.records import Filters
 
@@ -219,17 +223,23 @@ def delete(
     memctl document reprocess --incomplete
     memctl document reprocess --upgrade
     memctl document reprocess d_3fa2b1 d_77c0de
+    memctl document reprocess "Release Plan" --links
     """,
 )
 def reprocess(
     context: CommandContext,
     ids: list[str] | None = typer.Argument(
-        None, metavar="ID", help="Documents to read again.", autocompletion=complete_document
+        None,
+        metavar="ID",
+        help="Documents to read again; with --links or --vectors also by title.",
+        autocompletion=complete_document,
     ),
     incomplete: bool = flag("--incomplete", "All that lack something that may be available now."),
     upgrade: bool = flag(
         "--upgrade", "All documents that the configured model has not understood."
     ),
+    links: bool = flag("--links", "Only find links in the stored texts; without ID in all."),
+    vectors: bool = flag("--vectors", "Only make vectors of the stored texts; without ID of all."),
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
@@ -239,6 +249,11 @@ def reprocess(
     may be configured.  If stopped, the same command continues where it was, and replies that a
     model has given already cost nothing.
     """
+    if links or vectors:
+        if incomplete or upgrade or (links and vectors):
+            raise UsageError("these do not go together", "give --links or --vectors alone")
+        _derive_again(context, ids or (), kb, output, links=links)
+        return
     if bool(ids) == (incomplete or upgrade):
         raise UsageError("which documents?", "give their ids, or --incomplete, or --upgrade")
     with ExitStack() as stack:
@@ -250,3 +265,23 @@ def reprocess(
             )
     show_report(context, base.name, report, output)
     raise_failures(report, one_input=len(report.outcomes) == 1)
+
+
+def _derive_again(
+    context: CommandContext,
+    ids: Sequence[str],
+    kb: list[str] | None,
+    output: Format | None,
+    *,
+    links: bool,
+) -> None:
+    """Find links, or make vectors, in texts that are stored, and say what came of it."""
+    with context.changing(kb) as base:
+        view = base.links.view() if ids else None
+        wanted = [view.map.pages[view.map.find(id_).page].id for id_ in ids] if view else ()
+        documents = base.documents
+        report: LinkExtraction | VectorRenewal = (
+            documents.extract_links(wanted) if links else documents.renew_vectors(wanted)
+        )
+    facts = {key: f"{value:,}" for key, value in to_plain(report).items()}
+    emit_one(report, output, lambda: print_facts(context.console, facts, indent=0))

@@ -14,11 +14,12 @@ import typer
 
 from memctl.cli.arguments import input_file, input_folder, parse_path
 from memctl.cli.command_context import CommandContext
-from memctl.cli.command_decorator import KnowledgeBasesOption, Output, command
+from memctl.cli.command_decorator import KnowledgeBasesOption, Output, command, flag
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
     emit_one,
+    format_instant,
     print_paragraph,
     resolve_format,
 )
@@ -78,6 +79,8 @@ app = typer.Typer()
     memctl eval questions/ --mode hybrid --mode keyword
     memctl eval questions/ --save before.json
     memctl eval questions/ --compare before.json
+    memctl eval questions/ --embedder builtin --embedder onnx/~/models/minilm
+    memctl eval --history
     memctl eval --make mine.jsonl -k notes    # then correct mine.jsonl
     memctl eval mine.jsonl -k notes
     """,
@@ -107,6 +110,10 @@ def evaluate(
     make: str | None = typer.Option(
         None, "--make", metavar="FILE", help="Draft questions about a knowledge base; - is stdout."
     ),
+    embedder: list[str] | None = typer.Option(
+        None, "--embedder", metavar="MODEL", help="Measure with this model of vectors; repeatable."
+    ),
+    history: bool = flag("--history", "Show the runs that were saved, the oldest first."),
     kb: KnowledgeBasesOption = None,
     output: Output = None,
 ) -> None:
@@ -130,17 +137,34 @@ def evaluate(
     it lies with 95 % confidence (paired bootstrap of 10,000 draws), and how many got better or
     worse.
 
+    --embedder builtin --embedder endpoint/MODEL measures the same questions with each model of
+    vectors, beside each other.
+
+    Each run that is saved is noted in the home, too: --history shows recall, nDCG and MRR over
+    time, all of them or those of one FOLDER.
+
     --make FILE writes questions on what you have in a knowledge base for you to correct; the
     sentence that each was made from is written beside it.
     """
+    if history:
+        if mode or save or compare or make or kb or embedder:
+            raise UsageError("--history goes with FOLDER alone", "memctl eval --history")
+        _show_history(context, folder, limit, output)
+        return
     if make is not None:
-        if folder or mode or save or compare:
+        if folder or mode or save or compare or embedder:
             raise UsageError("--make goes with -k alone", "memctl eval --make FILE -k NAME")
         _make(context, make, kb, limit or _DRAFTS)
         return
     if folder is None:
         raise UsageError("which question set?", "memctl eval FOLDER, or memctl eval --make FILE")
-    wanted = _Wanted(folder, _modes(mode or []), limit or _HITS, save, compare)
+    if embedder and kb:
+        raise UsageError(
+            "--embedder and -k do not go together",
+            "a knowledge base has one model: memctl kb reembed NAME --embedder MODEL",
+        )
+    models = tuple(dict.fromkeys(embedder or ()))
+    wanted = _Wanted(folder, _modes(mode or []), limit or _HITS, save, compare, models)
     _evaluate(context, wanted, kb, output)
 
 
@@ -166,6 +190,7 @@ class _Wanted:
     limit: int
     save: str | None
     compare: str | None
+    embedders: tuple[str, ...] = ()
 
 
 # --- measuring -----------------------------------------------------------------------------------
@@ -174,7 +199,7 @@ class _Wanted:
 def _evaluate(
     context: CommandContext, wanted: _Wanted, kb: KnowledgeBasesOption, output: Output
 ) -> None:
-    from memctl.evaluation.evaluation_runs import load_run, save_run
+    from memctl.evaluation.evaluation_runs import load_run, note_run, save_run
     from memctl.evaluation.question_sets import read_questions
     from memctl.home import utc_now
 
@@ -191,19 +216,52 @@ def _evaluate(
     if not questions.questions:
         raise UsageError(f"no question with evidence in {queries}", _FORMAT_HINT)
     modes: Sequence[Mode] = wanted.modes or (context.config.query.mode,)
-    with _ended_by_signals(), ExitStack() as stack:
-        if kb:
-            bases, failed = stack.enter_context(context.reading(kb)), 0
-        else:
-            bases, failed = _filled(context, stack, corpus)
-        run = _run(context, bases, questions, modes, wanted.limit)
+    run: dict[str, Sequence[QuestionResult]] = {}
+    failed, named = 0, list[str]()
+    for embedder in wanted.embedders or ("",):
+        with _ended_by_signals(), ExitStack() as stack:
+            if kb:
+                bases = stack.enter_context(context.reading(kb))
+                named = [base.name for base in bases]
+            else:
+                bases, failed = _filled(context, stack, corpus, embedder)
+            found = _run(context, bases, questions, modes, wanted.limit)
+        label = f" {embedder}" if len(wanted.embedders) > 1 else ""
+        run |= {f"{mode}{label}": results for mode, results in found.items()}
     if wanted.save is not None:
         save_run(parse_path(wanted.save), run, utc_now())
+        note_run(context.home.config.home, run, str(queries.resolve()), named, utc_now())
     _write(context, run, saved, output)
     if questions.bad or failed:
         wrong = [format_count(len(questions.bad), "bad line")] if questions.bad else []
         wrong += [f"{format_count(failed, 'record')} that could not be taken in"] if failed else []
         raise PartialFailure(f"{wanted.folder} has {' and '.join(wrong)}", "the rest was measured")
+
+
+_HISTORY = (
+    Column("at", "WHEN", format_instant),
+    Column("memctl", "MEMCTL"),
+    Column("set", "SET"),
+    Column("mode", "MODE"),
+    Column("questions", "QUESTIONS", right=True),
+    Column("recall@5", "R@5", _percent, right=True),
+    Column("recall@10", "R@10", _percent, right=True),
+    Column("ndcg@10", "NDCG@10", _percent, right=True),
+    Column("mrr", "MRR", _percent, right=True),
+)
+
+
+def _show_history(
+    context: CommandContext, folder: str | None, limit: int | None, output: Output
+) -> None:
+    """Show the runs that were saved, or those of one question set."""
+    from memctl.evaluation.evaluation_runs import saved_history
+
+    about = None
+    if folder is not None:
+        about = str(_files(folder, needs_corpus=False)[1].resolve())
+    rows = saved_history(context.home.config.home, about)
+    emit(rows[-limit:] if limit else rows, _HISTORY, output)
 
 
 def _files(name: str, *, needs_corpus: bool) -> tuple[Path, Path]:
@@ -256,12 +314,14 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(getattr(signal, name), handler)
 
 
-def _filled(context: CommandContext, stack: ExitStack, corpus: Path) -> tuple[KnowledgeBases, int]:
+def _filled(
+    context: CommandContext, stack: ExitStack, corpus: Path, embedder: str
+) -> tuple[KnowledgeBases, int]:
     """Give a throw-away knowledge base with a corpus, and how many records are not in it."""
     from memctl.evaluation.evaluation_runs import temporary_base
     from memctl.knowledge_base import KnowledgeBases
 
-    base = stack.enter_context(temporary_base(context.config))
+    base = stack.enter_context(temporary_base(context.config, embedder))
     with context.progress("remembering") as listener:
         report = base.ingest(jsonl=corpus, progress=listener)
     failures = [outcome for outcome in report.outcomes if outcome.outcome == "failed"]

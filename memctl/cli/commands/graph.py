@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 app = group("graph", "Who and what is named, and how the names are connected.")
 
-T = TypeVar("T")
 GraphFormat = Literal["graphml", "dot"]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A name, an alias, or an id.")]
 Other = Annotated[str, typer.Argument(metavar="OTHER", help="Another name, alias or id.")]
@@ -164,7 +163,7 @@ def neighbors(
         _note_others(context, view, name)
         most = limit + 1 if limit else None
         rows = view.neighbours(name, hops, most, relation=relation, direction=direction)
-    emit(_first(context, rows, limit), _NEIGHBOURS, output)
+    emit(context.first(rows, limit), _NEIGHBOURS, output)
     if not rows:
         context.say(f"note: nothing stands together with {name!r}")
 
@@ -187,12 +186,16 @@ def _name_and_id(node: Node) -> str:
     """
     memctl graph search "who works with Ann Lee?"
     memctl graph search lease --relation links_to -o json
+    memctl graph search lee --type person
     """,
     identity=True,
 )
 def search(
     context: CommandContext,
     words: list[str] = typer.Argument(..., metavar="WORDS", help="A question, or some words."),
+    type_: str | None = typer.Option(
+        None, "--type", metavar="TYPE", help="Only names of this type: person, page, ..."
+    ),
     relation: RelationOption = None,
     kb: KnowledgeBaseOption = None,
     namespace: NamespacesOption = None,
@@ -205,7 +208,7 @@ def search(
     """
     with context.reading_one(kb) as base:
         view = base.graph.view(parse_filters(namespaces=namespace))
-        rows = view.search(" ".join(words), limit or None, relation=relation)
+        rows = view.search(" ".join(words), limit or None, relation=relation, type_=type_)
     emit(rows, _FOUND, output)
 
 
@@ -265,17 +268,9 @@ def communities(
         rows = base.graph.view(parse_filters(namespaces=namespace)).communities(
             limit + 1 if limit else None
         )
-    emit(_first(context, rows, limit), _COMMUNITIES, output)
+    emit(context.first(rows, limit), _COMMUNITIES, output)
     if not rows:
         context.suggest(_NOTHING)
-
-
-def _first(context: CommandContext, rows: list[T], limit: int) -> list[T]:
-    """Return at most ``limit`` rows, all for 0, and say so if there are more."""
-    if not limit or len(rows) <= limit:
-        return rows
-    context.say(f"note: only the first {limit} are shown; -n 0 shows all")
-    return rows[:limit]
 
 
 @command(

@@ -25,6 +25,7 @@ from memctl.cli.rendering.terminal_text import format_count, format_moment
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from memctl.knowledge_base import KnowledgeBase
     from memctl.records import UndoReport
 
 app = group("job", "List what was done by itself, and take it back.")
@@ -66,6 +67,7 @@ def list_(
     memctl job undo --dry-run
     memctl job undo -k notes
     memctl job undo 12 --again --yes
+    memctl job undo --all-of-night
     """,
 )
 def undo(
@@ -77,23 +79,27 @@ def undo(
         autocompletion=complete_job,
     ),
     again: bool = flag("--again", "Let the next consolidation look at the same memories again."),
+    night: bool = flag("--all-of-night", "Take back every job from noon to noon around it."),
     yes: Yes = False,
     dry_run: DryRun = False,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
-    """Take back a consolidation, a comparison or a promotion.
+    """Take back a consolidation, a comparison or a job of upkeep.
 
-    Its insights and connections go; insights and facts that it ended hold again.  What was
-    ingested, edited or deleted since stays as it is.  Run again, it takes back the job before.
-    Each knowledge base can take back its latest 20 jobs of each kind, until a snapshot is
-    restored.
+    Its insights and connections go; insights and facts that it ended hold again, and what it
+    archived is back.  What was ingested, edited or deleted since stays as it is.  Run again, it
+    takes back the job before.  Each knowledge base can take back its latest 20 jobs of each kind,
+    until a snapshot is restored.
 
     The memories count as processed, so the next consolidation says the same again only if they
     change, or together with new ones.  With --again it looks at them anew, for example with
     another model or other settings.
     """
     with context.reading_one(kb) as base:
+        if night:
+            _undo_night(context, base, job, again=again, yes=yes, dry_run=dry_run, output=output)
+            return
         report = base.jobs.undo(job, again=again, dry_run=True)
         which = f"{report.kind} {report.job} of {base.name}, {format_moment(report.started_at)}"
         if dry_run and output is not None:
@@ -106,6 +112,30 @@ def undo(
         context.say(f"took back {which}: {_gist(report)}")
         if output is not None:
             emit_facts(report, output)
+
+
+def _undo_night(
+    context: CommandContext,
+    base: KnowledgeBase,
+    job: int | None,
+    *,
+    again: bool,
+    yes: bool,
+    dry_run: bool,
+    output: Output,
+) -> None:
+    """Take back the jobs of one night, the latest first, or say what would come of it."""
+    reports = base.jobs.undo_night(job, again=again, dry_run=True)
+    if not (dry_run and output is not None):
+        for each in reports:
+            context.say(f"{each.kind} {each.job}: {_gist(each)}")
+        what = f"take back {format_count(len(reports), 'job')} of {base.name}"
+        if not context.confirm_or_preview(what, f"{what}?", yes=yes, dry_run=dry_run):
+            return
+        reports = base.jobs.undo_night(reports[0].job, again=again)
+        context.say(f"took back {format_count(len(reports), 'job')}")
+    if output is not None:
+        emit(reports, (), output)
 
 
 def _gist(report: UndoReport) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,7 +27,6 @@ from memctl.literals import AccessLevel, OwnTask
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from memctl.home import KnowledgeBaseEntry
     from memctl.kb_settings import Grant, Inbox, KnowledgeBaseSettings
     from memctl.knowledge_base import KnowledgeBase
     from memctl.records import ReembedReport
@@ -131,29 +129,9 @@ def _inbox(text: str) -> Inbox:
 def list_(context: CommandContext, output: Output = None) -> None:
     """List every knowledge base."""
     entries = context.home.entries()
-    emit([_row(entry) for entry in entries], _COLUMNS, output)
+    emit([entry.row() for entry in entries], _COLUMNS, output)
     if not entries:
         context.hint("there is none yet: memctl kb create NAME, or just memctl ingest FILE")
-
-
-def _row(entry: KnowledgeBaseEntry) -> dict[str, Any]:
-    from memctl.kb_settings import KnowledgeBaseSettings
-
-    names = [field.name for field in dataclasses.fields(KnowledgeBaseSettings)]
-    row: dict[str, Any] = {"name": entry.name, "folder": str(entry.folder)}
-    if entry.settings is None:
-        failed = {"name": entry.name, "status": "error", "inbox": None, "problem": entry.problem}
-        return row | dict.fromkeys(names) | failed
-    values = {name: getattr(entry.settings, name) for name in names}
-    values["models"] = dict(entry.settings.models)
-    derived = {"inbox": str(entry.folder / "inbox"), "privacy": _privacy(entry.settings)}
-    return row | values | derived | {"problem": None}
-
-
-def _privacy(settings: KnowledgeBaseSettings) -> str:
-    """What of it is private, in words; nothing where nothing is."""
-    namespaces = ", ".join(map(one_line, settings.private_namespaces))
-    return "all" if settings.private else namespaces
 
 
 @command(app, "show", "memctl kb show notes\nmemctl kb show notes -o json")
@@ -164,15 +142,16 @@ def show(context: CommandContext, name: ExistingName, output: Output = None) -> 
 
 def _show(context: CommandContext, name: str, output: Output) -> None:
     home = context.home
-    settings, layout = home.settings(name), home.layout(name)
-    values = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
-    value = values | {"models": dict(settings.models), "folder": layout.folder}
+    settings, value = home.settings(name), home.described(name)
 
     def table() -> None:
         """Print each setting on a line, inboxes with what happens to their files."""
         inboxes = [f"{inbox.path} ({inbox.after})" for inbox in settings.inboxes]
         namespaces = ", ".join(map(one_line, settings.private_namespaces)) or None
         texts = {"inboxes": ", ".join(inboxes), "private_namespaces": namespaces}
+        for name in ("endpoint", "budget"):
+            own = [f"{key}: {number}" for key, number in getattr(settings, name)]
+            texts[name] = ", ".join(own) or None
         models = [f"{task}: {name or 'none'}" for task, name in settings.models]
         texts["models"] = ", ".join(models) or None
         texts["grants"] = ", ".join(map(_grant_text, settings.grants)) or "all agents may write"
@@ -190,6 +169,7 @@ def _show(context: CommandContext, name: str, output: Output) -> None:
     memctl kb set diary --private
     memctl kb set work --private-namespace user:ann
     memctl kb set work --model answer=llama3.1 --model consolidate=
+    memctl kb set work --budget daily_tokens=50000
     """,
 )
 def set_(
@@ -207,6 +187,12 @@ def set_(
     model: list[str] | None = typer.Option(
         None, "--model", metavar="TASK=NAME", help="A model of its own for a task; repeatable."
     ),
+    endpoint: str | None = typer.Option(
+        None, "--endpoint", metavar="URL", help="An endpoint of its own, or default."
+    ),
+    budget: list[str] | None = typer.Option(
+        None, "--budget", metavar="KEY=NUMBER", help="daily_tokens, ... of its own; repeatable."
+    ),
 ) -> None:
     """Change settings of a knowledge base.
 
@@ -220,6 +206,11 @@ def set_(
     --model answer=NAME has a task done by another model of the endpoint than the config file names;
     answer= has it done without one, and answer=default as the config file says.
 
+    --endpoint URL is where its models are, if [endpoint] of the config file names that address as
+    base_url or among allowed; --endpoint default is that of the config file.  --budget
+    daily_tokens=50000 is what they may use, and daily_tokens=default what the config file says.
+    memctl config show --origin -k NAME shows what holds.
+
     The same holds for a private namespace: only a command with --namespace NAME reads it.
     """
     changes = kb_settings
@@ -232,10 +223,60 @@ def set_(
         )
     if model:
         changes["models"] = lambda now: _models(now, model)
+    if endpoint is not None:
+        changes["endpoint"] = _endpoint(context, endpoint)
+    if budget:
+        changes["budget"] = lambda now: _budget(now, budget)
     if not changes:
         raise UsageError("nothing to set", "see memctl kb set --help for what can be")
     context.home.change(name, **changes)
     context.say(f"set {', '.join(changes)} of {name}")
+
+
+def _endpoint(context: CommandContext, url: str) -> tuple[tuple[str, Any], ...]:
+    """Return what a kb.toml says of an endpoint of its own.
+
+    Raises:
+        UsageError: The settings of the program do not know it.
+        ConfigError: It is no address.
+    """
+    from memctl.config import check_base_url, is_known_endpoint, without_password
+
+    if url == "default":
+        return ()
+    url = check_base_url(url, "--endpoint")
+    if not is_known_endpoint(context.config, url):
+        raise UsageError(
+            f"{without_password(url)} is not among the endpoints of the settings",
+            f'add it first: allowed = ["{without_password(url)}"] of [endpoint] in the config file',
+        )
+    return (("base_url", url),)
+
+
+def _budget(settings: KnowledgeBaseSettings, given: Sequence[str]) -> tuple[tuple[str, Any], ...]:
+    """Return the budget of a knowledge base with other numbers.
+
+    Raises:
+        UsageError: One is not written as KEY=NUMBER.
+        ConfigError: There is no such key.
+    """
+    from memctl.config import BudgetSettings
+    from memctl.kb_settings import BUDGET_KEYS, own_values
+    from memctl.validation import parse_text
+
+    if not all("=" in each for each in given):
+        raise UsageError("--budget takes a key and a number", "write --budget daily_tokens=50000")
+    pairs = {key.strip(): text.strip() for key, _, text in (g.partition("=") for g in given)}
+    own_values(pairs, BUDGET_KEYS, "budget", "--budget")
+    found = dict(settings.budget)
+    for key, text in pairs.items():
+        if text == "default":
+            found.pop(key, None)
+        else:
+            found[key] = parse_text(
+                BudgetSettings, key, text, name=f"budget.{key}", place="--budget"
+            )
+    return tuple(found.items())
 
 
 def _models(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,6 +24,7 @@ from memctl.cli.command_decorator import (
     TagsOption,
     Yes,
     command,
+    flag,
     group,
 )
 from memctl.cli.completion import complete_memory
@@ -43,6 +45,8 @@ from memctl.cli.rendering.terminal_text import (
     short_id,
 )
 from memctl.errors import UsageError
+from memctl.language.inline_tags import without_wikilinks
+from memctl.literals import LEARNING, LearningOutcome
 
 if TYPE_CHECKING:
     from memctl.memories.memory_views import MemoryView
@@ -84,7 +88,7 @@ _LIST = (
     Column("type", "TYPE"),
     Column("created_at", "DATE", format_instant),
     Column("importance", "IMP.", right=True),
-    Column("text", "TEXT", lambda text: one_line(text, 100)),
+    Column("text", "TEXT", lambda text: one_line(without_wikilinks(text), 100)),
 )
 _INSIGHT_LIST = (
     Column("id", "ID", short_id),
@@ -98,11 +102,28 @@ _HISTORY = (
     Column("id", "ID", short_id),
     Column("valid_from", "FROM", format_instant),
     Column("valid_to", "TO", format_instant),
-    Column("text", "TEXT", lambda text: one_line(text, 100)),
+    Column("text", "TEXT", lambda text: one_line(without_wikilinks(text), 100)),
 )
 
 
+_ACCESSES = (
+    Column("at", "AT", format_instant),
+    Column("kind", "HOW"),
+    Column("query_id", "QUESTION"),
+    Column("user", "USER"),
+    Column("agent", "AGENT"),
+)
+_LEARNINGS = (
+    Column("id", "ID", short_id),
+    Column("importance", "IMP.", lambda value: f"{value:.2f}", right=True),
+    Column("confirmations", "CONFIRMED", right=True),
+    Column("outcome", "OUTCOME"),
+    Column("text", "TEXT", lambda text: one_line(text, 100)),
+)
+
 _QUOTE = 300
+_VISIBLE = 0.005
+"""Differences of importance below this are not shown."""
 
 
 @command(
@@ -123,9 +144,15 @@ def list_(
     offset: OffsetOption = 0,
     sort: SortOption = None,
     desc: DescendingOption = False,
+    archived: bool = flag("--archived", "Also those that upkeep has put away."),
     output: Output = None,
 ) -> None:
-    """List memories, the newest first."""
+    """List memories, the newest first.
+
+    --sort importance goes by importance as it is now: that of distilled memories and learnings
+    fades while nobody uses them.
+    """
+    filters = replace(filters, archived=archived)
     with context.reading(kb) as bases:
         rows = context.collect_rows(
             bases,
@@ -143,17 +170,27 @@ def list_(
     app, "show", "memctl memory show m_3fa2b1\nmemctl memory show m_3fa2b1 -o json", identity=True
 )
 def show(
-    context: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
+    context: CommandContext,
+    id_: Id,
+    accesses: bool = flag("--accesses", "Who read it and when, the latest first."),
+    kb: KnowledgeBasesOption = None,
+    output: Output = None,
 ) -> None:
-    """Show a memory with its evidence, versions and connections."""
+    """Show a memory with its evidence, versions and connections.
+
+    One that upkeep has archived is restored by that.
+    """
     with context.owning("memories", id_, kb) as base:
+        if accesses:
+            emit(base.memories.accesses(id_), _ACCESSES, output)
+            return
         view = base.memories.get(id_)
     emit_one(view, output, lambda: _show_view(context, view))
 
 
 def _show_view(context: CommandContext, view: MemoryView) -> None:
     out, m = context.console, view.memory
-    print_paragraph(out, m.text, "bold")
+    print_paragraph(out, without_wikilinks(m.text), "bold")
     rows = {
         "id": m.id,
         "type": f"{m.type} ({m.level}, by {m.method or 'the reader'})",
@@ -162,7 +199,9 @@ def _show_view(context: CommandContext, view: MemoryView) -> None:
         + (f", until {format_moment(m.valid_to)}" if m.valid_to else ""),
         "holds until": format_moment(m.expires_at) if m.expires_at else "",
         "shown": f"{m.access_count:,} times" if m.access_count else "",
-        "importance": f"{m.importance:.2f}, confidence {m.confidence:.2f}",
+        "importance": _importance(view),
+        "confirmed": f"{view.confirmations} times" if view.confirmations else "",
+        "archived": format_moment(m.archived_at) if m.archived_at else "",
         "relevance": f"{view.relevance:.2f}, importance × confidence, less with age",
         "namespace": m.namespace,
         "from": ", ".join(filter(None, (m.source_type, m.agent_id))),
@@ -177,12 +216,22 @@ def _show_view(context: CommandContext, view: MemoryView) -> None:
         out.print("\nevidence", style="dim")
     for evidence in view.evidence:
         print_paragraph(out, describe_location(evidence), "cyan", 2)
-        print_paragraph(out, f"“{one_line(evidence.text, _QUOTE)}”", indent=4)
+        print_paragraph(out, f"“{one_line(without_wikilinks(evidence.text), _QUOTE)}”", indent=4)
     if len(view.history) > 1:
         _section(context, "versions", [_version(item) for item in view.history])
-    _section(context, "insights", [f"{i.id}  {one_line(i.text, 200)}" for i in view.insights])
+    _section(
+        context,
+        "insights",
+        [f"{i.id}  {one_line(without_wikilinks(i.text), 200)}" for i in view.insights],
+    )
     relations = [f"{r.relation_type}  {r.source_id} → {r.target_id}" for r in view.relations]
     _section(context, "connections", relations)
+
+
+def _importance(view: MemoryView) -> str:
+    base, now = view.memory.importance, view.current_importance
+    changed = f", now {now:.2f}" if abs(now - base) >= _VISIBLE else ""
+    return f"{base:.2f}{changed}, confidence {view.memory.confidence:.2f}"
 
 
 def _section(context: CommandContext, title: str, lines: list[str]) -> None:
@@ -193,7 +242,8 @@ def _section(context: CommandContext, title: str, lines: list[str]) -> None:
 
 
 def _version(m: Memory) -> str:
-    return f"{m.version}  {m.id}  {format_moment(m.valid_from)}  {one_line(m.text, 100)}"
+    text = one_line(without_wikilinks(m.text), 100)
+    return f"{m.version}  {m.id}  {format_moment(m.valid_from)}  {text}"
 
 
 @command(
@@ -226,19 +276,35 @@ def add(
     evidence: list[str] | None = typer.Option(
         None, "--evidence", metavar="ID", help="A memory that it rests on; repeatable."
     ),
+    outcome: LearningOutcome | None = typer.Option(
+        None, "--outcome", help="Of a learning: whether what was done worked."
+    ),
+    learnt_in: str | None = typer.Option(
+        None, "--context", metavar="TEXT", help="Of a learning: what it was learnt in."
+    ),
+    share: bool = flag("--share", "Of a learning: have upkeep copy it where all users read."),
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
     """Remember one statement of your own.
 
-    Names, topics and #tags are read from its text, and so is its type where none is given.
+    Names, topics and #tags are read from its text, and so is its type where none is given.  With
+    --type learning it is a lesson: it gains by being confirmed, also by being added again, and
+    fades while nobody uses it.
     """
-    from datetime import UTC, datetime
-
     from memctl.instants import parse_expiry, parse_instant
 
     refuse_empty({"--namespace": namespace, "--session": session_id})
-    now = datetime.now(UTC)
+    metadata = {
+        name: value
+        for name, value in (("outcome", outcome), ("context", learnt_in), ("share", share or None))
+        if value is not None
+    }
+    if metadata and type_ != LEARNING:
+        raise UsageError(
+            "--outcome, --context and --share are for learnings", "add --type learning"
+        )
+    now = context.home.now()
     created_at = None if date is None else parse_instant(date, now)
     expires_at = parse_expiry(ttl, expires, now)
     with context.writing(kb) as base:
@@ -252,6 +318,7 @@ def add(
             created_at=created_at,
             expires_at=expires_at,
             source_ids=evidence or (),
+            metadata=metadata,
         )
     emit_one(memory, output, lambda: context.console.print(memory.id))
 
@@ -345,6 +412,63 @@ def history(
     emit(view.history, _HISTORY, output)
 
 
+@command(
+    app,
+    "restore",
+    "memctl memory restore m_3fa2b1",
+    identity=True,
+)
+def restore(
+    context: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
+) -> None:
+    """Bring back a memory that upkeep has archived."""
+    with context.owning("memories", id_, kb) as base:
+        memory = base.memories.restore(id_)
+    emit_one(memory, output, lambda: context.console.print(memory.id))
+
+
+@command(app, "confirm", "memctl memory confirm m_3fa2b1 --agent scout", identity=True)
+def confirm(context: CommandContext, id_: Id, kb: KnowledgeBasesOption = None) -> None:
+    """Say that a learning proved right again.
+
+    That raises its importance; each user and agent counts once.
+    """
+    with context.owning("memories", id_, kb) as base:
+        times = base.memories.confirm(id_)
+    context.say(f"confirmed {format_count(times, 'time')}")
+
+
+@command(
+    app,
+    "learnings",
+    """
+    memctl memory learnings
+    memctl memory learnings "retries of uploads" -o json
+    """,
+    identity=True,
+)
+def learnings(
+    context: CommandContext,
+    query: Annotated[
+        list[str] | None, typer.Argument(metavar="[WORDS]", help="What they are about.")
+    ] = None,
+    kb: KnowledgeBasesOption = None,
+    limit: Limit = 10,
+    output: Output = None,
+) -> None:
+    """List lessons from experience, the most important first."""
+    from memctl.upkeep.learnings import query_learnings
+
+    words, now = " ".join(query or ()), context.home.now()
+    with context.reading(kb) as bases:
+        rows = [
+            each
+            for base in bases
+            for each in query_learnings(base, now, query=words, limit=limit or 10_000)
+        ]
+        emit(rows[: limit or None], with_kb_column(_LEARNINGS, len(bases)), output)
+
+
 # --- insights ------------------------------------------------------------------------------------
 
 
@@ -387,4 +511,4 @@ def show_insight(
     context: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
 ) -> None:
     """Show an insight with the memories it was drawn from."""
-    show(context, id_, kb, output)
+    show(context, id_, accesses=False, kb=kb, output=output)

@@ -46,7 +46,10 @@ def show(
     """
     with context.reading(kb) as bases:
         config = context.config
-        found = list(bases[0].sessions.profile_versions(config.user, config.agent))
+        sessions = bases[0].sessions
+        found = list(sessions.profile_versions(config.user, config.agent))
+        if not found and (other := sessions.profile(config.user, config.agent)):
+            found = list(sessions.profile_versions(config.user, other.agent_id))
     if versions:
         emit(found, _COLUMNS, output)
         return

@@ -27,13 +27,12 @@ from memctl.cli.rendering.output_formats import (
     resolve_format,
 )
 from memctl.cli.rendering.terminal_text import format_count, one_line
-from memctl.errors import NothingFound, PartialFailure, UsageError
+from memctl.errors import MemctlError, NothingFound, PartialFailure, UsageError
 from memctl.literals import MAX_HOPS, Duplicates, Fusion
 from memctl.plain_values import to_plain
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBases
-    from memctl.literals import Verdict
     from memctl.queries import QueryOptions
     from memctl.records import Context, Filters, QueryResult, Question
 
@@ -110,7 +109,8 @@ app = typer.Typer()
     memctl query "what do we know of the harbour?" --per-document 1 --diversity 0.3
     memctl query "what is still open?" --stream
     memctl query --batch questions.jsonl -o ndjson > answers.jsonl
-    memctl query --feedback last good
+    memctl query "who founded Aurora?" --with wiki
+    memctl query --feedback last 0.2 "the date is wrong"
     """,
     identity=True,
 )
@@ -136,11 +136,15 @@ def query(
     stream: bool = flag("--stream", "Print the answer while the model writes it."),
     explain: bool = flag("--explain", "Show what each retriever and signal contributed."),
     exit_code: bool = flag("--exit-code", "Exit with 4 when nothing was found, or no sure answer."),
+    strict: bool = flag("--strict", "JSON of answer, confidence, results and error, and no more."),
+    sources: list[str] | None = typer.Option(
+        None, "--with", metavar="NAME", help="First ask this program of [sources]; repeatable."
+    ),
     feedback: str | None = typer.Option(
         None,
         "--feedback",
         metavar="ID",
-        help="Judge an earlier question as good or bad; last is the latest.",
+        help="Judge an earlier answer: good, bad or 0 to 1, then words; last is the latest.",
     ),
     output: Output = None,
 ) -> None:
@@ -160,8 +164,13 @@ def query(
     each document; both change the hits shown, not the answer.  --threshold 0.7 leaves out hits
     that are not clearly relevant; the answer is drawn from the others.
 
+    --with NAME first asks a program of yours that the settings name under [sources], and keeps what
+    it says as documents from outside; see memctl enrich.  --strict prints one JSON object with
+    answer, confidence, results (content, source, kb, confidence) and error; a question that fails
+    has its message there.
+
     Every question is written to the query log, which memctl stats --queries summarises.
-    --feedback ID good|bad judges an answer; the ID is the query_id in JSON, or last.
+    --feedback ID good|bad|0.7 judges an answer; the ID is the query_id in JSON, or last.
     """
     from memctl.queries import QueryOptions
 
@@ -186,6 +195,18 @@ def query(
         answer=not no_answer,
         explain=explain,
     )
+    if strict:
+        found = _strict(
+            context, kb, question or [], options, output, is_plain=not (batch or stream)
+        )
+        if exit_code and not found:
+            raise NothingFound("no sure answer was found")
+        return
+    if sources:
+        if batch is not None:
+            raise UsageError("--with and --batch do not go together", "memctl enrich QUESTION")
+        question = [read_question(question or [])]
+        _enrich(context, kb, question[0], sources)
     with context.reading(kb) as bases:
         if batch is not None:
             found = ask_batch(context, bases, batch, options, output)
@@ -203,13 +224,75 @@ def _judge(
     """Note how good an earlier question's answer was.
 
     Raises:
-        UsageError: It is neither said to be good nor bad, or there is no such question.
+        UsageError: It is not said how good it was, or there is no such question.
     """
-    if words not in (["good"], ["bad"]):
-        raise UsageError("--feedback takes good or bad", f"memctl query --feedback {query_id} good")
-    verdict: Verdict = "good" if words == ["good"] else "bad"
+    from memctl.cli.commands.feedback import judge, parse_score
+    from memctl.feedback.judging import Judgement
+
+    if not words:
+        raise UsageError(
+            "--feedback takes good, bad or a score", f"memctl query --feedback {query_id} good"
+        )
+    judgement = Judgement(score=parse_score(words[0]), text=" ".join(words[1:]))
     with context.reading(context.all_names(kb)) as bases:
-        context.say(f"noted {bases.feedback(query_id, verdict)} as {verdict}")
+        judge(context, bases, query_id or "q_", judgement)
+
+
+def _enrich(
+    context: CommandContext, kb: KnowledgeBasesOption, question: str, sources: list[str]
+) -> None:
+    """Ask programs of the user's, and keep what they say where it is then found."""
+    with context.writing(kb) as base:
+        for name in sources:
+            done = base.judgements.enrich(name, question)
+            context.say(f"{name}: {format_count(done.texts, 'text')}, {done.report.ingested:,} new")
+            if done.bad_lines:
+                bad = format_count(len(done.bad_lines), "line")
+                context.say(f"note: {bad} of {name} could not be read")
+
+
+def _strict(
+    context: CommandContext,
+    kb: KnowledgeBasesOption,
+    question: list[str],
+    options: QueryOptions,
+    output: Output,
+    *,
+    is_plain: bool,
+) -> bool:
+    """Print a result in a fixed shape, errors inside it; say whether it has an answer.
+
+    Raises:
+        UsageError: Other ways of asking are wanted with it.
+        MemctlError: The question failed; that is printed, too.
+    """
+    if not is_plain or output not in (None, "json", "ndjson"):
+        raise UsageError("--strict prints one JSON object", "leave out --batch, --stream and -o")
+    write = print_json if output == "json" else print_line
+    try:
+        with context.reading(kb) as bases:
+            result = bases.queries.ask(read_question(question), options)
+    except MemctlError as error:
+        write({"answer": None, "confidence": 0.0, "results": [], "error": error.message})
+        raise
+    answer = result.answer
+    write(
+        {
+            "answer": answer.text if answer and answer.found else None,
+            "confidence": answer.confidence if answer else 0.0,
+            "results": [
+                {
+                    "content": hit.text,
+                    "source": hit.source,
+                    "kb": hit.kb,
+                    "confidence": hit.relevance,
+                }
+                for hit in result.hits
+            ],
+            "error": None,
+        }
+    )
+    return is_found(result)
 
 
 def _check_question(question: list[str] | None, *, is_batch: bool) -> None:

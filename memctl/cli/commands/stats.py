@@ -9,12 +9,14 @@ import typer
 
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import KnowledgeBasesOption, Output, command, flag
+from memctl.cli.commands.feedback import show_statistics
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
     emit_each,
     format_instant,
     resolve_format,
+    with_kb_column,
 )
 from memctl.cli.rendering.terminal_text import (
     format_count,
@@ -23,13 +25,19 @@ from memctl.cli.rendering.terminal_text import (
     format_size,
     one_line,
 )
-from memctl.errors import UsageError
+from memctl.errors import MemctlError, UsageError
+from memctl.literals import QuerySplit
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
-    from memctl.knowledge_base.kb_statistics import KnowledgeBaseStatistics, QueryStatistics
+    from memctl.knowledge_base.kb_statistics import (
+        KnowledgeBaseStatistics,
+        MemoryUseStatistics,
+        QueryStatistics,
+        SimilarQuestion,
+    )
 
 
 _BAR = 30
@@ -48,13 +56,23 @@ app = typer.Typer()
     memctl stats
     memctl stats -k notes -o json | jq '.[0].by_type'
     memctl stats --cost
-    memctl stats --queries
+    memctl stats --queries --by fusion
+    memctl stats --similar "when is the launch?"
+    memctl stats --feedback
     """,
 )
 def stats(
     context: CommandContext,
     cost: bool = flag("--cost", "What models used and cost, by task, model and day."),
     queries: bool = flag("--queries", "What was asked, and how fast and well it was answered."),
+    feedback: bool = flag("--feedback", "Rewards of conversations, by day, prompt and agent."),
+    by: QuerySplit | None = typer.Option(
+        None, "--by", help="With --queries: what the numbers are split by."
+    ),
+    similar: str | None = typer.Option(
+        None, "--similar", metavar="TEXT", help="Earlier questions that mean much the same."
+    ),
+    memories: bool = flag("--memories", "Which memories are used most, last and never."),
     kb: KnowledgeBasesOption = None,
     output: Output = None,
 ) -> None:
@@ -63,17 +81,34 @@ def stats(
     --cost shows calls, tokens and money instead, one row for each knowledge base, day (UTC), task
     and model; a reply that the model had given before is a cached call and costs nothing.
 
-    --queries summarises the query log: questions by mode and day (UTC), the time within which
-    half and 95 % of them were answered, how many found nothing, what was judged good or bad, and
-    what was asked most often without an answer.
+    --queries summarises the query log: questions by mode and day (UTC), mean time and the time
+    within which half and 95 % of them were answered, their quality, how many found nothing, what
+    was judged good or bad, and what was asked most often without an answer.  --by splits them
+    further, --similar lists what was asked before that means much the same.
+
+    --feedback shows the rewards of conversations; see memctl feedback.
+
+    --memories goes by the access log, which keeps the latest 100,000 times that a memory was shown.
     """
-    if cost and queries:
-        raise UsageError("--cost and --queries do not go together", "ask for one after the other")
+    wanted = [name for name, on in _views(cost, queries or bool(by), feedback, similar) if on]
+    wanted += ["--memories"] if memories else []
+    if len(wanted) > 1:
+        told = " and ".join(wanted)
+        raise UsageError(f"{told} do not go together", "ask for one after the other")
+    if memories:
+        _show_memory_use(context, kb, output)
+        return
+    if feedback:
+        show_statistics(context, kb, output)
+        return
+    if similar is not None:
+        _show_similar(context, kb, output, similar)
+        return
     if cost:
         _show_cost(context, kb, output)
         return
-    if queries:
-        show_queries(context, kb, output)
+    if queries or by:
+        show_queries(context, kb, output, by)
         return
     with context.reading(kb) as bases:
         found = [base.statistics.content() for base in bases]
@@ -196,6 +231,8 @@ def _query_columns(label: str) -> Sequence[Column]:
         Column("nothing_found", "NOTHING FOUND", right=True),
         Column("good", "GOOD", right=True),
         Column("bad", "BAD", right=True),
+        Column("quality", "QUALITY", lambda value: "" if value is None else f"{value:.2f}"),
+        Column("mean_seconds", "MEAN", format_duration, right=True),
         Column("p50_seconds", "P50", format_duration, right=True),
         Column("p95_seconds", "P95", format_duration, right=True),
     )
@@ -208,10 +245,55 @@ _UNANSWERED = (
 )
 
 
-def show_queries(context: CommandContext, kb: KnowledgeBasesOption, output: Output) -> None:
+def _views(
+    cost: bool, queries: bool, feedback: bool, similar: str | None
+) -> list[tuple[str, bool]]:
+    return [
+        ("--cost", cost),
+        ("--queries", queries),
+        ("--feedback", feedback),
+        ("--similar", similar is not None),
+    ]
+
+
+_SIMILAR = (
+    Column("similarity", "SIMILAR", lambda value: f"{value:.2f}", right=True),
+    Column("asked_at", "ASKED", format_instant),
+    Column("status", "CAME TO"),
+    Column("feedback", "JUDGED"),
+    Column("question", "QUESTION", lambda text: one_line(text, 70)),
+)
+_MOST_SIMILAR = 20
+
+
+def _show_similar(
+    context: CommandContext, kb: KnowledgeBasesOption, output: Output, text: str
+) -> None:
+    """Show earlier questions that mean much the same as a text, the nearest first."""
+    if not any(map(str.isalnum, text)):
+        raise UsageError("the question is empty", 'memctl stats --similar "when is the launch?"')
+    with context.reading(kb) as bases:
+        found: list[SimilarQuestion] = []
+        for base in bases:
+            try:
+                found += base.statistics.similar(text, _MOST_SIMILAR)
+            except MemctlError as error:
+                if len(bases) == 1:
+                    raise
+                context.say(f"note: {base.name} is left out: {error.message}")
+    found.sort(key=lambda each: -each.similarity)
+    emit(found[:_MOST_SIMILAR], with_kb_column(_SIMILAR, len({each.kb for each in found})), output)
+
+
+def show_queries(
+    context: CommandContext,
+    kb: KnowledgeBasesOption,
+    output: Output,
+    by: QuerySplit | None = None,
+) -> None:
     """Show the numbers of every query log that is meant."""
     with context.reading(context.all_names(kb)) as bases:
-        found = [base.statistics.queries() for base in bases]
+        found = [base.statistics.queries(by) for base in bases]
     emit_each(found, output, lambda numbers: _show_query_statistics(context, numbers))
 
 
@@ -226,10 +308,16 @@ def _show_query_statistics(context: CommandContext, numbers: QueryStatistics) ->
         f"nothing found {numbers.share_nothing_found:.0%}",
         f"{numbers.good:,} good",
         f"{numbers.bad:,} bad",
+        *([f"{numbers.failed:,} failed"] if numbers.failed else []),
+        *([] if numbers.quality is None else [f"quality {numbers.quality:.2f}"]),
+        f"mean {format_duration(numbers.mean_seconds or 0.0)}",
         f"p50 {format_duration(numbers.p50_seconds or 0.0)}",
         f"p95 {format_duration(numbers.p95_seconds or 0.0)}",
     ]
     out.print(f"  {', '.join(parts)}\n")
+    if numbers.by:
+        emit(numbers.by, _query_columns("SPLIT"), "table")
+        out.print()
     emit(numbers.by_mode, _query_columns("MODE"), "table")
     out.print()
     emit(numbers.by_day[:_MOST_DAYS], _query_columns("DAY"), "table")
@@ -237,3 +325,28 @@ def _show_query_statistics(context: CommandContext, numbers: QueryStatistics) ->
     if numbers.unanswered:
         emit(numbers.unanswered[:_MOST_QUESTIONS], _UNANSWERED, "table")
         out.print()
+
+
+_USES = (
+    Column("times", "TIMES", right=True),
+    Column("last_at", "LAST", format_instant),
+    Column("type", "TYPE"),
+    Column("text", "TEXT", lambda text: one_line(text, 80)),
+)
+
+
+def _show_memory_use(context: CommandContext, kb: KnowledgeBasesOption, output: Output) -> None:
+    with context.reading(context.all_names(kb)) as bases:
+        found = [base.statistics.memory_use() for base in bases]
+    emit_each(found, output, lambda numbers: _show_uses(context.console, numbers))
+
+
+def _show_uses(out: Console, numbers: MemoryUseStatistics) -> None:
+    out.print(numbers.kb, style="bold")
+    used = format_count(numbers.used, "memory", "memories")
+    out.print(f"  {used} used, {numbers.never_used:,} never\n")
+    for title, uses in (("most used", numbers.most_used), ("last used", numbers.last_used)):
+        if uses:
+            out.print(f"  {title}", style="dim")
+            emit(uses[:_MOST_BARS], _USES, "table")
+            out.print()

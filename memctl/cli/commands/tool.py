@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from memctl.cli.arguments import parse_path
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     KnowledgeBasesOption,
@@ -33,6 +34,8 @@ from memctl.cli.rendering.output_formats import (
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memctl.operations.operation_context import OperationContext
     from memctl.operations.registry import Operation
 
@@ -174,8 +177,11 @@ def call(
     A call as a model sends it, {"id", "function": {"name", "arguments"}}, may stand in place of
     the name or the arguments; it is answered with the message to send back.
     """
+    from memctl.operations.registry import OPERATIONS
     from memctl.operations.tool_calls import answer_call, run_tool
 
+    reading = {each.name for each in OPERATIONS if each.effect == "read"}
+    context.leave_to_caller_unless(reads=name in reading)
     given = _given(name, arguments)
     with _calling(context, kb, user, agent, session, read_only) as caller:
         if isinstance(given, Mapping) and ("function" in given or name == "-"):
@@ -212,6 +218,7 @@ def _calling(
     agent: str | None,
     session: str | None,
     read_only: bool,
+    allow_paths: Sequence[Path] = (),
 ) -> OperationContext:
     """Return for whom operations run.
 
@@ -221,7 +228,13 @@ def _calling(
     from memctl.operations.operation_context import OperationContext
 
     return OperationContext.of(
-        context.home, kb or (), user=user, agent=agent, session=session, read_only=read_only
+        context.home,
+        kb or (),
+        user=user,
+        agent=agent,
+        session=session,
+        read_only=read_only,
+        allow_paths=allow_paths,
     )
 
 
@@ -278,13 +291,22 @@ def _reply(line: str, answer: Any) -> Any:
     """
     memctl mcp
     memctl mcp --user ann -k notes --read-only
-    memctl mcp --tools core,search_knowledge_graph
+    memctl mcp --tools core,documents,pools --allow-path ~/notes
     """,
 )
 def mcp(
     context: CommandContext,
     tools: str = typer.Option(
-        "core", "--tools", metavar="LIST", help="core, all, or names from memctl tool list."
+        "core",
+        "--tools",
+        metavar="LIST",
+        help="Sets (core, documents, pools, graph, connector, ..., all) or names of tools.",
+    ),
+    allow_path: list[str] | None = typer.Option(
+        None,
+        "--allow-path",
+        metavar="FOLDER",
+        help="A folder whose files add_document may read; repeatable.",
     ),
     kb: KnowledgeBasesOption = None,
     user: UserOption = None,
@@ -298,11 +320,18 @@ def mcp(
     its end.  Every revision of the protocol from 2024-11-05 to 2026-07-28 is spoken.
     """
     from memctl.server.mcp_server import McpServer
+    from memctl.server.mcp_session import McpSession
     from memctl.server.mcp_tools import choose_tools
 
-    caller = _calling(context, kb, user, agent, session, read_only)
+    folders = [parse_path(each) for each in allow_path or ()]
+    for folder in folders:
+        if not folder.is_dir():
+            raise UsageError(f"--allow-path names no folder: {folder}", "name one that is there")
+    caller = _calling(context, kb, user, agent, session, read_only, folders)
     wanted = [name.strip() for name in tools.split(",") if name.strip()]
     chosen = choose_tools(wanted, caller)
     sink = sys.stdout.buffer
     with redirect_stdout(sys.stderr):  # what prints must not end up in the protocol
-        McpServer(caller, chosen, sys.stdin.buffer, sink).run()
+        McpServer(
+            caller, lambda send: McpSession(caller, chosen, send), sys.stdin.buffer, sink
+        ).run()

@@ -16,13 +16,15 @@ from memctl.cli.command_decorator import (
     NamespacesOption,
     TargetOption,
     command,
+    flag,
 )
 from memctl.cli.rendering.output_formats import terminal_file
-from memctl.cli.rendering.terminal_text import format_count, json_safe, terminal_safe
+from memctl.cli.rendering.terminal_text import format_count, json_safe, one_line, terminal_safe
 from memctl.errors import UsageError
 from memctl.schema.table_names import TABLES
 
 ExportFormat = Literal["arrow", "parquet", "jsonl", "csv"]
+_MARKDOWN = "markdown"
 _ARCHIVE_HINT = "give what memctl export all wrote, or -"
 
 
@@ -33,7 +35,7 @@ def _complete_table(incomplete: str) -> list[str]:
     """Offer the tables that can be exported."""
     from memctl.store.ledger.content_tables import CONTENT_TABLES
 
-    names = (*TABLES, *(declared.name for declared in CONTENT_TABLES), "all")
+    names = (*TABLES, *(declared.name for declared in CONTENT_TABLES), "all", _MARKDOWN)
     return [name for name in names if name.startswith(incomplete)]
 
 
@@ -44,6 +46,7 @@ def _complete_table(incomplete: str) -> list[str]:
     memctl export memories -f parquet --to memories.parquet
     memctl export documents -f jsonl | jq .title
     memctl export all --to backup.memctl
+    memctl export markdown --to vault
     memctl export memories -f arrow | python -c 'import sys, pyarrow as pa; ...'
     """,
     identity=True,
@@ -53,17 +56,18 @@ def export(
     table: str = typer.Argument(
         ...,
         metavar="TABLE",
-        help="documents, memories, entities, relations, pools, sessions, ..., or all.",
+        help="documents, memories, entities, relations, pools, sessions, ..., all, or markdown.",
         autocompletion=_complete_table,
     ),
     format_: ExportFormat | None = typer.Option(
         None, "-f", "--format", help="By default as FILE ends, else jsonl."
     ),
     to: TargetOption = None,
+    dry_run: bool = flag("--dry-run", "With markdown: write nothing; say what would be done."),
     kb: KnowledgeBaseOption = None,
     namespace: NamespacesOption = None,
 ) -> None:
-    """Write tables as Arrow, Parquet, JSON lines or CSV.
+    """Write tables as Arrow, Parquet, JSON lines, CSV or Markdown.
 
     Vectors are included.  Pools, conversations and the like are tables of the ledger, with objects
     as JSON text.
@@ -71,8 +75,17 @@ def export(
     `all` is one archive of every table that memctl import brings back as it was, with what was
     decided on names, the questions asked with feedback, and the facts that wait to be compared.
     It has private namespaces too, and says that they are; a table has them where they are named.
+
+    `markdown` is a folder of notes, one for each document and insight, with links between them.
+    Written again it follows what has changed, and removes the notes of what was forgotten; notes
+    that somebody has edited are left alone.  memctl ingest knows the notes again.
     """
     refuse_empty({"--namespace": namespace})
+    if table == _MARKDOWN:
+        _export_markdown(context, format_, to, kb, namespace, dry_run=dry_run)
+        return
+    if dry_run:
+        raise UsageError("--dry-run is for markdown", "leave it out: an export changes nothing")
     if table == "all" and namespace:
         raise UsageError("all tables are of all namespaces", "name one table with --namespace")
     if table == "all" and format_ is not None:
@@ -97,6 +110,35 @@ def export(
             return
         rows = write(parse_path(to))
     context.say(f"wrote {format_count(rows, 'row')} to {to}")
+
+
+def _export_markdown(
+    context: CommandContext,
+    format_: ExportFormat | None,
+    to: str | None,
+    kb: list[str] | None,
+    namespace: list[str] | None,
+    *,
+    dry_run: bool,
+) -> None:
+    if format_ is not None:
+        raise UsageError("Markdown has no other format", "leave -f out")
+    if to is None or to == "-":
+        raise UsageError("Markdown goes into a folder", "name it: --to FOLDER")
+    with ExitStack() as stack:
+        base = stack.enter_context(context.reading_one(kb))
+        listener = stack.enter_context(context.progress("exporting Markdown"))
+        found = base.transfer.export_markdown(
+            parse_path(to), namespaces=namespace or (), dry_run=dry_run, progress=listener
+        )
+    would = "would have " if dry_run else ""
+    wrote = f"{would}written" if dry_run else "wrote"
+    removed = f", {would}removed {len(found.removed):,}" if found.removed else ""
+    told = f"{wrote} {format_count(found.written, 'note')} to {to}, {found.unchanged:,} unchanged"
+    context.say(f"{told}{removed}")
+    if found.kept:
+        names = ", ".join(one_line(name, 60) for name in found.kept[:3])
+        context.say(f"note: left alone {len(found.kept):,} that were edited: {names}")
 
 
 @command(

@@ -68,7 +68,10 @@ def watch(
     thing that happens, as JSON if standard output is no terminal.  Ctrl-C ends it after the
     current file.
     """
+    from contextlib import nullcontext
+
     from memctl.machine import limit_malloc_caching
+    from memctl.resident.processes import resident_beside
     from memctl.watch.kb_watcher import WatchOptions
     from memctl.watch.service import WatchedBases, WatchService
 
@@ -79,7 +82,9 @@ def watch(
     if not bases.names():
         context.hint("there is nothing to watch yet: memctl kb create NAME")
     limit_malloc_caching()
-    raise_left(WatchService(bases, options, listener(context)).run())
+    with nullcontext() if once else resident_beside(context.config):
+        drained = WatchService(bases, options, listener(context)).run()
+    raise_left(drained)
 
 
 def raise_left(drained: DrainResult) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from memctl.cli.rendering.output_formats import print_marked, print_paragraph
 from memctl.cli.rendering.terminal_text import describe_location, format_count, one_line
+from memctl.language.inline_tags import without_wikilinks
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -141,7 +142,7 @@ def _show_community(
     of = f"{community.kb}: " if name_kb else ""
     print_paragraph(console, f"{of}{describe_members(community)}", "green", 2)
     for citation in community.citations:
-        print_paragraph(console, one_line(citation.quote, _INSIGHT), "", 4)
+        print_paragraph(console, one_line(without_wikilinks(citation.quote), _INSIGHT), "", 4)
         print_marked(console, f"[{citation.number}]", describe_location(citation), 4)
     if explain:
         print_paragraph(
@@ -173,7 +174,7 @@ def _show_hit(console: Console, hit: Hit, *, explain: bool, name_kb: bool) -> No
     kind = "" if hit.level == "evidence" else f"{hit.type}, "
     of = f"{hit.kb}: " if name_kb else ""
     print_marked(console, f"{hit.rank:3}.", f"{of}{kind}{describe_location(hit)}")
-    print_paragraph(console, one_line(hit.text, _SNIPPET), "", 5)
+    print_paragraph(console, one_line(without_wikilinks(hit.text), _SNIPPET), "", 5)
     for said in _no_longer(hit):
         print_paragraph(console, f"no longer: {one_line(said, _SNIPPET)}", "dim", 5)
     _show_folded(console, hit, name_kb=name_kb)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import codecs
 import io
-import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar
 
 from memctl.cli.rendering.terminal_text import format_moment, json_text, one_line, terminal_safe
 from memctl.errors import UsageError
-from memctl.plain_values import Row, plain_rows
+from memctl.plain_values import arrow_batches, plain_rows
 from memctl.plain_values import to_plain as to_plain
 
 if TYPE_CHECKING:
@@ -110,32 +109,7 @@ def with_kb_column(columns: Sequence[Column], knowledge_bases: int) -> list[Colu
 
 def record_batches(source: object) -> pa.RecordBatchReader:
     """Return the rows as a stream of Arrow batches."""
-    import pyarrow as pa
-
-    if hasattr(source, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(source)
-    rows = [_flat(row) for row in plain_rows(source)]
-    keys = dict.fromkeys(key for row in rows for key in row)
-    return pa.table({key: _column([row.get(key) for row in rows]) for key in keys}).to_reader()
-
-
-def _column(values: list[Any]) -> list[Any]:
-    """Return the values of a column, all as text where they are of several types."""
-    kinds = {type(value) for value in values if value is not None}
-    if len(kinds) < 2 or kinds == {int, float}:
-        return values
-    return [value if isinstance(value, str | None) else json.dumps(value) for value in values]
-
-
-def _flat(row: Row) -> dict[str, Any]:
-    """Return the row with nested values as JSON text, which every tool can hold in a column."""
-    return {key: json_text(value) if _is_nested(value) else value for key, value in row.items()}
-
-
-def _is_nested(value: object) -> bool:
-    if isinstance(value, list):
-        return any(isinstance(item, (dict, list)) for item in value)
-    return isinstance(value, dict)
+    return arrow_batches(source, json_text)
 
 
 # --- formats -------------------------------------------------------------------------------------

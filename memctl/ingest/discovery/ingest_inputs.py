@@ -31,6 +31,7 @@ from memctl.ingest.discovery.sources import (
     stdin_buffer_folder,
 )
 from memctl.literals import DocType
+from memctl.plain_values import MOST_LEVELS, is_deep
 from memctl.records import FileOutcome, SkipListener
 from memctl.redaction import redact_name
 
@@ -44,6 +45,8 @@ class Inputs:
     stream: BinaryIO | None = None
     jsonl: Path | str | BinaryIO | None = None
     urls: tuple[str, ...] = ()
+    stream_name: str = ""
+    """The file name by which a stream is judged; empty where it has none."""
 
     @classmethod
     def of(
@@ -52,12 +55,13 @@ class Inputs:
         text: str | None = None,
         stream: BinaryIO | None = None,
         jsonl: Path | str | BinaryIO | None = None,
+        stream_name: str = "",
     ) -> Self:
         """Return inputs of which the paths may be one or many, and pages of the web too."""
         given = [paths] if isinstance(paths, (str, Path)) else list(paths)
         urls = tuple(each for each in given if isinstance(each, str) and is_url(each))
         files = tuple(Path(each) for each in given if each not in urls)
-        return cls(files, text, stream, jsonl, urls)
+        return cls(files, text, stream, jsonl, urls, stream_name)
 
     @property
     def has_names(self) -> bool:
@@ -94,7 +98,8 @@ def open_inputs(
         if given.text is not None:
             few.append(from_text(given.text, labels))
         if given.stream is not None:
-            few.append(from_stream(stack.enter_context(buffer_stdin(given.stream, place)), labels))
+            path = stack.enter_context(buffer_stdin(given.stream, place))
+            few.append(from_stream(path, labels, given.stream_name))
         lines, total = (
             ((), 0) if given.jsonl is None else _jsonl_sources(given.jsonl, labels, stack)
         )
@@ -326,6 +331,8 @@ def _metadata(fields: dict[str, Any]) -> dict[str, Any]:
     stated = fields.get("metadata")
     if stated is not None and not isinstance(stated, dict):
         raise BadRecord('"metadata" is not an object')
+    if is_deep(fields):
+        raise BadRecord(f"its metadata is nested deeper than {MOST_LEVELS} levels")
     if fields.keys() <= _KNOWN_FIELDS:
         return stated or {}
     unknown = {key: value for key, value in fields.items() if key not in _KNOWN_FIELDS}

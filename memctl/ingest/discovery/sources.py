@@ -185,9 +185,10 @@ def walk(folder: Path, left_out: SkipListener | None = None) -> Iterator[Path | 
     yield from _walk(top, IgnoreRules.above(top), left_out or (lambda _: None))
 
 
-def from_stream(path: Path, labels: Labels | None = None) -> Source:
-    """The spooled standard input as one source."""
-    return _copied(path, STDIN_NAME, STDIN_NAME, labels or Labels())
+def from_stream(path: Path, labels: Labels | None = None, name: str = "") -> Source:
+    """The spooled standard input as one source; a name says of which kind it is."""
+    name = name or STDIN_NAME
+    return _copied(path, name, name, labels or Labels())
 
 
 def from_web(url: str, path: Path, name: str, labels: Labels | None = None) -> Source:

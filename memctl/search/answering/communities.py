@@ -23,6 +23,7 @@ from memctl.graph.entity_graph import (
     spellings_of,
 )
 from memctl.graph.name_index import NameIndex
+from memctl.language.inline_tags import without_wikilinks
 from memctl.language.sentence_splitting import split_sentences
 from memctl.records import Citation, Community, Hit, Related
 from memctl.search.answering.excerpts import HitExcerpt, cite
@@ -82,7 +83,7 @@ class CommunityFinder:
             members=tuple(nodes[at].name for at in found.members[:_MAX_MEMBERS]),
             seeds=tuple(nodes[at].name for at in found.members if at in seeds),
             relations=_relations(near, found),
-            summary=" ".join(citation.quote for citation in citations),
+            summary=" ".join(without_wikilinks(citation.quote) for citation in citations),
             citations=citations,
         )
 

@@ -11,6 +11,7 @@ from itertools import count as numbers_from
 from math import sqrt
 
 from memctl.errors import UsageError
+from memctl.language.inline_tags import without_wikilinks
 from memctl.language.sentence_splitting import split_sentences
 from memctl.models.protocols import Embedder, TokenCounter, estimate_tokens
 from memctl.records import Citation, Community, Context, Hit
@@ -267,7 +268,7 @@ def _fitting_communities(
 def _new_sentences(parts: Sequence[_Part], text: str) -> Iterator[_Part]:
     """Yield the communities with those of their sentences that a text lacks."""
     for community, shown in parts:
-        kept = tuple(each for each in shown if each.quote not in text)
+        kept = tuple(each for each in shown if without_wikilinks(each.quote) not in text)
         if kept:
             yield community, kept
 
@@ -279,7 +280,9 @@ def _communities_text(parts: Sequence[_Part], first: int) -> str:
 def _community_blocks(parts: Sequence[_Part], first: int) -> Iterator[str]:
     numbers = numbers_from(first)
     for community, shown in parts:
-        lines = (f"[{next(numbers)}] {' '.join(each.quote.split())}" for each in shown)
+        lines = (
+            f"[{next(numbers)}] {' '.join(without_wikilinks(each.quote).split())}" for each in shown
+        )
         yield "\n".join([f"{describe_members(community)}:", *lines])
 
 

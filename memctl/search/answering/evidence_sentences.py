@@ -61,9 +61,9 @@ _ITEM = re.compile(r"(?:[-*+•‣◦]|\d{1,3}[.)])\s")
 _DIGIT = re.compile(r"\d")
 _NUMBERS = re.compile(r"\d+(?:[.,:/]\d+)*")
 _MEASURES = re.compile(
-    r"\d[\d.,]* ?(?:(?:years?|months?|weeks?|days?|hours?|minutes?|seconds?|euros?|pounds?|dollars?"
-    r"|grams?|kilos?|litres?|met(?:er|re)s?|miles?|percent|jahre?|monate?|wochen?|tagen?|tage|stunden?"
-    r"|ans|mois|jours|años|anni)\b|%|€)",
+    r"(?<![\d.,])\d[\d.,]*+ ?(?:(?:years?|months?|weeks?|days?|hours?|minutes?|seconds?|euros?"
+    r"|pounds?|dollars?|grams?|kilos?|litres?|met(?:er|re)s?|miles?|percent|jahre?|monate?|wochen?"
+    r"|tagen?|tage|stunden?|ans|mois|jours|años|anni)\b|%|€)",
     re.IGNORECASE,
 )
 """Numbers that measure something and tell nothing apart."""

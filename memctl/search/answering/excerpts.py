@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 
+from memctl.language.inline_tags import without_wikilinks
 from memctl.records import Citation, Hit
 
 UNSURE = "Unsure. Closest in memory:"
@@ -160,13 +161,14 @@ def _blocks(pairs: Iterable[tuple[int, HitExcerpt]], shared: SharedOrigin) -> It
 
 def render_line(number: int, item: HitExcerpt) -> str:
     """Return a turn below a heading: its words on one line."""
-    return "\n".join([f"[{number}] {' '.join(item.text.split())}", *_ended_facts(item)])
+    words = " ".join(without_wikilinks(item.text).split())
+    return "\n".join([f"[{number}] {words}", *_ended_facts(item)])
 
 
 def render_block(number: int, item: HitExcerpt, shared: SharedOrigin = NO_SHARED_ORIGIN) -> str:
     """Return an excerpt that stands alone: its number, its origin and its text."""
     origin = shared.origin(item.hit)
-    text = "\n".join([item.text.strip(), *_ended_facts(item)])
+    text = "\n".join([without_wikilinks(item.text).strip(), *_ended_facts(item)])
     return f"[{number}] {origin}\n{text}" if origin else f"[{number}] {text}"
 
 

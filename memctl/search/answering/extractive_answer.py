@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from memctl.language.inline_tags import without_wikilinks
 from memctl.language.term_analysis import query_terms
 from memctl.records import Answer
 from memctl.search.answering.evidence_parts import (
@@ -220,7 +221,8 @@ def _newest_value(
 
 def _are_quoted(outcome: SearchOutcome, one: EvidenceSentence, other: EvidenceSentence) -> bool:
     """Tell whether an insight on a change quotes both sentences."""
-    quotes = [" ".join(_MARKERS.sub("", item.text).split()).rstrip(".") for item in (one, other)]
+    shown = [without_wikilinks(item.text) for item in (one, other)]
+    quotes = [" ".join(_MARKERS.sub("", text).split()).rstrip(".") for text in shown]
     return any(
         f": {WENT_FROM} " in insight.text and all(quote in insight.text for quote in quotes)
         for insight in outcome.insights
@@ -291,7 +293,7 @@ def _needs_date(item: EvidenceSentence) -> bool:
 
 
 def _numbered_sentence(item: EvidenceSentence, number: int) -> str:
-    words = " ".join(_MARKERS.sub("", item.quoted_text).split())
+    words = " ".join(_MARKERS.sub("", without_wikilinks(item.quoted_text)).split())
     words = f"No longer so: {words}" if item.has_ended else words
     path = f"{item.path}{PATH_SEPARATOR}" if item.path else ""
     return f"{path}{words} [{number}]"

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import TYPE_CHECKING
 
 from memctl.config import AutoContextSettings
 from memctl.language.sentence_splitting import QUESTION_MARKS, split_sentences
-from memctl.search.answering.relevance import GENERIC_TERMS, Relevance
 from memctl.search.query.question import Question, analyze_question
+
+if TYPE_CHECKING:
+    from memctl.search.answering.relevance import Relevance
 
 MIN_RELEVANCE = 0.45
 """Below it, the last question of a message is looked for alone."""
@@ -144,6 +147,8 @@ def without_reference(message: str, settings: AutoContextSettings = _DEFAULTS) -
 
 def is_only_reference(message: str, settings: AutoContextSettings = _DEFAULTS) -> bool:
     """Tell whether a message that refers back says nothing of what it is about."""
+    from memctl.search.answering.relevance import GENERIC_TERMS
+
     return not any(
         GENERIC_TERMS.isdisjoint(slot)
         for slot in analyze_question(without_reference(message, settings)).slots
@@ -183,6 +188,8 @@ def has_own_subject(question: str) -> bool:
 
     A pronoun may stand for a name before it in the question itself.
     """
+    from memctl.search.answering.relevance import GENERIC_TERMS  # which needs numpy
+
     if not question:
         return False
     name = _NAME.search(question)

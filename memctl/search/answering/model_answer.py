@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from memctl.language.inline_tags import without_wikilinks
 from memctl.language.sentence_splitting import split_sentences
 from memctl.language.term_analysis import query_terms
 from memctl.prompts import fenced
@@ -228,7 +229,7 @@ def _check_sentence(
     shown = numbering.shown(written.memories)
     evidence = [_evidence(numbering.excerpt(number)) for number in shown]
     is_supported = bool(shown) and measure_support(written.text, evidence, languages).is_enough
-    return AnswerSentence(written.text, shown, unsupported=not is_supported)
+    return AnswerSentence(without_wikilinks(written.text), shown, unsupported=not is_supported)
 
 
 def _evidence(item: Excerpt) -> Evidence:

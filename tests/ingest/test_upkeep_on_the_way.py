@@ -1,0 +1,62 @@
+"""A long ingest indexes what it has taken in before it is done."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+
+from memctl.ingest import ingest_pipeline
+from memctl.ingest.batch_preparation import IngestLimits
+from memctl.ingest.discovery.ingest_inputs import from_jsonl
+from memctl.ingest.ingest_pipeline import IngestStopped
+from memctl.records import Progress
+from memctl.store.tables import upkeep
+
+from .conftest import Bench
+
+NAMES = ("Ann Keller", "Bo Lind", "Cleo Marsh")
+
+
+def records(count: int) -> list[dict[str, Any]]:
+    return [
+        {"id": str(at), "text": f"{NAMES[at % 3]} moved crate number {at} to the harbour office."}
+        for at in range(count)
+    ]
+
+
+def lines(count: int) -> io.BytesIO:
+    return io.BytesIO("".join(json.dumps(each) + "\n" for each in records(count)).encode())
+
+
+@pytest.fixture
+def often(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """Commits of a few records, after some of which there is upkeep."""
+    monkeypatch.setattr(ingest_pipeline, "UPKEEP_MEMORIES", 20)
+    monkeypatch.setattr(upkeep, "max_unindexed", lambda _: 10)
+    monkeypatch.setattr(bench.ingestor, "_limits", IngestLimits(documents=6, together=3))
+    return bench
+
+
+def test_a_run_that_breaks_off_leaves_what_it_has_taken_in_indexed(often: Bench) -> None:
+    def break_off(progress: Progress) -> None:
+        if progress.done >= 45:
+            raise OSError("the disk is gone")
+
+    with pytest.raises(IngestStopped):
+        often.ingestor.ingest(from_jsonl(lines(60), "r.jsonl"), break_off)
+    memories = often.store.snapshot().dataset("memories")
+    indexed = [item.num_rows_indexed for item in memories.describe_indices()]
+    assert min(indexed) >= memories.count_rows() // 2 > 0
+
+
+def test_what_is_remembered_is_the_same_with_it(often: Bench) -> None:
+    report = often.ingestor.ingest(from_jsonl(lines(60), "r.jsonl"))
+    assert report.ingested == 60
+    assert len(often.rows("documents")) == 60
+    counts = {row["name"]: row["mention_count"] for row in often.rows("entities")}
+    assert {name: counts[name] for name in NAMES} == dict.fromkeys(NAMES, 20)
+    again = often.ingestor.ingest(from_jsonl(lines(60), "r.jsonl"))
+    assert (again.ingested, again.skipped) == (0, 60)
