@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -291,12 +292,12 @@ class QueryService:
             now=context.clock(),
         )
 
-    def cap_memory(self) -> None:
-        """Limit the memory of this whole process, for one that runs a single statement."""
-        from memctl.store.sql import cap_process_memory
+    def capped_memory(self) -> AbstractContextManager[None]:
+        """Limit the memory of this whole process, while it runs a single statement."""
+        from memctl.store.sql import capped_process_memory
 
         limit = self._context(private=False).config.sql.memory_limit_mb
-        cap_process_memory(2 * limit * 1_000_000)
+        return capped_process_memory(2 * limit * 1_000_000)
 
     def _within_reach(self, filters: Filters) -> Filters:
         """Return filters limited to what the user who asks may read.

@@ -344,8 +344,7 @@ def _sql_stream(
     from memctl.home import Home
 
     sink = io.BytesIO()
-    with Home(config).open_for_reading(kbs) as bases:
-        bases.queries.cap_memory()
+    with Home(config).open_for_reading(kbs) as bases, bases.queries.capped_memory():
         reader = bases.sql(statement, namespaces)
         with pa.ipc.new_stream(sink, reader.schema) as writer:
             for batch in reader:

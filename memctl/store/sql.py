@@ -12,7 +12,7 @@ What keeps a query in its box, each alone enough for its purpose:
 - a memory limit, and a time limit kept by interrupting the query from another thread.
 
 DuckDB's memory limit does not count what a single expression allocates (``repeat('a', 3e9)``);
-a process of its own, such as the command line, calls `cap_process_memory` for that.
+a process of its own, such as the command line, calls `capped_process_memory` for that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import date, datetime
 from types import NoneType
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
@@ -114,10 +114,12 @@ def run_sql(
     return pa.RecordBatchReader.from_batches(schema, _stream(connection, reader, guard, schema))
 
 
-def cap_process_memory(extra_bytes: int) -> None:
+@contextmanager
+def capped_process_memory(extra_bytes: int) -> Iterator[None]:
     """Let this whole process take at most so many bytes more than now; no effect off Linux.
 
-    For a process that does nothing but one query: the limit stays until the process ends.
+    For a process that does nothing else at the same time. Afterwards its former limit holds again:
+    the process may be one that goes on, and its children would inherit the limit.
     """
     try:
         import resource
@@ -125,12 +127,17 @@ def cap_process_memory(extra_bytes: int) -> None:
 
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
     except (ImportError, OSError):
+        yield
         return
+    former = resource.getrlimit(resource.RLIMIT_DATA)
     limit = pages * resource.getpagesize() + extra_bytes
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    if hard != resource.RLIM_INFINITY:
-        limit = min(limit, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+    if former[1] != resource.RLIM_INFINITY:
+        limit = min(limit, former[1])
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, former[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, former)
 
 
 # --- what DuckDB sees ----------------------------------------------------------------------------

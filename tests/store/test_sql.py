@@ -18,7 +18,7 @@ from memctl.schema.arrow_tables import documents_table, memories_table, relation
 from memctl.store import sql as sql_module
 from memctl.store.ledger.log_repositories import QueryEntry
 from memctl.store.ledger.work_repositories import Event
-from memctl.store.sql import run_sql
+from memctl.store.sql import capped_process_memory, run_sql
 from memctl.store.store import Store
 
 NUMBERS = range(40)
@@ -262,17 +262,25 @@ def test_one_huge_value_does_not_get_past_the_cap_of_the_process(
         "import sys\n"
         "from pathlib import Path\n"
         "from memctl.errors import MemctlError\n"
-        "from memctl.store.sql import cap_process_memory, run_sql\n"
+        "from memctl.store.sql import capped_process_memory, run_sql\n"
         "from memctl.store.store import Store\n"
         "with Store.open(Path(sys.argv[1])) as store:\n"
-        "    cap_process_memory(1 << 30)\n"
-        "    try:\n"
-        "        huge = \"select length(repeat('a', 3000000000))\"\n"
-        "        run_sql({'x': store.snapshot()}, huge).read_all()\n"
-        "    except MemctlError as error:\n"
-        "        print(error)\n"
+        "    with capped_process_memory(1 << 30):\n"
+        "        try:\n"
+        "            huge = \"select length(repeat('a', 3000000000))\"\n"
+        "            run_sql({'x': store.snapshot()}, huge).read_all()\n"
+        "        except MemctlError as error:\n"
+        "            print(error)\n"
     )
     if not Path("/proc/self/statm").exists():
         pytest.skip("the cap is for Linux")
     assert re.match("the query needs more memory", done.stdout), done
     assert done.stderr == ""
+
+
+def test_the_cap_of_the_process_ends_with_the_query() -> None:
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with capped_process_memory(1 << 30):
+        assert resource.getrlimit(resource.RLIMIT_DATA)[0] < 100 << 30
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before

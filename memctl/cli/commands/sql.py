@@ -50,8 +50,7 @@ def sql(
         raise UsageError("the statement is empty", 'try: memctl sql "from memories limit 5"')
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise UsageError("the statement is not UTF-8", "write it in UTF-8")
-    with context.reading(kb) as bases:
-        bases.queries.cap_memory()
+    with context.reading(kb) as bases, bases.queries.capped_memory():
         reader = bases.sql(text, namespace or ())
         columns = [
             Column(name, name, lambda value: one_line(str(value), _CELL))
