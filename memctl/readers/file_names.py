@@ -6,15 +6,21 @@ import re
 from datetime import UTC, datetime
 from pathlib import PurePath
 
+from memctl.language.date_mentions import date_spans
 from memctl.paths import MAX_SHOWN_NAME, shorten_middle
 
 TITLE_LENGTH = 200
 
 _UNSHOWABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffd]+")
-_DATE = re.compile(
-    r"(\d{4})([-_.]?)(\d{2})\2(\d{2})(?!\d)"
+_MONTH_AND_DAY = (
+    r"([-_.]?)(\d{2})\2(\d{2})(?!\d)"
     r"(?:[T _-]+(\d{2})[-:.h]?(\d{2})(?:[-:.m]?(\d{2}))?(?![\d]))?"
 )
+_DATE = re.compile(rf"(\d{{4}}){_MONTH_AND_DAY}")
+_DATE_WITHIN = re.compile(
+    rf"(?<![\dA-Za-z])((?:19|20)\d\d){_MONTH_AND_DAY.replace('(?!', '(?![A-Za-z]|', 1)}"
+)
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
 
 def shorten(text: str, limit: int) -> str:
@@ -45,10 +51,14 @@ def title_from_name(name: str) -> str:
 
 
 def date_from_name(name: str) -> datetime | None:
-    """The date, with the time if one follows, that the file's name starts with; read as UTC."""
-    match = _DATE.match(PurePath(name.replace("\0", " ")).name)
+    """The date, with the time if one follows, that the file's name has; read as UTC.
+
+    A name usually begins with it, else it stands anywhere: ``Minutes 12 March 2025.docx``.
+    """
+    base = PurePath(name.replace("\0", " ")).name
+    match = _DATE.match(base) or _DATE_WITHIN.search(base)
     if match is None:
-        return None
+        return _worded_date(name)
     year, _, month, day, hour, minute, second = match.groups()
     try:
         day_start = datetime(int(year), int(month), int(day), tzinfo=UTC)
@@ -60,3 +70,12 @@ def date_from_name(name: str) -> datetime | None:
         )
     except ValueError:
         return day_start
+
+
+def _worded_date(name: str) -> datetime | None:
+    """The first day that a name has in words or with dots, such as ``2 May 2025``."""
+    if _YEAR.search(name) is None:
+        return None
+    days = (span.iso for span in date_spans(title_from_name(name)))
+    first = next((iso for iso in days if len(iso) == len("2025-05-02")), None)
+    return datetime.fromisoformat(first).replace(tzinfo=UTC) if first else None

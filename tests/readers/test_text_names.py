@@ -52,11 +52,18 @@ def test_any_name_can_be_shown_and_stored(name: str) -> None:
         ("2026-05-01 14-30 call.txt", datetime(2026, 5, 1, 14, 30, tzinfo=UTC)),
         ("20260501_143059.txt", datetime(2026, 5, 1, tzinfo=UTC)),
         ("2026-13-01.md", None),
-        ("notes-2026-05-01.md", None),
+        ("notes-2026-05-01.md", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("Newsletter 2026-05-01.pdf", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("IMG_20260501_143059.jpg", datetime(2026, 5, 1, 14, 30, 59, tzinfo=UTC)),
+        ("Minutes 1 May 2026.docx", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("Scan 01.05.2026.pdf", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("Protokoll vom 1. Mai 2026.odt", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("budget 2026.xlsx", None),
+        ("sha20260501abc.txt", None),
         ("123456789012.txt", None),
     ],
 )
-def test_a_date_at_the_start_of_a_name_is_the_sources_date(
+def test_a_date_in_a_name_is_the_sources_date(
     name: str, expected: datetime | None
 ) -> None:
     found = date_from_name(name)

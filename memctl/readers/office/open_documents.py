@@ -115,8 +115,8 @@ def _head(
     return new_document(
         title=plausible_title(next(titles, "")) or title or title_from_name(name),
         authors=plausible_authors("; ".join(texts)),
-        created_at=next((day for each in days if (day := parse_date(each.strip()))), None)
-        or date_from_name(name),
+        created_at=date_from_name(name)
+        or next((day for each in days if (day := parse_date(each.strip()))), None),
     )
 
 

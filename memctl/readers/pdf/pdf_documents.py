@@ -91,7 +91,7 @@ def _head(reader: PdfReader, name: str, pages: int) -> SourceText:
     return new_document(
         title=title or title_from_name(name),
         authors=facts.authors,
-        created_at=facts.created_at or date_from_name(name),
+        created_at=date_from_name(name) or facts.created_at,
         metadata={"pages": pages, **facts.metadata},
     )
 

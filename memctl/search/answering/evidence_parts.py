@@ -24,6 +24,10 @@ _ENTRY = re.compile(r"[^\s:;][^:;\n]{0,60}:[ \t]+\S")
 _ITEM = re.compile(r"-[ \t]+\S")
 _TITLE = re.compile(r"[^\W\d][^\d:;,.!?\n]{0,60}\w")
 _LABEL = re.compile(r"[^\s:;][^:;\n]{0,60}:$")
+_MAIL_HEADER = re.compile(
+    r"^(?:(?:From|To|Cc|Date|Sent|Subject|Von|An|Gesendet|Betreff|De|À|Envoyé|Objet): [^\n]*(?:\n|\Z)){2,}",
+    re.IGNORECASE | re.MULTILINE,
+)
 _SAID_AT = re.compile(
     r"^\[(?=[^\]\n]*\d)[^\]\n]{4,40}\]\s+(?:(?P<speaker>[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}:)\s+)?"
 )
@@ -42,7 +46,7 @@ class Part:
     path: str
     """The keys above a value of structured data, which alone doesn't say what it is about."""
     is_title: bool
-    """Whether it is a line above others."""
+    """Whether it is a line above others, or the header of a mail."""
     is_fragment: bool
     """Whether it is too short to say anything."""
 
@@ -55,7 +59,11 @@ class Part:
 def split_parts(hit: Hit) -> list[Part]:
     """Return the parts of a hit in reading order."""
     is_data = _are_entries(hit.text)
-    return [_part(hit, span, is_data=is_data) for span in _spans(hit.text)]
+    headers = [found.span() for found in _MAIL_HEADER.finditer(hit.text)]
+    return [
+        _part(hit, span, is_data=is_data, is_header=any(a <= span[0] < b for a, b in headers))
+        for span in _spans(hit.text)
+    ]
 
 
 def quotable_parts(parts: Sequence[Part]) -> list[int]:
@@ -64,7 +72,7 @@ def quotable_parts(parts: Sequence[Part]) -> list[int]:
     return whole or list(range(len(parts)))
 
 
-def _part(hit: Hit, span: Span, *, is_data: bool) -> Part:
+def _part(hit: Hit, span: Span, *, is_data: bool, is_header: bool) -> Part:
     start, end = span
     text = hit.text[start:end]
     return Part(
@@ -72,7 +80,7 @@ def _part(hit: Hit, span: Span, *, is_data: bool) -> Part:
         end,
         text,
         path=hit.heading if is_data and not is_table_row(text) else "",
-        is_title=not is_data and _is_title(hit, start, end),
+        is_title=is_header or (not is_data and _is_title(hit, start, end)),
         is_fragment=not is_data and end - start < _SHORTEST_QUOTE and not _DIGIT.search(text),
     )
 
