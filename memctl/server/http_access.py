@@ -127,7 +127,7 @@ class AccessRules:
 
 
 class AccessGuard:
-    """Middleware that refuses whoever may not come in, before anything else is done.
+    """Middleware that refuses unauthorized requests before anything else is done.
 
     Args:
         app: What is behind it.

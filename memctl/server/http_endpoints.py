@@ -64,7 +64,7 @@ class Place:
             VersionConflict: It has.
         """
         if self.if_match not in (None, "*", etag):
-            raise VersionConflict("somebody has written since that version", "read it again")
+            raise VersionConflict("it has changed since that version", "read it again")
 
     @property
     def version(self) -> int | None:

@@ -97,8 +97,8 @@ async def _answer(request: Request, message: Message, send: Send | None = None) 
     """Carry out a request, and return the response to it."""
     method, query = message["method"], request.query_params
     if method in _NEEDS_SESSION:
-        told = f"Method not found: {method} is for memctl mcp, which keeps a connection"
-        return error_of(message["id"], METHOD_NOT_FOUND, told)
+        problem = f"Method not found: {method} is for memctl mcp, which keeps a connection"
+        return error_of(message["id"], METHOD_NOT_FOUND, problem)
     wanted = [name.strip() for name in query.get("tools", "").split(",") if name.strip()]
 
     def answer(context: OperationContext) -> Message:
@@ -110,8 +110,8 @@ async def _answer(request: Request, message: Message, send: Send | None = None) 
     try:
         return await run(request, answer, *query.getlist("kb"), effect=_effect(request, message))
     except MemctlError as error:  # whom it is for, or of what, cannot be
-        told = f"{error.message} ({error.hint})" if error.hint else error.message
-        return error_of(message["id"], INVALID_PARAMS, told)
+        problem = f"{error.message} ({error.hint})" if error.hint else error.message
+        return error_of(message["id"], INVALID_PARAMS, problem)
 
 
 def _effect(request: Request, message: Message) -> Effect:
@@ -132,7 +132,7 @@ async def _answer_in_pieces(request: Request, message: Message) -> AsyncIterator
     loop, pieces = asyncio.get_running_loop(), asyncio.Queue[Message | None]()
 
     def put(piece: Message | None) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody reads any more
+        with suppress(RuntimeError):  # the loop is closed: there is no reader any more
             loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
     task = asyncio.ensure_future(_answer(request, message, put))

@@ -215,14 +215,14 @@ async def _closing(reply: httpx.Response) -> AsyncIterator[None]:
 
 
 def _unreachable(upstream: str, error: httpx.HTTPError, outcome: Outcome) -> Response:
-    told = {
+    body = {
         "error": {
             "message": f"{upstream} cannot be reached: {error or type(error).__name__}",
             "type": "upstream_error",
             "code": "upstream_unreachable",
         }
     }
-    return JSONResponse(told, 502, {MEMORY_HEADER: outcome})
+    return JSONResponse(body, 502, {MEMORY_HEADER: outcome})
 
 
 # --- requests -------------------------------------------------------------------------------------
@@ -333,11 +333,11 @@ def _deltas(data: bytes) -> list[str]:
     """Return the pieces of a reply that came as a stream of events."""
     found = []
     for line in data.splitlines():
-        told = line.removeprefix(b"data:").strip()
-        if not line.startswith(b"data:") or told == b"[DONE]":
+        payload = line.removeprefix(b"data:").strip()
+        if not line.startswith(b"data:") or payload == b"[DONE]":
             continue
         try:
-            choices = json.loads(told).get("choices") or [{}]
+            choices = json.loads(payload).get("choices") or [{}]
             piece = choices[0].get("delta", {}).get("content")
         except (ValueError, AttributeError, LookupError, RecursionError):
             continue

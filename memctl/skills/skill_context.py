@@ -67,7 +67,7 @@ def skill_context(
     """Return a skill for a run.
 
     Args:
-        skills: The skills, for whoever asks.
+        skills: The skills, for the acting user or agent.
         word: The skill.
         task: What it is to be used for; by it the version is picked where several are active.
         budget: Most tokens.
@@ -91,7 +91,7 @@ def skill_context(
         if section:
             parts.append(section)
 
-    add("Requires, in this order", [_told(each) for each in needed.order], _DEPENDENCY_SHARE)
+    add("Requires, in this order", [_skill_line(each) for each in needed.order], _DEPENDENCY_SHARE)
     add("Cannot be had", needed.missing, 1.0)
     add("Open conflicts", [each.explanation for each in conflicts], 1.0)
     outcomes = [_outcome(use) for use in skills.uses(skill.skill_id, 50) if use.note]
@@ -151,7 +151,7 @@ def _known(hit: Hit) -> str:
     return f"{one_line(hit.text)} ({one_line(hit.title or hit.source)})"
 
 
-def _told(skill: Skill) -> str:
+def _skill_line(skill: Skill) -> str:
     status = "" if skill.status == "active" else f" ({skill.status})"
     return f"{skill.slug}{status}: {one_line(skill.description)}"
 

@@ -90,7 +90,7 @@ def filters_of(context: OperationContext, asked: Asked) -> Filters:
     """Return what a list is limited to by the fields of its form.
 
     Raises:
-        UsageError: One of them cannot be read, or names a namespace of somebody else.
+        UsageError: One of them cannot be read, or names another user's namespace.
     """
     from dataclasses import replace
 

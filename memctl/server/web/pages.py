@@ -298,12 +298,12 @@ def page_reply(
 
 def error_page(request: Request, error: Exception) -> Response:
     """Return what went wrong, as a page or as JSON."""
-    told = failure_reply(request, error)
+    reply = failure_reply(request, error)
     if wants_json(request):
-        return told
+        return reply
     message, hint = _message(error)
     found = Page("error.html", "Not possible", {"message": message, "hint": hint})
-    status = status_of(error) if isinstance(error, MemctlError) else told.status_code
+    status = status_of(error) if isinstance(error, MemctlError) else reply.status_code
     return page_reply(request, found, status=status)
 
 
@@ -312,7 +312,7 @@ _LOG_IN = "open this page with the command memctl open; its link works once for 
 
 
 def as_page(accepted: str, reply: Response) -> Response:
-    """Return an error that is told to programs as a page, where a browser asks.
+    """Return an error as a page where a browser asks, otherwise as for programs.
 
     Args:
         accepted: The Accept header.
