@@ -468,7 +468,7 @@ class FeedbackSettings:
     )
     pleased: tuple[str, ...] = setting(
         ("thanks", "thank you", "that's right", "that is right"),
-        "words of the user that count as 0.8 where nobody gave a score",
+        "words of the user that count as 0.8 where no score was given",
     )
     displeased: tuple[str, ...] = setting(
         ("that's wrong", "that is wrong", "no", "again"),
@@ -564,7 +564,7 @@ class Config:
     kb: str | None = None
     """``MEMCTL_KB``: the knowledge base to read and write where a command names none."""
     user: str | None = None
-    """``MEMCTL_USER``: whose memory is read and written where a command names nobody."""
+    """``MEMCTL_USER``: whose memory is read and written where a command names no user."""
     agent: str | None = None
     """``MEMCTL_AGENT``: who writes where a command names no agent."""
     session: str | None = None

@@ -79,7 +79,7 @@ _MARKS = ("kb.toml", "ledger.sqlite", TABLES_FOLDER)
 _LOCKS = {"lock", "lock.holder", "watch.lock", "kb.toml.lock"}
 
 
-def _given(**values: Any) -> dict[str, Any]:
+def _without_none(**values: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -101,7 +101,7 @@ class UserReport:
     namespaces: tuple[str, ...]
     title: str = ""
     created_at: datetime | None = None
-    """When the user was added; None where nobody did that."""
+    """When the user was added; None for a user that was never added."""
     stored: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """How much there is, by knowledge base and table."""
     left: tuple[str, ...] = ()
@@ -174,7 +174,7 @@ def _exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
     """Keep every other process from writing to a knowledge base and watching it.
 
     Raises:
-        LockedError: Somebody does.
+        LockedError: Another process does.
         DiskRefused: There is no permission to.
     """
     from memctl.store.locks import WriteLock
@@ -183,7 +183,7 @@ def _exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
         f"{layout.name!r} is being watched",
         f"memctl kb pause {layout.name} ends that; memctl status names the process",
     )
-    writing = WriteLock(layout.folder, clock).held(_EXCLUSIVE_WAIT)
+    writing = WriteLock(layout.folder, clock).hold(_EXCLUSIVE_WAIT)
     with writing, hold_lock(layout.watch_lock, 0, lambda: watched):
         yield
 
@@ -326,7 +326,7 @@ class Home:
         return f"create it: memctl kb create {name}"
 
     def settings(self, name: str) -> KnowledgeBaseSettings:
-        """Return what is pinned for a knowledge base."""
+        """Return the settings of a knowledge base."""
         return load_settings(self.layout(name).settings)
 
     def described(self, name: str) -> dict[str, Any]:
@@ -682,7 +682,7 @@ class Home:
             raise UsageError(
                 f"knowledge base {name!r} is there already", f"look at it: memctl kb show {name}"
             )
-        changes = _given(
+        changes = _without_none(
             after=after,
             always_on=always_on,
             private=private,
@@ -701,8 +701,8 @@ class Home:
         if embedder or self.config.models.embed:
             from memctl.models.providers import resolve_embedder
 
-            pinned = resolve_embedder(self.config, embedder)
-            changes |= {"embedder": pinned.id, "dimension": pinned.dimension}
+            resolved = resolve_embedder(self.config, embedder)
+            changes |= {"embedder": resolved.id, "dimension": resolved.dimension}
         with _writing(self._folder):
             make_folder(self.config.home, mode=0o700)
             make_folder(self._folder, mode=0o700)
@@ -805,11 +805,11 @@ class Home:
             AccessRefused: The agent that is named may not write to it.
             UsageError: A setting cannot have that value, or a namespace cannot be private while
                 its vectors are from another machine; nothing is changed then.
-            LockedError: Somebody else is changing them, and does not stop.
+            LockedError: Another process keeps changing them.
         """
         layout = self.layout(name)
         self._require_owner(name)
-        changes = _given(
+        changes = _without_none(
             status=status,
             inboxes=inboxes,
             after=after,
@@ -833,11 +833,11 @@ class Home:
         )
         settings = load_settings(layout.settings)
         # First: killed after it is private, nothing would forget it any more.
-        if _hides_more(settings, self._changed(layout, settings, changes)):
+        if _hides_more(settings, self._with_changes(layout, settings, changes)):
             self._forget_what_was_asked(name)
         with _writing(layout.folder), settings_lock(layout.settings):
             settings = load_settings(layout.settings)
-            changed = self._changed(layout, settings, changes)
+            changed = self._with_changes(layout, settings, changes)
             save_settings(layout.settings, changed)
         if _hides_more(settings, changed):  # what was asked meanwhile
             self._forget_what_was_asked(name)
@@ -845,7 +845,7 @@ class Home:
         return changed
 
     def _audit_settings(self, layout: Layout, names: Sequence[str]) -> None:
-        """Note in the audit trail which settings somebody has changed.
+        """Record in the audit trail which settings were changed.
 
         They can be changed where the ledger is damaged or may only be read, which has no trail.
         """
@@ -860,7 +860,7 @@ class Home:
             ledger.audit.actor = actor_of(self.config.user, self.config.agent)
             ledger.audit.add(self._clock(), "grants" if names == ["grants"] else "settings", names)
 
-    def _changed(
+    def _with_changes(
         self, layout: Layout, settings: KnowledgeBaseSettings, changes: Mapping[str, Any]
     ) -> KnowledgeBaseSettings:
         made = {
@@ -963,14 +963,14 @@ class Home:
 
         Raises:
             UsageError: The new name cannot be used or is taken.
-            LockedError: Somebody is writing to it or watching it.
+            LockedError: Another process is writing to it or watching it.
         """
         layout = self.layout(old)
         self._require_owner(old)
         if self.exists(new):
             raise UsageError(f"knowledge base {new!r} is there already", "choose another name")
         with _exclusively(layout, self._clock):
-            self.layout(old)  # somebody may have been faster
+            self.layout(old)  # another process may have been faster
             self._rename_folder(layout.folder, self._folder / new)
         return self.settings(new)
 
@@ -980,13 +980,13 @@ class Home:
         It is gone in one step; what is left of its files is removed after that.
 
         Raises:
-            LockedError: Somebody is writing to it or watching it.
+            LockedError: Another process is writing to it or watching it.
         """
         layout = self.layout(name)
         self._require_owner(name)
         trash = self._folder / f".deleted-{secrets.token_hex(6)}"
         with _exclusively(layout, self._clock):
-            self.layout(name)  # somebody may have been faster
+            self.layout(name)  # another process may have been faster
             self._rename_folder(layout.folder, trash)
         shutil.rmtree(trash, ignore_errors=True)
 
@@ -1000,7 +1000,7 @@ class Home:
                     shutil.rmtree(path, ignore_errors=True)
 
     def _free(self, name: str) -> None:
-        """Remove the folder that whoever waits for the lock of a deleted one makes again."""
+        """Remove the folder that a process waiting for the lock of a deleted one makes again."""
         with suppress(FileNotFoundError, NotADirectoryError):
             if {path.name for path in (self._folder / name).iterdir()} <= _LOCKS:
                 shutil.rmtree(self._folder / name, ignore_errors=True)

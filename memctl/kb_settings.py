@@ -1,4 +1,4 @@
-"""What is pinned for one knowledge base (kb.toml), how it may be called and where its files stand.
+"""The settings of one knowledge base (kb.toml), its name, and where its files are.
 
 Knows nothing of the program's own settings, which only say what a new one is made with.
 """
@@ -106,7 +106,7 @@ class Layout:
 
     @property
     def settings(self) -> Path:
-        """The file of pinned settings."""
+        """The file of its settings."""
         return self.folder / "kb.toml"
 
     @property
@@ -126,12 +126,12 @@ class Layout:
 
     @property
     def watch_lock(self) -> Path:
-        """The lock that whoever watches it holds."""
+        """The lock that the process that watches it holds."""
         return self.folder / "watch.lock"
 
     @property
     def forget_lock(self) -> Path:
-        """The lock that whoever forgets something in it holds to the end."""
+        """The lock that a process that forgets something in it holds to the end."""
         return self.folder / "forget.lock"
 
     @property
@@ -542,7 +542,7 @@ def settings_lock(path: Path) -> Iterator[None]:
     """Keep every other process from changing a kb.toml, while what it says is read and changed.
 
     Raises:
-        LockedError: Somebody else is changing it, and does not stop.
+        LockedError: Another process keeps changing it.
         DiskRefused: It cannot be locked.
     """
     held = LockedError(f"another process is changing {path}", "wait for it, and run this again")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 MOST_LEVELS = 64
-"""So deep values may be nested that somebody gives; readers of JSON give up at some 1,000."""
+"""Given values may be nested this deep; JSON parsers give up at about 1,000."""
 _WHOLE_ROW = frozenset(("document_id", "root_id"))
 """Columns that a document or memory has, unlike what SQL selects of it."""
 

@@ -233,7 +233,7 @@ class CommandContext:
         if yes:
             return
         if not sys.stdin.isatty():
-            raise UsageError(f"nobody is there to be asked: {question}", "add --yes to agree to it")
+            raise UsageError(f"no terminal to ask on: {question}", "add --yes to agree to it")
         sys.stderr.write(f"{terminal_safe(question)} [y/N] ")
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):

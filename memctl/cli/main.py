@@ -302,12 +302,12 @@ def _report_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:
     for theirs, ours in _PARSER_WORDS.items():
         message = message.replace(theirs, ours)
     hint = f"see {path} --help"
-    if (unknown := _NO_COMMAND.match(message)) and (meant := _meant(unknown[1], context)):
+    if (unknown := _NO_COMMAND.match(message)) and (meant := _suggestion(unknown[1], context)):
         message, hint = f"No such command {unknown[1]!r}", meant
     return _report(message[:1].lower() + message[1:], hint, error.exit_code)
 
 
-def _meant(word: str, group: Any) -> str:
+def _suggestion(word: str, group: Any) -> str:
     """Return a hint at the command that is meant by a word which is none; "" if nothing is near."""
     import difflib
 
@@ -321,8 +321,8 @@ def _meant(word: str, group: Any) -> str:
             found.setdefault(verb, []).append(f"{name} {verb}")
     found |= {verb: [meant] for verb, meant in _SYNONYMS.items()}
     near = difflib.get_close_matches(word, found, n=1, cutoff=_AS_NEAR)
-    told = [f"memctl {words}" for words in found[near[0]][:_SHOWN_COMMANDS]] if near else []
-    return f"did you mean {' or '.join(told)}?" if told else ""
+    suggestions = [f"memctl {words}" for words in found[near[0]][:_SHOWN_COMMANDS]] if near else []
+    return f"did you mean {' or '.join(suggestions)}?" if suggestions else ""
 
 
 def _command_path(arguments: Sequence[str]) -> str:

@@ -287,7 +287,7 @@ def _candidates(
         for n, b in enumerate(places)
         for a in places[:n]
     }
-    dated = [at for at, each in enumerate(found) if _planned(each)][-_MOST_DATED:]
+    dated = [at for at, each in enumerate(found) if _is_planned(each)][-_MOST_DATED:]
     pairs |= {(a, b) for n, b in enumerate(dated) for a in dated[:n]}
     for a, b in sorted(pairs):
         first, second = found[a], found[b]
@@ -367,9 +367,9 @@ def _is_moved(first: Statement, mine: Slot, second: Statement, theirs: Slot) -> 
     return _names(second, mine.value) or bool(_MOVE.search(second.quote or second.text))
 
 
-def _planned(statement: Statement) -> bool:
-    is_told = not (statement.is_row or statement.is_question)
-    return is_told and any(_day_of(each.value, statement) for each in statement.slots)
+def _is_planned(statement: Statement) -> bool:
+    is_prose = not (statement.is_row or statement.is_question)
+    return is_prose and any(_day_of(each.value, statement) for each in statement.slots)
 
 
 def _day_of(value: Value, statement: Statement) -> date | None:
@@ -431,7 +431,7 @@ def find_changes(found: Sequence[Statement], weights: StemWeights) -> list[Findi
         and pair.score >= _least_score(pair) - _LESS_IN_SERIES
     ]
     pairs.sort(key=lambda p: (-p.score, p.earlier.text, p.later.text))
-    return [_finding(series, found, weights) for series in _series(pairs, weights)]
+    return [_change_finding(series, found, weights) for series in _series(pairs, weights)]
 
 
 def _least_score(pair: Pair) -> float:
@@ -443,20 +443,20 @@ def _least_score(pair: Pair) -> float:
 
 def _series(pairs: Sequence[Pair], weights: StemWeights) -> list[list[Pair]]:
     """Put the pairs together that are on the same value, each statement in one series only."""
-    told: set[tuple[int, int]] = set()
+    used: set[tuple[int, int]] = set()
     series = []
     alike: dict[tuple[str, bool], list[Pair]] = defaultdict(list)
     for pair in pairs:
         alike[_kind(pair)].append(pair)
     for seed in pairs:
-        if seed.score < _least_score(seed) or _ends(seed) & told:
+        if seed.score < _least_score(seed) or _ends(seed) & used:
             continue
         chain, left = [seed], [pair for pair in alike[_kind(seed)] if pair is not seed]
         for one in chain:  # which grows
             same = [pair for pair in left if _is_same_value(pair, one, weights)]
             left = [pair for pair in left if not any(pair is other for other in same)]
             chain += same
-        told |= {end for pair in chain for end in _ends(pair)}
+        used |= {end for pair in chain for end in _ends(pair)}
         series.append(chain)
     return series
 
@@ -505,7 +505,9 @@ class _Said:
     """Whether it was so before the day of the statement."""
 
 
-def _finding(series: Sequence[Pair], found: Sequence[Statement], weights: StemWeights) -> Finding:
+def _change_finding(
+    series: Sequence[Pair], found: Sequence[Statement], weights: StemWeights
+) -> Finding:
     best = series[0]
     is_ordered = all(pair.is_ordered for pair in series)
     said = _in_order([*series, *_confirmed(series, found, weights)])

@@ -35,7 +35,7 @@ class Finding:
     about: str
     """Stems by which it is known again."""
     strength: float
-    """Log odds that it is so and worth knowing, as far as that can be told."""
+    """Log odds that it is so and worth knowing, as far as that can be estimated."""
     values: tuple[str, ...] = ()
     """The value that each of the evidence names, if it is one of values."""
 
@@ -117,8 +117,8 @@ def phrases(
 ) -> list[str]:
     """Return the words that have some stems, each phrase as one of the statements has it."""
     left = frozenset(stems)
-    told: list[str] = []
-    while left and len(told) < _MOST_PHRASES:
+    chosen: list[str] = []
+    while left and len(chosen) < _MOST_PHRASES:
         best = max(
             (item for each in statements for item in _phrases(each, left, weights)),
             default=None,
@@ -126,9 +126,9 @@ def phrases(
         )
         if best is None:
             break
-        told.append(best[1])
+        chosen.append(best[1])
         left -= frozenset(terms(best[1]))
-    return told
+    return chosen
 
 
 _LONGEST_PART = 60

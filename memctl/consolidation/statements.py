@@ -122,7 +122,7 @@ class Statement:
 
     @property
     def document(self) -> str:
-        """The id of its document, or of the memory that somebody stated."""
+        """The id of its document, or of the memory that a user or an agent stated."""
         return self.memory.document_id or self.memory.id
 
     @property
@@ -298,8 +298,8 @@ def _statement(
     document: _Document,
 ) -> Statement | None:
     text = said.text[slice(*span)]
-    told = text if said.row is None else _COLUMN_NAMES.sub(r"\1", text)
-    if _HEADING.match(text) or said.type == "code" or _MACHINE.search(told):
+    prose = text if said.row is None else _COLUMN_NAMES.sub(r"\1", text)
+    if _HEADING.match(text) or said.type == "code" or _MACHINE.search(prose):
         return None
     plain = insight_wording.quotable(text)
     shortest = _LENGTHS[0] if said.turn is None else _SHORTEST_SPEECH
@@ -440,7 +440,7 @@ def calendar_stems() -> frozenset[str]:
 
 
 _FEWEST_DOCUMENTS = 8
-"""With fewer than these, what is common cannot be told from what is rare."""
+"""With fewer than these, what is common cannot be distinguished from what is rare."""
 
 
 _COMMON, _RARE = 300, 5000

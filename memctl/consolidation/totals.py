@@ -77,7 +77,7 @@ def find_totals(found: Sequence[Statement], weights: StemWeights) -> list[Findin
                 over, key=lambda item: item[:2], default=(0.0, None, None, None)
             )
             if fit and slot and limit:
-                findings.append(_finding(total, limit, slot))
+                findings.append(_total_finding(total, limit, slot))
     return findings
 
 
@@ -101,7 +101,7 @@ def _amount_text(slot: Slot) -> str:
     return written(_amount(slot)) if slot.value.kind == "number" else slot.value.text
 
 
-def _finding(total: _Sum, limit: Statement, slot: Slot) -> Finding:
+def _total_finding(total: _Sum, limit: Statement, slot: Slot) -> Finding:
     most = _amount(slot)
     word = _LIMIT.search(limit.text)
     said = word["word"].lower() if word else ""

@@ -1,6 +1,6 @@
 """What became of each conversation: summary, reward, feedback and what to do better.
 
-A record is added when a conversation ends and whenever somebody judges it; none is changed.
+A record is added when a conversation ends and whenever it is judged; none is changed.
 Without a model the summary is that of the session, and the suggestion follows a few rules.
 """
 

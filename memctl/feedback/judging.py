@@ -39,7 +39,7 @@ _GOOD = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What somebody says of an answer or a conversation."""
+    """A judgement of an answer or a conversation."""
 
     score: float | None = None
     """From 0 (bad) to 1 (good)."""
@@ -100,7 +100,7 @@ class Judge:
     def judge_answer(
         self, query_id: str, judgement: Judgement, *, keeps_example: bool = True
     ) -> Feedback:
-        """Note what somebody says of the answer to a question; it replaces what they said before.
+        """Record a judgement of the answer to a question; it replaces the one before.
 
         Args:
             query_id: The question's id.
@@ -128,7 +128,7 @@ class Judge:
         return made
 
     def judge_session(self, session: Session, judgement: Judgement) -> Feedback:
-        """Note what somebody says of a whole conversation.
+        """Record a judgement of a whole conversation.
 
         Raises:
             UsageError: The judgement says nothing, or the score is none.
@@ -166,7 +166,7 @@ class Judge:
         self._retract([found])
         self.apply()
         if found.example_id is not None:
-            with suppress(NotFoundError):  # somebody has forgotten it
+            with suppress(NotFoundError):  # it has been forgotten
                 self.editor().delete_memory(found.example_id)
         if found.query_id:
             self.log.take_back(found.query_id)
@@ -271,7 +271,7 @@ class Judge:
                 wanted = settings.most_change * (2 * made.score - 1)
                 if wanted:
                     ledger.feedback_effects.save(*self._effects(made, relied, wanted))
-        with suppress(LockedError):  # whoever judges next, or ends a conversation, does it as well
+        with suppress(LockedError):  # the next judgement or end of a conversation does it as well
             self.apply(0)
 
     def _effects(

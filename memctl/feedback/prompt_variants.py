@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 LEAST_CONVERSATIONS = 30
 """Judged conversations that each variant needs before one can be called better."""
 LEAST_DIFFERENCE = 0.05
-"""Rewards are coarse: what differs less is the same for whoever talks with it."""
+"""Rewards are coarse: a smaller difference makes none to a user."""
 _LONGEST_TEXT = 200_000
 _WORST = 8
 _LONGEST_SHOWN = 1_500
@@ -268,7 +268,7 @@ class PromptVariants:
         Args:
             task: The prompt.
             model: The model, with its instructions for this.
-            hidden: Private namespaces, of which it is told nothing.
+            hidden: Private namespaces, of which it learns nothing.
 
         Raises:
             NotFoundError: There is no such prompt.
@@ -415,7 +415,7 @@ class PromptVariants:
         return rewards, uses
 
     def _reward_of_question(self, query_id: str) -> float | None:
-        """Return how good the answer to a question was, where somebody has judged it."""
+        """Return how good the answer to a question was, if it was judged."""
         detail = self.ledger.query_details.find(query_id)
         if detail is None or detail.score is None:
             return None

@@ -65,7 +65,7 @@ class Reflection:
     since: datetime | None
     findings: tuple[Finding, ...]
     memory_id: str | None = None
-    """The memory that it became; None where nobody asked for one."""
+    """The memory that it became; None if none was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,15 +191,15 @@ class Reflector:
         valid = memory_filter(Filters(private=tuple(self.hidden)), self.clock())
         held = snapshot.scan("memories", valid & col("id").is_in(sorted(ids)), ["id", "text"])
         texts = {row["id"]: row["text"] for row in held.to_pylist()}
-        told: set[frozenset[str]] = set()
+        reported: set[frozenset[str]] = set()
         for row in pairs:
             one, other = row["source_id"], row["target_id"]
-            if one not in texts or other not in texts or {one, other} in told:
+            if one not in texts or other not in texts or {one, other} in reported:
                 continue
-            told.add(frozenset((one, other)))
+            reported.add(frozenset((one, other)))
             text = f"These contradict each other: {_short(texts[one])} / {_short(texts[other])}."
             yield _finding("contradiction", _topic([texts[one]]), text, (one, other))
-            if len(told) == _MOST:
+            if len(reported) == _MOST:
                 return
 
     def _prompts(self, _: datetime | None) -> Iterable[Finding]:

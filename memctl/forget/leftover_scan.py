@@ -77,7 +77,7 @@ def find_leftovers(store: Store, wanted: Sequence[SearchPattern]) -> Iterator[Le
         for trace in _in_files(store.folder, storage, wanted):
             is_of_ledger = bool(books) and trace.place.startswith(LEDGER_FILE)
             if not (is_of_ledger or _is_of_any(storage, tables, trace.path)):
-                yield trace  # rows of the others are told of already
+                yield trace  # leftovers in the others have been reported as rows
 
 
 def _is_of_any(storage: TableStorage, tables: Sequence[TableName], path: Path | None) -> bool:
@@ -89,7 +89,7 @@ class _Look:
 
     Args:
         wanted: What for.
-        folder: Where everything stands, which is in many places and is told of by none.
+        folder: The knowledge base's folder; its path is in many places and counts in none.
     """
 
     def __init__(self, wanted: Sequence[SearchPattern], folder: Path) -> None:
@@ -230,7 +230,7 @@ def file_contains(path: Path, wanted: Sequence[SearchPattern], folder: Path) -> 
     Args:
         path: The file; what is none has nothing.
         wanted: What to look for; what is too short is passed over.
-        folder: Where everything stands, which is told of by nothing.
+        folder: The knowledge base's folder; its path does not count.
     """
     texts = _long_enough(wanted)
     return bool(texts) and _file_has(path, _Look(texts, folder))

@@ -186,9 +186,9 @@ class ForgetReport:
     seconds: float = 0.0
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """What was completed, in a few words."""
         forgets = "1 forget" if self.completed == 1 else f"{self.completed} forgets"
-        told = f"completed {forgets} that had been cut off"
+        text = f"completed {forgets} that had been cut off"
         places = len({left.place for left in self.left})
-        return f"{told}; some of it is left in {places} places" if places else told
+        return f"{text}; some of it is left in {places} places" if places else text

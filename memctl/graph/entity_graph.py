@@ -264,14 +264,17 @@ def _edge(
     facts: Sequence[tuple[str, tuple[str, ...]]],
 ) -> Edge:
     """An edge weighs by how often two stand together, and how seldom each stands elsewhere."""
-    told = Counter(relation for relation, _ in facts)
-    relations = [*(relation for relation, _ in told.most_common()), *[TOGETHER] * bool(passages)]
-    # What is told stands best where few other names do.
+    relation_counts = Counter(relation for relation, _ in facts)
+    relations = [
+        *(relation for relation, _ in relation_counts.most_common()),
+        *[TOGETHER] * bool(passages),
+    ]
+    # A statement is best shown by a sentence with few other names.
     clearest = sorted(passages, key=lambda at: (len(index.named[at]), at))
     stated = (id_ for _, ids in facts for id_ in ids)
     evidence = [*stated, *(index.ids[at] for at in clearest)]
     return Edge(
-        weight=_weight(index, pair, len(passages)) + FACT_WEIGHT * len(told),
+        weight=_weight(index, pair, len(passages)) + FACT_WEIGHT * len(relation_counts),
         relations=tuple(relations),
         memory_ids=tuple(dict.fromkeys(evidence))[:MOST_EVIDENCE],
         count=len(passages),
@@ -302,8 +305,8 @@ def most_telling_sentence(text: str, spellings: Spellings) -> str:
     A heading is taken only where there is nothing else.
     """
     found = [text[start:end] for start, end in split_sentences(text)]
-    told = [sentence for sentence in found if not is_heading(sentence)] or found or [text]
-    return max(told, key=lambda sentence: count_names(sentence, spellings))[:LONGEST_SENTENCE]
+    candidates = [sentence for sentence in found if not is_heading(sentence)] or found or [text]
+    return max(candidates, key=lambda sentence: count_names(sentence, spellings))[:LONGEST_SENTENCE]
 
 
 def is_heading(sentence: str) -> bool:

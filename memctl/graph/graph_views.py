@@ -295,15 +295,15 @@ class GraphView:
         return [self._neighbour(each, wanted) for each in found[:limit]]
 
     @cached_property
-    def _stated(self) -> frozenset[tuple[int, int, str]]:
+    def _stated_relations(self) -> frozenset[tuple[int, int, str]]:
         """Every stated relation, from where it leads to where."""
         facts = self.graph.index.facts
         return frozenset((fact.source, fact.target, fact.relation) for fact in facts)
 
     def _direction(self, one: int, other: int, relation: str | None) -> Direction:
         kinds = [relation] if relation else self.graph.edge(one, other).relations
-        leads = any((one, other, kind) in self._stated for kind in kinds)
-        comes = any((other, one, kind) in self._stated for kind in kinds)
+        leads = any((one, other, kind) in self._stated_relations for kind in kinds)
+        comes = any((other, one, kind) in self._stated_relations for kind in kinds)
         if leads == comes:
             return "both"
         return "out" if leads else "in"
@@ -410,9 +410,11 @@ class GraphView:
     ) -> tuple[str, str]:
         """The sentence of the most central passage that has two members in one, and its memory."""
         spellings = spellings_of(self.graph.index, members)
-        told = [(row["id"], most_telling_sentence(row["text"] or "", spellings)) for row in rows]
-        several = (each for each in told if count_names(each[1], spellings) > 1)
-        return next(several, told[0] if told else ("", ""))
+        sentences = [
+            (row["id"], most_telling_sentence(row["text"] or "", spellings)) for row in rows
+        ]
+        several = (each for each in sentences if count_names(each[1], spellings) > 1)
+        return next(several, sentences[0] if sentences else ("", ""))
 
     def _central(self, members: Sequence[int]) -> list[str]:
         """The passages that name most of a community, weighed by how well they are connected."""
@@ -480,13 +482,13 @@ def _memories(
             row["id"],
             row["text"][:_LABEL],
             row["level"],
-            _named(index, row["id"], row["source_ids"]),
+            _named_nodes(index, row["id"], row["source_ids"]),
         )
         for row in sorted(rows, key=lambda row: str(row["id"]))
     ]
 
 
-def _named(index: NameIndex, id_: str, source_ids: list[str] | None) -> tuple[int, ...]:
+def _named_nodes(index: NameIndex, id_: str, source_ids: list[str] | None) -> tuple[int, ...]:
     places = (index.at[each] for each in (id_, *(source_ids or ())) if each in index.at)
     return tuple(dict.fromkeys(node for at in places for node in index.named[at]))
 

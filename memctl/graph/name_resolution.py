@@ -37,7 +37,7 @@ class Decisions:
     apart: frozenset[tuple[str, str]] = frozenset()
 
     def are_apart(self, one: str, other: str) -> bool:
-        """Whether somebody has said that these two are not the same."""
+        """Whether it was decided that these two are not the same."""
         return ordered_pair(one, other) in self.apart
 
 
@@ -244,8 +244,8 @@ class _Resolver:
     def _is_of_a_couple(self, person: Person, names: Sequence[str]) -> bool:
         """Whether both a Mr and a Mrs of that name are there."""
         others = (self._persons[name] for name in names)
-        told = {each.gender for each in others if each and each.family == person.family}
-        return {"f", "m"} <= told
+        genders = {each.gender for each in others if each and each.family == person.family}
+        return {"f", "m"} <= genders
 
 
 def _fuller(person: Person, node: str, fulls: Mapping[str, Person]) -> set[str]:
@@ -281,7 +281,7 @@ def _is_initial_of(one: str, two: str) -> bool:
 
 
 def _may_be(short: Person, full: Person) -> bool:
-    """Whether a first name, a family name, or an initial with one can mean somebody."""
+    """Whether a first name, a family name, or an initial with one can mean a person."""
     if short.generation and short.generation != full.generation:
         return False
     if {short.gender, full.gender} == {"f", "m"}:

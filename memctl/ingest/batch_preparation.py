@@ -124,14 +124,16 @@ class Preparer:
         yield from self._filling.take()
 
     def judged(self, judged: Iterable[WantedSource | FileOutcome]) -> Generator[Batch, None, None]:
-        """Turn sources that somebody has judged already into batches.
+        """Turn sources that are judged already into batches.
 
         Raises:
             ModelError: As :meth:`batches`.
         """
-        yield from self._rescued(self._judged(judged))
+        yield from self._rescued(self._batches_of(judged))
 
-    def _judged(self, judged: Iterable[WantedSource | FileOutcome]) -> Generator[Batch, None, None]:
+    def _batches_of(
+        self, judged: Iterable[WantedSource | FileOutcome]
+    ) -> Generator[Batch, None, None]:
         for group in _grouped(judged, JUDGED_TOGETHER):
             self._filling.batch.outcomes.extend(x for x in group if isinstance(x, FileOutcome))
             yield from self._worked([x for x in group if isinstance(x, WantedSource)])

@@ -76,7 +76,7 @@ class Unpacking:
         failures: list[FileOutcome] = []
         size = 0
         for texts in self._units():
-            found = self._judged(texts)
+            found = self._judge_unit(texts)
             if isinstance(found, FileOutcome):
                 failures.append(found)
                 continue
@@ -102,7 +102,9 @@ class Unpacking:
         metadata: dict[str, Any] = {self.kind.units: self.count}
         if shared:
             metadata[SHARED] = list(shared)
-        whole = Segment(0, len(said), "properties")  # nobody says it, so it is no memory
+        whole = Segment(
+            0, len(said), "properties"
+        )  # it is not said in the text, so it is no memory
         text = SourceText(
             said,
             self.kind.media_type,
@@ -155,7 +157,7 @@ class Unpacking:
         if parts:
             yield parts
 
-    def _judged(self, texts: list[SourceText]) -> IdentifiedSource | FileOutcome:
+    def _judge_unit(self, texts: list[SourceText]) -> IdentifiedSource | FileOutcome:
         unit = texts[0].unit
         assert unit is not None
         whole = self.wanted.item.source

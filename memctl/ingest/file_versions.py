@@ -60,8 +60,8 @@ class VersionChanges:
     def __bool__(self) -> bool:
         return bool(self.ended or self.renamed or self.gone)
 
-    def told(self, outcomes: Iterable[FileOutcome]) -> list[FileOutcome]:
-        """Return outcomes, those superseded of files whose earlier versions end."""
+    def mark_superseded(self, outcomes: Iterable[FileOutcome]) -> list[FileOutcome]:
+        """Return outcomes; those of files whose earlier versions end become "superseded"."""
         return [
             replace(item, outcome="superseded") if item.path in self.newer else item
             for item in outcomes

@@ -155,11 +155,11 @@ def _source(document: Document) -> Source:
         namespace=document.namespace,
         session_id=_given_session(document),
         tags=document.tags,
-        **_given(document),
+        **_caller_fields(document),
     )
 
 
-def _given(document: Document) -> dict[str, Any]:
+def _caller_fields(document: Document) -> dict[str, Any]:
     """What its caller said of a document, which its file does not say again.
 
     What it is was found by an earlier reading, too, which had the same bytes before it.
@@ -174,19 +174,19 @@ def _given(document: Document) -> dict[str, Any]:
 
 
 def _from_file(document: Document, path: Path) -> WantedSource | FileOutcome:
-    """Read a file that has what it had; whoever made an export may have named any file as it."""
+    """Read a file that has not changed; an export of unknown origin may have named any file."""
     if path.stat().st_size != document.size or not document.size:
-        return _changed(document, path)
+        return _changed_file(document, path)
     try:
         item = identify(replace(_source(document), path=path))
     except Unreadable as error:
         return _failed(document, error.reason, error.hint, error.error)
     if item.sha256 != document.sha256:
-        return _changed(document, path)
+        return _changed_file(document, path)
     return _again(item, document)
 
 
-def _changed(document: Document, path: Path) -> FileOutcome:
+def _changed_file(document: Document, path: Path) -> FileOutcome:
     why, hint = f"{path} has changed since", "ingest it as a newer version"
     return _failed(document, why, hint, ChangedSource.__name__)
 

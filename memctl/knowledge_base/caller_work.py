@@ -1,4 +1,4 @@
-"""Work that waits for understanding, for whoever calls to do: what a configured model would do.
+"""Work that waits for understanding, for the caller to do in place of a configured model.
 
 A caller's reply goes the way of a model's: quotes must stand in the text, names must be named in
 it, and what cites a memory that was not given is dropped.
@@ -191,8 +191,8 @@ class CallerWork(Part):
         (outcome,) = report.outcomes[:1]
         if outcome.outcome == "failed":
             raise UsageError(outcome.reason, outcome.hint)
-        told = "it is understood"
-        return WorkDone(id_, "document", True, outcome.memories, outcome.dropped, told)
+        message = "it is understood"
+        return WorkDone(id_, "document", True, outcome.memories, outcome.dropped, message)
 
     # --- comparisons and insights -----------------------------------------------------------------
 
@@ -225,13 +225,13 @@ class CallerWork(Part):
             report = services.consolidator(asks_model=True).run(batch_size=size)
         if key not in desk.used:
             raise _gone(id_)
-        told = f"{report.waiting} groups wait" if report.waiting else "no group waits"
-        return WorkDone(id_, "insight", True, report.by_model, report.dropped, told)
+        message = f"{report.waiting} groups wait" if report.waiting else "no group waits"
+        return WorkDone(id_, "insight", True, report.by_model, report.dropped, message)
 
     # --- answers ----------------------------------------------------------------------------------
 
     def _questions(self) -> Sequence[tuple[str, str]]:
-        """Return questions whose answers nobody has judged, the latest first."""
+        """Return questions whose answers were not judged, the latest first."""
         self._kb.query_log.flush()
         found: dict[str, str] = {}
         for entry in self._kb.store.ledger.queries.recent(_ANSWERS_LOOKED_AT):
@@ -287,8 +287,8 @@ class CallerWork(Part):
                 "no quote stands in the evidence", "copy the words that answer the question"
             )
         self._kb.queries.feedback(query_id, checked["verdict"])
-        told = f"the answer is {checked['verdict']}"
-        return WorkDone(id_, "answer", True, sum(stands), stands.count(False), told)
+        message = f"the answer is {checked['verdict']}"
+        return WorkDone(id_, "answer", True, sum(stands), stands.count(False), message)
 
     # --- inside -----------------------------------------------------------------------------------
 

@@ -83,7 +83,7 @@ class Judgements(Part):
         return bool(self._kb.store.ledger.sessions.named(session_id))
 
     def judge_session(self, session_id: str, judgement: Judgement) -> Judged:
-        """Note what somebody says of a conversation, with a new record of what became of it.
+        """Record a judgement of a conversation, with a new record of what became of it.
 
         Raises:
             NotFoundError: There is none of that name.
@@ -102,7 +102,7 @@ class Judgements(Part):
     def judge_answer(
         self, query_id: str, judgement: Judgement, *, keeps_example: bool = True
     ) -> Judged:
-        """Note what somebody says of the answer to a question that is noted here.
+        """Record a judgement of the answer to a question that is logged here.
 
         Raises:
             NotFoundError: No such question is noted.
@@ -363,7 +363,7 @@ class Prompts(Part):
 
 
 def judge_in(parts: Sequence[Judgements], latest: str, target: str, judgement: Judgement) -> Judged:
-    """Note what somebody says of an answer or a conversation, wherever it is noted.
+    """Record a judgement of an answer or a conversation, in whichever knowledge base has it.
 
     Args:
         parts: Of each knowledge base that is meant.

@@ -153,7 +153,7 @@ class Snapshots(Part):
 
     @audited("snapshot create")
     def create(self, name: str) -> NamedSnapshot:
-        """Name the current state, to go back to it; copies nothing and waits for nobody.
+        """Name the current state, to go back to it; copies nothing and does not wait.
 
         Raises:
             UsageError: The name cannot be used, or is taken.
@@ -289,7 +289,7 @@ class Vectors(Part):
         """Delete the cached vectors of other embedders; return how many bytes they took.
 
         Raises:
-            LockedError: Somebody is making new ones.
+            LockedError: Another process is making new ones.
         """
         from memctl.store.file_caches import drop_vector_caches, lock_vector_caches
 
@@ -398,7 +398,7 @@ class Transfer(Part):
         """Write documents and insights as Markdown notes with links between them.
 
         What has not changed since the last time is left alone; files of what is not known any more
-        are removed, unless somebody has edited them.
+        are removed, unless they were edited.
 
         Args:
             folder: Where to; it is made where it is not there.
@@ -463,7 +463,7 @@ class Transfer(Part):
             source,
             embedder=kb.settings.embedder,
             now=kb.clock(),
-            told=lambda manifest: self._merge_settings(manifest.settings),
+            on_manifest=lambda manifest: self._merge_settings(manifest.settings),
             media=kb.layout.media,
             progress=progress,
         )
@@ -625,7 +625,7 @@ class Statistics(Part):
 
         Args:
             since: Only from then on.
-            actor: Only of this user or agent; ``owner`` where nobody was named, ``watch`` for what
+            actor: Only of this user or agent; ``owner`` where no one was named, ``watch`` for what
                 ran by itself.
             about: Only about an id, or a beginning of one.
             limit: At most so many.

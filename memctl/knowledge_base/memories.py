@@ -173,7 +173,7 @@ class Memories(Part):
         return view
 
     def _seen(self, id_: str) -> MemoryView:
-        """Return a memory as ``get`` does; nobody counts as having read it."""
+        """Return a memory as ``get`` does, without counting it as read."""
         from memctl.memories.memory_views import relevance, view_memory
 
         kb, now = self._kb, self._kb.clock()
@@ -414,7 +414,7 @@ class NameGraph(Part):
 
         Raises:
             NotFoundError: Nothing has that name.
-            UsageError: They are two already, or cannot be told apart.
+            UsageError: They are two already, or cannot be distinguished.
         """
         from memctl.graph.graph_views import unmerge_names
 

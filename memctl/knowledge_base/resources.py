@@ -285,7 +285,7 @@ class Resources:
         clear_temporaries(self.layout.half_written(reasons=False))
         table_storage(self.layout.folder).clear_temporaries()
         if report := self.complete_forgetting():
-            _log.warning("%s", report.told)
+            _log.warning("%s", report.summary)
 
     def require_access(self, level: AccessLevel) -> None:
         """Note the access of an agent to what is granted to some, and refuse it to others.

@@ -151,7 +151,7 @@ class Sessions(Part):
         closed = self._compressor.close(ended)
         self._kb.profiles.renew(closed)
         self._kb.records.add(closed, closed.summary)
-        with suppress(LockedError):  # whoever writes next can index it as well
+        with suppress(LockedError):  # the next writer can index it as well
             self._kb.store.upkeep(wait=0)
         return closed
 

@@ -88,7 +88,7 @@ class SharedPools(Part):
         Raises:
             NotFoundError: No pool belongs to it.
             AccessRefused: Another agent owns one of them; nothing has been done.
-            VersionConflict: Somebody wrote to one that was being archived; nothing was deleted.
+            VersionConflict: One that was being archived was written to; nothing was deleted.
             MemctlError: What a pool holds could not be remembered; nothing has been deleted.
         """
         pools = self.acting_as(agent)

@@ -273,8 +273,8 @@ class PageLinks:
                 elif meant.others:
                     ends = (meant.page, *meant.others)
                     ids = ", ".join(self.map.pages[at].id for at in ends[:5])
-                    told = f"{len(ends)} documents are called that: {ids}"
-                    yield self._problem("ambiguous", source, name, told)
+                    message = f"{len(ends)} documents are called that: {ids}"
+                    yield self._problem("ambiguous", source, name, message)
 
     def _lost_anchors(self) -> Iterator[LinkProblem]:
         wanted: dict[int, list[tuple[int, PageLink]]] = defaultdict(list)
@@ -290,8 +290,8 @@ class PageLinks:
             for source, link in wanted[target]:
                 if part_key(link.anchor) not in there:
                     what = "block" if "^" in link.anchor else "heading"
-                    told = f"{self.map.pages[target].title!r} has no {what} {link.anchor!r}"
-                    yield self._problem("anchor", source, link.target, told)
+                    message = f"{self.map.pages[target].title!r} has no {what} {link.anchor!r}"
+                    yield self._problem("anchor", source, link.target, message)
 
     def _orphans(self) -> Iterator[LinkProblem]:
         for at, page in enumerate(self.map.pages):
@@ -308,14 +308,14 @@ class PageLinks:
         page = self.map.pages[at]
         return PageReference(page.id, page.title, page.kb)
 
-    def _shown(self, kind: type[V], at: int, told: str, **more: Any) -> V:
+    def _shown(self, kind: type[V], at: int, text: str, **more: Any) -> V:
         page = self.map.pages[at]
         values = {
             "id": page.id,
             "title": page.title,
             "slug": page.slug,
             "type": page.type,
-            "excerpt": told or excerpt(page.summary),
+            "excerpt": text or excerpt(page.summary),
             "kb": page.kb,
             "namespace": page.namespace,
         }

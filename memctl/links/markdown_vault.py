@@ -1,7 +1,7 @@
 """Documents and insights written as a vault of Markdown notes, with links between them.
 
 What is there already and has not changed is not written again; what is not known any more is
-removed, as far as it was written here and nobody has edited it.
+removed, as far as it was written here and not edited since.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class WrittenVault:
     removed: tuple[str, ...]
     """Files of what is not known any more."""
     kept: tuple[str, ...]
-    """Files that somebody has edited, which are left as they are."""
+    """Files that were edited, which are left as they are."""
     dry_run: bool = False
 
 
@@ -129,7 +129,7 @@ def write_vault(
         pages: The documents.
         insights: The condition on the insights; of their sources too, if these are to be quoted.
         dry_run: Write and remove nothing.
-        progress: Told after every file.
+        progress: Called after every file.
 
     Raises:
         UsageError: It is no folder, or a part of it is a link.
@@ -288,9 +288,11 @@ class _Writing:
     def _index_file(self, listed: Mapping[str, Iterable[tuple[str, str]]]) -> bytes:
         lines = [f"# {self._there.kb}\n"]
         for heading, entries in listed.items():
-            rows = sorted((name_key(name), name, told) for name, told in entries)
+            rows = sorted((name_key(name), name, summary) for name, summary in entries)
             lines += [f"\n## {heading.capitalize()}\n\n"] if rows else []
-            lines += [f"- [[{name}]]{f': {told}' if told else ''}\n" for _, name, told in rows]
+            lines += [
+                f"- [[{name}]]{f': {summary}' if summary else ''}\n" for _, name, summary in rows
+            ]
         return sealed({}, "".join(lines), INDEX_ID, self._there.kb)
 
     # --- the folder ---

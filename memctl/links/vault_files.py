@@ -1,7 +1,7 @@
 """The files of an exported vault: their names, their front matter, and the seal they are known by.
 
 The seal is a hash of the rest of the file.  A file with a seal that fits is as it was written; one
-that somebody has edited is theirs.  Knows nothing of documents or tables.
+that was edited belongs to the user.  Knows nothing of documents or tables.
 """
 
 from __future__ import annotations

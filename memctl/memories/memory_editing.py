@@ -55,7 +55,7 @@ _USUAL_IMPORTANCE = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A memory that somebody states: what it says and what it is filed under."""
+    """A stated memory: what it says and how it is classified."""
 
     text: str
     type: str | None = None

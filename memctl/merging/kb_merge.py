@@ -312,8 +312,8 @@ class _TableMerge:
             append_rows(self.transaction, table, fresh)
         if table == "memories":
             live = fresh.filter(pc.is_null(fresh["valid_to"]))
-            told = live.filter(pc.equal(live["level"], "memory"))
-            self.facts = told["id"].to_pylist()
+            facts = live.filter(pc.equal(live["level"], "memory"))
+            self.facts = facts["id"].to_pylist()
         both = theirs.filter(pc.invert(is_new))
         if table in ("documents", "memories"):
             self.same += both.num_rows

@@ -32,7 +32,7 @@ class ReplyCache(Protocol):
     """Replies by key."""
 
     def asking(self, key: str, /) -> AbstractContextManager[object]:
-        """Let nobody else ask what is kept under a key meanwhile."""
+        """Keep others from asking for the same key meanwhile."""
         ...
 
     def get(self, key: str, /) -> bytes | None:
@@ -141,7 +141,7 @@ class ModelAccount:
         return known
 
     def asking(self, key: str) -> AbstractContextManager[object]:
-        """Let nobody else ask what has this key meanwhile."""
+        """Keep others from asking for the same key meanwhile."""
         return self._cache.asking(key) if self._cache else nullcontext()
 
     def known(self, key: str, task: Purpose, model: str) -> bytes | None:

@@ -91,7 +91,7 @@ class ChatModel:
 
         Args:
             instructions: What to do; ours.
-            data: What to do it with; somebody else's, and never instructions.
+            data: What to do it with; foreign text, never instructions.
             shape: The reply's shape.
             version: Name and version of the prompt, such as ``understand/1``.
             images: Media type and bytes of each picture that belongs to the data.

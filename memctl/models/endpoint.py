@@ -105,7 +105,7 @@ class Endpoint:
             base_url=wanted.base_url,
             timeout=wanted.timeout_seconds,
             max_retries=wanted.retries,
-            # What is sent goes to nobody but whom the settings name: a redirect is an error, and
+            # Data goes only to the endpoint that the settings name: a redirect is an error, and
             # a proxy that the environment names has no part in what stays on this machine.
             http_client=DefaultHttpxClient(follow_redirects=False, mounts=direct),
         )
@@ -196,7 +196,7 @@ LONGEST_PAUSE_SECONDS = 300.0
 
 
 class CircuitBreaker:
-    """Says whether an endpoint may be called; told what came of each call.
+    """Says whether an endpoint may be called, from the result of each call.
 
     Closed at first; after a few failures in a row open for a pause that doubles each time, then
     one caller may try.  Shared between threads.
@@ -218,7 +218,7 @@ class CircuitBreaker:
             left = self._open_until - self._monotonic()
             if left > 0:
                 return left
-            if self._trying:  # somebody else finds out whether it is back
+            if self._trying:  # another caller finds out whether it is back
                 return 1.0
             self._trying = True
             return 0.0
@@ -265,7 +265,7 @@ _WRONG_SETTING = re.compile(
 _HINTS_BY_WORDS = (
     (
         re.compile(r"content[ _](policy|filter|management)|safety|moderation", re.IGNORECASE),
-        "whoever runs the model does not allow that; another model may",
+        "the provider of the model does not allow that; another model may",
     ),
     (
         re.compile(r"image|picture|vision|multimodal", re.IGNORECASE),

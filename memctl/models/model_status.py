@@ -48,7 +48,7 @@ class TaskModel:
     url: str
     """Where the model is; "" for one in a folder."""
     has_key: bool
-    """Whether a key would be sent; what it is, nobody is told."""
+    """Whether a key would be sent; the key itself is never shown."""
     without: str
     """How the task is done where there is no model."""
     problem: str = ""

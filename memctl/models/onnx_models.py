@@ -208,7 +208,7 @@ def _most_tokens(folder: Path) -> int:
 
 
 def _positions(config: Mapping[str, Any]) -> int:
-    """How many tokens have a place; RoBERTa and its kin count theirs from behind the padding's."""
+    """How many tokens have a place; models like RoBERTa count from behind the padding's place."""
     positions = int(config.get("max_position_embeddings") or 0)
     if positions and "roberta" in str(config.get("model_type", "")):
         positions -= int(config.get("pad_token_id") or 0) + 1

@@ -28,7 +28,7 @@ class Embedder(Protocol):
 
     @property
     def id(self) -> str:
-        """Name and version of the model, pinned in a knowledge base: ``builtin/wordllama-256``."""
+        """Name and version of the model, as in the settings: ``builtin/wordllama-256``."""
         ...
 
     @property

@@ -280,7 +280,7 @@ class ImageReader:
 
     Args:
         model: The chat model that can see.
-        instructions: What it is told to do.
+        instructions: What it is to do.
         version: Name and version of those.
     """
 
@@ -358,7 +358,7 @@ class RemoteTranscriber(_RemoteModel):
     def transcribe(
         self, content: bytes, name: str, seconds: float, document_id: str = ""
     ) -> list[TranscribedSegment]:
-        """Return what is said in a recording, in order; nothing where nobody speaks.
+        """Return what is said in a recording, in order; nothing where there is no speech.
 
         Args:
             content: The recording, small enough to be sent at once.

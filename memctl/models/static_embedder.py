@@ -58,12 +58,12 @@ class _Words(dict[str, bytes]):
 
     def __missing__(self, word: str) -> bytes:
         ids = self._tokenizer.encode(word, add_special_tokens=False).ids
-        told = np.asarray(ids, dtype=_ID).tobytes()
+        encoded = np.asarray(ids, dtype=_ID).tobytes()
         if len(word) <= LONGEST_WORD:
             if len(self) >= MOST_WORDS:
                 self.clear()
-            self[word] = told
-        return told
+            self[word] = encoded
+        return encoded
 
 
 class StaticEmbedder:
@@ -160,8 +160,8 @@ class StaticEmbedder:
         # a text begins like a word; so does what follows a mark.  Spaces at the end are no word's.
         if text.endswith(" ") or any(mark in text for mark in self._marks):
             return np.asarray(self._tokenizer.encode(text, add_special_tokens=False).ids, dtype=_ID)
-        told = b"".join(map(self._words.__getitem__, _WORDS.findall(" " + text)))
-        return np.frombuffer(told, dtype=_ID)
+        encoded = b"".join(map(self._words.__getitem__, _WORDS.findall(" " + text)))
+        return np.frombuffer(encoded, dtype=_ID)
 
 
 def load_wordllama(identifier: str) -> StaticEmbedder:

@@ -82,7 +82,7 @@ def _allowed(context: OperationContext, given: str) -> Path:
     """Return a path, if it lies below a folder whose files the caller may have read."""
     try:
         path = Path(given).expanduser().resolve()
-    except (ValueError, RuntimeError, OSError):  # a NUL, nobody's home, a circle of links
+    except (ValueError, RuntimeError, OSError):  # a NUL, an unknown user's home, a circle of links
         raise UsageError(f"{given[:200]!r} is no path") from None
     if not any(path.is_relative_to(folder) for folder in context.allow_paths):
         raise Unavailable(

@@ -215,7 +215,7 @@ def _capture(context: OperationContext, payload: Mapping[str, Any]) -> int:
         raise UsageError("the hook says no session", "session_id or conversation_id is missing")
     path = _named(payload, "transcript_path", "agent_transcript_path")
     turns: Sequence[TranscriptTurn] = ()
-    with suppress(ValueError, RuntimeError):  # a NUL, or nobody's home
+    with suppress(ValueError, RuntimeError):  # a NUL, or the home of an unknown user
         if path and Path(path).expanduser().is_file():
             turns = read_transcript(Path(path).expanduser(), session_id)
     if not turns:
@@ -249,13 +249,13 @@ def _said_in(payload: Mapping[str, Any]) -> Sequence[TranscriptTurn]:
     number = _named(payload, "generation_id", "turn_id", "timestamp")
     if not number:
         return ()
-    told = (
+    turns = (
         ("user", _named(payload, "prompt")),
         ("assistant", _named(payload, "prompt_response", "last_assistant_message", "text")),
     )
     return [
         TranscriptTurn(f"{number}-{sender}", sender, content, None)
-        for sender, raw in told
+        for sender, raw in turns
         if (content := without_what_was_put_in(raw))
     ]
 

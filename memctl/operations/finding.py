@@ -90,14 +90,14 @@ def search_text(reply: SearchReply) -> str:
     if not reply.results:
         return f"Nothing was found for {reply.query!r}."
     count = "1 result" if reply.results_count == 1 else f"{reply.results_count} results"
-    told = [f"{count} for {reply.query!r}; cite them by [n]."]
+    paragraphs = [f"{count} for {reply.query!r}; cite them by [n]."]
     for found in reply.results:
         name = found.title or (f"session {found.session_id}" if found.session_id else found.source)
-        told.append(
+        paragraphs.append(
             f"[{found.number}] {name} ({found.date:%Y-%m-%d})\n{found.text}\n"
             f"source: {found.source}, relevance {found.relevance:.2f}"
         )
-    return "\n\n".join(told)
+    return "\n\n".join(paragraphs)
 
 
 def opened(context: OperationContext) -> KnowledgeBases:

@@ -289,7 +289,7 @@ class EnrichParameters:
 
     question: str = parameter("What to ask.")
     source: str = parameter("Which program of the user's, as the settings call it.")
-    dry_run: bool = parameter("Ask nobody.", default=False)
+    dry_run: bool = parameter("Do not ask a model.", default=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ def memory_file(context: OperationContext, asked: MemoryFileParameters) -> Memor
 
 
 def memory_file_text(reply: MemoryFileReply) -> str:
-    """Return what a model is told."""
+    """Return the text for the model."""
     return reply.text
 
 
@@ -331,8 +331,8 @@ def _edited(
     made = files.write(file.path, text)
     first = max(1, line - _AROUND)
     shown = _numbered(text.split("\n")[first - 1 : line + _AROUND], first)
-    told = f"The file {file.path} has been edited.\n{shown}"
-    return MemoryFileReply(command, file.path, told, made)
+    message = f"The file {file.path} has been edited.\n{shown}"
+    return MemoryFileReply(command, file.path, message, made)
 
 
 def _delete(files: _Files, asked: MemoryFileParameters) -> MemoryFileReply:
@@ -361,9 +361,9 @@ def _rename(files: _Files, asked: MemoryFileParameters) -> MemoryFileReply:
         path = checked_path(new + file.path.removeprefix(old))
         made = files.write(path, files.read(file))
     files.delete(below)
-    told = f"Successfully renamed {old} to {new}"
+    message = f"Successfully renamed {old} to {new}"
     is_file = len(below) == 1 and below[0].path == old
-    return replace(MemoryFileReply("rename", new, told), document_id=made if is_file else None)
+    return replace(MemoryFileReply("rename", new, message), document_id=made if is_file else None)
 
 
 _COMMANDS: Mapping[Command, Callable[[_Files, MemoryFileParameters], MemoryFileReply]] = {

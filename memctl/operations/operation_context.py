@@ -60,7 +60,7 @@ class OperationContext:
     """
 
     progress: ProgressListener | None = None
-    """Told how far the present call is, where somebody wants to know."""
+    """Called with how far the present call is, if that is wanted."""
 
     def __init__(
         self,

@@ -189,21 +189,21 @@ def _property(section: type[Any], key: str, rule: Rule) -> JsonObject:
 
 def _strict_property(section: type[Any], key: str, rule: Rule) -> JsonObject:
     found = _property(section, key, rule)
-    told = [rule.help]
+    sentences = [rule.help]
     default = found.pop("default", None)
     low, high = found.pop("minimum", None), found.pop("maximum", None)
     if low is not None and high is not None:
-        told.append(f"From {low:g} to {high:g}.")
+        sentences.append(f"From {low:g} to {high:g}.")
     if default is not None:
-        told.append(f"Null for {json.dumps(default)}.")
+        sentences.append(f"Null for {json.dumps(default)}.")
     if found.get("type", "object") == "object":  # which would have to name all of its keys
         found["type"] = "string"
-        told.append("As JSON text.")
+        sentences.append("As JSON text.")
     if not is_required(section, key):
         found["type"] = [found["type"], "null"]
         if "enum" in found:
             found["enum"] = [*found["enum"], None]
-    return found | {"description": " ".join(told)}
+    return found | {"description": " ".join(sentences)}
 
 
 def result_schema(annotation: Any) -> JsonObject:

@@ -230,7 +230,7 @@ def answer_call(call: Mapping[str, Any], context: OperationContext) -> JsonObjec
 
     It is ``{"id", "function": {"name", "arguments"}}`` as OpenAI has it, the same with
     ``{"type": "tool_use", "id", "name", "input"}`` as Anthropic has it, or ``{"name",
-    "arguments"}``, which is answered with the plain result.  An argument that is wrong is told to
+    "arguments"}``, which is answered with the plain result.  A wrong argument is reported to
     the model.
     """
     function = call.get("function")

@@ -46,7 +46,7 @@ def parse_path(key: str) -> tuple[str, ...]:
 
 
 def is_bulletin(key: str) -> bool:
-    """Whether subscribers are told of a key as a bulletin."""
+    """Whether subscribers get a key as a bulletin."""
     return key == BULLETIN or key.startswith(f"{BULLETIN}.")
 
 

@@ -112,7 +112,7 @@ class FileProvenance:
 
 @dataclass(frozen=True, slots=True)
 class FileReference:
-    """A file that somebody asks about, in one knowledge base."""
+    """A file that is asked about, in one knowledge base."""
 
     path: Path
     """Where it is, or was, if what was given is a path."""

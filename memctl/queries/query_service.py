@@ -604,7 +604,7 @@ def _vector(outcome: SearchOutcome) -> tuple[str, bytes] | None:
 def _context_hits(outcome: SearchOutcome, relevance: Relevance, *, auto: bool) -> Sequence[Hit]:
     """Return the hits that may fill a context, best first.
 
-    Hits that are merely near the question help whoever asked it, but aren't put unasked in front of
+    Hits that are merely near the question help the person who asked, but are not put unasked before
     a message.
     """
     from memctl.search.answering.evidence_context import budget_order

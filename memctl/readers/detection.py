@@ -36,7 +36,7 @@ def detect_media_type(path: Path, name: str | None = None) -> MediaType:
         EmptySource: It has no bytes, or nothing but blanks.
         UnreadableSource: It has nothing but zero bytes.
         EncryptedSource: It is an Office file under a password.
-        UnreadableSource: It cannot be opened, or is of a kind that nobody here reads.
+        UnreadableSource: It cannot be opened, or no reader knows its kind.
     """
     shown = display_name(name or path.name)
     head, complete = _head(path, shown)
@@ -355,7 +355,7 @@ def _late_pdf(head: bytes) -> MediaType:
 
 
 def unsupported_kind(head: bytes) -> str:
-    """What a file that nobody here reads is, in words; ``""`` when its signature is unknown."""
+    """Name the kind of a file that no reader knows; ``""`` if its signature is unknown."""
     if head[4:8] == b"ftyp":
         return "a HEIF or AVIF image"
     return next((kind for start, kind in _UNREAD if head.startswith(start)), "")

@@ -1,4 +1,4 @@
-"""Secrets that are told by what stands before them: ``password=``, ``Bearer``, an address."""
+"""Secrets that are recognised by what stands before them: ``password=``, ``Bearer``, an address."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Served:
 
 
 class Server:
-    """Serves a home until it has nothing to do for long enough, or is told to stop.
+    """Serves a home until it is idle for long enough, or is stopped.
 
     Args:
         folder: That of the socket; it is made if it is not there.
@@ -126,7 +126,7 @@ class Server:
                         Path(path).unlink()
 
     def _wait(self, listener: socket.socket) -> bool:
-        """Wait for a client; tell whether there is one, and whoever wants it still lives."""
+        """Wait for a client; return whether there is one, and its keeper lives."""
         watched = [listener.fileno(), *([self._lifeline] if self._lifeline >= 0 else [])]
         ready, _, _ = select.select(watched, [], [], self._idle_seconds or None)
         is_in_place = (self._folder / SOCKET).is_socket()  # else the home has gone
@@ -260,7 +260,7 @@ class _Output:
         self._pieces = pieces
         self._size = 0
         self.is_over = False
-        """Whether nobody wants any more of it."""
+        """Whether its client is gone."""
 
     def stream(self, number: int) -> io.RawIOBase:
         """Return a stream that adds to it."""

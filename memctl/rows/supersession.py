@@ -74,7 +74,7 @@ def reinstate_after(
 ) -> None:
     """Let facts hold again from now on that ended in favour of a document which is history now.
 
-    They hold as new rows, so that what was believed meanwhile can still be told.  One that the
+    They hold as new rows, so that what was believed meanwhile can still be seen.  One that the
     document's newer version ends just the same stays ended.
 
     Args:

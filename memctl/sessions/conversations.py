@@ -205,7 +205,7 @@ class Conversations:
             if current is None:
                 raise NotFoundError(f"the session {session.session_id!r} has been forgotten")
             number = self.ledger.turns.next_number(key)
-            told, new = [], []
+            known_turns, new = [], []
             for message, turn in zip(messages, made, strict=True):
                 known = self._known(key, message, turn)
                 if known is None:
@@ -214,10 +214,10 @@ class Conversations:
                     known = replace(turn, turn=at)
                     self.ledger.turns.save(known)
                     new.append(known)
-                told.append(known)
+                known_turns.append(known)
             if new:
                 self.ledger.sessions.save(continued(current, new))
-        return told
+        return known_turns
 
     def drop_media(
         self, session: str | None, namespace: str | None, before: datetime | None

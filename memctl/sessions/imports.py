@@ -88,7 +88,7 @@ class Imported:
                     fields = json.loads(line)
                 except (ValueError, RecursionError) as error:
                     if not line.endswith(b"\n") and self.is_growing:
-                        break  # somebody is writing it
+                        break  # it is being written
                     yield _bad(name, number, f"not JSON ({error})")
                     continue
                 if isinstance(fields, dict) and isinstance(fields.get("messages"), list):

@@ -176,7 +176,7 @@ class TurnLines:
         )
 
     def _of(self, turn: Turn) -> _Known:
-        """Return what a conversation has; looks again where somebody else has added to it."""
+        """Return what a conversation has; looks again where another process has added to it."""
         key = (turn.namespace, turn.session_id)
         ledger, known = self.conversations.ledger, self._known.get(key)
         current = None if self.dry_run and known else ledger.sessions.find(*key)

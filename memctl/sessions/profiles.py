@@ -183,7 +183,7 @@ class Profiles:
         }
 
     def _written(self, user: str, agent: str, name: str) -> str:
-        """Return what somebody wrote into a field last; "" where nobody did."""
+        """Return what was last written into a field by hand; "" if nothing was."""
         versions = self.versions(user, agent)
         for place, each in enumerate(versions):
             before = getattr(versions[place + 1], name) if place + 1 < len(versions) else ""
@@ -215,7 +215,7 @@ def _shown(title: str, profile: Profile) -> str:
 
 
 def _lines(written: str, rows: Iterable[Row]) -> str:
-    """Return statements one a line, each once, after what somebody wrote."""
+    """Return statements one a line, each once, after what was written by hand."""
     lines = dict.fromkeys(line.strip() for line in written.splitlines() if line.strip())
     for row in rows:
         said = " ".join(_bare(row["text"]).split())[:_LONGEST_LINE]

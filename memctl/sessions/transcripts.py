@@ -76,7 +76,7 @@ def read_transcript(path: Path, session_id: str = "") -> list[TranscriptTurn]:
 
 
 def without_what_was_put_in(text: str) -> str:
-    """Return what somebody wrote, without what their agent or memory put around it."""
+    """Return what the user wrote, without what their agent or memory put around it."""
     if query := _QUERY.search(text):
         text = query[1]
     text = _PUT_IN.sub("", text).strip()

@@ -21,7 +21,7 @@ class OpenStores:
         """Return the store in a folder, to be given back; see ``Store.open``."""
         known = self._stores.get(folder)
         if known is None or not _is_as_opened(known):
-            self._stores.pop(folder, None)  # whoever still reads from it may go on
+            self._stores.pop(folder, None)  # its readers may go on
             known = self._stores[folder] = Store.open(folder, clock=clock, wait=wait)
         known.wait_seconds = wait
         return known

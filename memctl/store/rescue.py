@@ -121,7 +121,7 @@ def rescue(
         if kept + earlier >= expected:
             break
         earlier += gathered.add_all(parts, trust.belongs)
-    undone = tuple(_undone(gathered.dataset, loose, trust))
+    undone = tuple(_undone_rows(gathered.dataset, loose, trust))
     found = gathered.add_all((read_file(uri) for uri in loose), trust.belongs)
     create_indexes(table, gathered.dataset)
     missing = tuple(row for row in named if not gathered.has(row.id))
@@ -269,7 +269,7 @@ def _loose_files(datasets: Datasets, table: TableName) -> list[str]:
     return [files.file_uri(name) for name in reversed(loose)]
 
 
-def _undone(dataset: LanceDataset, loose: Iterable[str], trust: Trust) -> Iterator[LostRow]:
+def _undone_rows(dataset: LanceDataset, loose: Iterable[str], trust: Trust) -> Iterator[LostRow]:
     """Yield the rows that files which no version names have otherwise, in any of their columns."""
     for uri in loose:
         for batch in _until_unreadable(read_file(uri)):

@@ -351,7 +351,7 @@ class _Guard:
             raise UsageError(message, hint) from error
 
     def _suggestion(self, found: re.Match[str]) -> str:
-        """DuckDB's suggestion of a table, unless it is one of its own, which nobody means."""
+        """Return the table that DuckDB suggests, unless it is one of DuckDB's own."""
         return found[0] if found[1] in self._tables else ""
 
 
@@ -379,7 +379,7 @@ def _stream(
 
 
 def _with_own_names(schema: pa.Schema) -> pa.Schema:
-    """Number the columns that share a name, ``a`` and ``a_2``: rows are told apart by name."""
+    """Number the columns that share a name, ``a`` and ``a_2``: JSON needs distinct names."""
     taken = set(schema.names)
     seen: set[str] = set()
     fields = []

@@ -209,7 +209,7 @@ class Promoter:
         kept: list[ShortTermEntry] = []
 
         def still_there() -> Collection[int]:
-            """Return which entries nobody has promoted, removed or written anew meanwhile."""
+            """Return the entries that were not promoted, removed or rewritten meanwhile."""
             return [place for place, entry in enumerate(entries) if self._is_unchanged(entry)]
 
         def finish(places: Collection[int]) -> None:

@@ -1,7 +1,7 @@
 """Statements and names by the built-in reading model: what of a document is worth remembering.
 
-Each sentence is read with its titles and the sentence before it.  What states something lasting
-becomes a memory that stands alone: with who says it, what it continues, and what it is under.
+Each sentence is read with its titles and the sentence before it.  What is worth
+remembering becomes a memory that stands alone: with its speaker, what it continues, and its titles.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STATED_IMPORTANCE = {
 MAX_READ = 400
 """Sentences read of one document, or of one part of it."""
 KEPT = 0.55
-"""Least probability that a sentence states something lasting."""
+"""Least probability that a sentence states something worth remembering."""
 IMPORTANT = 0.6
 """Least importance of what is kept."""
 _MOST_OF_ROOT = 1.2
@@ -107,7 +107,7 @@ class ReadLine:
 
     @property
     def confidence(self) -> float:
-        """The probability that it states something lasting."""
+        """The probability that it states something worth remembering."""
         return 0.9 if self.stated_type else 1 - float(self.reading.labels[0])
 
     @property

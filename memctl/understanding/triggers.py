@@ -79,7 +79,7 @@ _QUOTED = re.compile(
     r"|```.*?(?:```|\Z)|`[^`\n]+`|^\s*>[^\n]*",
     re.MULTILINE | re.DOTALL,
 )
-"""What somebody else said, and code."""
+"""What another person said, and code."""
 _POINTS_BACK = re.compile(
     r"\b(?:save|store|keep|remember|memori[sz]e|note|record|hold on to)\s+"
     r"(?:(?:this|that|it)\b(?!\s*:)|our work)|\bthis conversation\b",

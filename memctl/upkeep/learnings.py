@@ -1,4 +1,4 @@
-"""Learnings: lessons from experience that gain by being confirmed and fade while nobody uses them.
+"""Learnings: lessons from experience that gain by being confirmed and fade while they are not used.
 
 Those that are marked for it, or that several agents confirm, are copied into the namespace that
 all users share.

@@ -58,7 +58,7 @@ def fold_access_counts(context: UpkeepContext) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class StaleMemory:
-    """A memory that nobody has used for so long that it is put away."""
+    """A memory that has not been used for so long that it is archived."""
 
     id: str
     staleness: float
@@ -266,7 +266,7 @@ def _last(newer: Mapping[str, str], id_: str) -> str:
 
 
 def prune_sessions(context: UpkeepContext) -> Outcome:
-    """Summarise conversations that nobody has gone on with, and archive their messages."""
+    """Summarise conversations that have not gone on, and archive their messages."""
     base, days = context.base, context.config.upkeep.prune_sessions_days
     nothing = {"sessions": 0, "archived": 0}
     if days <= 0:

@@ -132,7 +132,7 @@ class InboxScanner:
     settle_seconds: float
     clock: Callable[[], datetime]
     monotonic: Callable[[], float] = time.monotonic
-    _settling: dict[Path, StabilityTracker] = field(default_factory=dict)
+    _trackers: dict[Path, StabilityTracker] = field(default_factory=dict)
     _out_of_reach: dict[Path, set[str]] = field(default_factory=dict)
     """What keeps folders of an inbox from being looked into."""
 
@@ -146,15 +146,15 @@ class InboxScanner:
         self._tell_of_problems(inbox, set(found.problems))
         return found
 
-    def settled(
+    def ready_files(
         self, inbox: Inbox, files: Sequence[InboxFile]
     ) -> tuple[list[InboxFile], float | None]:
         """Return the files that may be taken, and in how many seconds to look at the others."""
-        if inbox.path not in self._settling:
-            self._settling[inbox.path] = StabilityTracker(
+        if inbox.path not in self._trackers:
+            self._trackers[inbox.path] = StabilityTracker(
                 self.settle_seconds, lambda: self.clock().timestamp(), self.monotonic
             )
-        ready, wait = self._settling[inbox.path].ready(files)
+        ready, wait = self._trackers[inbox.path].ready(files)
         return [file for file in ready if self.is_readable(file)], wait
 
     def is_readable(self, file: InboxFile) -> bool:

@@ -162,35 +162,35 @@ def error_message(error: MemctlError | OSError) -> tuple[str, str]:
 
 
 POLLED = "watch_polls"
-"""Where the ledger keeps what is told of folders that send no events."""
+"""Where the ledger keeps the notices of folders that send no events."""
 _HINT = "nothing is lost, it is only seen later; memctl doctor knows the limits of the system"
 
 
 @dataclass(slots=True)
 class PollingNotice:
-    """What one knowledge base's watcher has told of folders that send no events."""
+    """What one knowledge base's watcher has reported of folders that send no events."""
 
     reporter: Reporter
     ledger: Ledger
     rescan_seconds: float
-    _told: Mapping[str, str] | None = None
+    _notices: Mapping[str, str] | None = None
 
     def note(self, silent: Mapping[Path, str]) -> None:
         """Take note of folders that send no events, each with why; say each reason once."""
-        told = {why: self._said(why, silent) for why in dict.fromkeys(silent.values())}
-        for why in told.keys() - (self._told or {}).keys():
-            self.reporter.say("polling", message=told[why], hint=_HINT)
-        if told != self._told:
+        notices = {why: self._notice(why, silent) for why in dict.fromkeys(silent.values())}
+        for why in notices.keys() - (self._notices or {}).keys():
+            self.reporter.say("polling", message=notices[why], hint=_HINT)
+        if notices != self._notices:
             with suppress(MemctlError):  # a full disk has room for it at the next look
-                self.ledger.set_meta(POLLED, json.dumps(list(told.values())))
-                self._told = told
+                self.ledger.set_meta(POLLED, json.dumps(list(notices.values())))
+                self._notices = notices
 
-    def _said(self, why: str, silent: Mapping[Path, str]) -> str:
+    def _notice(self, why: str, silent: Mapping[Path, str]) -> str:
         folders = sorted(printable(folder) for folder, reason in silent.items() if reason == why)
         more = f" and {len(folders) - 1:,} more" if len(folders) > 1 else ""
         return f"{folders[0]}{more}: no events ({why}); looking every {self.rescan_seconds:g} s"
 
 
 def polled_folders(ledger: Ledger) -> tuple[str, ...]:
-    """Return what the watcher has told of folders that send no events."""
+    """Return what the watcher has reported of folders that send no events."""
     return tuple(json.loads(ledger.meta(POLLED) or "[]"))

@@ -120,7 +120,7 @@ class JobContext:
         if facts.updated or facts.contradicted or facts.restated:
             detail = {"added": facts.added, "updated": facts.updated}
             detail |= {"contradicted": facts.contradicted, "restated": facts.restated}
-            self.reporter.say("compared", message=facts.told, detail=detail)
+            self.reporter.say("compared", message=facts.summary, detail=detail)
         self.schedule.note_comparison(facts)
 
 
@@ -141,16 +141,19 @@ def _carry_out(context: JobContext, job: UpkeepJob) -> bool:
     """Run a job of upkeep, and say what it came to; return whether there may be more to do."""
     try:
         outcome, _ = context.upkeep.carry_out(job)
-    except LockedError as error:  # whoever writes will be done by the time that it is due again
+    except LockedError as error:  # the other writer is done by the time that it is due again
         _log.info("no %s now: %s", job.name, error.message)
         return False
     except CoverageLost as error:
         context.report_rollback(error)
         return False
     context.schedule.note_write()
-    for told in outcome.told:
+    for notice in outcome.notices:
         context.reporter.say(
-            told.kind, message=told.message, detail=told.detail, document_id=told.document_id
+            notice.kind,
+            message=notice.message,
+            detail=notice.detail,
+            document_id=notice.document_id,
         )
     if outcome.warning:
         context.reporter.complain("failed", "", outcome.warning, outcome.hint, job.name)
@@ -189,7 +192,7 @@ def _tidy_tables(context: JobContext) -> bool:
     try:
         remove_expired(context.base.store.ledger, context.base.clock())
         context.base.store.upkeep()
-    except LockedError as error:  # whoever writes can do it as well
+    except LockedError as error:  # the other writer can do it as well
         _log.info("no upkeep now: %s", error.message)
     except CoverageLost as error:
         context.report_rollback(error)

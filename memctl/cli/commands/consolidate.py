@@ -69,7 +69,7 @@ def _tell_waiting(context: CommandContext, reports: Sequence[ConsolidationReport
     first = noted[0]
     waiting = sum(report.waiting for report in reports)
     if not waiting:
-        context.say(f"note: told without the model: {first.note}")
+        context.say(f"note: found without the model: {first.note}")
         context.suggest(first.hint)
         return
     message = f"{format_count(waiting, 'group')} left for later: {first.note}"

@@ -45,8 +45,8 @@ _READ_BACK = """\
 import duckdb, pyarrow.ipc
 memories = pyarrow.ipc.open_file({path!r}).read_all()
 counts = "select n || ' ' || type from (select type, count(*) n from memories group by type)"
-told = ", ".join(row[0] for row in duckdb.sql(counts + " order by n desc, type").fetchall())
-print("  read back by DuckDB:", told)"""
+counted = ", ".join(row[0] for row in duckdb.sql(counts + " order by n desc, type").fetchall())
+print("  read back by DuckDB:", counted)"""
 
 _UNDERSTOOD = (
     Column("title", "DOCUMENT", lambda text: one_line(text, 28)),
@@ -180,7 +180,7 @@ def _listening(
     with context.progress("reading") as bar:
 
         def listen(event: WatchEvent) -> None:
-            """Keep what is told of a file, and show how many there have been."""
+            """Keep the events of files, and show how many there have been."""
             if event.source:
                 events.append(event)
                 if bar is not None:

@@ -100,7 +100,7 @@ def _findings(
 def _repair(
     context: CommandContext, attending: Doctor, names: Sequence[str], dry_run: bool, output: Output
 ) -> None:
-    steps, failed = _done(names, lambda name: attending.repair(name, dry_run=dry_run))
+    steps, failed = _do_each(names, lambda name: attending.repair(name, dry_run=dry_run))
     emit(steps, _STEPS, output)
     if not steps and not failed:
         _say_whole(context, names)
@@ -125,13 +125,13 @@ def _rebuild(
             context.confirm(f"send the text of every memory of {name} to {where}?", yes=yes)
     began = time.monotonic()
     with context.progress("rebuilding") as listener:
-        steps, failed = _done(names, lambda name: attending.rebuild(name, listener))
+        steps, failed = _do_each(names, lambda name: attending.rebuild(name, listener))
     emit(steps, _STEPS, output)
     _raise_worst(context, names, failed)
     context.say(f"{format_count(len(names), 'knowledge base')} in {time.monotonic() - began:.1f} s")
 
 
-def _done(
+def _do_each(
     names: Sequence[str], work: Callable[[str], Iterator[Step]]
 ) -> tuple[list[dict[str, Any]], dict[str, MemctlError]]:
     """Do something to each knowledge base; one that cannot be keeps no other waiting.

@@ -156,13 +156,13 @@ def judge(
         what.append(f"{format_count(judged.changed, 'memory', 'memories')} changed")
     if made.example_id is not None:
         what.append(f"the example is kept as {made.example_id}")
-    told = f": {', '.join(what)}" if what else ""
-    score = "" if made.score is None else f" as {_named(made.score)}"
-    context.say(f"noted {made.query_id or made.session_id}{score}{told}")
+    parts = f": {', '.join(what)}" if what else ""
+    score = "" if made.score is None else f" as {_score_word(made.score)}"
+    context.say(f"noted {made.query_id or made.session_id}{score}{parts}")
     return judged
 
 
-def _named(score: float) -> str:
+def _score_word(score: float) -> str:
     return next((word for word, value in _WORDS.items() if value == score), f"{score:g}")
 
 
@@ -382,8 +382,8 @@ def undo(
             )
         found, changed = having[0].judgements.show(feedback_id)
         what = f"take back the judgement of {found.query_id or found.session_id}"
-        told = f"{what}, which changed {format_count(len(changed), 'memory', 'memories')}"
-        if context.confirm_or_preview(told, f"{told}?", yes=yes, dry_run=dry_run):
+        action = f"{what}, which changed {format_count(len(changed), 'memory', 'memories')}"
+        if context.confirm_or_preview(action, f"{action}?", yes=yes, dry_run=dry_run):
             for base in having:
                 base.judgements.undo(feedback_id)
             context.say(f"took back {feedback_id}")

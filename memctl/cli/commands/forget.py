@@ -97,7 +97,7 @@ def forget(
     selection = _selection(
         document or [], memory or [], entity or [], namespace, session, before, whole_documents
     )
-    with _opened(context, selection, kb) as base:
+    with _open_for_forget(context, selection, kb) as base:
         others = _others(context, base, kb)
         if selection is not None:
             preview = _preview(base, selection, others)
@@ -117,7 +117,7 @@ def forget(
 
 
 @contextmanager
-def _opened(
+def _open_for_forget(
     context: CommandContext, selection: Selection | None, kb: list[str] | None
 ) -> Iterator[KnowledgeBase]:
     """Open the knowledge base to forget in: where none is named, the one that has it."""

@@ -99,7 +99,7 @@ def _show_overview(context: CommandContext, found: Overview) -> None:
             "names": f"{found.nodes:,}",
             "connections": f"{found.edges:,}",
             "communities": f"{found.communities:,}",
-            "passages": f"{found.passages:,} name somebody or something",
+            "passages": f"{found.passages:,} name a person or a thing",
             "types": ", ".join(f"{number:,} {type_}" for type_, number in found.types.items()),
         },
         indent=0,

@@ -106,7 +106,7 @@ def ingest(
     stands for the page as a path does for a file.  Addresses of this machine and of private
     networks are refused, also where another page leads to them, unless --allow-private is given.
 
-    With --user the document goes to that user's documents, which nobody else reads, and its
+    With --user the document goes to that user's documents, which no other user reads, and its
     metadata say who added it, when, and in which conversation.
 
     With --dry-run everything is read, web pages too, and nothing written or sent to models.  Where
@@ -286,7 +286,7 @@ def _say_gone(context: CommandContext, report: IngestReport) -> None:
 def _say_facts(context: CommandContext, facts: FactComparison) -> None:
     """Say how new facts compare with what was known, where that is not just new."""
     if facts.updated or facts.contradicted or facts.restated or (facts.added and context.verbose):
-        context.say(f"facts: {facts.told}")
+        context.say(f"facts: {facts.summary}")
     if facts.dropped:
         what = format_count(facts.dropped, "verdict")
         context.say(f"note: left out {what} on memories that the model was not asked about")

@@ -362,7 +362,7 @@ def grant(
 
     Without any grant every agent may read and write; with one, only those that are named.  People
     are not limited, nor is a command for which no agent is named.  It keeps order between agents
-    that say who they are; it protects nothing from whoever can read the files.
+    that say who they are; it is no protection against a program that reads the files.
     """
     to, is_team = _grantee(agent, team)
 

@@ -236,14 +236,14 @@ def check(
 
 
 def _show_check(context: CommandContext, found: LinkCheck) -> None:
-    told = (
+    parts = (
         format_count(found.missing, "missing page"),
         format_count(found.ambiguous, "ambiguous link"),
         format_count(found.anchors, "missing heading or block", "missing headings or blocks"),
         format_count(found.orphans, "note without links", "notes without links"),
     )
     documents, links = format_count(found.documents, "document"), format_count(found.links, "link")
-    context.console.print(f"{documents}, {links}: {', '.join(told)}")
+    context.console.print(f"{documents}, {links}: {', '.join(parts)}")
     if found.problems:
         context.console.print()
         emit(found.problems[:_MOST_SHOWN], _PROBLEMS, "table")

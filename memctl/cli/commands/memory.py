@@ -150,7 +150,7 @@ def list_(
     """List memories, the newest first.
 
     --sort importance goes by importance as it is now: that of distilled memories and learnings
-    fades while nobody uses them.
+    fades while they are not used.
     """
     filters = replace(filters, archived=archived)
     with context.reading(kb) as bases:
@@ -290,7 +290,7 @@ def add(
 
     Names, topics and #tags are read from its text, and so is its type where none is given.  With
     --type learning it is a lesson: it gains by being confirmed, also by being added again, and
-    fades while nobody uses it.
+    fades while it is not used.
     """
     from memctl.instants import parse_expiry, parse_instant
 

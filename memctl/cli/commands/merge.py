@@ -40,7 +40,7 @@ FromHome = Annotated[
 
 
 @contextmanager
-def _opened(
+def _open_both(
     context: CommandContext, name: str, other: str, home: str | None, *, writes: bool
 ) -> Iterator[tuple[KnowledgeBase, KnowledgeBase]]:
     """Open both knowledge bases.
@@ -86,7 +86,7 @@ def merge(
     What does not agree becomes an insight with the next consolidation.  OTHER stays as it is, and
     a snapshot is made first.  Something that was forgotten in one only is there again.
     """
-    with _opened(context, name, other, home, writes=not dry_run) as (kb, second):
+    with _open_both(context, name, other, home, writes=not dry_run) as (kb, second):
         from memctl.merging.kb_diff import diff
         from memctl.merging.kb_merge import merge as merge_into
         from memctl.merging.kb_merge import require_mergeable
@@ -137,7 +137,7 @@ def diff(
     output: Output = None,
 ) -> None:
     """Show what only one of two knows, and where they disagree."""
-    with _opened(context, name, other, home, writes=False) as (kb, second):
+    with _open_both(context, name, other, home, writes=False) as (kb, second):
         from memctl.merging.kb_diff import diff as compare
 
         found = compare(kb, second)

@@ -54,9 +54,7 @@ Key = Annotated[
 Value = Annotated[str, typer.Argument(metavar="VALUE", help="JSON; - is standard input.")]
 IfVersion = Annotated[
     int | None,
-    typer.Option(
-        "--if-version", metavar="N", min=0, help="Only if nobody has written since this version."
-    ),
+    typer.Option("--if-version", metavar="N", min=0, help="Only if it is still at this version."),
 ]
 RunOption = Annotated[
     str | None, typer.Option("--run", metavar="RUN", help="The run of a workflow it belongs to.")
@@ -131,7 +129,7 @@ def create(
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
-    """Make a pool; whoever makes it owns it.
+    """Make a pool; the acting agent, or else you, owns it.
 
     Its owner may do everything with it, others what they are granted; everybody may read one of
     type global.  Rights keep agents out of each other's way; they are no protection against a
@@ -371,7 +369,7 @@ def write(
 ) -> None:
     """Write the value of a key; objects on its path are made.
 
-    Subscribers are told of it: see memctl pool watch.  What no longer fits goes as --eviction of
+    Subscribers are notified: see memctl pool watch.  What no longer fits goes as --eviction of
     the pool says.
     """
     if sum((all_, text, remove)) > 1:
@@ -597,7 +595,7 @@ def _event(base: KnowledgeBase, event: PoolEvent) -> dict[str, Any]:
 
 
 def _reader_has_gone(seconds: float) -> bool:
-    """Wait a while, and tell whether nobody reads standard output any more."""
+    """Wait a while, and return whether the reader of standard output is gone."""
     import select
 
     output = select.poll()

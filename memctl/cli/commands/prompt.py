@@ -201,8 +201,8 @@ def split(
     with context.changing(kb) as base:
         base.prompts.changing().split(task, given)
     total = sum(given.values())
-    told = ", ".join(f"{version} {share / total:.0%}" for version, share in given.items())
-    context.say(f"{task}: {told}")
+    listed = ", ".join(f"{version} {share / total:.0%}" for version, share in given.items())
+    context.say(f"{task}: {listed}")
 
 
 def _shares(words: list[str]) -> dict[str, float]:
@@ -246,11 +246,11 @@ def retire(
     """
     with context.changing(kb) as base:
         shown = next((e for e in base.prompts.list(task) if e.version == version), None)
-        told = f"retire {task} {version}"
+        action = f"retire {task} {version}"
         if shown is not None and shown.share:
-            told += f", which {shown.share:.0%} of conversations use"
+            action += f", which {shown.share:.0%} of conversations use"
         if context.confirm_or_preview(
-            told, f"{told}?", yes=yes or not _is_used(shown), dry_run=dry_run
+            action, f"{action}?", yes=yes or not _is_used(shown), dry_run=dry_run
         ):
             base.prompts.changing().retire(task, version)
             context.say(f"retired {task} {version}")

@@ -369,16 +369,16 @@ def ask_batch(
     if output in ("csv", "arrow", "table"):
         raise UsageError(f"--batch cannot write {output}", "use -o ndjson or -o json")
     bad: list[int] = []
-    with _opened(name) as lines:
+    with _open_input(name) as lines:
         results = bases.queries.ask_many(_questions(lines, name, bad), options)
-        found = _write_results(_noted(context, results), as_document=output == "json")
+        found = _write_results(_with_notes(context, results), as_document=output == "json")
     if bad:
         hint = 'each line is {"id": "...", "question": "..."}'
         raise PartialFailure(f"{format_count(len(bad), 'bad line')} in {name}", hint)
     return found
 
 
-def _noted(context: CommandContext, results: Iterable[QueryResult]) -> Iterator[QueryResult]:
+def _with_notes(context: CommandContext, results: Iterable[QueryResult]) -> Iterator[QueryResult]:
     """Say the first time that the model did not answer, and at the end how often.
 
     Each note of a search is printed once.
@@ -413,7 +413,7 @@ def _write_results(results: Iterable[QueryResult], *, as_document: bool) -> bool
 
 
 @contextmanager
-def _opened(name: str) -> Iterator[IO[str]]:
+def _open_input(name: str) -> Iterator[IO[str]]:
     if name == "-":
         yield sys.stdin
         return

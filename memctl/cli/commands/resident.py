@@ -23,7 +23,7 @@ def start(context: CommandContext) -> None:
 
     query, context, status, sql, the lists of memories, documents and insights, and tool calls that
     read are carried out by it then, at once and with the same output.  It opens no port: a socket
-    in the home that only you can connect to.  It ends when nobody asks for resident.idle_minutes.
+    in the home that only you can connect to.  It ends after resident.idle_minutes of rest.
     memctl watch and memctl serve have one of their own for as long as they run.
     """
     from memctl.resident.processes import start as start_process

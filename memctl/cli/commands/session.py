@@ -156,13 +156,13 @@ def say(
 
     words = sys.stdin.read().strip() if text == "-" else text
     media = None if file is None else input_file(file, "--file takes a picture, recording or file")
-    with _changing(context, id_, namespace, kb) as (base, session):
+    with _open_session(context, id_, namespace, kb) as (base, session):
         message = Message(sender=by, content=words, message_type=type_, media=media, links=link)
         turn = base.sessions.say(session, message)[0]
         kept = base.sessions.kept(turn)
         _compress_if_due(context, base, session)
-    told = {**to_plain(turn), **kept}
-    emit_one(told, output, lambda: _show_said(context, turn, kept))
+    result = {**to_plain(turn), **kept}
+    emit_one(result, output, lambda: _show_said(context, turn, kept))
 
 
 @command(
@@ -226,8 +226,8 @@ def _record(
         context.say(f"error: line {number}: {one_line(str(error))}")
         sys.stdout.flush()
         return False
-    told: dict[str, Any] = {"session_id": turn.session_id, "turn": turn.turn, "at": turn.at}
-    print_line({"line": number, **told, **base.sessions.kept(turn)})
+    result: dict[str, Any] = {"session_id": turn.session_id, "turn": turn.turn, "at": turn.at}
+    print_line({"line": number, **result, **base.sessions.kept(turn)})
     sys.stdout.flush()
     _compress_if_due(context, base, session)
     return True
@@ -304,7 +304,7 @@ def show(
     from memctl.cli.rendering.output_formats import to_plain
 
     with context.reading(kb) as bases:
-        base, session = _found(list(bases), id_, namespace)
+        base, session = _find_session(list(bases), id_, namespace)
         turns = base.sessions.turns(session, last=last)
     whole = {**to_plain(session), "turns": [to_plain(turn) for turn in turns]}
     emit_one(whole, output, lambda: _show(context, session, turns))
@@ -352,7 +352,7 @@ def end(
     output: Output = None,
 ) -> None:
     """End a conversation: it gets its title and a summary."""
-    with _changing(context, id_, namespace, kb) as (base, session):
+    with _open_session(context, id_, namespace, kb) as (base, session):
         ended = session if dry_run else base.sessions.end(session)
     done = "would end" if dry_run else "ended"
     emit_one(ended, output, lambda: context.console.print(f"{done} {ended.session_id}"))
@@ -383,7 +383,7 @@ def compress(
     The messages stay and are found as before.  See [compression] of the settings for when this is
     done by itself.
     """
-    with _changing(context, id_, namespace, kb) as (base, session):
+    with _open_session(context, id_, namespace, kb) as (base, session):
         made = base.sessions.compress(session, keep=keep, dry_run=dry_run)
     emit_one(made, output, lambda: _show_compression(context, made))
 
@@ -409,7 +409,7 @@ def archive(
 
     The messages stay and are found as before.
     """
-    with _changing(context, id_, namespace, kb) as (base, session):
+    with _open_session(context, id_, namespace, kb) as (base, session):
         made = base.sessions.archive(session, dry_run=dry_run)
     emit_one(made, output, lambda: _show_compression(context, made))
 
@@ -434,17 +434,17 @@ def summary(
 ) -> None:
     """Print the summary of a conversation, made now if it has none."""
     with context.reading(kb) as bases:
-        base, session = _found(list(bases), id_, namespace)
+        base, session = _find_session(list(bases), id_, namespace)
         text, through = session.summary, session.summarized_through
         if not text and session.message_count:
             text = base.sessions.compress(session, keep=0, dry_run=True).summary
-    told = {
+    result = {
         "session_id": session.session_id,
         "namespace": session.namespace,
         "summary": text,
         "summarized_through": through,
     }
-    emit_one(told, output, lambda: context.console.print(text or "nothing was said yet"))
+    emit_one(result, output, lambda: context.console.print(text or "nothing was said yet"))
 
 
 @command(
@@ -470,7 +470,7 @@ def recall(
     something clearly relevant is known.  See [auto_context] of the settings.
     """
     with context.reading(kb) as bases:
-        base, session = _found(list(bases), id_, namespace)
+        base, session = _find_session(list(bases), id_, namespace)
         found = base.sessions.recall(session, read_question([message]))
     if output not in (None, "table"):
         emit_one(found, output, lambda: None)
@@ -509,7 +509,7 @@ def prompt(
         file = input_file(system, "--system takes a file with the system prompt")
         text = file.read_text(encoding="utf-8", errors="replace").strip()
     with context.reading(kb) as bases:
-        base, session = _found(list(bases), id_, namespace)
+        base, session = _find_session(list(bases), id_, namespace)
         print_json(base.sessions.prompt(session, read_question([message]), text))
 
 
@@ -588,7 +588,7 @@ def forget(
     if id_ is None and user is None and before is None:
         raise UsageError("forget which conversations?", "name one, or --user NAME, --before DATE")
     with context.changing(kb) as base:
-        found = _going(base, id_, user, before, namespace)
+        found = _sessions_to_forget(base, id_, user, before, namespace)
         names = ", ".join(each.session_id for each in found[:5]) + (", ..." if found[5:] else "")
         if not dry_run:
             what = format_count(len(found), "conversation")
@@ -600,7 +600,7 @@ def forget(
         raise PartialFailure(f"some of it is left in {one_line(places, 200)}", left[0].hint)
 
 
-def _going(
+def _sessions_to_forget(
     base: KnowledgeBase,
     id_: str | None,
     user: str | None,
@@ -646,7 +646,7 @@ def _show_said(context: CommandContext, turn: Turn, kept: Mapping[str, Any]) -> 
 
 
 @contextmanager
-def _changing(
+def _open_session(
     context: CommandContext, id_: str, namespace: str | None, kb: list[str] | None
 ) -> Iterator[tuple[KnowledgeBase, Session]]:
     """Open the knowledge base to change a conversation in; give both."""
@@ -654,7 +654,7 @@ def _changing(
         yield base, base.sessions.get(id_, namespace=namespace)
 
 
-def _found(
+def _find_session(
     bases: list[KnowledgeBase], id_: str, namespace: str | None
 ) -> tuple[KnowledgeBase, Session]:
     """Return the first knowledge base that has a conversation, and the conversation.

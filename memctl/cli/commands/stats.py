@@ -93,8 +93,8 @@ def stats(
     wanted = [name for name, on in _views(cost, queries or bool(by), feedback, similar) if on]
     wanted += ["--memories"] if memories else []
     if len(wanted) > 1:
-        told = " and ".join(wanted)
-        raise UsageError(f"{told} do not go together", "ask for one after the other")
+        options = " and ".join(wanted)
+        raise UsageError(f"{options} do not go together", "ask for one after the other")
     if memories:
         _show_memory_use(context, kb, output)
         return

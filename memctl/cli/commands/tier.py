@@ -371,7 +371,7 @@ def share(
 ) -> None:
     """Let one other agent read a value.
 
-    That agent reads it by memctl tier get KEY --from AGENT; nobody else can.
+    That agent reads it with memctl tier get KEY --from AGENT; no other agent can.
     """
     from memctl.tiers.tier_values import parse_value
 

@@ -126,9 +126,9 @@ def _show(context: CommandContext, row: Mapping[str, Any]) -> None:
         ("result", row["result"]["properties"]),
     ):
         out.print(f"\n{title}", style="dim")
-        for key, told in properties.items():
+        for key, property_schema in properties.items():
             needed = ", required" if title == "parameters" and key in schema["required"] else ""
-            print_paragraph(out, f"{key}: {_described(told)}{needed}", indent=2)
+            print_paragraph(out, f"{key}: {_described(property_schema)}{needed}", indent=2)
 
 
 def _described(schema: Mapping[str, Any]) -> str:
@@ -182,7 +182,7 @@ def call(
 
     reading = {each.name for each in OPERATIONS if each.effect == "read"}
     context.leave_to_caller_unless(reads=name in reading)
-    given = _given(name, arguments)
+    given = _parse_given(name, arguments)
     with _calling(context, kb, user, agent, session, read_only) as caller:
         if isinstance(given, Mapping) and ("function" in given or name == "-"):
             print_line(answer_call(given, caller))
@@ -194,7 +194,7 @@ def call(
             print_json(result.value)
 
 
-def _given(name: str, arguments: str | None) -> Any:
+def _parse_given(name: str, arguments: str | None) -> Any:
     """Return what was given as JSON.
 
     Raises:

@@ -78,7 +78,7 @@ def export(
 
     `markdown` is a folder of notes, one for each document and insight, with links between them.
     Written again it follows what has changed, and removes the notes of what was forgotten; notes
-    that somebody has edited are left alone.  memctl ingest knows the notes again.
+    that were edited are left alone.  memctl ingest knows the notes again.
     """
     refuse_empty({"--namespace": namespace})
     if table == _MARKDOWN:
@@ -134,8 +134,10 @@ def _export_markdown(
     would = "would have " if dry_run else ""
     wrote = f"{would}written" if dry_run else "wrote"
     removed = f", {would}removed {len(found.removed):,}" if found.removed else ""
-    told = f"{wrote} {format_count(found.written, 'note')} to {to}, {found.unchanged:,} unchanged"
-    context.say(f"{told}{removed}")
+    summary = (
+        f"{wrote} {format_count(found.written, 'note')} to {to}, {found.unchanged:,} unchanged"
+    )
+    context.say(f"{summary}{removed}")
     if found.kept:
         names = ", ".join(one_line(name, 60) for name in found.kept[:3])
         context.say(f"note: left alone {len(found.kept):,} that were edited: {names}")

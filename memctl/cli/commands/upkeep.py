@@ -290,8 +290,8 @@ def audit(
     """List who changed what, the latest first.
 
     Entries hold ids and versions of tables, never texts.  Each is chained to the one before, so
-    that memctl doctor tells whether any was removed.  memctl audit stale lists entries that nobody
-    reads, that lost their source, are contradicted or were judged bad.
+    that memctl doctor finds out whether any was removed.  memctl audit stale lists memories that
+    are not used, that lost their source, are contradicted or were judged bad.
     """
     from memctl.cli.arguments import parse_instant, refuse_empty
     from memctl.plain_values import to_plain

@@ -1,4 +1,4 @@
-"""memctl work: what waits for understanding, for whoever calls to do in place of a model."""
+"""memctl work: what waits for understanding, for the caller to do in place of a model."""
 
 from __future__ import annotations
 
@@ -114,10 +114,10 @@ def submit(
         raise UsageError("the reply is no JSON object", "its schema comes with the item")
     with _calling(context, kb) as caller:
         done = submit_work(caller, SubmitWorkParameters(id=id_, reply=given, dry_run=dry_run))
-    emit_one(done, output, lambda: print_text(_told(done)))
+    emit_one(done, output, lambda: print_text(_outcome_text(done)))
 
 
-def _told(done: Any) -> str:
+def _outcome_text(done: Any) -> str:
     dropped = f", {done.dropped} dropped" if done.dropped else ""
     return f"{done.message}: {done.accepted} accepted{dropped}"
 

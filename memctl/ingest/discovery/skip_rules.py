@@ -1,4 +1,4 @@
-"""What in a folder is left alone, and why: one answer for whoever looks through folders."""
+"""Which entries of a folder are skipped, and why: the one answer for all that scan folders."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def may_be_taken(name: str) -> bool:
 
 
 def skip_reason(entry: os.DirEntry[str], rules: IgnoreRules) -> SkipReason | None:
-    """Why an entry of a folder that somebody gives is not taken; None for one that is.
+    """Return why an entry of a given folder is skipped; None for one that is taken.
 
     A folder that is taken is looked into.
     """

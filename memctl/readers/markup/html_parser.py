@@ -152,7 +152,7 @@ class _PageParser:
         if tag in _BLOCKS and not self._in_cell(tag):
             self._flush()
         if tag not in _SELF_CLOSING and len(self._open) < MAX_DEPTH:
-            self._open.append(self._opened(tag, attributes))
+            self._open.append(self._open_element(tag, attributes))
         self._enter(tag, attributes)
 
     def _end(self, tag: str) -> None:
@@ -181,7 +181,7 @@ class _PageParser:
 
     # --- elements ---------------------------------------------------------------------------------
 
-    def _opened(self, tag: str, attributes: Attributes) -> _Open:
+    def _open_element(self, tag: str, attributes: Attributes) -> _Open:
         parent = self._open[-1] if self._open else _Open("")
         main = parent.main or tag in ("main", "article") or attributes.get("role") == "main"
         return _Open(

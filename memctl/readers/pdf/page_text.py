@@ -1,7 +1,7 @@
 """The text of a PDF page, put together from where its letters stand.
 
 A program that writes a PDF may leave out spaces, and draw its lines in any pieces.  So words are
-told apart by the gaps between letters, as the widths in the fonts give them, cells by wider gaps,
+separated by the gaps between letters, as the widths in the fonts give them, cells by wider gaps,
 and columns that are drawn line by line across the page are read one after the other.  Knows nothing
 of what the text says.  See ISO 32000-1, 9.4, for the operators.
 """

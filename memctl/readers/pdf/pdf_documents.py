@@ -335,7 +335,9 @@ def pdf_properties(reader: PdfReader) -> DocumentProperties:
         title=plausible_title(_text(info.get("title"))),
         authors=plausible_authors(_text(info.get("author"))),
         created_at=plausible_date(info.get("created")),
-        metadata={key: text for key in ("subject", "keywords") if (text := _stated(info.get(key)))},
+        metadata={
+            key: text for key in ("subject", "keywords") if (text := _stated_title(info.get(key)))
+        },
     )
 
 
@@ -370,6 +372,6 @@ def _text(value: object) -> str:
     return storable_text(value)[:_MAX_LENGTH] if isinstance(value, str) else ""
 
 
-def _stated(value: object) -> str:
+def _stated_title(value: object) -> str:
     text = clean_title(_text(value))
     return "" if text.lower().strip("()") in ("unspecified", "none") else text

@@ -129,7 +129,7 @@ class ChatReader:
         return turn
 
     def _is_notice(self, line: str) -> bool:
-        """Whether the program says it: a line with a time that nobody speaks."""
+        """Return whether the program says it: a line with a time and no speaker."""
         if self._style != "time":
             return False
         return self._opening(line) is None and bool(_NOTICE.match(line.lstrip(_INVISIBLE)))

@@ -73,7 +73,7 @@ _ABOUT = re.compile(
     r"|qui est|parle-moi de|quién es|chi è|wie is) (?P<subject>[^,;:.?!]{2,60})[?!.\s]*",
     re.IGNORECASE,
 )
-"""A question for all that is known of somebody or something."""
+"""A question for all that is known of a person or thing."""
 _FEWEST_KNOWN, _MOST_KNOWN, _LONGEST_SUBJECT = 2, 6, 4
 """Sentences that tell of a subject, and words that name one."""
 _SAME_TEXT = 0.7

@@ -135,7 +135,7 @@ def boost_similar(
     """Raise the hits that resemble other good hits, where the question names nothing.
 
     After the cluster hypothesis (van Rijsbergen 1979) and score regularization (Diaz 2005).  It
-    helps questions about a subject; where one is about somebody or something with a name it buries
+    helps questions about a subject; where one is about a named person or thing it buries
     the one right hit, and in conversations similar turns say little, so it stays out of both.
     """
     best, rest = list(items[:_MAX_COMPARED]), list(items[_MAX_COMPARED:])

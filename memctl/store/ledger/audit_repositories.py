@@ -1,7 +1,7 @@
 """Who read which memory, and who changed what: ids, names and numbers, never words.
 
 The audit trail is a chain: each entry holds the hash of the one before, so that an entry which
-was removed or altered can be told.
+was removed or altered can be detected.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class AccessEntry:
     """The question that it was shown for; "" where there was none."""
     kind: AccessKind
     user: str
-    """Whose question it was; "" where nobody was named."""
+    """Whose question it was; "" where no one was named."""
     agent: str
     """Who asked for them; "" where a person did."""
 
@@ -163,7 +163,7 @@ class AuditRepository(Repository[AuditEntry]):
         Args:
             name: What is done.
             objects: What it is about, besides the rows that it writes.
-            is_job: Whether it is a job, of which the trail tells whoever started it.
+            is_job: Whether it is a job; jobs are recorded no matter who started them.
         """
         outer = _scope.get()
         inner = outer if outer is not None and not is_job else _Scope(name, objects, is_job)
@@ -210,7 +210,7 @@ class AuditRepository(Repository[AuditEntry]):
         before: Mapping[str, int] | None = None,
         after: Mapping[str, int] | None = None,
     ) -> None:
-        """Note a change; within an action it is told as a part of that."""
+        """Note a change; within an action it is recorded as a part of that."""
         scope = _scope.get()
         action = scope.action if scope else action
         within = scope.objects if scope else ()

@@ -160,7 +160,7 @@ def _row_change(table: TableName, id_: str, columns: Mapping[str, ColumnChange])
 
 @dataclass(frozen=True, slots=True)
 class NameDecision:
-    """What somebody said of two names, each in the form in which names are compared."""
+    """A user's decision on two names, each in the form in which names are compared."""
 
     one: str
     other: str

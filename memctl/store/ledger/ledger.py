@@ -232,10 +232,10 @@ class Ledger:
         """Write the whole file anew, so that nothing which was deleted can be read from it.
 
         Returns:
-            Whether the log could be emptied too: not while somebody else is reading.
+            Whether the log could be emptied too: not while another process is reading.
 
         Raises:
-            LockedError: Somebody else is writing.
+            LockedError: Another process is writing.
         """
         with self._mutex, translate_sqlite_errors(self._path):
             self.require_writable()
@@ -539,7 +539,7 @@ def _log_of(path: Path) -> Path:
 
 
 def _copied(path: Path) -> tuple[sqlite3.Connection, Fingerprint]:
-    """Copy a ledger into memory, again if somebody who may write it did so meanwhile."""
+    """Copy a ledger into memory, again if another process wrote to it meanwhile."""
     for _ in range(_ATTEMPTS):
         before = fingerprint(path)
         connection = _in_memory(path)
@@ -582,7 +582,7 @@ class JobContext:
 
 @contextmanager
 def job_context(ledger: Ledger, kind: str, clock: Callable[[], datetime]) -> Iterator[JobContext]:
-    """Note what is done inside as a job, whoever wanted it."""
+    """Record what is done inside as a job, whether a schedule or a user started it."""
     job = JobContext(ledger.jobs.start(kind, clock()))
     try:
         with ledger.audit.action(f"job {kind}", f"job {job.id}", is_job=True):

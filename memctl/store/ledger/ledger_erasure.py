@@ -53,7 +53,7 @@ class Erasure:
 def erase_from_ledger(connection: sqlite3.Connection, erased: Erasure) -> None:
     """Strike it, within a transaction of the ledger's.
 
-    All replies of models go, for which of them rest on a text cannot be told from their keys.
+    All replies of models go, because their keys do not say which texts they rest on.
     Questions that hold some of it, or were answered by it, lose their text.
     """
     ids = [(id_,) for id_ in erased.ids]
@@ -138,9 +138,9 @@ def _erase_receipts(connection: sqlite3.Connection, erased: Erasure) -> frozense
     if erased.without is None:
         gone |= spoken.keys()
     else:
-        told = [(*map(erased.without, texts), number) for number, texts in spoken.items()]
+        redacted = [(*map(erased.without, texts), number) for number, texts in spoken.items()]
         settings = ", ".join(f"{column} = ?" for column in _TEXTS_OF_RECEIPTS)
-        connection.executemany(f"UPDATE receipts SET {settings} WHERE id = ?", told)
+        connection.executemany(f"UPDATE receipts SET {settings} WHERE id = ?", redacted)
     connection.executemany("DELETE FROM receipts WHERE id = ?", [(number,) for number in gone])
     return places
 
@@ -181,14 +181,14 @@ def _erase_decisions(connection: sqlite3.Connection, erased: Erasure) -> None:
 
 def _erase_questions(connection: sqlite3.Connection, erased: Erasure) -> None:
     rows = connection.execute("SELECT id, question, filters, hit_ids FROM query_log").fetchall()
-    told = []
+    emptied = []
     for number, question, filters, hits in rows:
         ids = json.loads(hits)
         left = [id_ for id_ in ids if id_ not in erased.ids]
         if not erased.answers.isdisjoint(ids) or erased.says(question) or erased.says(filters):
-            told.append((json.dumps(left), number))
+            emptied.append((json.dumps(left), number))
     connection.executemany(
-        "UPDATE query_log SET question = '', filters = '{}', hit_ids = ? WHERE id = ?", told
+        "UPDATE query_log SET question = '', filters = '{}', hit_ids = ? WHERE id = ?", emptied
     )
     if erased.content.session is not None:
         connection.execute(

@@ -277,7 +277,7 @@ class QueryDetail:
     quality: float | None = None
     """From 0 to 1; see ``queries.query_log.quality``."""
     score: float | None = None
-    """How good somebody found the answer, from 0 to 1."""
+    """How good the answer was judged to be, from 0 to 1."""
     grounding: float | None = None
     """The share of the answer's sentences that what they cite supports."""
     fusion: str = ""
@@ -346,7 +346,7 @@ class QueryRepository(Repository[QueryEntry]):
         return self.select("TRUE", order="id DESC", limit=limit)
 
     def judge(self, query_id: str, verdict: Verdict | None) -> bool:
-        """Note how good an answer was, or that nobody says so; tell whether it is known."""
+        """Record how good an answer was, None to clear it; return whether the answer is known."""
         where = "query_id = ? AND query_id <> ''"
         found = self.count(where, query_id) > 0
         if found:  # only the ledgers that have the question must be writable

@@ -67,7 +67,7 @@ class Pool:
     read_count: int = 0
     write_count: int = 0
     user_id: str | None = None
-    """The user that it was made for; None for nobody in particular."""
+    """The user that it was made for; None if it is for no particular user."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,7 +225,7 @@ class DaemonRepository(Repository[DaemonEntry]):
     table = LedgerTable("daemon", DaemonEntry)
 
     def register(self, pid: int, host: str, now: datetime) -> None:
-        """Note that this process is the daemon from now on, whoever was before."""
+        """Record that this process is the daemon from now on."""
         entry = DaemonEntry(pid, host, now, now)
         self.execute(
             f"INSERT OR REPLACE INTO daemon (id, {self.table.columns})"

@@ -224,8 +224,12 @@ class Snapshot:
 
         All that the two differ in is among them.  Raises as :meth:`scan` does.
         """
-        theirs = {_named(part) for part in other.dataset(table).get_fragments()}
-        own = [part for part in self.dataset(table).get_fragments() if _named(part) not in theirs]
+        theirs = {_fragment_key(part) for part in other.dataset(table).get_fragments()}
+        own = [
+            part
+            for part in self.dataset(table).get_fragments()
+            if _fragment_key(part) not in theirs
+        ]
         if not own:
             return pa.schema([self._schemas[table].field(name) for name in columns]).empty_table()
         with self._reading(table, where):
@@ -421,7 +425,7 @@ def spread_positions(count: int, most: int) -> list[int]:
     return numbers
 
 
-def _named(part: LanceFragment) -> str:
+def _fragment_key(part: LanceFragment) -> str:
     """What tells the rows of a file, as far as they are not deleted, from those of any other."""
     return json.dumps(part.metadata.to_json(), sort_keys=True)
 
@@ -462,7 +466,7 @@ _PATIENCE = 2
 class CachedSnapshot(Snapshot):
     """The same tables as another snapshot has, kept for as long as anybody likes.
 
-    It keeps nothing from being pruned: whoever reads has to hold that other one meanwhile.
+    It keeps nothing from being pruned: readers must hold the other snapshot meanwhile.
     """
 
     def __init__(self, of: Snapshot) -> None:
@@ -505,7 +509,7 @@ class CachedSnapshot(Snapshot):
     ) -> list[int]:
         """Return the numbers of what :meth:`nearest` finds.
 
-        With vectors at hand the nearest are told from the fairly near in half the time.
+        With vectors in memory, picking the nearest among the near takes half the time.
         """
         if VECTOR not in self._held:
             return super().nearest_rows(vector, where, limit)
