@@ -18,44 +18,22 @@ import typer
 
 from memctl import __version__
 from memctl.cli.command_decorator import verbatim
-from memctl.cli.commands import (
-    accounts,
-    chat,
+from memctl.cli.commands import demo
+from memctl.cli.commands.administration import accounts, merge, models, resident, serve
+from memctl.cli.commands.administration import config as config_commands
+from memctl.cli.commands.agents import hook, pool, profile, session, skill, tier, tool, work
+from memctl.cli.commands.content import (
     consolidate,
-    demo,
-    doctor,
     document,
-    evaluate,
-    feedback,
     forget,
     graph,
-    hook,
     ingest,
-    job,
     links,
     memory,
-    merge,
-    models,
-    pool,
-    profile,
-    prompt,
-    query,
-    resident,
-    serve,
-    session,
-    skill,
-    snapshot,
-    sql,
-    stats,
-    tier,
-    tool,
     transfer,
-    upkeep,
-    watch,
-    why,
-    work,
 )
-from memctl.cli.commands import config as config_commands
+from memctl.cli.commands.questions import chat, evaluate, feedback, prompt, query, sql
+from memctl.cli.commands.upkeep import doctor, job, snapshot, stats, upkeep, watch, why
 from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import MemctlError
 from memctl.paths import os_error_hint, os_error_message
@@ -175,6 +153,7 @@ def _outline() -> Any:
     """Return the commands without their options, which is all that the list of them needs."""
 
     def without_options(group: typer.Typer) -> typer.Typer:
+        """Return a group whose commands have no options."""
         outline = copy.copy(group)
         shown = [] if isinstance(group.info.name, str) else group.registered_commands
         outline.registered_commands = [copy.copy(command) for command in shown]

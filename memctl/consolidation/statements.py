@@ -226,6 +226,7 @@ class _Document:
 
     @classmethod
     def of(cls, passages: Sequence[Memory]) -> _Document:
+        """Return what the first passages say of their document."""
         if not passages:
             return cls(None, "", "", "")
         first = passages[0]
@@ -262,6 +263,7 @@ def _quote_span(memory: Memory, spans: Sequence[tuple[int, int]], place: int) ->
         return start, end
 
     def goes_on(one: tuple[int, int], other: tuple[int, int]) -> bool:
+        """Return whether two sentences stand in one paragraph."""
         between = memory.text[one[1] : other[0]]
         is_apart = "\n\n" in between or _ITEM.match(memory.text, other[0])
         return not is_apart and _HEADING.match(memory.text[slice(*one)]) is None

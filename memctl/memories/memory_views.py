@@ -172,6 +172,7 @@ def _by_weight(
     """Return ids by what cannot be read off a column: relevance, or importance as it is now."""
 
     def weight(row: Mapping[str, Any]) -> float:
+        """Return what a row is sorted by."""
         if page.sort == "importance":
             return decay.importance(row, now)
         base, age = row["importance"], row["created_at"]

@@ -97,6 +97,7 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
     ledger = kb.store.ledger
 
     def join_content(connection: LedgerConnection) -> None:
+        """Join the ledgers' content; refuse it if conversations have changed since the preview."""
         nonlocal joined
         joined = merge_content(connection, content, (kb.name, other.name))
         if joined.renamed.keys() != renamed:

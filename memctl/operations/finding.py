@@ -118,6 +118,7 @@ def _hits(context: OperationContext, query: str, filters: Filters, limit: int) -
 
 
 def found_passage(number: int, hit: Hit) -> FoundPassage:
+    """Return a hit as a numbered passage that a model can cite."""
     return FoundPassage(
         number=number,
         title=hit.title,

@@ -320,6 +320,7 @@ class Pools:
         """
 
         def revoked(pool: Pool) -> Access:
+            """Return the rights without those of the agent."""
             if agent == pool.owner:
                 raise UsageError(f"{agent!r} owns pool {pool_id!r}, and keeps every right in it")
             return Access.of(pool).revoking(agent)

@@ -155,7 +155,8 @@ class AccessGuard:
         body = _BoundedBody(receive, self._rules)
         started = False
 
-        async def noting(message: Message) -> None:
+        async def send_safely(message: Message) -> None:
+            """Send a message, with the safe headers if it begins the response."""
             nonlocal started
             started = started or message["type"] == "http.response.start"
             if message["type"] == "http.response.start":
@@ -163,7 +164,7 @@ class AccessGuard:
             await send(message)
 
         try:
-            await self._app(scope, body.receive, noting)
+            await self._app(scope, body.receive, send_safely)
         except BodyRefused as error:
             if not started:
                 reply = error_reply(error.status, error.message, error.hint)

@@ -67,6 +67,7 @@ def create_app(home: Home, settings: ServeSettings) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        """Run the queue of jobs for as long as the application is served."""
         calls: Calls = app.state.calls
         jobs: JobQueue = app.state.jobs
         jobs.start()

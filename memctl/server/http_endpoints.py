@@ -140,6 +140,7 @@ def route_of(endpoint: Endpoint) -> Route:
     """Return the route of an endpoint."""
 
     async def handle(request: Request) -> Response:
+        """Check the arguments, carry out the endpoint and reply."""
         given = _query(endpoint, request.query_params) if endpoint.in_query else None
         if given is None:
             given = await json_body(request)

@@ -151,6 +151,7 @@ async def _all_events(request: Request) -> Response:
         return json_reply({"items": found, "last": after})
 
     async def pieces() -> AsyncIterator[str]:
+        """Yield what is there, then what is new, until the client or the server ends."""
         nonlocal after, found
         polls = 0
         yield ": listening\n\n"

@@ -393,6 +393,7 @@ async def _job_events(request: Request) -> Response:
     jobs, calls, job_id = jobs_of(request), calls_of(request), _asked_job(request)
 
     async def pieces() -> AsyncIterator[str]:
+        """Yield the job whenever it has changed, until it ends."""
         before: Job | None = None
         while not calls.closing.is_set() and not await request.is_disconnected():
             job = jobs.get(job_id)

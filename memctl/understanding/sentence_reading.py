@@ -194,6 +194,7 @@ def _widened(
     first = last = seed
 
     def adds(place: int, beside: int, least: float) -> bool:
+        """Return whether the sentence at a place belongs to the statement."""
         if not 0 <= place < len(read) or place in taken or read[seed].line.kind == "table":
             return False
         if read[seed].stated_type or read[place].stated_type:  # it stands alone

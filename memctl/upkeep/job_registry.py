@@ -101,6 +101,7 @@ def _on_skills(name: str) -> UpkeepJob:
     at, run = SKILL_JOBS[name]
 
     def job(context: UpkeepContext) -> Outcome:
+        """Run the job on skills; on a dry run, count them."""
         if context.options.dry_run:
             return Outcome({"skills": context.base.store.ledger.skills.count()})
         report = run(context.base, context.now)

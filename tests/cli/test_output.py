@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.cli.commands.stats import bar
+from memctl.cli.commands.upkeep.stats import bar
 from memctl.cli.rendering.terminal_text import (
     format_clock,
     format_duration,

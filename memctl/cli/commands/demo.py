@@ -17,7 +17,7 @@ import typer
 from memctl.cli.arguments import input_folder
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import command
-from memctl.cli.commands.graph import show_step
+from memctl.cli.commands.content.graph import show_step
 from memctl.cli.rendering.answer_view import show_result
 from memctl.cli.rendering.output_formats import Column, emit, print_paragraph
 from memctl.cli.rendering.terminal_text import format_count, format_size, one_line

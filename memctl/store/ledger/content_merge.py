@@ -15,8 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from memctl.store.ledger.content_tables import CONTENT_TABLES, ContentTable
-from memctl.store.ledger.merged_values import MERGED_VALUES, MergedValue
+from memctl.store.ledger.content_tables import (
+    CONTENT_TABLES,
+    MERGED_VALUES,
+    ContentTable,
+    MergedValue,
+)
 from memctl.store.ledger.repository import LedgerTable, from_text
 from memctl.store.ledger.session_repositories import TURNS, SessionKey
 

@@ -23,7 +23,7 @@ from memctl.cli.command_decorator import (
     flag,
     group,
 )
-from memctl.cli.commands.ingest import raise_failures, reporting_a_stop, show_report
+from memctl.cli.commands.content.ingest import raise_failures, reporting_a_stop, show_report
 from memctl.cli.completion import complete_document
 from memctl.cli.rendering.output_formats import (
     Column,

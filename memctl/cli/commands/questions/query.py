@@ -226,7 +226,7 @@ def _judge(
     Raises:
         UsageError: It is not said how good it was, or there is no such question.
     """
-    from memctl.cli.commands.feedback import judge, parse_score
+    from memctl.cli.commands.questions.feedback import judge, parse_score
     from memctl.feedback.judging import Judgement
 
     if not words:

@@ -9,7 +9,7 @@ import typer
 
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import KnowledgeBasesOption, Output, command, flag
-from memctl.cli.commands.feedback import show_statistics
+from memctl.cli.commands.questions.feedback import show_statistics
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,

@@ -24,7 +24,7 @@ from memctl.cli.command_decorator import (
     flag,
     group,
 )
-from memctl.cli.commands.ingest import raise_failures, reporting_a_stop, show_report
+from memctl.cli.commands.content.ingest import raise_failures, reporting_a_stop, show_report
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
@@ -583,7 +583,7 @@ def forget(
     With them go their messages, memories, insights, archive documents and the copies of their
     files; see memctl forget.
     """
-    from memctl.cli.commands.forget import show_forgotten
+    from memctl.cli.commands.content.forget import show_forgotten
 
     if id_ is None and user is None and before is None:
         raise UsageError("forget which conversations?", "name one, or --user NAME, --before DATE")

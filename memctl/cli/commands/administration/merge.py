@@ -12,7 +12,7 @@ import typer
 from memctl.cli.arguments import input_folder
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import DryRun, Output, Yes, command
-from memctl.cli.commands.kb import ExistingName, app
+from memctl.cli.commands.administration.kb import ExistingName, app
 from memctl.cli.rendering.output_formats import emit_one
 from memctl.cli.rendering.terminal_text import format_count, one_line
 from memctl.errors import KnowledgeBaseNotFound

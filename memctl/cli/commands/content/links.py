@@ -17,7 +17,7 @@ from memctl.cli.command_decorator import (
     command,
     group,
 )
-from memctl.cli.commands import document
+from memctl.cli.commands.content import document
 from memctl.cli.completion import complete_document
 from memctl.cli.rendering.output_formats import Column, emit, emit_one
 from memctl.cli.rendering.terminal_text import format_count, one_line, short_id, shortened
