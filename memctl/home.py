@@ -12,7 +12,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -33,10 +33,6 @@ from memctl.errors import (
 from memctl.files import make_folder, sync_entry
 from memctl.identity import (
     checked_name,
-    conversations_of,
-    documents_of,
-    owner_of,
-    require_seen,
 )
 from memctl.kb_settings import (
     Grant,
@@ -65,7 +61,6 @@ from memctl.store.tables.storage import TABLES_FOLDER
 
 if TYPE_CHECKING:
     from memctl.knowledge_base.warm_state import WarmState
-    from memctl.store.ledger.content_tables import ContentOwner
 
 Clock = Callable[[], datetime]
 T = TypeVar("T")
@@ -91,21 +86,6 @@ def _own_values(settings: KnowledgeBaseSettings) -> dict[str, dict[str, Any]]:
 def utc_now() -> datetime:
     """Return the present instant."""
     return datetime.now(UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class UserReport:
-    """What is known of a user, and what they have stored."""
-
-    name: str
-    namespaces: tuple[str, ...]
-    title: str = ""
-    created_at: datetime | None = None
-    """When the user was added; None for a user that was never added."""
-    stored: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """How much there is, by knowledge base and table."""
-    left: tuple[str, ...] = ()
-    """Where some of it still is after it was to be forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -529,83 +509,7 @@ class Home:
             and entry.settings.status != "archived"
         ]
 
-    # --- users -----------------------------------------------------------------------------------
-
-    def user_names(self) -> list[str]:
-        """Return the users who were added or own a namespace in which something is, sorted."""
-        found = {user.name for user in self.accounts.users()}
-        for base in self._readable():
-            owners = (owner_of(self.config.namespaces, n) for n in base.statistics.namespaces())
-            found.update(owner for owner in owners if owner is not None)
-        return sorted(found)
-
-    def user(self, name: str) -> UserReport:
-        """Return what is known of a user, and how much they have stored.
-
-        Raises:
-            UsageError: No user can have that name.
-        """
-        owner = self._owner(name)
-        stored = {}
-        for base in self._readable():
-            pools = len(self._pools_of(base, name))
-            stored[base.name] = {**base.erasure.owned(owner), **({"pools": pools} if pools else {})}
-        known = self.accounts.user(name)
-        return UserReport(
-            name,
-            owner.namespaces or (),
-            known.title if known else "",
-            known.created_at if known else None,
-            {kb: counts for kb, counts in stored.items() if counts},
-        )
-
-    def clear_user(self, name: str, *, forget: bool = False) -> UserReport:
-        """Delete all that a user has stored in any knowledge base; return what that was.
-
-        Args:
-            name: Who.
-            forget: Remove it from the disk too, and search what is left for it.
-
-        Raises:
-            LockedError: Another process is writing and does not stop.
-            AccessRefused: Another user is named as the one who acts.
-        """
-        from memctl.forget import Selection
-
-        report, owner = self.user(name), self._owner(name)
-        for namespace in owner.namespaces or ():
-            require_seen(self.config, namespace)
-        left: list[str] = []
-        for kb in report.stored:
-            with self.open(kb) as base:
-                for pool in self._pools_of(base, name):
-                    base.pools.acting_as(name).delete(pool)
-                for namespace in owner.namespaces or () if forget else ():
-                    with suppress(NotFoundError):
-                        done = base.forget(Selection(namespace=namespace))
-                        left += [f"{kb}: {each.place}" for each in done.left]
-                base.erasure.clear(owner)
-        return dataclasses.replace(report, left=tuple(dict.fromkeys(left)))
-
-    def _owner(self, user: str) -> ContentOwner:
-        from memctl.store.ledger.content_tables import ContentOwner
-
-        checked_name(user, "a user")
-        templates = self.config.namespaces
-        own = (conversations_of(templates, user), documents_of(templates, user))
-        return ContentOwner(tuple(dict.fromkeys(own)), user)
-
-    def _pools_of(self, base: KnowledgeBase, user: str) -> list[str]:
-        """Return the pools that a user owns; an agent that is known by that name owns its own."""
-        from memctl.pools import DEFAULT_POOL
-
-        if is_kb_name(user) and self.accounts.agent_path(user) is not None:
-            return []
-        pools = base.pools.acting_as(user).list(include_expired=True)
-        owned = [pool.pool_id for pool in pools if pool.owner == user]
-        return [pool_id for pool_id in owned if pool_id != DEFAULT_POOL]
-
-    def _readable(self) -> Iterator[KnowledgeBase]:
+    def readable(self) -> Iterator[KnowledgeBase]:
         """Open each knowledge base in turn; those that cannot be opened are left out."""
         for entry in self.entries():
             if entry.settings is not None and self._allows(entry.settings, "read"):

@@ -17,7 +17,7 @@ from memctl.errors import NotFoundError, PartialFailure
 if TYPE_CHECKING:
     from memctl.accounts import Accounts, Team
     from memctl.agent_settings import AgentSettings
-    from memctl.home import UserReport
+    from memctl.user_contents import UserReport
 
 user_app = group("user", "The people whose memory is kept apart.")
 agent_app = group("agent", "The agents that use memory, with their files.")
@@ -69,7 +69,10 @@ def add_user(
 @command(user_app, "list", "memctl user list\nmemctl user list -o json")
 def list_users(context: CommandContext, output: Output = None) -> None:
     """List users: those who were added, or have stored something."""
-    rows = [_user_row(context.home.user(name)) for name in context.home.user_names()]
+    from memctl.user_contents import user_names, user_report
+
+    home = context.home
+    rows = [_user_row(user_report(home, name)) for name in user_names(home)]
     emit(rows, _USERS, output)
 
 
@@ -87,7 +90,9 @@ def _user_row(report: UserReport) -> dict[str, Any]:
 @command(user_app, "show", "memctl user show ann\nmemctl user show ann -o json")
 def show_user(context: CommandContext, name: UserName, output: Output = None) -> None:
     """Show what a user has stored, and where."""
-    report = context.home.user(name)
+    from memctl.user_contents import user_report
+
+    report = user_report(context.home, name)
     if report.created_at is None and not report.stored:
         raise NotFoundError(f"there is no user {name!r}", "memctl user list shows them")
     emit_one(report, output, lambda: _show_user(context, report))
@@ -142,7 +147,10 @@ def clear_user(
     have of it; with --forget it is removed as memctl forget does, and the exit code is 3 if some
     of it is left.
     """
-    report = context.home.user(name)
+    from memctl.user_contents import clear_user as delete_contents
+    from memctl.user_contents import user_report
+
+    report = user_report(context.home, name)
     if not report.stored:
         raise NotFoundError(f"nothing is stored of user {name!r}", "memctl user list shows them")
     what = "; ".join(f"{kb}: {_amount(counts)}" for kb, counts in report.stored.items())
@@ -150,7 +158,7 @@ def clear_user(
         emit_one(report, output, lambda: context.console.print(f"would delete {what}"))
         return
     context.confirm(f"delete all of user {name} for good ({one_line(what, 200)})?", yes=yes)
-    done = context.home.clear_user(name, forget=forget)
+    done = delete_contents(context.home, name, forget=forget)
     emit_one(done, output, lambda: context.console.print(f"deleted {what}", soft_wrap=True))
     if done.left:
         hint = "memctl forget --snapshots deletes snapshots, which may hold it"
