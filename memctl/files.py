@@ -109,7 +109,7 @@ def _open_regular(path: Path | str, access: int, flags: int = _NO_FOLLOW) -> int
 
 
 def is_being_written(path: Path) -> bool:
-    """Tell whether a program has a file open for writing.
+    """Return whether a program has a file open for writing.
 
     Linux says so of one's own files on file systems that know leases; of every other the answer is
     no.  See fcntl(2), F_SETLEASE.
@@ -309,7 +309,7 @@ def quarantine(path: Path) -> Path:
 
 
 def is_temporary(name: str, suffix: str) -> bool:
-    """Whether a process that was killed may have left this while writing a file that ends so."""
+    """Return whether a killed process may have left this while writing a file that ends so."""
     match = _TEMPORARY.fullmatch(name)
     return match is not None and match[1].endswith(suffix)
 

@@ -130,7 +130,7 @@ def _privacy(settings: KnowledgeBaseSettings) -> str:
 
 
 def _may_be(path: Path) -> bool:
-    """Tell whether something is there, or is where this user may not look."""
+    """Return whether something is there, or is where this user may not look."""
     try:
         return path.exists()
     except PermissionError:
@@ -205,7 +205,7 @@ def _empty(folder: Path) -> None:
 
 
 def _hides_more(before: KnowledgeBaseSettings, after: KnowledgeBaseSettings) -> bool:
-    """Tell whether a change makes something private that was not."""
+    """Return whether a change makes something private that was not."""
     new_namespaces = {*after.private_namespaces}.difference(before.private_namespaces)
     return bool(new_namespaces) or (after.private and not before.private)
 
@@ -282,7 +282,7 @@ class Home:
             return KnowledgeBaseEntry(name, layout.folder, None, error.message)
 
     def exists(self, name: str) -> bool:
-        """Say whether there is a knowledge base of that name."""
+        """Return whether there is a knowledge base of that name."""
         folder = self._folder / check_name(name)
         return any(_may_be(folder / mark) for mark in _MARKS)
 
@@ -456,12 +456,12 @@ class Home:
         return chosen
 
     def _is_open_to_others(self, name: str) -> bool:
-        """Tell whether a knowledge base is left out only because of who asks."""
+        """Return whether a knowledge base is left out only because of who asks."""
         settings = self.settings(name)
         return not settings.private and not self._allows(settings, "read")
 
     def _is_open(self, name: str) -> bool:
-        """Tell whether a knowledge base takes part where none is named."""
+        """Return whether a knowledge base takes part where none is named."""
         settings = self.settings(name)
         return not settings.private and self._allows(settings, "read")
 

@@ -72,7 +72,7 @@ _RESERVED = frozenset(
 
 
 def is_kb_name(name: str) -> bool:
-    """Say whether a knowledge base can have that name on every file system."""
+    """Return whether a knowledge base can have that name on every file system."""
     return _NAME.fullmatch(name) is not None and name not in _RESERVED
 
 
@@ -292,7 +292,7 @@ class KnowledgeBaseSettings:
         return self.private or bool(self.private_namespaces)
 
     def allows(self, agent: str | None, teams: Collection[str], level: AccessLevel) -> bool:
-        """Tell whether an agent may read or write; a person, whom no agent acts for, may both.
+        """Return whether an agent may read or write; a person, whom no agent acts for, may both.
 
         Args:
             agent: Who asks; None for a person.
@@ -309,7 +309,7 @@ class KnowledgeBaseSettings:
         return "write" in given or (level == "read" and "read" in given)
 
     def allows_private(self, filters: Filters) -> bool:
-        """Tell whether what the filters let through is, or may be, private."""
+        """Return whether what the filters let through is, or may be, private."""
         return self.private or not set(filters.namespaces).isdisjoint(self.private_namespaces)
 
     def without_private(self, filters: Filters) -> Filters:

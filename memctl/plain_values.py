@@ -27,7 +27,7 @@ _WHOLE_ROW = frozenset(("document_id", "root_id"))
 
 
 def is_deep(value: object) -> bool:
-    """Tell whether objects and lists are nested deeper than is taken."""
+    """Return whether objects and lists are nested deeper than is taken."""
     level, depth = [value], 0
     while level and depth <= MOST_LEVELS:
         depth += 1

@@ -21,7 +21,7 @@ _UNITS = {"m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _OFF = "off"
 _HINT = "such as 04:00, sun 05:00, 1 03:00 for the first of each month, or every 6h"
 RETRY_AFTER = timedelta(minutes=10)
-"""So long work that failed waits until it is tried again."""
+"""How long failed work waits until it is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Schedule:
         return self.at is None and self.every is None
 
     def is_due(self, last: datetime | None, now: datetime, since: datetime) -> bool:
-        """Whether it is due; what was missed is due once, however often it was.
+        """Return whether it is due; what was missed is due once, however often it was.
 
         Args:
             last: When it began last; None if it never did.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from memctl.understanding import BuiltinUnderstander
 
 _ROUNDS = 2
-"""So many documents in a row each place of an endpoint gets before there may be a commit."""
+"""Documents in a row that each slot of an endpoint gets before there may be a commit."""
 
 
 @dataclass

@@ -295,7 +295,7 @@ def _custom_job(item: Mapping[str, Any], place: str) -> CustomJob:
 
 
 def is_debugging() -> bool:
-    """Say whether ``MEMCTL_DEBUG`` asks for tracebacks."""
+    """Return whether ``MEMCTL_DEBUG`` asks for tracebacks."""
     return os.environ.get("MEMCTL_DEBUG", "") not in ("", "0")
 
 

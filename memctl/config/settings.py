@@ -644,7 +644,7 @@ def with_own_settings(config: Config, own: KnowledgeBaseSettings, place: str) ->
 
 
 def is_known_endpoint(config: Config, url: str) -> bool:
-    """Tell whether the settings of the program name an address as that of an endpoint."""
+    """Return whether the settings of the program name an address as that of an endpoint."""
     urls = (getattr(config.models, f"{task}_url") for task in get_args(Task))
     known = {config.endpoint.base_url, *urls, *config.endpoint.allowed}
     return bool(url) and url.rstrip("/") in {each.rstrip("/") for each in known if each}
@@ -716,7 +716,7 @@ def _toml_value(value: object) -> str:
 
 
 def is_same_host(common: str, url: str) -> bool:
-    """Say whether a key for one address may go to another: not in clear where it did not before."""
+    """Return whether a key for one address may go to another; never from https to http."""
     from urllib.parse import urlsplit
 
     try:

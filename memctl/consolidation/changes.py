@@ -259,14 +259,14 @@ def features(
 
 
 def _names_two(first: Statement, second: Statement, weights: StemWeights) -> bool:
-    """Tell whether each of two statements has a name of its own, and what is around the earlier
+    """Return whether each of two statements has a name of its own, and what is around the earlier
     one has none of the later's."""
     own, others = (frozenset(filter(weights.is_name, each.stems)) for each in (first, second))
     return bool(others - first.context and own - second.stems)
 
 
 def _names(statement: Statement, value: Value) -> bool:
-    """Tell whether a statement, or what stands around it, names a value."""
+    """Return whether a statement, or what stands around it, names a value."""
     slots = slots_of(statement.quote or statement.text)
     return any(s.value.kind == value.kind and s.value.agrees_with(value) for s in slots)
 
@@ -307,7 +307,7 @@ def _candidates(
 
 
 def _is_listed(first: Statement, second: Statement) -> bool:
-    """Tell whether two rows of tables give a value of one thing, and none that adds up."""
+    """Return whether two rows of tables give a value of one thing, and none that adds up."""
     if len(first.stems & second.stems) < _SAME_WORDS * len(first.stems | second.stems):
         return False
     return not amount_column([row_cells(first.text), row_cells(second.text)])
@@ -361,7 +361,7 @@ def _of_dates(first: Statement, second: Statement, weights: StemWeights) -> floa
 
 
 def _is_moved(first: Statement, mine: Slot, second: Statement, theirs: Slot) -> bool:
-    """Tell whether a day that was planned is another one according to a later statement."""
+    """Return whether a day that was planned is another one according to a later statement."""
     if not all(_day_of(slot.value, each) for each, slot in ((first, mine), (second, theirs))):
         return False
     return _names(second, mine.value) or bool(_MOVE.search(second.quote or second.text))
@@ -472,7 +472,7 @@ def _ends(pair: Pair) -> set[tuple[int, int]]:
 
 
 def _is_same_value(pair: Pair, other: Pair, weights: StemWeights) -> bool:
-    """Tell whether two pairs are on one thing: they name one value, in one statement or alike."""
+    """Return whether two pairs are on one thing: they name one value, in one statement or alike."""
     mine, theirs = (
         ((p.earlier, p.difference.earlier), (p.later, p.difference.later)) for p in (pair, other)
     )

@@ -48,7 +48,7 @@ Clock = Callable[[], datetime]
 
 _FINDERS = (find_changes, find_totals, find_open, find_recurrences)
 _ALWAYS, _DOCUMENTS_EACH, _MOST = 3, 4, 16
-"""So many insights are always made, one more for so many documents, and this many at most."""
+"""Insights that are always made, documents for one more, and the most of all."""
 LEAST_STRENGTH = 0.0
 _MAY_BE_RELATED = ("person", "organization", "other")
 _MOST_OF_A_SOURCE = 3

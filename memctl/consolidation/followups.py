@@ -141,7 +141,7 @@ def _missing(
 
 
 def _is_open(statement: Statement) -> bool:
-    """Tell whether something is missing, or asked for, or did not happen."""
+    """Return whether something is missing, or asked for, or did not happen."""
     return bool(
         statement.is_question or _OPEN.search(statement.text) or _NOT.search(statement.text)
     )

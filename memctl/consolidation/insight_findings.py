@@ -58,7 +58,7 @@ class Finding:
         )
 
     def _adds(self, statement: Statement) -> bool:
-        """Tell whether no other of the evidence quotes a statement, too."""
+        """Return whether no other of the evidence quotes a statement, too."""
         return not any(
             statement.text in other.quote and len(statement.quote) < len(other.quote)
             for other in self.evidence

@@ -116,6 +116,6 @@ def _one_a_day(
 
 
 def _is_name(two: frozenset[str], statements: Sequence[Statement]) -> bool:
-    """Tell whether what they share is written as a name: then it is no event, but who or what."""
+    """Return whether what they share is written as a name: then it is no event, but who or what."""
     words = [word for each in statements for word, own in each.words[1:] if own & two]
     return sum(word[:1].isupper() for word in words) > 0.6 * len(words)

@@ -149,7 +149,7 @@ class Statement:
         return f"{quote} ({where}{when})"
 
     def precedes(self, other: Statement) -> bool:
-        """Tell whether it is known to have been said on an earlier day."""
+        """Return whether it is known to have been said on an earlier day."""
         return self.day < other.day and self.is_dated == other.is_dated
 
 
@@ -496,7 +496,7 @@ class StemWeights:
         return math.log(self._count + 1)
 
     def is_name(self, stem: str) -> bool:
-        """Tell whether a stem is mostly written with a capital letter inside sentences."""
+        """Return whether a stem is mostly written with a capital letter inside sentences."""
         return stem in self._names
 
     def sum(self, stems: Iterable[str]) -> float:

@@ -53,7 +53,7 @@ class Examined:
     now: datetime
 
     def can_read(self, *tables: TableName) -> bool:
-        """Tell whether every row of these tables can be read, and be looked up by an index."""
+        """Return whether every row of these tables can be read, and be looked up by an index."""
         states = [self.states[table] for table in tables if table in self.states]
         return all(state.is_readable and not state.broken_indexes for state in states)
 

@@ -222,7 +222,7 @@ def check_writer(layout: Layout) -> Iterator[Finding]:
 
 
 def check_watcher(layout: Layout, ledger: Ledger) -> Iterator[Finding]:
-    """Tell whether a daemon watches the inboxes, and how many readers are on record."""
+    """Return whether a daemon watches the inboxes, and how many readers are on record."""
     daemon = ledger.daemon.current()
     if not is_watched(layout):
         yield ok("locks", "watch lock", "free")

@@ -86,7 +86,7 @@ class Losses:
     """The rows of one knowledge base that files no longer have."""
 
     rows: dict[TableName, int] = field(default_factory=dict)
-    """So many rows of a table could not be read."""
+    """How many rows of a table could not be read."""
     named: dict[TableName, dict[str, LostRow]] = field(default_factory=dict)
     """Those that something names: an index, a file, another row."""
     again: set[str] = field(default_factory=set)
@@ -352,7 +352,7 @@ class Repair:
                 yield Step(table, f"{message}, and one may be wrong: {named}", len(left), left)
 
     def _comes_anew(self, row: LostRow) -> bool:
-        """Tell whether reading documents again will give a row; what has a history stays."""
+        """Return whether reading documents again will give a row; what has a history stays."""
         if root_id(row.document_id or row.id) not in self.losses.again:
             return False
         columns = ["version", "superseded_by"]
@@ -467,7 +467,7 @@ class Repair:
                 files.release_document(entry.document_id)
 
     def _can_be_read(self, entry: FileEntry) -> bool:
-        """Tell whether a file is still there from which its document was made."""
+        """Return whether a file is still there from which its document was made."""
         source = inbox_source(self.files, entry)
         try:
             return source is not None and is_file_of(identify(source), entry.document_id or "")
@@ -515,7 +515,7 @@ def _memories(rows: Sequence[str]) -> str:
 
 
 def _is_incomplete(agreement: CrossReferences, document: Row, passages: Passages) -> bool:
-    """Tell whether a document lacks a passage, or the gist that one of several passages has."""
+    """Return whether a document lacks a passage, or the gist that one of several passages has."""
     if document["status"] != "indexed":
         return False
     if not passages:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.transaction import Transaction
 
 RELATIVE_ERROR, LEAST_ERROR = 2e-3, 1e-3
-"""So far a number of a vector may be off: two roundings to 16 bits, and the order of a sum."""
+"""How far a number of a vector may be off: two roundings to 16 bits, and the order of a sum."""
 REBUILDING = "rebuilding"
 
 

@@ -221,7 +221,7 @@ class Ids:
         return int((self._sorted[1:] == self._sorted[:-1]).sum())
 
     def has(self, value: str) -> bool:
-        """Tell whether one id is there."""
+        """Return whether one id is there."""
         place = int(np.searchsorted(self._sorted, hash(value)))
         return place < len(self._sorted) and int(self._sorted[place]) == hash(value)
 
@@ -323,13 +323,13 @@ def passages_of(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Row]]:
 
 
 def stands_there(text: str, passage: Row) -> bool:
-    """Tell whether a passage is what the text has between its offsets."""
+    """Return whether a passage is what the text has between its offsets."""
     start, end = passage["start"], passage["end"]
     return start is None or end is None or text[start:end] == passage["text"]
 
 
 def has_gap(text: str, passages: Passages) -> bool:
-    """Tell whether passages leave out a part of the text; front matter is none of it."""
+    """Return whether passages leave out a part of the text; front matter is none of it."""
     spans = sorted((p["start"], p["end"]) for p in passages if p["start"] is not None)
     if not spans:
         return False

@@ -191,7 +191,7 @@ def _lost_tables(examined: Examined, head: Mapping[TableName, int]) -> list[Tabl
 
 
 LONGEST_ERROR = 0.01
-"""So far the length of a vector may be from 1; float16 alone makes it differ by a thousandth."""
+"""How far the length of a vector may be from 1; float16 alone makes it differ by a thousandth."""
 _COMPLAINTS = ("without a vector", "with a vector that is not finite", "with one not of length 1")
 
 

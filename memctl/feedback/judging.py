@@ -93,7 +93,7 @@ class Judge:
     clean: Callable[[str], str]
 
     def has_question(self, query_id: str) -> bool:
-        """Tell whether a question is noted here."""
+        """Return whether a question is noted here."""
         self.log.flush()
         return self.store.ledger.queries.named(query_id) is not None
 
@@ -121,7 +121,7 @@ class Judge:
             self.log.judge(query_id, verdict_of(judgement.score), judgement.score)
         session = detail.session_id if detail else None
         relied = (detail.cited if detail else ()) or entry.hit_ids[:_MOST_RELIED_ON]
-        made = self._made(judgement, query_id, session)
+        made = self._make_feedback(judgement, query_id, session)
         if keeps_example:
             made = self._with_example(made, entry.question)
         self._note(made, relied)
@@ -136,7 +136,7 @@ class Judge:
         check_judgement(judgement)
         ledger = self.store.ledger
         self.log.flush()
-        made = self._made(judgement, "", session.session_id, session.namespace)
+        made = self._make_feedback(judgement, "", session.session_id, session.namespace)
         queries = ledger.query_details.of_session(session.session_id)
         relied = dict.fromkeys(id_ for each in queries for id_ in each.cited)
         said = ledger.turns.select(
@@ -218,7 +218,7 @@ class Judge:
             "memctl query -o json tells a question's query_id; last is the latest",
         )
 
-    def _made(
+    def _make_feedback(
         self, judgement: Judgement, query_id: str, session: str | None, namespace: str = ""
     ) -> Feedback:
         config = self.config
@@ -231,14 +231,14 @@ class Judge:
             query_id=query_id,
             session_id=session,
             score=judgement.score,
-            text=self._stored(judgement.text),
-            example=self._stored(judgement.example),
+            text=self._stored_text(judgement.text),
+            example=self._stored_text(judgement.example),
             task=judgement.task,
             user_id=user,
             agent_id=checked_name(config.agent, "an agent"),
         )
 
-    def _stored(self, text: str) -> str:
+    def _stored_text(self, text: str) -> str:
         return self.clean(storable(text).replace("\0", "\ufffd").strip())
 
     def _with_example(self, made: Feedback, question: str) -> Feedback:

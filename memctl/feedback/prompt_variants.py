@@ -283,7 +283,7 @@ class PromptVariants:
                 "judge some: memctl feedback add SESSION --score 0.2 --text ...",
             )
         chat, prompt = model
-        data = fenced([f"Instructions for {task}\n{active.text}", *map(_shown, worst)])
+        data = fenced([f"Instructions for {task}\n{active.text}", *map(_record_text, worst)])
         reply = chat.ask(prompt.text, data, PromptReply, version=prompt.id)
         if reply.text.strip() == active.text.strip():
             raise UsageError(f"the model would change nothing: {reply.reason.strip()[:200]}")
@@ -462,7 +462,7 @@ def _winner(rewards: Mapping[str, Sequence[float]], shares: Mapping[str, float])
     return best
 
 
-def _shown(record: ConversationSummary) -> str:
+def _record_text(record: ConversationSummary) -> str:
     lines = {
         "began with": record.prompt,
         "reward": f"{record.reward_score:.2f}" if record.reward_score is not None else "",

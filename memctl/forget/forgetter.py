@@ -316,7 +316,7 @@ class Forgetter:
         )
 
         def says(text: str) -> bool:
-            """Tell whether a text has it, elsewhere than in where everything stands."""
+            """Return whether a text has it, elsewhere than in where everything stands."""
             rest = text.replace(folder, "")
             return any(each.is_in(rest) for each in search_patterns)
 

@@ -99,7 +99,7 @@ class _Look:
         self._reach = max((text.reach for text in wanted), default=0) + len(self._own)
 
     def finds(self, content: bytes, *, is_of_tables: bool = False) -> bool:
-        """Tell whether bytes have something of it."""
+        """Return whether bytes have something of it."""
         if self._own:
             content = content.replace(self._own, b"")
         if is_of_tables:
@@ -225,7 +225,7 @@ def _in_files(
 
 
 def file_contains(path: Path, wanted: Sequence[SearchPattern], folder: Path) -> bool:
-    """Tell whether a regular file has something of what is looked for, packed or not.
+    """Return whether a regular file has something of what is looked for, packed or not.
 
     Args:
         path: The file; what is none has nothing.

@@ -178,7 +178,7 @@ class ForgetReport:
     bytes_freed: int = 0
     left: tuple[RemainingPlace, ...] = ()
     too_short: int = 0
-    """So many texts were looked for in tables and the ledger alone: other bytes have something
+    """How many texts were searched in tables and the ledger alone: other bytes have something
     so short by chance."""
     completed: int = 0
     """Interrupted runs before this one that were completed by it."""

@@ -55,7 +55,7 @@ class ErasedSources:
         return tuple(each for each in self.search_patterns if each.is_name)
 
     def calls(self, path: str) -> bool:
-        """Tell whether a path has one of the names."""
+        """Return whether a path has one of the names."""
         return any(name.is_in(path) for name in self.called)
 
 
@@ -190,7 +190,7 @@ class SourceCopies:
         return str(path.relative_to(self._layout.folder) if inside else path)
 
     def _calls(self, path: Path, sources: ErasedSources) -> bool:
-        """Tell whether the path below the knowledge base's folder has one of the names."""
+        """Return whether the path below the knowledge base's folder has one of the names."""
         return sources.calls(self._shown_path(path))
 
     def _goes(self, path: Path, sources: ErasedSources, others: set[Path]) -> bool:
@@ -203,7 +203,7 @@ class SourceCopies:
         return self._calls(path, sources) or self._has_name(path, sources)
 
     def _is_reason(self, path: Path) -> bool:
-        """Whether it tells why another file failed, and goes with that."""
+        """Return whether it tells why another file failed, and goes with that."""
         if not path.name.endswith(REASON_SUFFIX):
             return False
         return any(reason_path(each) == path for each in path.parent.iterdir() if each != path)

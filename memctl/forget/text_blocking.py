@@ -54,7 +54,7 @@ def block_text(text: str, patterns: Patterns) -> str:
 def row_matches(
     row: dict[str, Any], patterns: Patterns, kept: frozenset[str] = KEPT_COLUMNS
 ) -> bool:
-    """Tell whether a column of a row has some of what goes, those that are kept aside."""
+    """Return whether a column of a row has some of what goes, those that are kept aside."""
     for name, value in row.items():
         if value and name not in kept:
             whole = LIST_SEPARATOR.join(value) if isinstance(value, list) else str(value)

@@ -61,7 +61,7 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """So much of what was read, all by number."""
+    """The part that was read, all by number."""
 
     passages: Collection[int]
     """Those that make nodes hang together."""
@@ -310,7 +310,7 @@ def most_telling_sentence(text: str, spellings: Spellings) -> str:
 
 
 def is_heading(sentence: str) -> bool:
-    """Say whether a line is a heading, of Markdown."""
+    """Return whether a line is a heading, of Markdown."""
     return sentence.startswith("#")
 
 
@@ -333,7 +333,7 @@ def central_passages(
 
 
 MOST_PASSAGES = 100
-"""So many passages that name the seeds are looked at."""
+"""At most this many passages that name the seeds are examined."""
 FEWEST_NEARBY = 3
 """Two names are a relation, and not yet something that has a theme."""
 _LEAST_SHARE = 0.25

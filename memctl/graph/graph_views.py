@@ -285,7 +285,7 @@ class GraphView:
         wanted = _SYNONYMS.get(relation, relation) if relation else None
 
         def follows(one: int, other: int) -> bool:
-            """Tell whether a step is of the wanted type, and leads the wanted way."""
+            """Return whether a step is of the wanted type, and leads the wanted way."""
             if wanted and wanted not in self.graph.edge(one, other).relations:
                 return False
             leads = self._direction(one, other, wanted)

@@ -335,7 +335,7 @@ class _TokenizedText:
         return " ".join(self.tokens[at : at + length]).casefold()
 
     def is_part_of_a_name(self, at: int) -> bool:
-        """Whether a capitalised word beside one, no everyday one, makes it a part of more."""
+        """Return whether a capitalised, uncommon word beside one makes it part of a longer name."""
         return any(
             0 <= other < len(self.tokens)
             and self.tokens[other][0].isupper()

@@ -259,7 +259,7 @@ def _stands_alone(word: str, text: str) -> bool:
 
 
 def _follows_a_name(text: str, position: int) -> bool:
-    """Whether the word before is capitalised, and no sentence starts with it."""
+    """Return whether the word before is capitalised, and no sentence starts with it."""
     before = re.search(r"(\w+) $", text[max(0, position - 40) : position])
     if before is None or not before[1][0].isupper():
         return False

@@ -34,10 +34,10 @@ from memctl.records import FileOutcome
 T = TypeVar("T")
 
 JUDGED_TOGETHER = 1024
-"""So many sources are judged by one look at the store."""
+"""Sources that are judged by one look at the store."""
 WORKED_TOGETHER = 1024
 BYTES_TOGETHER = 1 << 20
-"""So many sources, or so many bytes of them, are worked on as one group."""
+"""One group has at most this many sources, or this many bytes."""
 
 
 @dataclass(frozen=True, slots=True)

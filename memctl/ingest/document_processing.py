@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 UNDERSTOOD_TOGETHER = 512
 CHARACTERS_TOGETHER = 4 << 20
-"""So many documents, or so much text, are held as text at a time."""
+"""At most this many documents, or this much text, are held as text at a time."""
 
 MOST_READ_CLOSELY = 64
 """Records, such as lines of JSON, that are understood together as closely as files are."""
@@ -61,7 +61,7 @@ class PrivateNamespaces:
     enricher: MediaEnricher | None = None
 
     def has(self, wanted: WantedSource) -> bool:
-        """Whether a source goes into one of them."""
+        """Return whether a source goes into one of them."""
         return wanted.item.source.namespace in self.namespaces
 
 

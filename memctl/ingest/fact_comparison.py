@@ -186,7 +186,7 @@ _log = logging.getLogger(__name__)
 
 
 def is_by_model(method: str) -> bool:
-    """Tell whether a model has made what says so."""
+    """Return whether a model has made what says so."""
     return method.startswith(_MODEL)
 
 
@@ -362,7 +362,7 @@ class _Run:
     """What is still to be compared, and what has come of the rest."""
 
     at_once: int
-    """So many documents may be compared together."""
+    """At most this many documents are compared together."""
     begin_job: Callable[[], JobContext]
     """Notes in the ledger that something is about to be changed."""
     waiting: dict[str, tuple[datetime, str]] = field(default_factory=dict)
@@ -524,7 +524,7 @@ def _fact_line(number: dict[str, int], fact: Fact, more: dict[str, list[int]]) -
 
 MOST_CANDIDATES = 5
 _LOOKED_AT = 50
-"""So many are looked at in each leg; those that are themselves to be compared later drop out."""
+"""At most this many candidates of each retriever; those to be compared later drop out."""
 _COLUMNS = (
     "id", "document_id", "level", "type", "text", "namespace", "created_at", "valid_from", "title",
     "speaker", "entities", "method", "version", "metadata",
@@ -628,7 +628,7 @@ class NearestFacts:
 
 
 def _is_about(fact: Fact, known: Fact) -> bool:
-    """Tell whether what is known speaks of the subject of a fact."""
+    """Return whether what is known speaks of the subject of a fact."""
     subject = frozenset(terms(fact.subject))
     return bool(subject) and subject.issubset(terms(_words_of(known.memory)))
 

@@ -42,7 +42,7 @@ SHARED = "shared"
 """In the metadata of that document: the documents of units that other files have, too."""
 BYTES_TOGETHER = 4 << 20
 UNITS_TOGETHER = 1024
-"""So many units, or so much text of them, are judged together."""
+"""At most this many units, or this much text, are judged together."""
 _MOST_NAMED = 20
 
 
@@ -239,7 +239,7 @@ def renamed_units(snapshot: Snapshot, document_id: str, source: str) -> dict[str
 
 
 def is_unit(source: str, files: Collection[str] = ()) -> bool:
-    """Whether a source is that of a unit: of one of these files, or of one that is there."""
+    """Return whether a source is that of a unit: of one of these files, or of one that is there."""
     places = [found.start() for found in re.finditer(re.escape(UNIT_MARK), source)]
     return any(source[:at] in files or Path(source[:at]).is_file() for at in places)
 

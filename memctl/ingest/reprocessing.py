@@ -316,7 +316,7 @@ def _segments(passages: Sequence[Passage]) -> list[Segment]:
 
 
 MOST_GENERATIONS = 64
-"""So many versions under one key are tried to tell which one a file is."""
+"""At most this many versions under one key are tried to find which one a file is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,7 +374,7 @@ def _lost_from_file(lost: LostDocument) -> WantedSource | FileOutcome:
 
 
 def is_file_of(item: IdentifiedSource, document: str) -> bool:
-    """Tell whether a document was made from this very content."""
+    """Return whether a document was made from this very content."""
     namespace = item.source.namespace
     made = (
         document_id(namespace, item.sha256, generation=number) for number in range(MOST_GENERATIONS)

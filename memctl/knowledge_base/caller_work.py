@@ -184,10 +184,10 @@ class CallerWork(Part):
                 report = services.ingestor_that("wait").understand(document_id)
             except ModelUnavailable:
                 if key not in desk.used:
-                    raise _gone(id_) from None
+                    raise _work_is_gone(id_) from None
                 return WorkDone(id_, "document", False, 0, 0, "its next part waits")
         if key not in desk.used:
-            raise _gone(id_)
+            raise _work_is_gone(id_)
         (outcome,) = report.outcomes[:1]
         if outcome.outcome == "failed":
             raise UsageError(outcome.reason, outcome.hint)
@@ -208,7 +208,7 @@ class CallerWork(Part):
         with self._desk({key: given}) as (desk, services):
             report = services.ingestor.compare()
         if key not in desk.used:
-            raise _gone(id_)
+            raise _work_is_gone(id_)
         taken = report.updated + report.contradicted + report.restated
         return WorkDone(id_, "comparison", True, taken, report.dropped, "the facts are compared")
 
@@ -224,7 +224,7 @@ class CallerWork(Part):
             size = services.config.consolidate.batch_size
             report = services.consolidator(asks_model=True).run(batch_size=size)
         if key not in desk.used:
-            raise _gone(id_)
+            raise _work_is_gone(id_)
         message = f"{report.waiting} groups wait" if report.waiting else "no group waits"
         return WorkDone(id_, "insight", True, report.by_model, report.dropped, message)
 
@@ -244,7 +244,7 @@ class CallerWork(Part):
 
         prompt = load_prompt("check", self._kb.layout.prompts)
         for query_id, question in self._questions():
-            answer, quotes = self._answered(question)
+            answer, quotes = self._answer_now(question)
             if not quotes:
                 continue
             evidence = [f"[{number}] {text}" for number, text in quotes.items()]
@@ -258,7 +258,7 @@ class CallerWork(Part):
                 _shape("answer").model_json_schema(),
             )
 
-    def _answered(self, question: str) -> tuple[str, dict[int, str]]:
+    def _answer_now(self, question: str) -> tuple[str, dict[int, str]]:
         """Return the answer to a question as it is now, and the texts that it cites."""
         from memctl.knowledge_base.memories import Memories
 
@@ -276,8 +276,8 @@ class CallerWork(Part):
         checked = json.loads(given)
         question = next((text for known, text in self._questions() if known == query_id), None)
         if question is None:
-            raise _gone(id_)
-        _, texts = self._answered(question)
+            raise _work_is_gone(id_)
+        _, texts = self._answer_now(question)
         stands = [
             find_quote(texts.get(each["source"], ""), each["quote"]) is not None
             for each in checked["quotes"]
@@ -331,7 +331,7 @@ def _parsed(id_: str) -> tuple[WorkKind, str, str]:
     raise NotFoundError(f"nothing waits as {id_[:80]!r}", "memctl work next hands out what waits")
 
 
-def _gone(id_: str) -> NotFoundError:
+def _work_is_gone(id_: str) -> NotFoundError:
     return NotFoundError(
         f"{id_} does not wait any more", "what is known has changed: memctl work next"
     )

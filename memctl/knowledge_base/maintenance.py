@@ -159,13 +159,13 @@ class Snapshots(Part):
             UsageError: The name cannot be used, or is taken.
         """
         self._kb.begin_change()
-        made = self._stored.create(name)
+        made = self._stored_snapshots.create(name)
         self._kb.audit("snapshot create", name)
         return made
 
     def create_before(self, what: str) -> NamedSnapshot:
         """Name the current state for going back to it after something, such as ``clear``."""
-        return self.create(self._stored.free_name(what))
+        return self.create(self._stored_snapshots.free_name(what))
 
     def get(self, name: str) -> NamedSnapshot:
         """Return one snapshot.
@@ -173,7 +173,7 @@ class Snapshots(Part):
         Raises:
             NotFoundError: There is none with that name.
         """
-        return self._stored.get(name)
+        return self._stored_snapshots.get(name)
 
     @audited("snapshot restore")
     def restore(self, name: str) -> Restored:
@@ -190,7 +190,7 @@ class Snapshots(Part):
         """
         kb = self._kb
         kb.begin_change()
-        restored = self._stored.restore(name, self._erase_forgotten)
+        restored = self._stored_snapshots.restore(name, self._erase_forgotten)
         if kb.store.embedder is not None:
             kb.settings = follow_embedder(
                 kb.layout.settings, kb.settings, kb.store.embedder, kb.store.dimension
@@ -222,16 +222,16 @@ class Snapshots(Part):
             NotFoundError: There is none with that name.
         """
         self._kb.begin_change()
-        freed = self._stored.delete(name)
+        freed = self._stored_snapshots.delete(name)
         self._kb.audit("snapshot delete", name)
         return freed
 
     def list(self) -> Sequence[NamedSnapshot]:
         """Return every snapshot, the oldest first."""
-        return self._stored.all()
+        return self._stored_snapshots.all()
 
     @property
-    def _stored(self) -> StoredSnapshots:
+    def _stored_snapshots(self) -> StoredSnapshots:
         from memctl.store.snapshots import Snapshots
 
         return Snapshots(self._kb.store, self._kb.clock)

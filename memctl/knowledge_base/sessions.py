@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger.session_repositories import Session, SessionStatus, Turn
 
 _LAST_TURNS = 20
-"""So much of a conversation a model is given in ``replies``."""
+"""How much of a conversation a model gets in ``replies``."""
 
 
 class Sessions(Part):
@@ -183,7 +183,7 @@ class Sessions(Part):
         return [self._compressor.compress(each) for each in due]
 
     def is_any_due(self) -> bool:
-        """Tell whether a conversation has become too long."""
+        """Return whether a conversation has become too long."""
         return bool(self._due())
 
     def archive(self, session: Session, *, dry_run: bool = False) -> Compression:

@@ -129,10 +129,11 @@ def _as_text(pool: Pool, data: dict[str, Any]) -> str:
     for step, value in data.items():
         parts.append(f"## {step}")
         parts += [
-            f"{path}: {_shown(leaf)}" if path else _shown(leaf) for path, leaf in leaves(value)
+            f"{path}: {_shown_value(leaf)}" if path else _shown_value(leaf)
+            for path, leaf in leaves(value)
         ]
     return "\n\n".join(parts) + "\n"
 
 
-def _shown(value: Any) -> str:
+def _shown_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

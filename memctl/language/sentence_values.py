@@ -32,7 +32,7 @@ class Value:
     text: str
 
     def agrees_with(self, other: Value) -> bool:
-        """Tell whether some reading of both says the same; what one leaves open agrees."""
+        """Return whether some reading of both says the same; what one leaves open agrees."""
         return any(_agree(a, b) for a in self.readings for b in other.readings)
 
 

@@ -222,7 +222,7 @@ def _beside(found: Mapping[str, str], days: Days) -> Days:
 
 
 def _months(year: int, first: int, count: int) -> Days:
-    """So many months from one of a year; months below 1 and above 12 are of the years beside it."""
+    """Return a span of months of a year; months below 1 and above 12 are of the years beside it."""
     begin, end = year * 12 + first - 1, year * 12 + first - 1 + count
     return (
         date(begin // 12, begin % 12 + 1, 1),

@@ -156,7 +156,7 @@ class PageLinks:
                 if link.target in names
             ]
             places = _places(links, texts)
-            found.append(self._shown(Backlink, source, _first(places), places=places))
+            found.append(self._view(Backlink, source, _first(places), places=places))
         return found
 
     def mentions(self, given: str, limit: int | None = MOST_MENTIONS) -> list[Mention]:
@@ -179,7 +179,7 @@ class PageLinks:
                 place for part, text in texts.items() for place in find_mentions(part, text, names)
             ][:_MOST_PLACES]
             if places:
-                yield self._shown(Mention, source, _first(places), places=tuple(places))
+                yield self._view(Mention, source, _first(places), places=tuple(places))
 
     def _naming(self, names: Sequence[str]) -> list[int]:
         """The documents in whose texts one of some names stands, those ingested last first."""
@@ -217,7 +217,7 @@ class PageLinks:
             if other != at and self.map.pages[other].sha256 != page.sha256
         ]
         return [
-            self._shown(
+            self._view(
                 RelatedPage,
                 other,
                 excerpt(self.map.pages[other].summary),
@@ -308,7 +308,7 @@ class PageLinks:
         page = self.map.pages[at]
         return PageReference(page.id, page.title, page.kb)
 
-    def _shown(self, kind: type[V], at: int, text: str, **more: Any) -> V:
+    def _view(self, kind: type[V], at: int, text: str, **more: Any) -> V:
         page = self.map.pages[at]
         values = {
             "id": page.id,

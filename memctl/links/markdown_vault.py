@@ -161,7 +161,7 @@ class _Writing:
         self._condition = insights
         self._dry_run = dry_run
         self._progress = progress
-        self._names = self._named()
+        self._names = self._file_names()
         self._written = self._unchanged = self._done = 0
 
     def run(self) -> WrittenVault:
@@ -187,13 +187,13 @@ class _Writing:
             written=self._written,
             unchanged=self._unchanged,
             removed=tuple(removed),
-            kept=tuple(sorted(self._shown(file) for file in self._there.edited.values())),
+            kept=tuple(sorted(self._relative(file) for file in self._there.edited.values())),
             dry_run=self._dry_run,
         )
 
     # --- names ---
 
-    def _named(self) -> dict[str, str]:
+    def _file_names(self) -> dict[str, str]:
         """Give each file a name: the one that it has, if that still fits, else the title's."""
         wanted = {INDEX_ID: _INDEX}
         for page in reversed(self._map.pages):  # of one title the first keeps the plain name
@@ -320,9 +320,9 @@ class _Writing:
         for file in sorted(self._there.own.values()):
             if not self._dry_run:
                 file.unlink(missing_ok=True)
-            yield self._shown(file)
+            yield self._relative(file)
 
-    def _shown(self, file: Path) -> str:
+    def _relative(self, file: Path) -> str:
         return str(file.relative_to(self._there.path)).replace(os.sep, "/")
 
 

@@ -129,7 +129,7 @@ class _LoweredTexts:
                 position = start + 1
 
     def _is_apart(self, name: str, start: int, end: int, first: int, last: int) -> bool:
-        """Tell whether neither letter nor digit of the same word stands beside a name."""
+        """Return whether neither letter nor digit of the same word stands beside a name."""
         before = self.content[max(first, start - _MOST_BYTES) : start].decode("utf-8", "ignore")
         after = self.content[end : min(last, end + _MOST_BYTES)].decode("utf-8", "ignore")
         return not (

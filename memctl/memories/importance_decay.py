@@ -56,7 +56,7 @@ def confirmed(base: float, times: int) -> float:
 
 
 def is_stated(row: Mapping[str, Any]) -> bool:
-    """Tell whether a person or an agent said so in these words."""
+    """Return whether a person or an agent said so in these words."""
     is_promoted = row["method"] == _PROMOTED and row["source_type"] == "user"
     return bool(is_promoted or row["method"] == STATED)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
 TEXTS_A_STEP = 256
-"""So many are embedded before they are durable: what is lost at most to a kill."""
+"""Memories that are embedded before they are durable: at most these are lost to a kill."""
 FEW = 256
 """Memories without a vector, that others have added meanwhile, which may wait for the lock."""
 MOST_PASSES = 5

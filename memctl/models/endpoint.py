@@ -41,7 +41,7 @@ _DOWN = "check that it is running and base_url in [endpoint]; memctl models test
 
 
 def is_loopback(url: str) -> bool:
-    """Say whether an address is on this machine, by its name alone."""
+    """Return whether an address is on this machine, by its name alone."""
     from urllib.parse import urlsplit
 
     return urlsplit(url).hostname in {host.strip("[]") for host in _LOOPBACK}
@@ -288,7 +288,7 @@ def error_of_response(
     code = error.status_code
     if error.response.has_redirect_location:
         return _redirected(url, error)
-    said = without_key(_said(error.body) or error.message)
+    said = without_key(_error_text(error.body) or error.message)
     message = f"{url} answered {code}: {said[:_MOST_CHARACTERS_SHOWN]}"
     marks = f"{error.code or ''} {error.type or ''} {said}"
     if (code in _ABOUT_THE_REQUEST or code == 500) and (_TOO_LONG.search(marks) or code == 413):
@@ -314,7 +314,7 @@ def _hint(marks: str) -> str:
     return next(found, "memctl models test tries each model with something small")
 
 
-def _said(body: Any) -> str:
+def _error_text(body: Any) -> str:
     """What an error's body says, in one line of bounded length."""
     found = body
     if isinstance(body, Mapping):

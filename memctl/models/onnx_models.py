@@ -26,7 +26,7 @@ MODEL_FILES = ("model.onnx", "onnx/model.onnx")
 MOST_TOKENS = 512
 """Where the folder does not say how long a text may be."""
 MOST_CHARACTERS = 32_768
-"""So much of a text's beginning is looked at."""
+"""Only this much of a text's beginning counts."""
 TEXTS_PER_RUN = 32
 MOST_THREADS = 4
 _AGAIN = "export the model again"

@@ -102,10 +102,10 @@ class StaticEmbedder:
 
     @cached_property
     def _table(self) -> NDArray[np.float32]:
-        return self._stored.astype(np.float32)
+        return self._stored_vectors.astype(np.float32)
 
     @cached_property
-    def _stored(self) -> NDArray[np.float16]:
+    def _stored_vectors(self) -> NDArray[np.float16]:
         table = _load_table(self._folder / WEIGHTS_FILE)
         if table.shape[1:] != (DIMENSION,) or len(table) < self._tokenizer.get_vocab_size():
             raise MemctlError(
@@ -117,7 +117,7 @@ class StaticEmbedder:
         """Return the vectors of tokens; the whole table takes 40 ms to widen, so few don't."""
         if "_table" in vars(self):
             return self._table[tokens]
-        return self._stored[tokens].astype(np.float32)
+        return self._stored_vectors[tokens].astype(np.float32)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row of length 1 for each text (of length 0 where a text has no token).

@@ -56,7 +56,7 @@ def add_document(context: OperationContext, asked: AddDocumentParameters) -> Doc
         raise UsageError("one of content and path is needed", "give the text, or name the file")
     if asked.content is not None and not 0 < len(asked.content.strip()) <= _LONGEST:
         raise UsageError(f"content must have from 1 to {_LONGEST:,} characters")
-    paths = [] if asked.path is None else [_allowed(context, asked.path)]
+    paths = [] if asked.path is None else [_allowed_path(context, asked.path)]
     names = () if asked.knowledge_base is None else (asked.knowledge_base,)
     with context.limited_to(names) as limited, limited.adding(dry_run=asked.dry_run) as base:
         namespace = asked.namespace
@@ -78,7 +78,7 @@ def add_document(context: OperationContext, asked: AddDocumentParameters) -> Doc
         return _outcome(report, base, dry_run=asked.dry_run)
 
 
-def _allowed(context: OperationContext, given: str) -> Path:
+def _allowed_path(context: OperationContext, given: str) -> Path:
     """Return a path, if it lies below a folder whose files the caller may have read."""
     try:
         path = Path(given).expanduser().resolve()

@@ -84,20 +84,20 @@ class FindParameters:
 
 def search_documents(context: OperationContext, asked: FindParameters) -> SearchReply:
     """Find passages of documents, as they stand there."""
-    return _found(context, asked, "documents", ("evidence",))
+    return _find_documents(context, asked, "documents", ("evidence",))
 
 
 def search_memory(context: OperationContext, asked: FindParameters) -> SearchReply:
     """Find what was understood and stated: facts, decisions, insights."""
-    return _found(context, asked, "all", ("memory", "insight"))
+    return _find_documents(context, asked, "all", ("memory", "insight"))
 
 
 def search_knowledge(context: OperationContext, asked: FindParameters) -> SearchReply:
     """Find passages and memories together."""
-    return _found(context, asked, "all", ())
+    return _find_documents(context, asked, "all", ())
 
 
-def _found(
+def _find_documents(
     context: OperationContext,
     asked: FindParameters,
     search_type: Literal["documents", "all"],

@@ -307,7 +307,7 @@ class OperationContext:
             raise UsageError(f"the namespace {namespace!r} is not open to this caller", hint)
 
     def reads(self, base: KnowledgeBase, namespace: str) -> bool:
-        """Tell whether a row of a namespace may be shown; a private one only to its user."""
+        """Return whether a row of a namespace may be shown; a private one only to its user."""
         if self.identity.user is None:
             return namespace not in base.settings.private_namespaces
         return namespace in self.namespaces()

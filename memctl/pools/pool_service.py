@@ -337,11 +337,11 @@ class Pools:
         return changed
 
     def accessible_by(self, pool_id: str, agent: str) -> bool:
-        """Whether an agent may read a pool."""
+        """Return whether an agent may read a pool."""
         return may_read(self._existing(pool_id), agent)
 
     def writable_by(self, pool_id: str, agent: str) -> bool:
-        """Whether an agent may write to a pool."""
+        """Return whether an agent may write to a pool."""
         return may_write(self._existing(pool_id), agent)
 
     # --- data ------------------------------------------------------------------------------------
@@ -796,7 +796,7 @@ class Pools:
 
 
 def has_expired(ledger: Ledger, now: datetime) -> bool:
-    """Whether there is a pool that has expired, or a key that has outlived its time."""
+    """Return whether there is a pool that has expired, or a key that has outlived its time."""
     return any(True for _ in _expired(ledger, now))
 
 

@@ -104,7 +104,7 @@ def choose_variant(shares: Mapping[str, float], key: str = "") -> str:
 
 
 def is_shipped(name: str) -> bool:
-    """Tell whether the program comes with a prompt of a name."""
+    """Return whether the program comes with a prompt of a name."""
     return name in prompt_names()
 
 

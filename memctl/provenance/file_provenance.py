@@ -128,7 +128,7 @@ class FileReference:
         return cls(absolute(given), printable(given))
 
     def matches(self, path: Path) -> bool:
-        """Tell whether a file is the one that is meant, or one of those of that name."""
+        """Return whether a file is the one that is meant, or one of those of that name."""
         return path == self.path or printable(path).endswith(f"{os.sep}{self.name}")
 
     def within(self, layout: Layout) -> str:

@@ -20,7 +20,7 @@ from memctl.records import SourceText, Unit
 _WANTED = ("VEVENT", "VTODO", "VJOURNAL")
 _KINDS = {"VEVENT": "event", "VTODO": "task", "VJOURNAL": "journal entry"}
 _MOST_DATES = 10
-"""So many exceptions of a recurrence are named."""
+"""At most this many exceptions of a recurrence are named."""
 
 Moment = date | datetime
 

@@ -211,7 +211,7 @@ def _own_end(text: str) -> int:
 
 
 def _is_original(text: str, paragraph: re.Match[str]) -> bool:
-    """Whether a paragraph opens the message that is answered, with its headers: Outlook's way."""
+    """Return whether a paragraph opens the answered message with its headers, as Outlook does."""
     if _FORWARDED.match(paragraph[0]):
         return False
     marked = _ORIGINAL.match(text, paragraph.start())

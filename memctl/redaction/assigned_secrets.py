@@ -143,7 +143,7 @@ def _schemes(text: str, _: str) -> Iterator[int]:
 
 
 def _is_sure(match: re.Match[str]) -> bool:
-    """Whether what follows ``password:`` and the like is no ordinary word or piece of code."""
+    """Return whether what follows ``password:`` etc. is no ordinary word or piece of code."""
     value = match[0][match.end(1) - match.start() :]
     if _CODE.search(value) or _OWN_NAME.fullmatch(value):
         return False
@@ -163,12 +163,12 @@ def _is_sure(match: re.Match[str]) -> bool:
 
 
 def _is_no_placeholder(match: re.Match[str]) -> bool:
-    """Whether an address has more than ``user:password`` before its host."""
+    """Return whether an address has more than ``user:password`` before its host."""
     return not _PLACEHOLDER.fullmatch(match[0][match.end(1) - match.start() :])
 
 
 def _are_sure(match: re.Match[str]) -> bool:
-    """Whether a block of lines has more than words."""
+    """Return whether a block of lines has more than words."""
     return bool(re.search(r"\d", match[0][match.end(1) - match.start() :]))
 
 

@@ -140,7 +140,7 @@ def _is_said(match: re.Match[str]) -> bool:
 
 
 def _is_pin(match: re.Match[str]) -> bool:
-    """Whether it is no postal code: those of India are called so, and have six digits."""
+    """Return whether it is no postal code: those of India are called so, and have six digits."""
     is_postal = match["code"] or match["colon"]
     return not (is_postal and match.end() - match.end(1) == 6)
 

@@ -187,7 +187,7 @@ class Server:
 
 
 def _is_same_user(peer: socket.socket) -> bool:
-    """Tell whether the process at the other end is this user's, where the system says."""
+    """Return whether the process at the other end is this user's, where the system says."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True  # the folder keeps everybody else out
     credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
@@ -288,11 +288,11 @@ class _Stream(io.RawIOBase):
         return self._number
 
     def isatty(self) -> bool:
-        """Tell whether the caller's stream is a terminal."""
+        """Return whether the caller's stream is a terminal."""
         return os.isatty(self._number)
 
     def writable(self) -> bool:
-        """Whether it can be written to: it can."""
+        """Return whether it can be written to: it can."""
         return True
 
     def write(self, content: Any) -> int:
@@ -310,11 +310,11 @@ class _Input(io.RawIOBase):
         return 0
 
     def isatty(self) -> bool:
-        """Tell whether the caller's stream is a terminal."""
+        """Return whether the caller's stream is a terminal."""
         return os.isatty(0)
 
     def readable(self) -> bool:
-        """Whether it can be read: by its caller."""
+        """Return whether it can be read: by its caller."""
         return True
 
     def readinto(self, _: Any) -> int:

@@ -39,7 +39,7 @@ class Lineage(NamedTuple):
 
 
 def is_next_version(old: Lineage, new: Lineage) -> bool:
-    """Tell whether one memory was made out of the other, rather than that ended in its favour."""
+    """Return whether one memory was made out of the other, rather than that ended in its favour."""
     if old.document_id != new.document_id or new.version <= old.version:
         return False
     return old.document_id is None or old.created_at == new.created_at

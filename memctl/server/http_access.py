@@ -42,7 +42,7 @@ _FORM: Final = "application/x-www-form-urlencoded"
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can connect to an address."""
+    """Return whether only this machine can connect to an address."""
     if host == "localhost":
         return True
     try:
@@ -108,7 +108,7 @@ class Logins:
         return session
 
     def knows(self, session: str) -> bool:
-        """Tell whether a session came of a login link."""
+        """Return whether a session came of a login link."""
         return session in self._sessions
 
 

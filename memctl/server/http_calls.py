@@ -149,7 +149,7 @@ class Calls:
     # --- which knowledge bases --------------------------------------------------------------------
 
     def is_served(self, name: str) -> bool:
-        """Tell whether a knowledge base is offered: one that is private only if it was named."""
+        """Return whether a knowledge base is offered: one that is private only if it was named."""
         if self._served:
             return name in self._served
         return not (self.home.exists(name) and self.home.settings(name).private)
@@ -162,7 +162,7 @@ class Calls:
         return [entry for entry in found if entry.settings is None or not entry.settings.private]
 
     def may_create(self, name: str) -> bool:
-        """Tell whether a knowledge base of that name would be offered."""
+        """Return whether a knowledge base of that name would be offered."""
         return not self._served or name in self._served
 
     def require_served(self, name: str) -> str:

@@ -38,7 +38,7 @@ Outcome = Literal["ok", "skipped", "failed"]
 MEMORY_HEADER = "x-memctl-memory"
 _PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings")
 _WAIT_SECONDS = 0.15
-"""So long a request waits for memory."""
+"""A request waits for memory at most this long."""
 _MOST_REPLY_BYTES = 4 << 20
 """Of a reply that is remembered; a longer one passes through, and is not."""
 _TIMEOUT = httpx.Timeout(600.0, connect=10.0)

@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
 CONVERSATION: DocType = "conversation"
 MOST_WHILE_READING = 2_000
-"""So many turns at most are taken over by who only wants to read; more are being imported."""
+"""A reader takes over at most this many turns; more are being imported."""
 PART_TURNS = 64
 PART_CHARS = 60_000
-"""So many turns, or so much text of them, are one part of a document."""
+"""One part of a document has at most this many turns, or this much text."""
 _AT_ONCE = 20_000
 """Turns held in memory at a time."""
 _ATTEMPTS = 5

@@ -120,7 +120,7 @@ def _numbered(messages: list[Any]) -> Iterator[tuple[str, Json]]:
 
 
 def _is_of_another(entry: Json, session_id: str) -> bool:
-    """Tell whether a message was copied from another conversation, or is of a sub-agent."""
+    """Return whether a message was copied from another conversation, or is of a sub-agent."""
     own = entry.get("sessionId")
     return bool(session_id and isinstance(own, str) and own and own != session_id) or any(
         entry.get(flag) is True for flag in ("isSidechain", "isMeta", "isCompactSummary")

@@ -179,11 +179,11 @@ def _topics(skills: Skills, entries: Sequence[QueryEntry]) -> list[tuple[str, tu
         if hits and hits[0].relevance >= _COVERED:
             continue
         seen.update(new)
-        found.append((_written(term, new[0]), tuple(new)))
+        found.append((_written_word(term, new[0]), tuple(new)))
     return found
 
 
-def _written(term: str, question: str) -> str:
+def _written_word(term: str, question: str) -> str:
     """Return the word of a question that a search term stands for."""
     words = (word.strip(".,;:!?\"'()") for word in question.split())
     return next((word for word in words if term in terms(word)), term)

@@ -128,7 +128,7 @@ class SkillConflicts:
         known = {each.conflict_id: each for each in self._stored.conflicts.all()}
         current: dict[str, SkillConflict] = {}
         for found in self._findings(skills):
-            current[found.id] = _noted(found, known.get(found.id), uses, now)
+            current[found.id] = _as_conflict(found, known.get(found.id), uses, now)
         gone = [
             replace(each, status="resolved", resolved_at=now, resolved_by=_SCAN)
             for each in known.values()
@@ -318,7 +318,7 @@ class SkillConflicts:
         with ledger.transaction():
             current = {each.skill_id: each for each in self._stored.all()}
             started = dict(current)
-            tried = (self._repaired(each, current) for each in self._stored.conflicts.open())
+            tried = (self._repair_one(each, current) for each in self._stored.conflicts.open())
             repaired = [each for each in tried if each is not None]
             left = len(self._stored.conflicts.open()) - len(repaired)
             if dry_run or not repaired:
@@ -337,7 +337,7 @@ class SkillConflicts:
             ledger.jobs.finish(job, "done", now, {"repaired": len(repaired), "left": left})
         return SkillRepairReport(job, tuple(repaired), left, dry_run)
 
-    def _repaired(
+    def _repair_one(
         self, conflict: SkillConflict, current: dict[str, Skill]
     ) -> RepairedConflict | None:
         """Change what a conflict is about in ``current``, where that is simple."""
@@ -497,7 +497,7 @@ def _free_name(skill: Skill, slugs: set[str], plain: set[str]) -> tuple[str, str
     return name, slug_of(name)
 
 
-def _noted(
+def _as_conflict(
     found: _Finding, known: SkillConflict | None, uses: Mapping[str, int], now: datetime
 ) -> SkillConflict:
     other = found.other.skill_id if found.other else ""

@@ -81,7 +81,7 @@ def skill_context(
     skill = skills.find(word)
     version = skills.version_for(skill, task)
     needed = skills.dependencies(skill)
-    text, is_cut = _cut(version.content, budget, count)
+    text, is_cut = _cut_lines(version.content, budget, count)
     parts = [text]
 
     def add(heading: str, lines: Sequence[str], share: float) -> None:
@@ -98,7 +98,7 @@ def skill_context(
     add("Earlier outcomes", outcomes[:_MOST_OUTCOMES], _OUTCOME_SHARE)
     if task:
         near = _bearing(memories(f"{task} {skill.name}", _NEAREST), f"{task} {skill.name}")
-        add("What is known", [_known(hit) for hit in near], 1.0)
+        add("What is known", [_hit_line(hit) for hit in near], 1.0)
     whole = "\n\n".join(parts)
     return SkillContext(
         skill_id=skill.skill_id,
@@ -118,7 +118,7 @@ def skill_context(
     )
 
 
-def _cut(text: str, budget: int, count: Count) -> tuple[str, bool]:
+def _cut_lines(text: str, budget: int, count: Count) -> tuple[str, bool]:
     """Return as many whole lines of a text as a budget has room for."""
     if count(text) <= budget:
         return text, False
@@ -147,7 +147,7 @@ def _bearing(hits: Sequence[Hit], asked: str) -> Sequence[Hit]:
     return [hit for hit in hits if len(wanted & set(terms(hit.text))) >= min(2, len(wanted))]
 
 
-def _known(hit: Hit) -> str:
+def _hit_line(hit: Hit) -> str:
     return f"{one_line(hit.text)} ({one_line(hit.title or hit.source)})"
 
 

@@ -35,7 +35,7 @@ from memctl.store.ledger.skill_repositories import Skill, SkillProposal
 EXPIRES_AFTER = timedelta(days=14)
 NEAREST = 5
 LEAST_NOTES = 3
-"""So many notes of uses make a version worth proposing."""
+"""With this many notes of uses, a version is worth proposing."""
 _MOST_NOTES = 20
 _FREQUENT_WORDS = 6
 _LONGEST_TOPIC = 500
@@ -158,7 +158,7 @@ class SkillProposals:
             requires=needed,
             content=_draft(named, summary, category or inferred, needed, hits),
             findings=(
-                *(f"document: {_called(hit)}" for hit in hits),
+                *(f"document: {_hit_name(hit)}" for hit in hits),
                 *(f"skill: {hit.slug} ({hit.relevance:.2f})" for hit in alike),
             ),
             parent_id=parent,
@@ -414,7 +414,7 @@ def _description(topic: str, words: Sequence[str]) -> str:
     return f"{topic[:1].upper()}{topic[1:].rstrip('.')}.{about}"
 
 
-def _called(hit: Hit) -> str:
+def _hit_name(hit: Hit) -> str:
     return one_line(hit.title or hit.source or hit.memory_id)[:120]
 
 
@@ -429,6 +429,6 @@ def _draft(
     lines += ["---", "", f"# {name}", "", description, ""]
     if hits:
         lines += ["## What is known", ""]
-        lines += [f"- {one_line(hit.text)[:300]} ({_called(hit)})" for hit in hits]
+        lines += [f"- {one_line(hit.text)[:300]} ({_hit_name(hit)})" for hit in hits]
         lines.append("")
     return "\n".join(lines)

@@ -218,7 +218,7 @@ def _versions_in(path: Path) -> list[Versions]:
 
 
 def _is_over(descriptor: int) -> bool:
-    """Whether the process that had locked a file is gone."""
+    """Return whether the process that had locked a file is gone."""
     if sys.platform == "win32":
         return time.time() - os.fstat(descriptor).st_mtime > LONGEST_SECONDS
     import fcntl

@@ -150,7 +150,7 @@ class _Gathered:
         )
 
     def has(self, id_: str) -> bool:
-        """Tell whether a row of that id is there by now."""
+        """Return whether a row of that id is there by now."""
         return hash(id_) in self._seen
 
     def add_all(

@@ -294,7 +294,7 @@ class Store:
             )
 
     def has_same_vectors(self) -> bool:
-        """Tell whether the vectors are from the embedder that they were from when it was opened."""
+        """Return whether the vectors are still from the same embedder as at opening."""
         now = (self.ledger.meta(EMBEDDER), self.ledger.meta(DIMENSION))
         return now == (self.embedder, str(self.dimension))
 

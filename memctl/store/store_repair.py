@@ -369,7 +369,7 @@ def _can_be_opened(verifier: Verifier, table: TableName, version: int) -> bool:
 
 
 def _is_readable(verifier: Verifier, table: TableName, version: int) -> bool:
-    """Tell whether every row of a version can be read."""
+    """Return whether every row of a version can be read."""
     datasets = verifier.datasets
     if not can_be_opened(datasets, table, version):
         return False

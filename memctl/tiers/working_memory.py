@@ -116,7 +116,7 @@ class WorkingMemory:
         return self.get("value", key, default)
 
     def exists(self, key: str) -> bool:
-        """Whether there is a value of a key."""
+        """Return whether there is a value of a key."""
         return self.find("value", key) is not None
 
     def remove(self, key: str, place: WorkingPlace = "value") -> bool:

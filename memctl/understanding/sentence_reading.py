@@ -212,7 +212,7 @@ def _widened(
             and _ITEM.match(source.text, other.start) is None
         )
 
-    while _CONTINUES.match(_said(read[first])) and adds(first - 1, first, 0.0):
+    while _CONTINUES.match(_without_speaker(read[first])) and adds(first - 1, first, 0.0):
         first -= 1
     while adds(last + 1, last, _JOINED):
         last += 1
@@ -270,7 +270,7 @@ def _text(text: str, line: Line) -> str:
     return f"{line.speaker}: {said}" if line.speaker else said
 
 
-def _said(item: ReadLine) -> str:
+def _without_speaker(item: ReadLine) -> str:
     """Return a sentence without the name of who says it."""
     return item.text.removeprefix(f"{item.line.speaker}: ")
 
@@ -280,7 +280,7 @@ def _distilled(source: SourceText, items: Sequence[ReadLine]) -> Distilled:
     weightiest = max(items, key=lambda item: item.weight)
     start, end = items[0].line.start, items[-1].line.end
     speaker = items[0].line.speaker
-    text = " ".join([items[0].text, *map(_said, items[1:])])
+    text = " ".join([items[0].text, *map(_without_speaker, items[1:])])
     return Distilled(
         text=_standing_alone(source, items[0].line, text),
         type=weightiest.type,

@@ -105,7 +105,7 @@ def summarise_day(base: KnowledgeBase, day: date, *, write: bool = False) -> Dai
         insights=len(insights),
         unanswered=len(unanswered),
     )
-    return _written(base, made) if write and not made.is_empty else made
+    return _write(base, made) if write and not made.is_empty else made
 
 
 def write_yesterday(context: UpkeepContext) -> Outcome:
@@ -119,7 +119,7 @@ def _midnight(day: date) -> datetime:
     return datetime.combine(day, time()).astimezone(UTC)
 
 
-def _written(base: KnowledgeBase, made: DailySummary) -> DailySummary:
+def _write(base: KnowledgeBase, made: DailySummary) -> DailySummary:
     name = f"{SOURCE} {made.day.isoformat()}"
     record = {"id": name, "text": made.text, "title": made.day.isoformat(), "source": name}
     report = base.documents.ingest(jsonl=io.BytesIO(json.dumps(record).encode()))

@@ -119,7 +119,7 @@ class Upkeep:
         )
 
     def is_due(self, job: UpkeepJob) -> bool:
-        """Whether a job is due: its time has come, was missed, or its last run failed a while ago.
+        """Return whether a job is due: its time has come, was missed, or it failed a while ago.
 
         A run that was undone is not repeated before it is due again.
         """

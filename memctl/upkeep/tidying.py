@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.transaction import Transaction
 
 FEW = 20
-"""So many memories may always be archived in one run, however small the knowledge base is."""
+"""This many memories may be archived in one run even in a small knowledge base."""
 _EVERYTHING = Filters()
 
 
@@ -131,7 +131,7 @@ class _Grounds:
         )
 
     def bear(self, row: Mapping[str, Any]) -> bool:
-        """Tell whether anything that a memory was drawn from still holds."""
+        """Return whether anything that a memory was drawn from still holds."""
         document, sources = row["document_id"], row["source_ids"]
         if document is not None and document not in self.documents:
             return False

@@ -568,7 +568,7 @@ def _copy_over(source: Path, target: Path) -> None:
 
 
 def is_half_copy(name: str) -> bool:
-    """Whether a process that was killed may have left this while moving a file from elsewhere."""
+    """Return whether a killed process may have left this while moving a file from elsewhere."""
     return _HALF_COPY.fullmatch(name) is not None
 
 

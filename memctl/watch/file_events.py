@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
 
 _AGAIN_SECONDS = 300.0
-"""So long after the system has refused watches it is asked for them again."""
+"""How long after the system has refused watches it is asked again."""
 _EXHAUSTED = frozenset([errno.ENOSPC, errno.EMFILE, errno.ENOMEM])
 _UNHEARD = logging.NullHandler()
 

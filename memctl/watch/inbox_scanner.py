@@ -158,7 +158,7 @@ class InboxScanner:
         return [file for file in ready if self.is_readable(file)], wait
 
     def is_readable(self, file: InboxFile) -> bool:
-        """Whether a file and its sidecars may be read; say so if they may not."""
+        """Return whether a file and its sidecars may be read; say so if they may not."""
         if not file.obstacle:
             return True
         if file.path.exists():
@@ -167,7 +167,7 @@ class InboxScanner:
         return False
 
     def is_closed(self, file: InboxFile) -> bool:
-        """Whether no program has a file or a sidecar open for writing; say so if one has."""
+        """Return whether no program has a file or a sidecar open for writing; say so if one has."""
         is_open = any(is_being_written(path) for path in (file.path, *file.sidecars))
         key = f"open {file.path}"
         if is_open:

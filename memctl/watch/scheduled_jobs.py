@@ -31,10 +31,10 @@ Clock = Callable[[], datetime]
 _log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 60.0
-"""So long a consolidation that is due waits for files that have not settled yet."""
+"""A due consolidation waits at most this long for files that still change."""
 FIRST_COMPARE_SECONDS = 5.0
 LONGEST_COMPARE_SECONDS = 300.0
-"""So long facts that a model could not compare wait until it is tried again."""
+"""How long facts that a model could not compare wait until it is tried again."""
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class Schedule:
     _compare_seconds: float = 0.0
 
     def consolidation_due(self, interval_minutes: int, *, busy: bool = False) -> bool:
-        """Whether the interval has gone by since the last consolidation began; 0 is never.
+        """Return whether the interval has gone by since the last consolidation began; 0 is never.
 
         While files are about to be taken in it waits a little, so that it sees them.
         """
@@ -72,7 +72,7 @@ class Schedule:
         return ago >= timedelta(minutes=minutes) or ago < timedelta(0)
 
     def comparison_due(self) -> bool:
-        """Whether facts wait to be compared, and the model that does it may be tried again."""
+        """Return whether facts wait to be compared and the model may be tried again."""
         if self._compare_at is not None and self.monotonic() < self._compare_at:
             return False
         return self.ledger.comparisons.count() > 0
@@ -92,7 +92,7 @@ class Schedule:
         self._written = True
 
     def upkeep_due(self) -> bool:
-        """Whether there is something to tidy up, and the last upkeep is some time ago."""
+        """Return whether there is something to tidy up, and the last upkeep is some time ago."""
         if self._tidied is not None and self.monotonic() - self._tidied < self.upkeep_seconds:
             return False
         return self._written or has_expired(self.ledger, self.clock())
@@ -178,7 +178,7 @@ def _compare(context: JobContext) -> bool:
 
 
 def _sessions_are_due(context: JobContext, _busy: bool) -> bool:
-    """Whether something was said that is not in the tables, or a conversation has got long."""
+    """Return whether turns are not in the tables yet, or a conversation has got long."""
     if context.base.store.ledger.turns.has_pending():
         return True
     return context.base.sessions.is_any_due()

@@ -418,7 +418,7 @@ class WatchedBases:
         return base
 
     def is_changed(self, base: KnowledgeBase) -> bool:
-        """Say whether settings on disk differ from those it was opened with, or its ledger does.
+        """Return whether settings on disk differ from those it was opened with, or its ledger does.
 
         A repair makes a lost ledger anew; where none is there yet, there is nothing to go on with.
         """

@@ -161,7 +161,7 @@ def _socket(host: str, port: int, settings: WebSettings, deadline: float) -> soc
 
 
 def _is_public(text: str) -> bool:
-    """Whether an address, and the one of version 4 that it may carry, is one of the internet."""
+    """Return whether an address, and an IPv4 address in it, is one of the public internet."""
     address = ipaddress.ip_address(text)
     carried: list[Any] = [address]
     if isinstance(address, ipaddress.IPv6Address):

@@ -68,7 +68,7 @@ class InboxFile:
         return f"cannot read {printable(self.path)}: permission denied"
 
     def is_unchanged_since(self, row: FileEntry | None) -> bool:
-        """Whether it looks as it did when it was taken in, of an inbox whose files stay."""
+        """Return whether it looks as it did when it was taken in, of an inbox whose files stay."""
         return row is not None and (row.size, row.mtime_ns) == (self.size, self.mtime_ns)
 
 

@@ -42,12 +42,12 @@ SKIP_REASONS_IN_WORDS: Mapping[SkipReason, str] = {
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a file or folder of that name is one that people do not mean to show."""
+    """Return whether a file or folder of that name is one that people do not mean to show."""
     return name.startswith(".")
 
 
 def may_be_taken(name: str) -> bool:
-    """Whether a name is not that of a hidden, temporary or half-downloaded file."""
+    """Return whether a name is not that of a hidden, temporary or half-downloaded file."""
     return _skip_reason_by_name(name) is None
 
 
@@ -141,7 +141,7 @@ class IgnoreRules:
         return IgnoreRules((*self.specs, *found))
 
     def ignore(self, path: Path, *, is_folder: bool) -> bool:
-        """Whether the last rule that speaks about ``path`` says to leave it alone."""
+        """Return whether the last rule that speaks about ``path`` says to leave it alone."""
         for folder, spec in reversed(self.specs):
             relative = path.relative_to(folder).as_posix() + ("/" if is_folder else "")
             verdict = spec.check_file(relative).include

@@ -135,7 +135,7 @@ def absolute(path: Path) -> Path:
 
 
 def is_url(text: str) -> bool:
-    """Whether a text is the URL of a page of the web."""
+    """Return whether a text is the URL of a page of the web."""
     return _URL.match(text) is not None
 
 
@@ -298,7 +298,7 @@ STDIN_NAME = "stdin"
 
 
 def is_stdin_buffer(path: Path) -> bool:
-    """Whether a file is a copy of standard input."""
+    """Return whether a file is a copy of standard input."""
     return is_temporary(path.name, STDIN_NAME)
 
 

@@ -41,7 +41,7 @@ def too_deep(what: str = "it") -> UnreadableSource:
 
 
 def is_too_deep(value: Any) -> bool:
-    """Whether the fields of a value are refused."""
+    """Return whether the fields of a value are refused."""
     try:
         deque(fields_of(value), maxlen=0)
     except UnreadableSource:
@@ -59,7 +59,7 @@ def scalar_text(value: object) -> str:
 
 
 def is_scalar(value: object) -> bool:
-    """Whether it has no parts of its own."""
+    """Return whether it has no parts of its own."""
     return not isinstance(value, dict | list)
 
 
@@ -152,7 +152,7 @@ def _lines(name: str, value: Any) -> list[str]:
 
 
 def is_records(values: Sequence[Any]) -> bool:
-    """Whether a list holds nothing but objects."""
+    """Return whether a list holds nothing but objects."""
     return bool(values) and all(isinstance(value, dict) for value in values)
 
 
@@ -165,7 +165,7 @@ def records_pieces(records: Sequence[Mapping[str, Any]], heading: str = "") -> I
 
 
 def are_turns(records: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the objects say who spoke and what was said, and little else."""
+    """Return whether the objects say who spoke and what was said, and little else."""
     return len(records) >= 2 and all(_speaker_and_words(record) for record in records)
 
 

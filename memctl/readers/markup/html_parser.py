@@ -280,7 +280,7 @@ class _PageParser:
     # --- tables -----------------------------------------------------------------------------------
 
     def _in_cell(self, tag: str) -> bool:
-        """Whether text goes on inside a table's cell, where only table elements break it."""
+        """Return whether text goes on inside a table's cell, where only table elements break it."""
         table = self._tables[-1] if self._tables else None
         inside = table is not None and table.in_cell and not table.is_layout
         if inside and tag not in ("table", "tr", "td", "th", "thead", "tbody", "tfoot", "caption"):
@@ -372,7 +372,7 @@ def _is_hidden(attributes: Attributes) -> bool:
 
 
 def _is_quoted(attributes: Attributes) -> bool:
-    """Whether a mail program marks an element as the message it answers, or as a signature."""
+    """Return whether a mail program marks an element as the answered message or a signature."""
     return bool(_QUOTED_NAME.search(f"{attributes.get('id', '')} {attributes.get('class', '')}"))
 
 

@@ -111,7 +111,7 @@ def _timed_cues(lyrics: str) -> Iterator[Cue]:
 
 
 KEY_FRAMES = 12
-"""So many frames of a video are looked at, evenly spread."""
+"""Frames of a video that are examined, evenly spread."""
 
 SECONDS_A_FRAME = 5
 MAX_PIXELS = 40_000_000

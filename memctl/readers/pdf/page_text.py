@@ -507,7 +507,7 @@ def _sides(block: Iterable[Line], gutter: float) -> tuple[list[Line], list[Line]
 
 
 def _are_columns(block: Sequence[Line], left: Sequence[Line], right: Sequence[Line]) -> bool:
-    """Whether these are two columns of running text and not the rows of a table."""
+    """Return whether these are two columns of running text and not the rows of a table."""
     in_both = len(left) + len(right) - len(block)
     return in_both >= _MIN_COLUMN_LINES and _is_running(left) and _is_running(right)
 

@@ -157,7 +157,7 @@ def _nothing_read(head: SourceText, pages: Sequence[PageText]) -> Piece:
 
 
 OCR_PAGES = 200
-"""So many pages of one file are read by OCR at most; each takes a second or so."""
+"""At most this many pages of one file are read by OCR; each takes about a second."""
 
 _LITTLE_TEXT = 20
 """A page with fewer characters than this may be a picture of a page."""
@@ -265,7 +265,7 @@ def _turned(image: Image, clockwise: int) -> Image:
 
 
 def _is_drawn(page: PageObject) -> bool:
-    """Whether a page without letters still shows something: text can be drawn as shapes."""
+    """Return whether a page without letters still shows something: text can be drawn as shapes."""
     contents = page.get_contents()
     return contents is not None and len(contents.get_data()) > _MAX_DRAWING
 

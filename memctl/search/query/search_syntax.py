@@ -224,7 +224,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
 
 
 def _only_quotes(pieces: Sequence[_Piece]) -> bool:
-    """Tell whether a long text has quotation marks, but no operators."""
+    """Return whether a long text has quotation marks, but no operators."""
     words = sum(piece.kind == "word" for piece in pieces)
     marks = (piece.kind == "phrase" for piece in pieces if piece.is_mark)
     return words > _MOST_BESIDE_PHRASES and all(marks)
@@ -403,7 +403,7 @@ def resolve_patterns(node: Node, found: Mapping[Pattern, Sequence[str]]) -> Node
 
 
 def matches_node(node: Node, text: str) -> bool:
-    """Tell whether a memory has what is required.
+    """Return whether a memory has what is required.
 
     Args:
         node: What is required, with its patterns resolved.

@@ -175,7 +175,7 @@ def _are_turns(best: Sequence[ScoredCandidate]) -> bool:
 
 
 def _names_something(best: Sequence[ScoredCandidate], context: ScoringContext) -> bool:
-    """Tell whether the question has a name, or all words of a name in the best hits."""
+    """Return whether the question has a name, or all words of a name in the best hits."""
     if context.question.names:
         return True
     asked = context.question_terms

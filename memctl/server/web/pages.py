@@ -130,7 +130,7 @@ class Asked:
         return parse_instant(given, self.now) if given and self.now else None
 
     def has(self, name: str) -> bool:
-        """Tell whether a box was ticked, or a button of that name pressed."""
+        """Return whether a box was ticked, or a button of that name pressed."""
         return bool(self.text(name))
 
     @property
@@ -144,7 +144,7 @@ class Asked:
         return self.number("offset", 0)
 
 
-async def _asked(request: Request) -> Asked:
+async def _parse_request(request: Request) -> Asked:
     fields: dict[str, list[str]] = {}
     files: list[UploadFile] = []
     for name, value in request.query_params.multi_items():
@@ -217,7 +217,7 @@ Change = Callable[[OperationContext, Asked], Page | Done]
 
 
 def wants_json(request: Request) -> bool:
-    """Tell whether a program asks, rather than a browser."""
+    """Return whether a program asks, rather than a browser."""
     if "format" in request.query_params:
         return request.query_params["format"] == "json"
     accepted = request.headers.get("accept", "")
@@ -249,7 +249,7 @@ def _route(path: str, view: Change, effect: Effect, methods: list[str]) -> Route
     async def endpoint(request: Request) -> Response:
         """Answer one request."""
         try:
-            asked = await _asked(request)
+            asked = await _parse_request(request)
             found = await run(
                 request, lambda context: view(context, asked), *asked.kbs, effect=effect
             )

@@ -330,7 +330,7 @@ NO_CONTENT = ContentSelection()
 
 
 def has_content(ledger: Connections, selection: ContentSelection) -> bool:
-    """Tell whether any table has a row that is meant."""
+    """Return whether any table has a row that is meant."""
     with ledger.reading() as connection:
         for declared in CONTENT_TABLES:
             if found := selection.condition(declared):

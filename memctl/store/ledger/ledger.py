@@ -203,7 +203,7 @@ class Ledger:
             )
 
     def is_replaced(self) -> bool:
-        """Tell whether another ledger stands where the one stood that was opened."""
+        """Return whether another ledger stands where the one stood that was opened."""
         return self._path.exists() and file_identity(self._path) != self._identity
 
     def close(self) -> None:

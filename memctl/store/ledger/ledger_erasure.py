@@ -96,7 +96,7 @@ def _note_for_snapshots(connection: sqlite3.Connection, erased: Erasure) -> None
 
 
 def has_older_entries(ledger: Connections, before: datetime) -> bool:
-    """Tell whether something was noted before an instant that goes with what is older."""
+    """Return whether something was noted before an instant that goes with what is older."""
     rows = (f"EXISTS (SELECT 1 FROM {book} WHERE {noted})" for book, noted in _OLDER.items())
     with ledger.reading() as connection:
         (found,) = connection.execute(f"SELECT {' OR '.join(rows)}", (to_text(before),)).fetchone()

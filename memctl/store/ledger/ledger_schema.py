@@ -369,7 +369,7 @@ def require_content(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def is_current(connection: sqlite3.Connection, path: Path) -> bool:
-    """Say whether a ledger has all tables; an older one lacks some.
+    """Return whether a ledger has all tables; an older one lacks some.
 
     Raises:
         KnowledgeBaseUnavailable: A newer version of memctl has written it.

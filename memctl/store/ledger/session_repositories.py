@@ -162,7 +162,7 @@ class TurnRepository(Repository[Turn]):
         self.execute_each(statement, ((each,) for each in documents))
 
     def has_pending(self) -> bool:
-        """Tell whether turns are not in the tables yet; costs next to nothing."""
+        """Return whether turns are not in the tables yet; costs next to nothing."""
         return bool(
             self.rows("SELECT EXISTS (SELECT 1 FROM turns WHERE document_id IS NULL)")[0][0]
         )

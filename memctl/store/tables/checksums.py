@@ -156,7 +156,7 @@ class Verifier:
         return self._of(self.datasets.files_of(dataset), fragment_files(fragment))
 
     def can_be_read(self, dataset: LanceDataset, fragment: LanceFragment) -> bool:
-        """Tell whether some rows can be read, which those of the same files as before can."""
+        """Return whether some rows can be read, which those of the same files as before can."""
         files = (dataset.uri, *fragment_files(fragment))
         if files not in self._read:
             is_same = self.of_rows(dataset, fragment) == "same"
@@ -164,7 +164,7 @@ class Verifier:
         return self._read[files]
 
     def is_whole(self, dataset: LanceDataset) -> bool:
-        """Tell whether every row of a version can be read."""
+        """Return whether every row of a version can be read."""
         return all(self.can_be_read(dataset, fragment) for fragment in dataset.get_fragments())
 
     def doubtful(self, versions: Mapping[TableName, int]) -> dict[TableName, list[LostRow]]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SAMPLED = 50
-"""So many memories are looked up at most; each takes some 5 ms."""
+"""At most this many memories are looked up; each takes about 5 ms."""
 _WORDS = 12
 _TOP_HITS = 100
 _SAME = 0.01
@@ -213,7 +213,7 @@ def _not_said(snapshot: Snapshot, texts: Mapping[str, str]) -> set[str]:
     """Those that a search for all of some of their own words does not find, nor their like."""
 
     def is_said(id_: str, text: str) -> bool:
-        """Whether the search finds one."""
+        """Return whether the search finds one."""
         words = sorted(set(text.split()), key=lambda word: (-len(word), word))[:_WORDS]
         found = snapshot.keyword(
             words, limit=_TOP_HITS, columns=["id", "search_text"], require_all=True
@@ -228,7 +228,7 @@ def _not_near(snapshot: Snapshot, vectors: Mapping[str, NDArray[np.float32]]) ->
     among = col("id").is_in(list(vectors))
 
     def is_near(id_: str, vector: NDArray[np.float32]) -> bool:
-        """Whether the search finds one."""
+        """Return whether the search finds one."""
         found = snapshot.nearest(vector, among, len(vectors), ["id"])
         distances = dict(zip(found["id"].to_pylist(), found[DISTANCE].to_pylist(), strict=True))
         return not vector.any() or distances.get(id_, 1.0) <= _SAME

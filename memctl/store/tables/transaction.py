@@ -398,7 +398,7 @@ class Transaction:
                 )
 
     def _has_any(self, table: TableName, ids: list[str]) -> bool:
-        """Tell whether rows with some of these ids exist: looking is cheaper than merging."""
+        """Return whether rows with some of these ids exist: looking is cheaper than merging."""
         if table in self._held and not self._held[table].known_ids().isdisjoint(ids):
             return True
         dataset = self._open.get(table) or self._datasets.at(table, self._head[table])

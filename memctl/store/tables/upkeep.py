@@ -82,7 +82,7 @@ class Improvement:
     vector_index_built: bool
 
     def touches(self, table: TableName) -> bool:
-        """Whether rows or an index of a table have been written anew."""
+        """Return whether rows or an index of a table have been written anew."""
         built = self.vector_index_built and table == "memories"
         return built or table in (*self.compacted, *self.indexed)
 

@@ -51,7 +51,7 @@ def format_of(path: Path) -> ExportFormat | None:
 
 
 def is_streamed(path: Path) -> bool:
-    """Tell whether Arrow in a file of this name is the stream format rather than the file one."""
+    """Return whether Arrow in a file of this name is the stream format rather than the file one."""
     return path.suffix.lower() == _STREAM_ENDING
 
 

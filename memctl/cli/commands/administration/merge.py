@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 _SHOWN = 20
-"""So many things are listed on a terminal."""
+"""At most this many things are listed on a terminal."""
 _PLURALS = {"memory": "memories"}
 OtherName = Annotated[
     str, typer.Argument(metavar="OTHER", help="The one that is read; it stays as it is.")
