@@ -1,4 +1,4 @@
-"""When work that comes round again is due: at a time of day, of the week or of the month, or at
+"""When recurring work is due: at a time of day, of the week or of the month, or at
 intervals.
 
 Times are local wall-clock times.  Knows nothing of what the work is, and reads no clock.

@@ -71,7 +71,7 @@ class Finding:
         return round(1 / (1 + math.exp(-max(min(self.strength, 4.0), -4.0))), 3)
 
     def _connection(self, first: Memory, second: Memory) -> Connection:
-        """Say what the two say, and nothing that only others say: those can be forgotten."""
+        """Connect two memories by what they say themselves; others may be forgotten."""
         named = zip(self.evidence, self.values, strict=False)  # there may be no values
         said = {each.memory.id: value for each, value in named}
         both = [said[memory.id] for memory in (first, second) if memory.id in said]

@@ -331,7 +331,7 @@ class _UndoPlanner:
         return borne | of_live_documents(self._snapshot, of_documents)
 
     def _mark(self, plan: _UndoPlan, *, looked_at: int) -> None:
-        """Say of what the job has looked at, or has left for the next one, which of both it is."""
+        """Mark each memory as the job found it: looked at, or left for the next job."""
         for each in self._standing:
             if CONSOLIDATED_FLAG not in each.old:
                 continue

@@ -80,17 +80,17 @@ def named(check: str, findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def ok(layer: str, subject: str, message: str) -> Finding:
-    """Say that something is as it should be."""
+    """Return a finding that something is as it should be."""
     return Finding(layer, subject, "ok", message)
 
 
 def warning(layer: str, subject: str, message: str, hint: str = "") -> Finding:
-    """Say that something is worth knowing, though nothing is lost."""
+    """Return a finding that is worth knowing, though nothing is lost."""
     return Finding(layer, subject, "warning", message, hint)
 
 
 def damaged(layer: str, subject: str, message: str, hint: str = REPAIR) -> Finding:
-    """Say that something is not as it was written."""
+    """Return a finding that something is not as it was written."""
     return Finding(layer, subject, "damaged", message, hint)
 
 

@@ -139,7 +139,7 @@ def cannot_be_entered(folder: Path) -> Finding | None:
 
 
 def cannot_be_read(layout: Layout) -> Finding | None:
-    """Tell of files that this user may not open: what is in them may well be whole.
+    """Report files that this user may not open; their content may well be whole.
 
     Repairing would take them for damaged, and what only they have for lost.
     """
@@ -208,7 +208,7 @@ def check_access(folder: Path, subject: str) -> Iterator[Finding]:
 
 
 def check_writer(layout: Layout) -> Iterator[Finding]:
-    """Tell who holds the write lock; a signature that a killed process left does no harm."""
+    """Report who holds the write lock; the signature of a killed process does no harm."""
     lock = WriteLock(layout.folder, utc_now)
     holder = lock.holder()
     who = f"process {holder.pid} on {holder.host}, since {holder.since}" if holder else ""

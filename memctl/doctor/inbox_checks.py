@@ -53,7 +53,7 @@ def _check_processing(examined: Examined) -> Iterator[Finding]:
 
 
 def _check_events(examined: Examined) -> Iterator[Finding]:
-    """Tell of folders that the watcher only looks into from time to time."""
+    """Report folders that the watcher only scans from time to time."""
     polled = polled_folders(examined.ledger) if is_watched(examined.layout) else ()
     for each in polled:
         hint = "sysctl fs.inotify shows the limits; what they forbid is tried again by itself"

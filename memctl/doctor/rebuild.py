@@ -169,7 +169,7 @@ def _is_same(one: pa.Array, other: pa.Array) -> bool:
 
 
 def _differ(one: NDArray[np.float16], other: NDArray[np.float16]) -> NDArray[np.bool_]:
-    """Tell of each row whether two matrices differ in it by more than rounding."""
+    """Return for each row whether two matrices differ in it by more than rounding."""
     close = np.isclose(
         one.astype(np.float32), other.astype(np.float32), rtol=RELATIVE_ERROR, atol=LEAST_ERROR
     )

@@ -226,7 +226,7 @@ class Ids:
         return place < len(self._sorted) and int(self._sorted[place]) == hash(value)
 
     def repeated(self, column: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
-        """Tell of each value of a column whether it is there more than once."""
+        """Return for each value of a column whether it is there more than once."""
         twins = self._sorted[1:][self._sorted[1:] == self._sorted[:-1]]
         return np.isin(_hashes(column), twins)
 
@@ -237,7 +237,7 @@ class Ids:
         return both
 
     def lacks(self, column: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
-        """Tell of each value of a column whether it is missing here; nulls are not."""
+        """Return for each value of a column whether it is missing here; nulls are not."""
         wanted = _hashes(column)
         if not len(self._sorted):
             found = np.zeros(len(wanted), dtype=bool)

@@ -56,7 +56,7 @@ def check_ledger(ledger: Ledger) -> Iterator[Finding]:
 
 
 def check_tables(examined: Examined) -> Iterator[Finding]:
-    """Tell what cannot be read of each table: its manifest, its rows, its indexes."""
+    """Report what cannot be read of each table: its manifest, its rows, its indexes."""
     datasets = Datasets.of(examined.layout.folder)
     changed = {place for place, _ in lost_manifests(datasets, examined.ledger)}
     for table, state in examined.states.items():
@@ -101,7 +101,7 @@ def check_schema(examined: Examined) -> Iterator[Finding]:
 
 
 def check_indexes(examined: Examined) -> Iterator[Finding]:
-    """Tell how many rows no index knows: searches find them, by reading each."""
+    """Report how many rows no index knows: searches find them by reading each."""
     for table, state in examined.states.items():
         if not state.is_readable or state.broken_indexes:
             continue
@@ -117,7 +117,7 @@ def check_indexes(examined: Examined) -> Iterator[Finding]:
 
 
 def check_versions(examined: Examined) -> Iterator[Finding]:
-    """Tell of versions that are not those that count: earlier ones, snapshots, crash leftovers."""
+    """Report versions other than the current ones: earlier ones, snapshots, crash leftovers."""
     is_written_to = _is_written_to(examined)
     for table, state in examined.states.items():
         if state.later_versions:

@@ -144,7 +144,7 @@ class Forgetter:
         self._copies = SourceCopies(layout, store.ledger)
 
     def preview(self, selection: Selection) -> ForgetReport:
-        """Say what would go, without changing anything.
+        """Return what would go, without changing anything.
 
         Raises:
             NotFoundError: There is nothing of the kind.

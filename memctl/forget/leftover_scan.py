@@ -157,7 +157,7 @@ def _is_text(type_: pa.DataType) -> bool:
 
 
 def _has_any(batch: pa.RecordBatch, texts: Sequence[SearchPattern]) -> pa.Array:
-    """Tell of each row whether any of its columns has one of the texts."""
+    """Return for each row whether any of its columns has one of the texts."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -47,7 +47,7 @@ class Leftovers:
     search_patterns: Sequence[SearchPattern]
 
     def of(self, trace: Leftover) -> RemainingPlace:
-        """Say why a text is still somewhere, and what to do about it."""
+        """Return why a text is still somewhere, and what to do about it."""
         if trace.snapshots:
             return self._in_snapshots(trace.place, ", ".join(trace.snapshots))
         if trace.ids and trace.is_present:
@@ -74,7 +74,7 @@ class Leftovers:
         return RemainingPlace(place, what, hint)
 
     def _of_rows(self, trace: Leftover) -> str:
-        """Say how rows can be forgotten, or what they are made of."""
+        """Return how rows can be forgotten, or what they are made of."""
         if trace.place not in ("documents", "memories"):
             return f"memctl doctor --rebuild -k {self.layout.name} makes them anew"
         table: TableName = "documents" if trace.place == "documents" else "memories"

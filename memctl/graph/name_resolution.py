@@ -63,7 +63,7 @@ def resolve(
     decisions: Decisions,
     ambiguous_speakers: frozenset[Place] = frozenset(),
 ) -> Resolution:
-    """Say what the names in each context mean.
+    """Return what the names in each context mean.
 
     Args:
         contexts: The names that stand in each.

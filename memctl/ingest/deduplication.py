@@ -163,7 +163,7 @@ class Deduplicator:
     # --- judging ---
 
     def judge(self, items: Sequence[IdentifiedSource]) -> list[Verdict]:
-        """Say of each source whether it is wanted, known, or has to wait for another one."""
+        """Return for each source whether it is wanted, known, or has to wait for another one."""
         bases = [item.key for item in items]
         with self._changed:  # before the store is looked at, or a commit in between is missed
             pending = {base: self._pending[base] for base in bases if base in self._pending}
@@ -282,7 +282,7 @@ def _while_pending(item: IdentifiedSource, pending: tuple[str, str] | None) -> V
 def _verdict(
     item: IdentifiedSource, base: str, versions: _Versions | None, names: Collection[str]
 ) -> Verdict:
-    """Say of a source whether it is wanted or known.
+    """Return whether a source is wanted or known.
 
     A copy of a file that has changed itself, and is among the ``names`` on their way, has to wait:
     what it is a copy of may be history then.

@@ -339,7 +339,7 @@ class Ingestor:
         preparer = Preparer(known, pool, self._clock, self._limits)
 
         def tell() -> None:
-            """Say how far the reading is, which is ahead of what is committed."""
+            """Report how far the reading is, which is ahead of the commits."""
             if progress is not None:
                 name = pool.reading.rsplit("/", 1)[-1]
                 note = f"{preparer.read:,} read" if preparer.read else "reading"

@@ -60,7 +60,7 @@ def preview(
     versions: FileVersions | None = None,
     folders: Sequence[Path] = (),
 ) -> IngestReport:
-    """Say what would become of sources, and what models would be asked for them.
+    """Return what would become of sources, and what models would be asked for them.
 
     Args:
         store: What is known already.
@@ -129,7 +129,7 @@ def _judge_all(
 def _unpacked(
     known: Deduplicator, file: Unpacking, estimators: Estimators, readers: Readers
 ) -> Iterator[FileOutcome]:
-    """Say what would become of a file of many units, and of each of them."""
+    """Return what would become of a file of many units, and of each of them."""
     try:
         for items, failures in file.groups():
             yield from failures

@@ -42,7 +42,7 @@ def documents_to_reprocess(
     method: Callable[[str], str] | None = None,
     from_text: bool = False,
 ) -> Iterator[WantedSource | FileOutcome]:
-    """Say of each document where to read it again; a failed outcome where that cannot be.
+    """Return for each document where to read it again, or a failed outcome.
 
     Args:
         store: Where the documents are.
@@ -104,7 +104,7 @@ def _documents(snapshot: Snapshot, ids: list[str]) -> list[Document]:
 def wanted_source(
     snapshot: Snapshot, document: Document, place: str | None, *, upgrades: bool
 ) -> WantedSource | FileOutcome:
-    """Say where to read a document again.
+    """Return where to read a document again.
 
     Args:
         snapshot: Where its rows are.
@@ -334,7 +334,7 @@ class LostDocument:
 def documents_to_recover(
     store: Store, lost: Sequence[LostDocument]
 ) -> Iterator[WantedSource | FileOutcome]:
-    """Say of each document where to read it; a failed outcome where that cannot be.
+    """Return for each document where to read it, or a failed outcome.
 
     One that is still there itself is read as a reprocessing does, or from its own text where its
     file is another by now.

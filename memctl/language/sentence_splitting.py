@@ -176,7 +176,7 @@ _LINKING = words_of_all("linking_words")
 
 
 def wrapped_lines(lines: Sequence[str]) -> list[bool]:
-    """Tell of each line of a paragraph but the last whether its sentence goes on in the next."""
+    """Return for each line of a paragraph but the last whether its sentence goes on in the next."""
     width = max(map(len, lines))
     if width > _MAX_WIDTH:
         return [False] * (len(lines) - 1)
@@ -212,7 +212,7 @@ def _first_word(line: str) -> str:
 
 
 def _narrow(lines: Sequence[str], width: int) -> list[bool]:
-    """Tell it of each run of lines that nothing sets apart from each other."""
+    """Return the same for each run of lines that nothing separates."""
     goes_on: list[bool] = []
     run = [lines[0]]
     for line in lines[1:]:

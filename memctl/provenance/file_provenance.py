@@ -121,7 +121,7 @@ class FileReference:
 
     @classmethod
     def of(cls, file: str) -> FileReference:
-        """Say what is meant by what was given."""
+        """Return the file that a name or a path means."""
         if is_url(file):
             return cls(absolute(Path(file)), plain_url(file).partition("://")[2])
         given = path_of(printable(expand_path(file)))

@@ -181,7 +181,7 @@ class PendingFiles:
                 yield from self._in_inbox(inbox, path)
 
     def _goes_on(self) -> str:
-        """Say who goes on with what a process that is gone has claimed."""
+        """Return a hint at who goes on with what a process that is gone has claimed."""
         return "" if is_watched(self._layout) else f"{_NO_WATCH}: {self._watch} takes it up again"
 
     @property
@@ -190,7 +190,7 @@ class PendingFiles:
         return f"memctl watch{which}"
 
     def _in_inbox(self, inbox: Inbox, path: Path) -> Iterator[FileProvenance]:
-        """Say what the watcher makes of a file, by looking at the inbox as it does."""
+        """Return what the watcher makes of a file, by scanning the inbox as it does."""
         left: dict[Path, SkipReason] = {}
         exclude = excluded_folders(self._layout, inbox.path)
         found = scan_inbox(inbox.path, exclude, towards=path, left=left.__setitem__)
@@ -233,7 +233,7 @@ class PendingFiles:
         )
 
     def _prospect(self, file: InboxFile) -> tuple[str, str, int | None]:
-        """Say why a file has not been taken yet, who will, and which process that is."""
+        """Return why a file has not been taken yet, who will, and which process that is."""
         name, status = self._layout.name, self._settings.status
         if status != "active":
             return f"knowledge base {name!r} is {status}", f"memctl kb resume {name}", None
@@ -268,7 +268,7 @@ class PendingFiles:
 
 
 def _way_in(path: Path, why: SkipReason, what: str) -> str:
-    """Say how to have a file remembered that is left in an inbox for what it, or a folder, is."""
+    """Return how to have a file remembered that an inbox skips for what it, or a folder, is."""
     name = shlex.quote(printable(path))
     if why in _BY_NAME:
         return f"give {what} another name, or take it in as it is: memctl ingest {name}"

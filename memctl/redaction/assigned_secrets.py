@@ -118,7 +118,7 @@ _NOT_IN_SCHEMES = re.compile(r"[^A-Za-z0-9+.-]")
 
 
 def _names(_: str, low: str) -> Iterator[int]:
-    """Tell where what is assigned to may begin."""
+    """Yield where the name before an assignment may begin."""
     for match in _NAMED.finditer(low):
         here = match.start()
         if match[0] == "key":
@@ -132,7 +132,7 @@ def _names(_: str, low: str) -> Iterator[int]:
 
 
 def _schemes(text: str, _: str) -> Iterator[int]:
-    """Tell where addresses may begin."""
+    """Yield where addresses may begin."""
     here = text.find("://")
     while here >= 0:
         before = text[max(0, here - _LONGEST_SCHEME) : here]
@@ -173,7 +173,7 @@ def _are_sure(match: re.Match[str]) -> bool:
 
 
 def _items(match: re.Match[str]) -> Iterable[Span]:
-    """Tell where those items of a list stand that are no ordinary words."""
+    """Return the spans of the items of a list that are no ordinary words."""
     found = _ITEM.finditer(match.string, match.end(1), match.end())
     return [each.span(1) for each in found if _UNLIKE_WORDS.search(each[1])]
 

@@ -169,7 +169,7 @@ _COMMAND = re.compile(
 
 
 def _lines_with(*words: str) -> Starts:
-    """Tell where the lines begin that words stand in."""
+    """Return a function that yields where the lines begin that have some words."""
     found = at(*words)
 
     def starts(text: str, low: str) -> Iterator[int]:
@@ -184,7 +184,7 @@ def _lines_with(*words: str) -> Starts:
 
 
 def _data(text: str, low: str) -> Iterator[int]:
-    """Tell where the data of manifests may begin: at a line, or at a key in quotes."""
+    """Yield where the data of manifests may begin: at a line, or at a key in quotes."""
     in_quotes = at('"data"', '"stringdata"')
     lines = _lines_with("data:", "stringdata:")
     return iter(sorted({*in_quotes(text, low), *lines(text, low)}))

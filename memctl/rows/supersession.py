@@ -180,7 +180,7 @@ def of_live_documents(snapshot: Snapshot, rows: Iterable[Row]) -> set[str]:
 
 
 def _name_successors(transaction: Transaction, successors: Mapping[str, str | None]) -> None:
-    """Say what memories ended in favour of, without changing when."""
+    """Set what memories ended in favour of, without changing when."""
     newer = list(successors.values())
     set_columns(transaction, "memories", successors.keys(), superseded_by=newer)
 

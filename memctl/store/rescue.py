@@ -54,7 +54,7 @@ class Trust:
     """Documents that earlier versions have with words that were forgotten since."""
 
     def stays(self, batch: pa.RecordBatch) -> pa.Array:
-        """Tell of rows of an earlier version whether they have not gone since, nor their words."""
+        """Return for rows of an earlier version whether they, and their words, still count."""
         stays = pc.invert(pc.is_in(batch["id"], pa.array(sorted(self.deleted), pa.string())))
         own = "document_id" if "document_id" in batch.schema.names else "id"
         if not self.blocked or own not in batch.schema.names:
@@ -64,7 +64,7 @@ class Trust:
         return pc.and_(stays, pc.invert(forgotten))
 
     def belongs(self, batch: pa.RecordBatch) -> pa.Array:
-        """Tell of rows from anywhere whether they belong to what counts."""
+        """Return for rows from anywhere whether they belong to what counts."""
         return pc.and_(self.is_known(batch), self.stays(batch))
 
 

@@ -130,7 +130,7 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> RepairReport:
             for table in _tables(datasets, named, version):
                 gone = ledger.deletions.ids() | ledger.forgotten.gone()
                 blocked = ledger.forgotten.blocked()
-                trust = Trust(_believed_rows(verifier, table, named), gone, blocked)
+                trust = Trust(_not_deleted(verifier, table, named), gone, blocked)
                 with translate_write_errors(datasets.uri(table)):
                     head[table] = _repair_table(
                         verifier, table, named.get(table), columns.get(table), trust, repaired
@@ -308,8 +308,8 @@ def _step_back(
     return Step(table, message, max(1, len(undone)), undone)
 
 
-def _believed_rows(verifier: Verifier, table: TableName, head: Mapping[TableName, int]) -> Believed:
-    """Tell rows of documents and memories that were deleted from those that are lost, as a rule.
+def _not_deleted(verifier: Verifier, table: TableName, head: Mapping[TableName, int]) -> Believed:
+    """Return a filter of documents and memories: rows that were, as a rule, not deleted.
 
     A document without a memory and a memory without its document were deleted, where the other
     table, which would know them, is whole.

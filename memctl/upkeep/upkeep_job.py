@@ -78,7 +78,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class UpkeepJob:
-    """Work that comes round again."""
+    """Recurring work."""
 
     name: str
     about: str

@@ -312,7 +312,7 @@ class Claims:
         ]
 
     def _is_target(self, entry: FileEntry) -> bool:
-        """Tell a row of where a file goes from one of where it came from."""
+        """Return whether a row says where a file goes, not where it came from."""
         ends = (self._layout.processed, self._layout.failed)
         return not set(ends).isdisjoint(Path(entry.path).parents)
 

@@ -223,7 +223,7 @@ class KeptInbox:
                 self.ledger.files.save(entry)
 
     def missing(self, scan: InboxScan, rows: dict[str, FileEntry]) -> MissingFiles:
-        """Tell what became of files that two looks, some seconds apart, did not find.
+        """Find out what became of files that two scans, some seconds apart, did not find.
 
         Nothing is said while a folder cannot be listed.
         """

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def out_of_reach(inbox: Path, ledger: Ledger) -> str:
-    """Say why an inbox cannot be looked into, "" where it can.
+    """Return why an inbox cannot be scanned; "" if it can.
 
     The folder of a share that is not mounted is there, and empty: what was in it is not deleted.
     """
@@ -179,7 +179,7 @@ class InboxScanner:
         return not is_open
 
     def _tell_of_problems(self, inbox: Inbox, problems: set[str]) -> None:
-        """Say once that folders cannot be looked into, and that they can again."""
+        """Report once that folders cannot be scanned, and once that they can again."""
         place, before = printable(inbox.path), self._out_of_reach.get(inbox.path, set())
         for problem in sorted(problems):
             self.reporter.complain("waiting", place, problem, "it is looked at again later")

@@ -35,7 +35,7 @@ class Intake:
     beat: Callable[[], None]
     monotonic: Callable[[], float] = time.monotonic
     dealt_with: int = 0
-    """How many files have met their fate."""
+    """How many files are done."""
     _reported_at: float = 0.0
     _has_progress: bool = False
     """Whether the ledger says how far a file is."""
@@ -111,7 +111,7 @@ class Intake:
             self._has_progress = False
 
     def tell(self, outcome: FileOutcome, sidecars: Sequence[Path], place: str) -> None:
-        """Say what became of a file, which is at ``place`` now."""
+        """Report what became of a file, which is at ``place`` now."""
         if outcome.outcome == "failed":
             self._report_failed(outcome, place)
         else:

@@ -122,7 +122,7 @@ class KnowledgeBaseWatcher:
         self._drainer.put_back()
 
     def note_polled(self, silent: Mapping[Path, str]) -> None:
-        """Take note of folders that send no events, each with why."""
+        """Record folders that send no events, each with why."""
         self._polling.note(silent)
 
     def release_unused(self) -> None:
@@ -136,7 +136,7 @@ class KnowledgeBaseWatcher:
 
     @property
     def dealt_with(self) -> int:
-        """How many files have met their fate."""
+        """How many files are done."""
         return self._intake.dealt_with
 
     @property
@@ -161,7 +161,7 @@ class KnowledgeBaseWatcher:
         return TurnResult(worked, min(waits, default=None))
 
     def _tell_bulletins(self) -> None:
-        """Say what agents have put on the boards of pools that may be read here."""
+        """Report the bulletins of pools that may be read here."""
         pools = self.base.pools.acting_as()
         last = pools.last_event()
         if last == self._last_event:

@@ -119,7 +119,7 @@ class Reporter:
         document_id: str | None = None,
         detail: Mapping[str, object] | None = None,
     ) -> WatchEvent:
-        """Tell of one thing that happened."""
+        """Report one event."""
         event = WatchEvent(
             self.clock(), kind, self.base.name, source, message, hint, document_id, detail or {}
         )
@@ -129,18 +129,18 @@ class Reporter:
     def complain(
         self, kind: EventKind, source: str, message: str, hint: str = "", key: str = ""
     ) -> None:
-        """Say it once, however often it is met, even if in other words under the same key."""
+        """Report a problem once, however often it occurs, and in whatever words under its key."""
         key = key or message
         if key not in self._complaints:
             self._note(kind, source, message, hint)
             self._complaints[key] = self.say(kind, source, message, hint)
 
     def is_over(self, key: str) -> None:
-        """Say it anew when it is met again."""
+        """Report it again when it occurs again."""
         self._complaints.pop(key, None)
 
     def all_is_over(self) -> None:
-        """Say everything anew when it is met again."""
+        """Report everything again when it occurs again."""
         self._complaints.clear()
 
     def keep(self, kind: EventKind, source: str, message: str, hint: str) -> None:
@@ -176,7 +176,7 @@ class PollingNotice:
     _notices: Mapping[str, str] | None = None
 
     def note(self, silent: Mapping[Path, str]) -> None:
-        """Take note of folders that send no events, each with why; say each reason once."""
+        """Record folders that send no events, each with why; report each reason once."""
         notices = {why: self._notice(why, silent) for why in dict.fromkeys(silent.values())}
         for why in notices.keys() - (self._notices or {}).keys():
             self.reporter.say("polling", message=notices[why], hint=_HINT)

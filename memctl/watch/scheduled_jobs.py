@@ -112,11 +112,11 @@ class JobContext:
     reporter: Reporter
 
     def report_rollback(self, error: CoverageLost) -> None:
-        """Say that a job was undone; files go on being taken in, and it is tried when due again."""
+        """Report that a job was undone; ingest goes on, and the job is tried when due again."""
         self.reporter.complain("failed", "", error.message, error.hint, type(error).__name__)
 
     def report_comparison(self, facts: FactComparison) -> None:
-        """Say how new facts compare with what was known, and remember what waits."""
+        """Report how new facts compare with what was known, and remember what waits."""
         if facts.updated or facts.contradicted or facts.restated:
             detail = {"added": facts.added, "updated": facts.updated}
             detail |= {"contradicted": facts.contradicted, "restated": facts.restated}
@@ -126,7 +126,7 @@ class JobContext:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledJob:
-    """Work that comes round again while nothing is to be taken from the inboxes."""
+    """Recurring work for the time when nothing is to be taken from the inboxes."""
 
     name: str
     is_due: Callable[[JobContext, bool], bool]

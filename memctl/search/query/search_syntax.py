@@ -231,7 +231,7 @@ def _only_quotes(pieces: Sequence[_Piece]) -> bool:
 
 
 def _is_operator(word: str, before: str, *, shouted: bool) -> bool:
-    """Tell an operator from emphasis, as in "do NOT" or in a text all in capitals."""
+    """Return whether a word is an operator, not emphasis as in "do NOT" or a text in capitals."""
     if word == "NOT":
         return not shouted and (before in ("AND", "OR") or before.lower() not in stop_words("en"))
     return word in ("AND", "OR")

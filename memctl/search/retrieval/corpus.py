@@ -264,7 +264,7 @@ def _ended_by_document(
 
 
 def _rests_on_other_words(row: Mapping[str, Any], later: Mapping[str, Any] | None) -> bool:
-    """Tell a newer fact from a later version of the same fact, which rests on the same words."""
+    """Return whether a fact is newer, not a later version of the same fact on the same words."""
     if row["start"] is None or later is None or later["start"] is None:
         return False
     return any(row[name] != later[name] for name in ("document_id", "start", "end"))

@@ -158,7 +158,7 @@ class AuditRepository(Repository[AuditEntry]):
 
     @contextmanager
     def action(self, name: str, *objects: str, is_job: bool = False) -> Iterator[None]:
-        """Say what is being done inside; what is nested in it belongs to it, but for jobs.
+        """Name the action of a block; nested actions belong to it, except jobs.
 
         Args:
             name: What is done.

@@ -452,7 +452,7 @@ def translate_sqlite_errors(path: Path) -> Iterator[None]:
 
 
 def is_refusal(error: sqlite3.OperationalError) -> bool:
-    """Tell a disk that takes nothing more, or nothing from this user, from damage."""
+    """Return whether the disk is full or read-only for this user, as opposed to damage."""
     code = error.sqlite_errorcode
     return code in _REFUSALS or code & 0xFF in _REFUSALS
 

@@ -146,7 +146,7 @@ def _erase_receipts(connection: sqlite3.Connection, erased: Erasure) -> frozense
 
 
 def _owners(rows: Sequence[tuple[Any, ...]]) -> dict[int, str | None]:
-    """Say of each reading which document it is of, for files of one name may be of several.
+    """Return the document of each reading; files of one name may belong to several.
 
     One that came to nothing is of the next one there that came to something, else of the last.
     """

@@ -384,7 +384,7 @@ def is_current(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def lacking(connection: sqlite3.Connection) -> list[str]:
-    """Tell of tables and columns that a ledger of this version has, and this one does not."""
+    """Return tables and columns that a ledger of this version has, and this one lacks."""
     there = _columns(connection)
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
         for statements in _MIGRATIONS:

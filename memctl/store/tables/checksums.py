@@ -152,7 +152,7 @@ class Verifier:
         )
 
     def of_rows(self, dataset: LanceDataset, fragment: LanceFragment) -> State:
-        """Tell of the files of some rows, with their deletions, whether all are the same."""
+        """Return whether the files of some rows, with their deletions, are unchanged."""
         return self._of(self.datasets.files_of(dataset), fragment_files(fragment))
 
     def can_be_read(self, dataset: LanceDataset, fragment: LanceFragment) -> bool:

@@ -403,7 +403,7 @@ class Snapshot:
 
     @contextmanager
     def _reading(self, table: TableName, where: Expr | None) -> Iterator[None]:
-        """Tell a condition that cannot be used from a table that cannot be read."""
+        """Raise UsageError for a condition that cannot be used, else DamagedError."""
         try:
             with without_panics():
                 yield
