@@ -69,7 +69,7 @@ class Accounts:
         return next((user for user in self.users() if user.name == name), None)
 
     def add_user(self, name: str, title: str, now: datetime) -> User:
-        """Note a user.
+        """Add a user.
 
         Raises:
             UsageError: No user can have that name, or one has it.
@@ -84,7 +84,7 @@ class Accounts:
         return user
 
     def remove_user(self, name: str) -> None:
-        """Note no more of a user; what they have stored stays.
+        """Remove the entry of a user; what they have stored stays.
 
         Raises:
             NotFoundError: No user of that name was added.

@@ -91,7 +91,7 @@ class Jobs:
             require_found(before, after, ids, _UNDOING, made.ending, made.gone)
 
             def note(_: object) -> None:
-                """Note that it has been taken back."""
+                """Record that it has been taken back."""
                 self._ledger.changes.remove_job(job.id)
                 self._ledger.confirmations.remove_job(job.id)
                 for change, row in made.stuck:

@@ -104,7 +104,7 @@ class Losses:
         return cls(rows, named, _before={table: agreement.of(table) for table in rows})
 
     def note(self, table: TableName, rows: Iterable[LostRow]) -> None:
-        """Note rows that are not there though something says that they were."""
+        """Record rows that are not there though something says that they were."""
         for row in rows:
             self.named.setdefault(table, {}).setdefault(row.id, row)
 

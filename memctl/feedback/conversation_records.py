@@ -70,7 +70,7 @@ class ConversationRecords:
     clean: Callable[[str], str]
 
     def add(self, session: Session, summary: str) -> ConversationSummary | None:
-        """Note what became of a conversation; None where nothing is new since the last record.
+        """Record what became of a conversation; None where nothing is new since the last record.
 
         Args:
             session: The conversation.

@@ -202,7 +202,7 @@ class Judge:
             gone = [each for each in pending if each.memory_id not in now]
 
             def note(_: object) -> None:
-                """Note it with the commit itself."""
+                """Record it with the commit itself."""
                 for each in (*gone, *(each for each in done if not each.wanted)):
                     ledger.feedback_effects.remove(each.feedback_id, each.memory_id)
                 ledger.feedback_effects.save(*(each for each in done if each.wanted))

@@ -218,7 +218,7 @@ def _blocked_value(value: Any, patterns: Patterns) -> Any:
 
 
 def mark_redacted(transaction: Transaction, ids: Sequence[str]) -> None:
-    """Note that the files of documents have what is forgotten, so that they are not read again."""
+    """Record that the files of documents have forgotten text, so that they are not read again."""
     rows = transaction.snapshot().get("documents", ids, ["id", "metadata"]).to_pylist()
     metadata = [_with(row["metadata"], {REDACTED: True}) for row in rows]
     set_columns(transaction, "documents", [row["id"] for row in rows], metadata=metadata)

@@ -215,7 +215,7 @@ class _Writing:
             self._replaced |= replaced
 
     def _have_compared(self) -> None:
-        """Note facts to be compared; those that a model has stated before have been, or wait."""
+        """Record facts to be compared; those that a model has stated before have been, or wait."""
         known = {id_ for id_, method in self._withdrawn.items() if is_by_model(method)}
         facts = [id_ for id_ in self._facts if id_ not in known]
         if facts and self._now is not None:

@@ -88,20 +88,20 @@ class Deduplicator:
     # --- what is on its way ---
 
     def begun(self, group: Iterable[WantedSource]) -> None:
-        """Note sources that are being read; others under their keys wait for what comes of it."""
+        """Record sources that are being read; others under their keys wait for what comes of it."""
         with self._changed:
             for wanted in group:
                 self._pending[wanted.item.key] = None
                 self._names.add(wanted.item.source.source)
 
     def prepared(self, group: Iterable[WantedSource]) -> None:
-        """Note documents that will be committed."""
+        """Record documents that will be committed."""
         with self._changed:
             for wanted in group:
                 self._pending[wanted.item.key] = (wanted.item.sha256, wanted.document_id)
 
     def committed(self, wanted: Iterable[WantedSource]) -> None:
-        """Note that documents are in the store, or never will be."""
+        """Record that documents are in the store, or never will be."""
         with self._changed:
             for each in wanted:
                 self._pending.pop(each.item.key, None)
@@ -110,7 +110,7 @@ class Deduplicator:
             self._changed.notify_all()
 
     def ended(self, keys: Iterable[str]) -> None:
-        """Note documents that are in the store and are history now, by their keys."""
+        """Record documents that are in the store and are history now, by their keys."""
         with self._changed:
             self._added.update(keys)
 
@@ -125,7 +125,7 @@ class Deduplicator:
             return self._alone
 
     def moved(self, version: int) -> None:
-        """Note the version of the documents that this ingest's own commit has made."""
+        """Record the version of the documents that this ingest's own commit has made."""
         with self._changed:
             self._version = version
             if len(self._added) >= MOST_ADDED:
@@ -134,7 +134,7 @@ class Deduplicator:
                     self._first, self._added = first, set()
 
     def improved(self, before: int, after: int) -> None:
-        """Note that upkeep has brought the documents from one version to another."""
+        """Record that upkeep has brought the documents from one version to another."""
         with self._changed:
             if before == self._version:
                 self._version = after

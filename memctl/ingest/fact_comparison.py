@@ -422,7 +422,7 @@ class _Run:
                 del self._documents[self._document_of[id_]]
 
     def count(self, what: FactOutcome, times: int = 1) -> None:
-        """Note what came of a fact, or of several."""
+        """Record what came of a fact, or of several."""
         self._came[what] += times
 
     def report(self, waiting: int, problem: MemctlError | None) -> FactComparison:

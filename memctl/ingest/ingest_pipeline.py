@@ -244,7 +244,7 @@ class Ingestor:
         return self._comparer.run() if self._comparer is not None else FactComparison()
 
     def rename(self, document_id: str, source: str) -> None:
-        """Note that the same content is found under another name now."""
+        """Record that the same content is found under another name now."""
         name = redact_secrets(source) if self._settings.redact else source
         with self._store.write() as transaction:
             rename_document(transaction, document_id, name)

@@ -190,7 +190,7 @@ class WorkerPool:
         return self._put_in_place_of(dead, alive[0])
 
     def _put_in_place_of(self, dead: Worker, alive: Worker) -> Worker:
-        """Note who works now; two threads may do so at once, each for its own."""
+        """Record who works now; two threads may do so at once, each for its own."""
         self._workers[self._workers.index(dead)] = alive
         return alive
 

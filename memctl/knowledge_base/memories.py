@@ -224,7 +224,7 @@ class Memories(Part):
 
     @audited("memory confirm")
     def confirm(self, id_: str, source: str | None = None) -> int:
-        """Note that a learning was found to be so again; return how often it was confirmed.
+        """Record that a learning was found to be so again; return how often it was confirmed.
 
         Args:
             id_: Its id.

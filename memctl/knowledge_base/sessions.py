@@ -134,7 +134,7 @@ class Sessions(Part):
         return self._kb.conversations.say_all(session, messages)
 
     def end(self, session: Session) -> Session:
-        """Note that a conversation is over, summarise it, and have all of it in the tables.
+        """Record that a conversation is over, summarise it, and have all of it in the tables.
 
         What working memory keeps for as long as a session is removed.
 
@@ -392,7 +392,7 @@ class Sessions(Part):
         self.say(session, *said)
 
     def note_injected(self, text: str) -> None:
-        """Note that a text from memory goes into a prompt: what repeats it is no new evidence."""
+        """Record that a text from memory goes into a prompt: what repeats it is no new evidence."""
         from memctl.sessions.echo import note_injected
 
         note_injected(self._kb.store.ledger, text, self._kb.clock())

@@ -105,7 +105,7 @@ def periods(question: str, today: date) -> list[Period]:
 
 
 def is_time_name(word: str) -> bool:
-    """Return whether a word names a time, such as "May", unlike "yesterday", which counts from today."""
+    """Return whether a word names a time, such as "May"; "yesterday" counts from today instead."""
     plain = word.strip(WORD_PUNCTUATION).lower()
     return plain in _NAMES or re.fullmatch(_YEAR, plain) is not None
 

@@ -160,7 +160,7 @@ class ModelAccount:
         self._cache.put(key, task, model, reply, self._clock())
 
     def together(self) -> AbstractContextManager[object]:
-        """Note and keep what is inside in one step: for many small replies."""
+        """Record and keep what is inside in one step: for many small replies."""
         return self._replies.together() if self._replies else nullcontext()
 
     @contextmanager
@@ -171,7 +171,7 @@ class ModelAccount:
         *,
         is_no_call: Callable[[BaseException], bool] | None = None,
     ) -> Iterator[ModelCall]:
-        """Note what is used by a call that is made inside, or that it came to nothing.
+        """Record what is used by a call that is made inside, or that it came to nothing.
 
         Args:
             task: What is asked for.
@@ -214,7 +214,7 @@ class ModelAccount:
             raise BudgetExceeded(f"today's budget of {budget.daily_cost:g} is spent", hint)
 
     def _note(self, task: Purpose, model: str, spent: CallUsage, seconds: float) -> None:
-        """Note a call that was answered."""
+        """Record a call that was answered."""
         self._add(
             Usage(
                 task,

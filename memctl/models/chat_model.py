@@ -175,7 +175,7 @@ class ChatModel:
                 self._ask_otherwise(sent, error)
 
     def _ask_otherwise(self, sent: RequestFormat, error: RequestRefused) -> None:
-        """Note how to ask instead.
+        """Record how to ask instead.
 
         Raises:
             RequestRefused: There is no other way.
@@ -198,7 +198,7 @@ class ChatModel:
         return reply
 
     def _accounted(self, sent: RequestFormat) -> AbstractContextManager[ModelCall]:
-        """Note what a call costs; one that is only to be made otherwise is not noted."""
+        """Record what a call costs; one that is only to be made otherwise is not noted."""
 
         def is_no_call(error: BaseException) -> bool:
             """Return whether the same is only to be asked in other terms."""

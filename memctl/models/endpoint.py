@@ -224,12 +224,12 @@ class CircuitBreaker:
             return 0.0
 
     def succeeded(self) -> None:
-        """Note that it answered, whatever it said."""
+        """Record that it answered, whatever it said."""
         with self._mutex:
             self._failures, self._pause, self._trying = 0, FIRST_PAUSE_SECONDS, False
 
     def failed(self) -> None:
-        """Note that it could not be reached or could not serve."""
+        """Record that it could not be reached or could not serve."""
         with self._mutex:
             self._failures += 1
             if self._failures >= FAILURES_TO_OPEN:

@@ -287,7 +287,7 @@ class RecordedOutcome:
 def record_skill_outcome(
     context: OperationContext, asked: SkillOutcomeParameters
 ) -> RecordedOutcome:
-    """Note a use as ``memctl skill used`` does."""
+    """Record a use as ``memctl skill used`` does."""
     kb: KnowledgeBase = context.looking()
     skills = kb.skills.acting_as(context.identity.agent, session=context.identity.session)
     use = skills.record_use(

@@ -298,7 +298,7 @@ class FeedbackReply:
 
 
 def feedback(context: OperationContext, asked: FeedbackParameters) -> FeedbackReply:
-    """Note how good an earlier answer was, as ``memctl query --feedback`` does."""
+    """Record how good an earlier answer was, as ``memctl query --feedback`` does."""
     bases = opened(context)
     id_ = asked.query_id if asked.dry_run else bases.feedback(asked.query_id, asked.verdict)
     return FeedbackReply(id_, asked.verdict, asked.dry_run)

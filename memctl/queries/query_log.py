@@ -161,7 +161,7 @@ class QueryLog:
         *,
         is_private: bool = False,
     ) -> bool:
-        """Note a question, and which memories it showed with which score.
+        """Record a question, and which memories it showed with which score.
 
         Args:
             asked: The question.
@@ -188,7 +188,7 @@ class QueryLog:
             return self._write(_PATIENCE) and enabled
 
     def note_shown(self, memory_id: str, at: datetime, *, is_private: bool) -> None:
-        """Note that a memory was read by its id."""
+        """Record that a memory was read by its id."""
         with self._mutex:
             self._waiting.append(_Noted(at, self._accesses([memory_id], "show", at), is_private))
             self._write(_PATIENCE)
@@ -200,7 +200,7 @@ class QueryLog:
         return tuple(AccessEntry(at, id_, query_id, kind, self._user, self._agent) for id_ in ids)
 
     def judge(self, query_id: str, verdict: Verdict, score: float | None = None) -> bool:
-        """Note how good what a question gave was; say whether there is such a question.
+        """Record how good what a question gave was; say whether there is such a question.
 
         Args:
             query_id: Which.

@@ -429,7 +429,7 @@ class _QuerySession:
     def _log_failure(
         self, question: str, options: QueryOptions, error: MemctlError, seconds: float
     ) -> None:
-        """Note a question that could not be asked, with the class of what went wrong."""
+        """Record a question that could not be asked, with the class of what went wrong."""
         config = self.search_context.config
         how = AskedHow(
             status="failed",

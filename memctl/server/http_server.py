@@ -277,7 +277,7 @@ class RunningServer(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Note that it is to stop, and end what streams."""
+        """Record that it is to stop, and end what streams."""
         super().handle_exit(sig, frame)
         self._calls.closing.set()
 

@@ -229,7 +229,7 @@ def _unreachable(upstream: str, error: httpx.HTTPError, outcome: Outcome) -> Res
 
 
 def _read(exchange: _Exchange, request: Request) -> None:
-    """Note who says what in a request; one that is no chat is passed on as it is."""
+    """Record who says what in a request; one that is no chat is passed on as it is."""
     try:
         asked = json.loads(exchange.body)
     except (ValueError, RecursionError):

@@ -179,7 +179,7 @@ class Compressor:
             done: list[Session] = []
 
             def note(_: object) -> None:
-                """Note it with the commit itself."""
+                """Record it with the commit itself."""
                 current = self.conversations.find(session.session_id, namespace=key[0])
                 ended = current.ended_at or now
                 done.append(

@@ -234,7 +234,7 @@ class Conversations:
                 path.unlink(missing_ok=True)
 
     def end(self, session: Session) -> Session:
-        """Note that a conversation is over.
+        """Record that a conversation is over.
 
         Raises:
             UsageError: It was before.

@@ -28,7 +28,7 @@ _WORD = re.compile(r"\w+")
 
 
 def note_injected(ledger: Ledger, text: str, at: datetime) -> None:
-    """Note that a text goes into a prompt; does nothing where this process may only read."""
+    """Record that a text goes into a prompt; does nothing where this process may only read."""
     digests = {_digest(said) for line in _lines(text) for _, _, said in _sentences(line)}
     if digests and ledger.is_writable:
         ledger.injected.note(sorted(digests), at)

@@ -195,7 +195,7 @@ class Folding:
             numbers[root] += 1
 
         def note(outcomes: Iterable[FileOutcome]) -> None:
-            """Note with the commit itself which turns are in the tables."""
+            """Record with the commit itself which turns are in the tables."""
             taken = [
                 replace(turn, document_id=outcome.document_id)
                 for outcome in outcomes

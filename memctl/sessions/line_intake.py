@@ -39,7 +39,7 @@ class _Known:
     """Turns without an id by what they say: each is claimed by one line at most."""
 
     def add(self, turn: Turn, *, is_claimed: bool) -> None:
-        """Note a turn."""
+        """Record a turn."""
         digest = _digest(turn)
         self.number = max(self.number, turn.turn + 1)
         self.by_number[turn.turn] = digest
@@ -129,7 +129,7 @@ class TurnLines:
             self.conversations.ledger.sessions.save(known.session)
 
     def _judge(self, source: Source, new: list[Turn]) -> list[SourceOrFailure]:
-        """Note a turn that is new; return the outcome of one that is known."""
+        """Record a turn that is new; return the outcome of one that is known."""
         try:
             turn = self._turn(source)
         except UsageError as error:

@@ -745,7 +745,7 @@ class Skills:
         version: int | None = None,
         dry_run: bool = False,
     ) -> SkillUse:
-        """Note how a use of a skill went; it counts for the version that was used.
+        """Record how a use of a skill went; it counts for the version that was used.
 
         Args:
             word: The skill.

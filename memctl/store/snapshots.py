@@ -206,7 +206,7 @@ class Snapshots:
         )
 
     def note_files(self, entries: Sequence[FileEntry]) -> None:
-        """Note of each snapshot which files it knew, where the ledger that did is lost.
+        """Record which files each snapshot knew, where the ledger that did is lost.
 
         Raises:
             DamagedError: Its documents cannot be read.

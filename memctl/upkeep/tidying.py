@@ -178,7 +178,7 @@ def _note_changes(
     what: str,
     ending: Sequence[str] = (),
 ) -> None:
-    """Note under a job what it has changed, after a look that all is still found."""
+    """Record under a job what it has changed, after a look that all is still found."""
     after = transaction.snapshot()
     require_found(before, after, ids, what, ending)
     if job is not None:

@@ -148,7 +148,7 @@ class Claims:
         ]
 
     def note_settled(self, settled: Iterable[tuple[ClaimedFile, FileOutcome]]) -> None:
-        """Note that files have become documents, within the commit that makes them known."""
+        """Record that files have become documents, within the commit that makes them known."""
         now = self._clock()
         for claimed, outcome in settled:
             if outcome.outcome != "failed":
@@ -178,7 +178,7 @@ class Claims:
         table_storage(self._layout.folder).clear_temporaries()
 
     def note_try(self, reason: str, claimed: Iterable[ClaimedFile] | None = None) -> None:
-        """Note why files were not dealt with, which will be tried again.
+        """Record why files were not dealt with, which will be tried again.
 
         Args:
             reason: Why.

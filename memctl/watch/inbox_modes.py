@@ -78,7 +78,7 @@ class MoveMode:
             self.reporter.say("put_back", claimed.source)
 
     def note_try(self, reason: str) -> None:
-        """Note why files that are in processing were not dealt with."""
+        """Record why files that are in processing were not dealt with."""
         self.claims.note_try(reason)
 
     def let_wait(self) -> None:

@@ -108,7 +108,7 @@ class StabilityTracker:
         return ready, min(waits, default=None)
 
     def _note_clock(self, now: float, wall_now: float) -> None:
-        """Note when the clock on the wall was set: ages that it tells begin anew then."""
+        """Record when the clock on the wall was set: ages that it tells begin anew then."""
         ahead = wall_now - now
         if self._ahead is not None and abs(ahead - self._ahead) > _CLOCK_DRIFT_SECONDS:
             self._steady_since = now

@@ -78,7 +78,7 @@ class Schedule:
         return self.ledger.comparisons.count() > 0
 
     def note_comparison(self, facts: FactComparison) -> None:
-        """Note whether facts could be compared; if not, it is tried again ever more seldom."""
+        """Record whether facts could be compared; if not, it is tried again ever more seldom."""
         if not facts.note:
             self._compare_at, self._compare_seconds = None, 0.0
             return
@@ -88,7 +88,7 @@ class Schedule:
         self._compare_at = self.monotonic() + self._compare_seconds
 
     def note_write(self) -> None:
-        """Note that there may be something to tidy up."""
+        """Record that there may be something to tidy up."""
         self._written = True
 
     def upkeep_due(self) -> bool:
@@ -98,7 +98,7 @@ class Schedule:
         return self._written or has_expired(self.ledger, self.clock())
 
     def note_upkeep(self) -> None:
-        """Note that all is tidy."""
+        """Record that all is tidy."""
         self._written, self._tidied = False, self.monotonic()
 
 
@@ -240,7 +240,7 @@ SCHEDULED_JOBS: tuple[ScheduledJob, ...] = (
 
 
 def abandon_cut_off_jobs(base: KnowledgeBase, now: datetime) -> None:
-    """Note which jobs a process that is gone left unfinished; the next run does their work.
+    """Record which jobs a process that is gone left unfinished; the next run does their work.
 
     Args:
         base: The knowledge base.

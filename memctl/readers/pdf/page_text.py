@@ -221,7 +221,7 @@ class _Canvas:
         matrix: Matrix,
         within: tuple[int, ...] = (),
     ) -> None:
-        """Note every run of text of a stream."""
+        """Record every run of text of a stream."""
         from pypdf.generic import ContentStream
 
         before, self._state = self._state, self._state.copy()
@@ -287,7 +287,7 @@ class _Canvas:
         self._line = self._place = _times((1.0, 0.0, 0.0, 1.0, along, up), self._line)
 
     def _show(self, shown: Sequence[Any]) -> None:
-        """Note strings with the gaps between them, which are in thousandths of the font size."""
+        """Record strings with the gaps between them, which are in thousandths of the font size."""
         state = self._state
         matrix = _times(self._place, state.matrix)
         wide, tall = math.hypot(matrix[0], matrix[1]), math.hypot(matrix[2], matrix[3])

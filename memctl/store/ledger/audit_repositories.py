@@ -86,7 +86,7 @@ class AccessTrailRepository(Repository[AccessEntry]):
     table = LedgerTable("accesses", AccessEntry, order="id")
 
     def add(self, entries: Iterable[AccessEntry], keep: int) -> None:
-        """Note accesses, and drop all but the newest ones; a power cut may take it back."""
+        """Record accesses, and drop all but the newest ones; a power cut may take it back."""
         with self._ledger.transaction(durable=False):
             self.write(entries, durable=False)
             self.trim(keep)
@@ -180,7 +180,7 @@ class AuditRepository(Repository[AuditEntry]):
         before: Mapping[TableName, int],
         after: Mapping[TableName, int],
     ) -> None:
-        """Note a commit of the tables, within the ledger's transaction that makes it count.
+        """Record a commit of the tables, within the ledger's transaction that makes it count.
 
         Args:
             at: When.
@@ -210,7 +210,7 @@ class AuditRepository(Repository[AuditEntry]):
         before: Mapping[str, int] | None = None,
         after: Mapping[str, int] | None = None,
     ) -> None:
-        """Note a change; within an action it is recorded as a part of that."""
+        """Record a change; within an action it is recorded as a part of that."""
         scope = _scope.get()
         action = scope.action if scope else action
         within = scope.objects if scope else ()

@@ -237,7 +237,7 @@ class UseRepository(Repository[PromptUse]):
     table = USES
 
     def note(self, use: PromptUse) -> None:
-        """Note a use; the same again is known."""
+        """Record a use; the same again is known."""
         self.write([use], "DO NOTHING", durable=False)
 
     def of(self, task: str) -> list[PromptUse]:

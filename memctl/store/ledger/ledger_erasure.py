@@ -85,7 +85,7 @@ def erase_from_ledger(connection: sqlite3.Connection, erased: Erasure) -> None:
 
 
 def _note_for_snapshots(connection: sqlite3.Connection, erased: Erasure) -> None:
-    """Note what must not come back with a snapshot, where there is any."""
+    """Record what must not come back with a snapshot, where there is any."""
     where = "WHERE EXISTS (SELECT 1 FROM snapshots)"
     connection.executemany(
         f"INSERT OR REPLACE INTO forgotten SELECT ?, FALSE {where}", [(i,) for i in erased.ids]

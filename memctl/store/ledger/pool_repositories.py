@@ -216,7 +216,7 @@ class PoolEventRepository(Repository[PoolEvent]):
     table = LedgerTable("pool_events", PoolEvent, ("id",))
 
     def add(self, events: Iterable[PoolEvent], pool_id: str) -> None:
-        """Note writes to one pool, and drop its oldest ones."""
+        """Record writes to one pool, and drop its oldest ones."""
         with self._ledger.transaction():
             self.write(events)
             self.execute(

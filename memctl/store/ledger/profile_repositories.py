@@ -86,7 +86,7 @@ class InjectedRepository(Repository[InjectedSpan]):
     table = INJECTED
 
     def note(self, digests: Iterable[str], at: datetime) -> None:
-        """Note sentences; what is known already counts as new again."""
+        """Record sentences; what is known already counts as new again."""
         self.write((InjectedSpan(digest, at) for digest in digests), durable=False)
         if self.count() > MOST_INJECTED:
             self.delete(

@@ -157,7 +157,7 @@ class TurnRepository(Repository[Turn]):
         return {str(row[0]) for row in self.rows(ask)}
 
     def lose_documents(self, documents: Iterable[str]) -> None:
-        """Note that documents are not there any more: their turns wait to be taken over again."""
+        """Record that documents are not there any more: their turns wait to be taken over again."""
         statement = "UPDATE turns SET document_id = NULL WHERE document_id = ?"
         self.execute_each(statement, ((each,) for each in documents))
 

@@ -49,7 +49,7 @@ class ConfirmationRepository(Repository[Confirmation]):
     table = LedgerTable("confirmations", Confirmation, ("memory_id", "source"), "memory_id, at")
 
     def add(self, confirmations: Iterable[Confirmation]) -> None:
-        """Note confirmations; the same one again changes nothing."""
+        """Record confirmations; the same one again changes nothing."""
         self.write(confirmations, "DO NOTHING")
 
     def of(self, memory_ids: Iterable[str]) -> dict[str, list[Confirmation]]:

@@ -46,7 +46,7 @@ class SnapshotRepository(Repository[SnapshotEntry]):
     table = LedgerTable("snapshots", SnapshotEntry, ("name",), "at, name")
 
     def add(self, name: str, now: datetime, settings: Mapping[str, str]) -> None:
-        """Note a snapshot under a name that is free, with the rows that belong to it."""
+        """Record a snapshot under a name that is free, with the rows that belong to it."""
         with self._ledger.transaction() as connection:
             self.write([SnapshotEntry(name, now, settings)], "DO NOTHING")
             copy_to_snapshot(connection, name)
@@ -170,7 +170,7 @@ class ChecksumRepository(Repository[FileChecksum]):
     table = LedgerTable("file_sums", FileChecksum, ("table_name", "path"))
 
     def add(self, table: TableName, sums: Checksums) -> None:
-        """Note files of a table; a file that is known keeps its first checksum."""
+        """Record files of a table; a file that is known keeps its first checksum."""
         if sums:
             self.write(
                 (FileChecksum(table, path, *each) for path, each in sums.items()), "DO NOTHING"

@@ -378,7 +378,7 @@ class Transaction:
         return self._open[table]
 
     def _count(self, table: TableName, rows: pa.Table, count: int | None = None) -> None:
-        """Note for the audit trail how many rows are written, and which the first of them are."""
+        """Record for the audit trail how many rows are written, and which the first of them are."""
         before, ids = self._written.get(table, (0, []))
         more = rows["id"].slice(0, MOST_OBJECTS - len(ids)).to_pylist()
         count = rows.num_rows if count is None else count

@@ -56,9 +56,9 @@ def add_user(
     name: UserName,
     title: str = typer.Option("", "--title", metavar="TEXT", help="Who that is, in words."),
 ) -> None:
-    """Note a user.
+    """Add a user.
 
-    A user need not be noted to store and ask: --user NAME is enough.
+    A user need not be added to store and ask: --user NAME is enough.
     """
     from memctl.home import utc_now
 
@@ -115,7 +115,7 @@ def _amount(counts: Any) -> str:
 
 @command(user_app, "remove", "memctl user remove ann")
 def remove_user(context: CommandContext, name: UserName) -> None:
-    """Note no more of a user; what they stored stays.
+    """Remove the entry of a user; what they stored stays.
 
     memctl user clear deletes what they have stored.
     """

@@ -415,7 +415,7 @@ def used(
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
-    """Note how a use of a skill went."""
+    """Record how a use of a skill went."""
     if success is None:
         raise UsageError("how did it go?", "say --ok or --failed")
     with context.looking(kb) as base:

@@ -149,7 +149,7 @@ def add(
 def judge(
     context: CommandContext, bases: KnowledgeBases, target: str, judgement: Judgement
 ) -> Judged:
-    """Note a judgement, and say what became of it."""
+    """Record a judgement, and say what became of it."""
     judged = bases.judge(target, judgement)
     made, what = judged.feedback, []
     if judged.changed:

@@ -221,7 +221,7 @@ def query(
 def _judge(
     context: CommandContext, query_id: str, words: list[str], kb: KnowledgeBasesOption
 ) -> None:
-    """Note how good an earlier question's answer was.
+    """Record how good an earlier question's answer was.
 
     Raises:
         UsageError: It is not said how good it was, or there is no such question.
