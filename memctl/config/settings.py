@@ -94,7 +94,7 @@ class QuerySettings:
         high=1,
     )
     answer_tokens: int = setting(
-        3000, "tokens of memories that a model is given to answer from", low=500, high=1_000_000
+        3000, "tokens of memories that a model gets to answer from", low=500, high=1_000_000
     )
 
 
@@ -104,8 +104,8 @@ class ContextSettings:
 
     least_relevance: float = setting(
         0.45,
-        "for --auto: how relevant what is known must be, all together, to a message that doesn't"
-        " refer back; 10 to 20 of 100 questions about chats are less",
+        "for --auto: least relevance of all that is known to a message that does not refer back;"
+        " of 100 questions about chats, 10 to 20 are below",
         low=0,
         high=1,
     )
@@ -141,13 +141,13 @@ class AutoContextSettings:
 
 @dataclass(frozen=True, slots=True)
 class QueryLogSettings:
-    """What a knowledge base notes of the questions it is asked; nothing of it leaves the disk."""
+    """The log of the questions of each knowledge base; nothing of it leaves the disk."""
 
-    enabled: bool = setting(True, "note every question, with what it found and how long it took")
+    enabled: bool = setting(True, "record every question, with what it found and how long it took")
     keep: int = setting(
         10_000, "how many questions are kept, the newest ones", low=1, high=1_000_000
     )
-    redact: bool = setting(True, "what looks like a key, a token or a password is not noted")
+    redact: bool = setting(True, "leave out what looks like a key, a token or a password")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ class ConsolidateSettings:
 
 @dataclass(frozen=True, slots=True)
 class SkillSettings:
-    """What becomes of skills by itself."""
+    """What upkeep does with skills."""
 
     auto_repair: bool = setting(
         False, "whether upkeep repairs simple conflicts of skills; memctl job undo takes it back"
@@ -198,7 +198,7 @@ class SkillSettings:
 
 @dataclass(frozen=True, slots=True)
 class TierSettings:
-    """How long what agents keep lasts, and what of it is kept for good."""
+    """How long values of agents last, and which of them become memories."""
 
     working_ttl: int = setting(
         1800,
@@ -236,8 +236,10 @@ class TierSettings:
 class AccessLogSettings:
     """Who read which memory when, besides how often each was shown."""
 
-    enabled: bool = setting(True, "note each memory that is shown, with the question and who asked")
-    private: bool = setting(False, "note that also of what is private")
+    enabled: bool = setting(
+        True, "record each memory that is shown, with the question and who asked"
+    )
+    private: bool = setting(False, "record that for private memories too")
     keep: int = setting(
         100_000, "how many accesses are kept, the newest ones", low=1, high=10_000_000
     )
@@ -299,7 +301,7 @@ class StoreSettings:
 
 @dataclass(frozen=True, slots=True)
 class LimitSettings:
-    """What one file may take: PDF, office, picture, recording, web page, mail, XML or YAML."""
+    """Limits of reading one file: PDF, office, picture, recording, web page, mail, XML or YAML."""
 
     memory_mb: int = setting(
         2048, "megabytes of memory for the process that reads it", low=128, high=1_048_576
@@ -318,7 +320,7 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True)
 class WebSettings:
-    """What a page of the web may take that ``memctl ingest`` is given the address of."""
+    """Limits of a web page that ``memctl ingest`` fetches."""
 
     seconds: float = setting(
         30.0, "seconds until all of it must be there, redirects included", low=0.1, high=3600
@@ -350,7 +352,7 @@ class EndpointSettings:
         120.0, "seconds until a call is given up", low=0.1, high=86_400
     )
     retries: int = setting(
-        3, "more tries, ever later, after a 429, a 5xx or a time-out", low=0, high=20
+        3, "retries, with growing pauses, after a 429, a 5xx or a time-out", low=0, high=20
     )
     concurrency: int = setting(4, "calls at the same time", low=1, high=256)
     allowed: tuple[str, ...] = setting(
@@ -408,7 +410,7 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceSettings:
-    """Where things go that are of a named user; {user_id} stands for the user's name."""
+    """The namespaces of a named user; {user_id} stands for the user's name."""
 
     conversations: str = setting("user:{user_id}:conversations", "what a user and agents say")
     documents: str = setting("user:{user_id}:documents", "what a user ingests")
@@ -513,10 +515,16 @@ class BudgetSettings:
     daily_cost: float = setting(
         0.0, "what a knowledge base may cost a day (UTC); 0 means no limit", low=0, high=1e9
     )
-    input_price: float = setting(0.0, "of a million tokens sent to a chat model", low=0, high=1e6)
-    output_price: float = setting(0.0, "of a million tokens a chat model writes", low=0, high=1e6)
-    embed_price: float = setting(0.0, "of a million tokens embedded or reranked", low=0, high=1e6)
-    transcribe_price: float = setting(0.0, "of a minute transcribed", low=0, high=1e6)
+    input_price: float = setting(
+        0.0, "price of a million tokens sent to a chat model", low=0, high=1e6
+    )
+    output_price: float = setting(
+        0.0, "price of a million tokens that a chat model writes", low=0, high=1e6
+    )
+    embed_price: float = setting(
+        0.0, "price of a million tokens embedded or reranked", low=0, high=1e6
+    )
+    transcribe_price: float = setting(0.0, "price of a minute transcribed", low=0, high=1e6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -531,7 +539,7 @@ class ResidentSettings:
         high=525_600,
     )
     memory_mb: int = setting(
-        1500, "megabytes above which it lets go of what it keeps, or ends", low=200, high=1_048_576
+        1500, "megabytes above which it drops its caches, or ends", low=200, high=1_048_576
     )
 
 
