@@ -35,7 +35,7 @@ class Schedule:
     day: int | None = None
     """Only on this day of the month."""
     every: timedelta | None = None
-    """Instead of a time of day, so long after it began last."""
+    """Instead of a time of day, this long after it began last."""
 
     def __str__(self) -> str:
         """Return it as :func:`parse_schedule` reads it."""

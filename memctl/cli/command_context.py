@@ -276,7 +276,7 @@ class CommandContext:
         return progress_bar(title, quiet=self.quiet)
 
     def first(self, rows: Sequence[T], limit: int) -> Sequence[T]:
-        """Return at most so many rows, all for 0, and say so if there are more."""
+        """Return at most this many rows, all for 0, and say so if there are more."""
         if not limit or len(rows) <= limit:
             return rows
         self.say(f"note: only the first {limit} are shown; -n 0 shows all")
@@ -287,8 +287,8 @@ class CommandContext:
 
         Args:
             bases: The knowledge bases.
-            fetch: Returns at most so many rows of one of them, or all for None.
-            limit: At most so many rows of each; 0 for all.
+            fetch: Returns at most this many rows of one of them, or all for None.
+            limit: At most this many rows of each; 0 for all.
         """
         import pyarrow as pa
 

@@ -68,7 +68,7 @@ _SAME_WORDS = 0.6
 _AGAIN_AND_AGAIN = 1.0
 """Log odds that a value is followed over time of which three days or more tell."""
 _THE_SAME_BUT_FOR_IT, _NEARLY_ALL = 2.5, 0.8
-"""Log odds for statements that share so many of their words and differ in the value."""
+"""Log odds for statements that share many of their words and differ in the value."""
 _OF_TWO_THINGS = 2.0
 """Log odds less for statements that name two things, each its own."""
 _MOST_DATED = 300
@@ -81,7 +81,7 @@ _NUMERIC = ("money", "percent", "quantity", "number")
 _LEAST_BARE = 10.0
 """A smaller whole number without a unit mostly counts something, or is a place in a list."""
 _RATIO = 2.5
-"""A value that changes becomes at most so many times as large or as small."""
+"""A value that changes becomes at most this many times as large or as small."""
 _PLANNED = timedelta(days=400)
 """A day that lies farther from when it was named is no plan."""
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memctl.store.store import Snapshot
 
 MOST_MEMORIES = 20_000
-"""Insights are drawn from so many memories and passages, the newest ones."""
+"""Insights are drawn from this many memories and passages, the newest ones."""
 _COLUMNS = (
     "id", "document_id", "level", "type", "text", "namespace", "created_at", "valid_from", "title",
     "source", "external_id", "start", "end", "heading", "speaker", "session_id", "turn", "row",

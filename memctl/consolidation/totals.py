@@ -37,7 +37,7 @@ _MOST_GROUPS = 0.5
 _LEAST_TITLE, _SHARE_OF_TITLE = 1.2, 0.25
 """Weight of what the title of a table and a limit share, and its share of the title's weight."""
 _LARGEST = 3.0
-"""A sum is more than so many times a limit only where it is of something else."""
+"""A sum is more than this many times a limit only where it is of something else."""
 
 
 @dataclass(frozen=True, slots=True)

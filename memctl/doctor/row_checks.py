@@ -255,7 +255,7 @@ def _hashes(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
 # --- whether citations stand where they are said to stand -----------------------------------------
 
 MANY_MEMORIES = 200_000
-"""Above so many a sample is looked at; ids are hashes, so those that begin alike are one."""
+"""Above this many a sample is looked at; ids are hashes, so those that begin alike are one."""
 _MOST_NAMED = 3
 READ_BYTES = 8 << 20
 """Of documents' texts, at once."""

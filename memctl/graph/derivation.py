@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PAGE = "page"
 LINKS_TO = "links_to"
 MOST_LINK_SOURCES = 16
-"""An edge names at most so many memories as its evidence."""
+"""An edge names at most this many memories as its evidence."""
 READ_BYTES = 8 << 20
 _OTHER = "other"
 _PASSAGE = ("id", "document_id", "level", "type", "text", "namespace", "created_at", "valid_from")

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 TOGETHER = "named together"
 MOST_TOGETHER = 16
-"""Of a passage with more names, the rarest so many count as named together."""
+"""Of a passage with more names, only this many of the rarest count as named together."""
 MOST_EVIDENCE = 5
-"""An edge names at most so many memories as its evidence."""
+"""An edge names at most this many memories as its evidence."""
 FACT_WEIGHT = 1.0
 """Of a wikilink or a stated relation, as much as of two that are only named together."""
 FEWEST_MEMBERS = 2
@@ -153,11 +153,11 @@ class Graph:
     def neighbours(
         self, node: int, hops: int, follows: Callable[[int, int], bool] | None = None
     ) -> list[Neighbour]:
-        """Return what is reached from a node in at most so many steps, nearest, strongest first.
+        """Return what is reached from a node in at most this many steps, nearest, strongest first.
 
         Args:
             node: Where to begin.
-            hops: At most so many steps.
+            hops: At most this many steps.
             follows: Tells whether to go from one node to another; by default always.
         """
         best = {node: Neighbour(node, 0, 1.0, (node,))}

@@ -222,12 +222,12 @@ class GraphView:
         relation: str | None = None,
         direction: Direction = "both",
     ) -> list[NeighbourView]:
-        """Return what is reached from a name in at most so many steps.
+        """Return what is reached from a name in at most this many steps.
 
         Args:
             name: A name, an alias or an id.
-            hops: At most so many steps.
-            limit: At most so many names.
+            hops: At most this many steps.
+            limit: At most this many names.
             relation: Only along relations of this type; ``references`` is ``links_to``.
             direction: Only along relations that lead away from a name, or to it.
 
@@ -248,7 +248,7 @@ class GraphView:
 
         Args:
             words: A question, or some words.
-            limit: At most so many names, with so many connections each.
+            limit: At most this many names, with this many connections each.
             relation: Only names that have relations of this type, and these.
             type_: Only names of this type: ``person``, ``place``, ``page``, ...
         """

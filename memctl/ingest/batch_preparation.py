@@ -50,7 +50,7 @@ class IngestLimits:
     seconds: float = 4.0
     start_workers_after: float = 0.3
     together: int | None = None
-    """Work on so many sources as one group instead of the usual number."""
+    """Work on this many sources as one group instead of the usual number."""
 
 
 @dataclass(slots=True)
@@ -228,7 +228,7 @@ class Preparer:
                 yield from self._filling.take()
 
     def _landed(self, still_flying: int) -> Generator[Batch, None, None]:
-        """Put groups that are done into the batch, until no more than so many are in work."""
+        """Put groups that are done into the batch, until no more than this many are in work."""
         while len(self._flying) > still_flying:
             for processed in self._flying.popleft().result():
                 yield from self._received(processed)

@@ -221,7 +221,7 @@ def ingested_outcome(
 
 
 MOST_OUTCOMES = 1_000
-"""A report keeps so many outcomes besides the failures, and as many of units of files."""
+"""A report keeps this many outcomes besides the failures, and as many of units of files."""
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
 MOST_ADDED = 500_000
-"""After so many new documents the store as it is then is what there was at first."""
+"""After this many new documents the store as it is then is what there was at first."""
 _COLUMNS = ("id", "namespace", "external_id", "sha256", "status", "source")
 
 

@@ -18,7 +18,7 @@ from memctl.schema.document_types import doc_type_of, memory_kind, source_type
 from memctl.understanding.text_outline import speaker_of
 
 MOST_GIST_SOURCES = 8
-"""A gist names at most so many passages as its evidence."""
+"""A gist names at most this many passages as its evidence."""
 
 MOST_TAGS = 200
 """Every memory of a document has its tags, so of those found in it no more are taken."""

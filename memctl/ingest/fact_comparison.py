@@ -176,7 +176,7 @@ _MODEL = "model/"
 _MOST_TRIES = 5
 """After this many tries, a document whose facts other processes change waits for the next run."""
 _MOST_TOGETHER = 12
-"""With what they are compared with, so many facts are about as long as a window of a document."""
+"""With what they are compared with, this many facts are about as long as a window of a document."""
 _LONGEST_TEXT = 500
 _LONGEST_WHY = 300
 _COMPARING = "comparing"

@@ -73,12 +73,12 @@ _log = logging.getLogger(__name__)
 DEPTH = 2
 """Batches that may wait between two stages."""
 MANY_MEMORIES = 1_000
-"""From so many new memories on, the upkeep after them is a job worth noting in the ledger."""
+"""From this many new memories on, the upkeep after them is a job worth noting in the ledger."""
 UPKEEP_MEMORIES = 100_000
-"""After so many new memories a run that goes on has upkeep too, and again each time that it has
+"""After this many new memories a run that goes on has upkeep too, and again each time that it has
 doubled them: queries are fast meanwhile, and after a run that is interrupted."""
 MANY_SOURCES = 10_000
-"""For so many sources workers are started at once."""
+"""For this many sources workers are started at once."""
 
 
 class IngestStopped(MemctlError):
@@ -514,7 +514,7 @@ def _put(queue: Queue[T | _End], item: T | _End, stop: threading.Event) -> bool:
 
 
 PASSAGES_LOOKED_AT = 2
-"""Only so many passages of a document are compared: each costs a search."""
+"""Only this many passages of a document are compared: each costs a search."""
 ROWS_LOOKED_AT = 500_000
 """No more vectors than that are compared in all, which takes half a second."""
 

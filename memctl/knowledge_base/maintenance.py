@@ -139,7 +139,7 @@ class Jobs(Part):
         """Return jobs, the newest first.
 
         Args:
-            limit: At most so many.
+            limit: At most this many.
         """
         from memctl.consolidation.job_undo import Jobs
 
@@ -628,7 +628,7 @@ class Statistics(Part):
             actor: Only of this user or agent; ``owner`` where no one was named, ``watch`` for what
                 ran by itself.
             about: Only about an id, or a beginning of one.
-            limit: At most so many.
+            limit: At most this many.
 
         Raises:
             AccessRefused: A user is named, who sees their own changes alone, and this is another.

@@ -262,7 +262,7 @@ class Memories(Part):
 
         Args:
             filters: What the list is limited to.
-            limit: At most so many.
+            limit: At most this many.
             offset: How many to skip.
             sort: What they are sorted by.
             descending: Whether the greatest comes first.

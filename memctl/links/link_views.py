@@ -49,7 +49,7 @@ _Standing = tuple[str, PageLink]
 MOST_MENTIONS = 20
 _TEXTS_A_READ = 32
 _MOST_PLACES = 20
-"""An excerpt tells where a page is linked or mentioned at most so often."""
+"""An excerpt tells where a page is linked or mentioned at most this often."""
 _NOTE = "markdown"
 _READ_BYTES = 8 << 20
 

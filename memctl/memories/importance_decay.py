@@ -51,7 +51,7 @@ def staleness(idle_days: float, half_life: float, importance: float) -> float:
 
 
 def confirmed(base: float, times: int) -> float:
-    """Return the importance of a learning that was confirmed so often."""
+    """Return the importance of a learning that was confirmed this often."""
     return float(1 - (1 - base) * (1 - CONFIRMATION) ** times)
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 TEXTS_PER_CALL = 64
 MOST_EMBEDDED_CHARACTERS = 24_000
-"""Only so much of a text's beginning is sent: models take some 8,000 tokens."""
+"""Only this much of a text's beginning is sent: models take some 8,000 tokens."""
 
 
 class _RemoteModel:
@@ -174,7 +174,7 @@ def probe_dimension(endpoint: Endpoint, model: str) -> int:
 
 
 MOST_RANKED_CHARACTERS = 8_000
-"""Only so much of a passage's beginning is sent to a reranker."""
+"""Only this much of a passage's beginning is sent to a reranker."""
 
 
 class RemoteReranker(_RemoteModel):

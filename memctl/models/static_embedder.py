@@ -35,7 +35,7 @@ MAX_TOKENS = 4_096
 FEW_TEXTS = 64
 """Of more texts at once the vectors are taken from a table that was widened as a whole."""
 MOST_WORDS = 100_000
-"""The ids of so many words are kept at hand; then it begins anew."""
+"""The ids of this many words are kept at hand; then it begins anew."""
 LONGEST_WORD = 40
 """In characters; longer ones, as running text without spaces is, seldom come twice."""
 

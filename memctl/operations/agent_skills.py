@@ -31,7 +31,7 @@ class DiscoverSkillsParameters:
     """Parameters of ``discover_skills``."""
 
     description: str = parameter("What is to be done, such as: deploy to kubernetes.")
-    limit: int = parameter("At most so many.", default=5, low=1, high=50)
+    limit: int = parameter("At most this many.", default=5, low=1, high=50)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class ListSkillsParameters:
 
     category: SkillCategory | None = parameter("Only of this category.", default=None)
     status: SkillStatus = parameter("Only in this status.", default="active")
-    limit: int = parameter("At most so many.", default=50, low=1, high=500)
+    limit: int = parameter("At most this many.", default=50, low=1, high=500)
 
 
 def list_skills(context: OperationContext, asked: ListSkillsParameters) -> SkillList:

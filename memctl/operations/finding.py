@@ -151,7 +151,7 @@ class PastConversationsParameters:
     query: str = parameter("What to look for, in words.")
     max_results: int = parameter("At most this many results.", default=5, low=1, high=_MOST)
     time_window_days: int | None = parameter(
-        "Only the last so many days; without it, at any time.", default=None, low=1, high=36_500
+        "At most this many days ago; by default at any time.", default=None, low=1, high=36_500
     )
 
 

@@ -90,7 +90,7 @@ class QueryService:
             limit: How many hits.
             duplicates: Which duplicates are folded: ``exact``, ``near``, or ``keep`` for none.
             diversity: 0 to 1: how much a hit loses for being like a better one.
-            per_document: At most so many hits per document; 0 means no limit.
+            per_document: At most this many hits per document; 0 means no limit.
             threshold: Least relevance of a hit, 0 to 1; 0.7 keeps what is clearly relevant.
             answer: Whether to answer, with citations, as well as to find memories.
             explain: Whether to report how the search went.
@@ -177,7 +177,7 @@ class QueryService:
 
         Args:
             question: In words.
-            budget: At most so many tokens.
+            budget: At most this many tokens.
             mode: How memories are found; by default as configured.
             filters: What it is limited to.
             auto: Whether it may be any message, most of which need no memory: those get a text only
@@ -206,7 +206,7 @@ class QueryService:
 
         Args:
             question: What comes after it bears on this, with its own share of the budget.
-            budget: At most so many tokens.
+            budget: At most this many tokens.
             user: Whose profile stands above it.
             agent: The agent that knows it.
             filters: What it is limited to.

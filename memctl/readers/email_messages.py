@@ -41,11 +41,11 @@ MAX_ATTACHMENT_BYTES = 5 * 1024 * 1024
 """Text attachments up to this size are read."""
 
 MOST_ATTACHMENTS = 500
-"""Fewer than so many of one message are looked into: each becomes memories of its own."""
+"""Fewer than this many of one message are looked into: each becomes memories of its own."""
 
 _HEADER_CHARS = 10_000
 _MAX_DEPTH = 5
-"""Messages forwarded as attachments are read so many levels deep."""
+"""Messages forwarded as attachments are read this many levels deep."""
 
 _SHOWN = ("From", "To", "Cc", "Date", "Subject")
 _BROKEN = (ValueError, TypeError, AttributeError, ArithmeticError, LookupError, MessageError)

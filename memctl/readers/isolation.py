@@ -43,7 +43,7 @@ Part = TypeVar("Part")
 
 
 BYTES_PER_ALLOWANCE = 10_000_000
-"""A file gets its time once for each stretch of so many bytes."""
+"""A file gets its time once for each stretch of this many bytes."""
 
 _MAX_LINE_LENGTH = 128 << 20
 _LAST_SECONDS = 5.0

@@ -22,7 +22,7 @@ GREETING_SECONDS = 0.05
 BEAT_SECONDS = 0.5
 """How often a client that waits hears that its command is being carried out."""
 SILENT_SECONDS = 10.0
-"""After so long without a beat the process counts as dead; a busy machine may delay one."""
+"""After this long without a beat the process counts as dead; a busy machine may delay one."""
 STREAMS = 3
 DESCRIPTORS = STREAMS + 1
 """Standard input, output and error of the client, and its directory."""
@@ -200,7 +200,7 @@ class Connection:
             raise
 
     def content(self, size: int) -> bytes:
-        """Return so many bytes that follow a message.
+        """Return this many bytes that follow a message.
 
         Raises:
             OSError: They don't come.

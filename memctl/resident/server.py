@@ -70,7 +70,7 @@ class Server:
         folder: That of the socket; it is made if it is not there.
         greeting: What clients are greeted with.
         run: Carries out a command and returns its exit code.
-        idle_seconds: After so long without a command it ends; 0 for never.
+        idle_seconds: After this long without a command it ends; 0 for never.
         lifeline: The open end of a pipe; when its other end is closed, it ends. -1 for none.
         settled: Called after each command; tells whether to go on.
     """

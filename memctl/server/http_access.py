@@ -260,7 +260,7 @@ class BodyRefused(Exception):
 
 
 class _BoundedBody:
-    """A body of at most so many bytes, each piece of which comes in time."""
+    """A body of at most this many bytes, each piece of which comes in time."""
 
     def __init__(self, receive: Receive, rules: AccessRules) -> None:
         self._receive = receive

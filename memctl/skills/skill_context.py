@@ -26,7 +26,7 @@ SERVED_STATUS = "active"
 
 Count = Callable[[str], int]
 Memories = Callable[[str, int], Sequence[Hit]]
-"""Returns the memories that are nearest to a text, at most so many."""
+"""Returns the memories that are nearest to a text, at most this many."""
 
 
 @dataclass(frozen=True, slots=True)

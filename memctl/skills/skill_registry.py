@@ -411,7 +411,7 @@ class Skills:
 
         Args:
             text: What is to be done.
-            limit: At most so many.
+            limit: At most this many.
             category: Only of this one.
             every_status: Also those that are not active.
 

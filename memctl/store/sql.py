@@ -116,7 +116,7 @@ def run_sql(
 
 @contextmanager
 def capped_process_memory(extra_bytes: int) -> Iterator[None]:
-    """Let this whole process take at most so many bytes more than now; no effect off Linux.
+    """Let this whole process take at most this many bytes more than now; no effect off Linux.
 
     For a process that does nothing else at the same time. Afterwards its former limit holds again:
     the process may be one that goes on, and its children would inherit the limit.

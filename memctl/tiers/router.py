@@ -90,7 +90,7 @@ class RouterParts:
         require_writable: Raises where nothing may be changed.
         is_writable: Whether anything may be changed.
         long_term: Memories by key.
-        search: Finds memories for a question: at most so many, in the namespaces of a user.
+        search: Finds memories for a question: at most this many, in the namespaces of a user.
         embedder: Gives the embedder.
         pools: Gives the pools as an agent sees them.
         promote: Promotes what was read often enough in a session.

@@ -33,7 +33,7 @@ _HEFT = tuple(length / _LONG_WORD + 0.4 for length in range(_LONG_WORD + 1))
 """What a word counts for by its length."""
 _LOG_OF_2 = log(2)
 _EARLY = 20
-"""Phrases within so many tokens from the start lose nothing for their place."""
+"""Phrases within this many tokens from the start lose nothing for their place."""
 _REMEMBERED = 100_000
 _TOKEN = re.compile(r"[^\W_]+(?:['’.\-][^\W_]+)*|[^\w\s]|\n")
 _ASCII_TOKEN = re.compile(r"[A-Za-z0-9]+(?:['.\-][A-Za-z0-9]+)*|[^\w\s]|\n")
@@ -147,7 +147,7 @@ def _ranked(tokens: Sequence[str], carriers: Mapping[str, str]) -> list[_Ranked]
 
 
 def _score(phrase: Words, times: int, counts: Mapping[str, int]) -> float:
-    """What a phrase counts for that comes so many times, and its words so often."""
+    """What a phrase counts for that comes this many times, and its words this often."""
     weight = 0.0
     for word in phrase:
         count = counts[word]

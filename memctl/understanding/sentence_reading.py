@@ -32,7 +32,7 @@ KEPT = 0.55
 IMPORTANT = 0.6
 """Least importance of what is kept."""
 _MOST_OF_ROOT = 1.2
-"""At most so many memories of a document, times the root of the number of its sentences: the longer
+"""At most this many memories of a document, times the root of its number of sentences: the longer
 it is, the less of it is worth remembering."""
 _JOINED = 0.2
 """The least probability for what stands beside it."""

@@ -43,7 +43,7 @@ class Wake:
         self._rings.put(None)
 
     def sleep(self, seconds: float) -> bool:
-        """Sleep until it rings, at most so long; say whether it rang."""
+        """Sleep until it rings, at most this long; say whether it rang."""
         try:
             self._rings.get(timeout=max(seconds, 0.0))
         except Empty:

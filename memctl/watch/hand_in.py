@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _PIECE = 1 << 20
 _SUFFIX_BYTES = 20
-"""Of a name that is too long so much of its end stays."""
+"""This much of the end of a name stays if it is too long."""
 
 
 @dataclass(frozen=True, slots=True)

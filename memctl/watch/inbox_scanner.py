@@ -67,7 +67,7 @@ class _Sighting:
 
 
 _CLOCK_DRIFT_SECONDS = 1.0
-"""By so much two clocks may come apart between two looks before one of them counts as set."""
+"""By this much two clocks may come apart between two looks before one of them counts as set."""
 
 
 @dataclass(slots=True)
@@ -117,7 +117,7 @@ class StabilityTracker:
 
 FILES_AT_ONCE = 64
 BYTES_AT_ONCE = 32 << 20
-"""Files are taken in groups of at most so many, so that stopping never takes long."""
+"""Files are taken in groups of at most this many, so that stopping never takes long."""
 
 _OPEN_ELSEWHERE = "a program still has it open for writing"
 _TO_CLOSE_IT = "it is taken as soon as that is closed"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
 
 PROGRESS_SECONDS = 30.0
-"""How far a big file is, is said so often."""
+"""The progress of a big file is reported this often."""
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _NAME = "demo"
 _SETTLE_SECONDS = 0.3
 _SHOWN = 2
-"""Of files and rows that are alike only so many are shown: the whole tour has 60 lines."""
+"""Of files and rows that are alike only this many are shown: the whole tour has 60 lines."""
 _HOPS = 2
 _NAMED = 8
 _SAMPLE_QUESTIONS = (

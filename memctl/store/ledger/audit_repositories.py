@@ -248,7 +248,7 @@ class AuditRepository(Repository[AuditEntry]):
             since: Only from then on.
             actor: Only of this one; a bare name finds ``user NAME`` and ``agent NAME`` too.
             about: Only with an object that begins so.
-            limit: At most so many; -1 for all.
+            limit: At most this many; -1 for all.
         """
         return self.select(
             "at >= coalesce(?1, at)"

@@ -39,7 +39,7 @@ _SUMMED = (DATA, DELETIONS, INDEXES)
 _READ_BYTES = 1 << 20
 """At once."""
 CHECKSUM_BATCH_BYTES = 1 << 30
-"""An upkeep reads so much, and one file more, of what memctl of before has written without sums."""
+"""Bytes, and one file more, that an upkeep reads of files of older versions without checksums."""
 
 
 def checksum_of(files: TableFiles, name: str) -> Checksum:
@@ -80,7 +80,7 @@ def add_missing_checksums(datasets: Datasets, ledger: Ledger, most: int | None =
     Args:
         datasets: The tables; the caller holds the lock.
         ledger: Where they are noted.
-        most: Stop when so many bytes have been read; by default at the end.
+        most: Stop when this many bytes have been read; by default at the end.
     """
     read = 0
     for table, version in ledger.head().items():

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ENGINE_ERRORS = (OSError, ValueError, RuntimeError)
 READ_BYTES = 8 << 20
-"""Rows are read in pieces of about so many bytes."""
+"""Rows are read in pieces of about this many bytes."""
 
 _LARGE_INDEXES = ("Inverted", "IVF")
 """How the types begin of indexes that the engine (lance 13) loads whole, however large, when it is

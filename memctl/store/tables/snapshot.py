@@ -257,7 +257,7 @@ class Snapshot:
             limit: The most rows to return.
             columns: All but the vector by default.
             require_all: Whether a memory must contain every term rather than any.
-            edits: By so many letters a memory's terms may differ from these, up to 2.
+            edits: How many letters of a memory's terms may differ from these, up to 2.
         """
         query = " ".join(" ".join(terms).split())
         names = self._columns_or_all_but_vector(columns)
@@ -420,7 +420,7 @@ class Snapshot:
 
 
 def spread_positions(count: int, most: int) -> list[int]:
-    """Return so many numbers below a count, from all over, the first and the last among them."""
+    """Return numbers below a count, evenly spread, the first and the last among them."""
     numbers: list[int] = np.linspace(0, count - 1, min(most, count)).astype(int).tolist()
     return numbers
 
@@ -460,7 +460,7 @@ A_LOOKUP, A_ROW = 1_000, 60
 """What looking rows up costs, and each of them, next to a row when all are read one after another:
 of 100,000 memories lance 13 finds 200 in 17 ms, and reads all in 120."""
 _PATIENCE = 2
-"""Reading all pays when so many times its cost has gone into single rows; no one question does."""
+"""Reading all pays once single rows have cost this many times as much; one question does not."""
 
 
 class CachedSnapshot(Snapshot):

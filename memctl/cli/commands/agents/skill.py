@@ -329,7 +329,7 @@ def context_(
         str | None, typer.Option("--task", metavar="TEXT", help="What it is to be used for.")
     ] = None,
     budget: Annotated[
-        int, typer.Option("--budget", metavar="TOKENS", min=50, help="At most so many tokens.")
+        int, typer.Option("--budget", metavar="TOKENS", min=50, help="At most this many tokens.")
     ] = 4_000,
     kb: KnowledgeBaseOption = None,
     output: Output = None,

@@ -52,7 +52,7 @@ _OUTCOMES = {
 
 
 _SHOWN_WHOLE = 3
-"""Of so many files of one name everything is shown; more are listed."""
+"""Of this many files of one name everything is shown; more are listed."""
 _LIKE = 3
 _FILES = (
     Column("kb", "KB"),
