@@ -122,14 +122,14 @@ class CommandContext:
         """
         return self.home.open_for_writing(_only(names))
 
-    def changing(self, names: Sequence[str] | None) -> KnowledgeBase:
+    def writing_existing(self, names: Sequence[str] | None) -> KnowledgeBase:
         """Open a knowledge base to change what it already holds; see ``Home.name_to_change``."""
         return self.home.open_for_writing(self.home.name_to_change(_only(names)))
 
-    def looking(self, names: Sequence[str] | None) -> KnowledgeBase:
-        """Open the knowledge base that would be written to, to look at what was written there.
+    def reading_existing(self, names: Sequence[str] | None) -> KnowledgeBase:
+        """Open for reading the knowledge base that would be written to.
 
-        None is made for that; where it is not there, it is the only one.
+        None is made for that; if it is not there, the only one is opened.
 
         Raises:
             KnowledgeBaseNotFound: There is none.

@@ -327,8 +327,8 @@ class Prompts(Part):
         self._kb.require_writable()
         return self.variants.use(task, session, self._namespace_of(session), version)
 
-    def changing(self) -> PromptVariants:
-        """Return what keeps variants, where they may be changed.
+    def writable(self) -> PromptVariants:
+        """Return the prompt variants, if they may be changed.
 
         Raises:
             KnowledgeBaseUnavailable: It is archived, or this process may only read.

@@ -187,7 +187,7 @@ def consolidate_memory(
     """Draw insights as ``memctl consolidate`` does."""
     names = () if asked.knowledge_base is None else (asked.knowledge_base,)
     with context.limited_to(names) as limited:
-        base = limited.looking()
+        base = limited.reading_existing()
         report = base.insights.consolidate(dry_run=asked.dry_run, progress=limited.progress)
         is_whole = limited.identity.user is None  # what is drawn may be of other users
         texts = tuple(each.text for each in report.insights) if is_whole else ()

@@ -199,7 +199,7 @@ class _Files:
 
     @property
     def _base(self) -> KnowledgeBase:
-        return self._context.looking()
+        return self._context.reading_existing()
 
 
 # --- commands -------------------------------------------------------------------------------------

@@ -196,8 +196,8 @@ class OperationContext:
         base.resources.require_writable()
         return base
 
-    def looking(self) -> KnowledgeBase:
-        """Return the knowledge base that is written to, to look at what was written there.
+    def reading_existing(self) -> KnowledgeBase:
+        """Return for reading the knowledge base that is written to.
 
         Raises:
             KnowledgeBaseNotFound: There is none.

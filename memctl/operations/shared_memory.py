@@ -213,4 +213,4 @@ def _caller(context: OperationContext) -> str:
 
 
 def _pools(context: OperationContext) -> Pools:
-    return context.looking().pools.acting_as(_caller(context))
+    return context.reading_existing().pools.acting_as(_caller(context))

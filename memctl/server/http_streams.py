@@ -178,7 +178,7 @@ def _events_after(context: OperationContext, after: int | None) -> tuple[int, li
     """Return the number of the latest event, and those after one."""
     from memctl.pools import EVENT
 
-    base = context.looking()
+    base = context.reading_existing()
     pools = base.pools.acting_as()
     last = pools.last_event()
     if after is None:

@@ -188,7 +188,7 @@ def list_(
     output: Output = None,
 ) -> None:
     """List the active pools that the caller may read."""
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         rows = base.pools.acting_as().list(include_expired=expired, run_id=run)
     emit(rows, _LIST, output)
     if not rows:
@@ -205,7 +205,7 @@ def show(
     output: Output = None,
 ) -> None:
     """Show the settings, rights and size of a pool."""
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         found = base.pools.acting_as().get(pool)
     emit_facts(found, output)
 
@@ -234,7 +234,7 @@ def grant(
     It replaces what the agent was granted before.
     """
     name = _whom(who, public=public)
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         changed = base.pools.acting_as().grant(pool, name, level)
     doing = "read" if level == "read" else "write to"
     context.say(f"{name or 'everybody'} may {doing} {pool}")
@@ -253,7 +253,7 @@ def revoke(
 ) -> None:
     """Take back what an agent was granted in a pool."""
     name = _whom(who, public=public)
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         pools = base.pools.acting_as()
         changed = pools.revoke(pool, name)
         still = name is not None and pools.accessible_by(pool, name)
@@ -285,7 +285,7 @@ def delete(
 
     The pool called default stays.
     """
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         pools = base.pools.acting_as()
         found = pools.to_delete(pool)
         what = f"pool {pool} of {base.name} ({_gist(found)})"
@@ -327,7 +327,7 @@ def read(
     output: Output = None,
 ) -> None:
     """Print the data of a pool, or the value of one key, as JSON."""
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         pools = base.pools.acting_as()
         found = pools.read(pool, key) if version is None else pools.read_version(pool, version, key)
     if with_version:
@@ -484,7 +484,7 @@ def history(
 
     memctl pool read --version shows what it held, and memctl pool restore brings it back.
     """
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         rows = base.pools.acting_as().history(pool)
     emit(rows, _HISTORY, output)
 
@@ -502,7 +502,7 @@ def stats(
     output: Output = None,
 ) -> None:
     """Show how big a pool is, and who reads and writes it."""
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         found = base.pools.acting_as().statistics(pool)
     emit_one(found, output, lambda: _show_statistics(context, found))
 
@@ -564,7 +564,7 @@ def watch(
     A key below agent_bulletin is a bulletin: "is_bulletin" is true.  Of a value over 4 kB the line
     has only its SHA-256 digest.
     """
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         pools = base.pools.acting_as()
         last = pools.last_event()
         pools.get(pool)
@@ -632,7 +632,7 @@ def end(
     Those made with --persist stay for a later run.
     """
     refuse_empty({"--run": run, "--session": session})
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         ending = base.pools.ending(run=run, session=session)
         names = ", ".join(pool.pool_id for pool in ending) or "no pool"
         verb = "archive and delete" if archive else "delete"

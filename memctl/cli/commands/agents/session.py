@@ -587,7 +587,7 @@ def forget(
 
     if id_ is None and user is None and before is None:
         raise UsageError("forget which conversations?", "name one, or --user NAME, --before DATE")
-    with context.changing(kb) as base:
+    with context.writing_existing(kb) as base:
         found = _sessions_to_forget(base, id_, user, before, namespace)
         names = ", ".join(each.session_id for each in found[:5]) + (", ..." if found[5:] else "")
         if not dry_run:
@@ -650,7 +650,7 @@ def _open_session(
     context: CommandContext, id_: str, namespace: str | None, kb: list[str] | None
 ) -> Iterator[tuple[KnowledgeBase, Session]]:
     """Open the knowledge base to change a conversation in; give both."""
-    with context.changing(kb) as base:
+    with context.writing_existing(kb) as base:
         yield base, base.sessions.get(id_, namespace=namespace)
 
 

@@ -222,7 +222,7 @@ def list_(
 ) -> None:
     """List skills with their health."""
     refuse_empty({"--of": of})
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         rows = base.skills.acting_as().list(category=category, status=status, agent=of)
     emit(rows, _LIST, output)
     if not rows:
@@ -249,7 +249,7 @@ def show(
     output: Output = None,
 ) -> None:
     """Show a skill: versions, files, agents and what it requires."""
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         skills = base.skills.acting_as()
         if text or version is not None:
             found = skills.find(skill)
@@ -304,7 +304,7 @@ def search(
 ) -> None:
     """Find skills by what they do, ranked with their health."""
     asked = read_question(words)
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         hits = base.skills.acting_as().search(
             asked, limit=limit or sys.maxsize, category=category, every_status=every
         )
@@ -341,7 +341,7 @@ def context_(
     is, always the same for the same task.
     """
     refuse_empty({"--task": task})
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         found = base.skills.context(skill, task=task, budget=budget)
     emit_one(found, output, lambda: print_text(found.text))
     for circle in found.cycles:
@@ -374,7 +374,7 @@ def assign(
     """Give a skill to an agent, or switch it off for one."""
     if off and remove:
         raise UsageError("--off and --remove do not go together", "give one of them")
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         skills = base.skills.acting_as()
         if remove:
             skills.unassign(skill, to)
@@ -418,7 +418,7 @@ def used(
     """Record how a use of a skill went."""
     if success is None:
         raise UsageError("how did it go?", "say --ok or --failed")
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         use = base.skills.acting_as().record_use(
             skill, success=success, task=task, note=note, duration=seconds, version=version
         )
@@ -442,7 +442,7 @@ def health(
     output: Output = None,
 ) -> None:
     """List skills by health, the least healthy first."""
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         skills = base.skills.acting_as()
         if compare:
             emit(skills.evolution(), _EVOLUTION, output)
@@ -465,7 +465,7 @@ _EVOLUTION = (
 @command(app, "suggest", "memctl skill suggest\nmemctl skill suggest -o json")
 def suggest(context: CommandContext, kb: KnowledgeBaseOption = None, output: Output = None) -> None:
     """Suggest what to do about skills; nothing is changed."""
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         rows = base.skills.suggestions()
     emit(rows, _SUGGESTIONS, output)
 
@@ -488,7 +488,7 @@ def gaps(
 
     Topics of questions that memory could not answer, and categories without an active skill.
     """
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         if coverage:
             emit(base.skills.coverage(), _COVERAGE, output)
             return
@@ -547,7 +547,7 @@ def _set_status(
     successor: str | None,
     kb: Sequence[str] | None,
 ) -> None:
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         changed = base.skills.acting_as().set_status(skill, status, successor)
     context.say(f"{changed.slug} is {changed.status}")
 
@@ -561,7 +561,7 @@ def delete(
     kb: KnowledgeBaseOption = None,
 ) -> None:
     """Delete a skill with its versions, files and uses."""
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         skills = base.skills.acting_as()
         found = skills.find(skill)
         count = format_count(len(skills.versions(found.skill_id)), "version")
@@ -590,7 +590,7 @@ def export(
     folder = parse_path(to)
     if folder.is_file():
         raise UsageError(f"{to} is a file", "name a folder, or one that is not there yet")
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         written, left_out = base.skills.acting_as().export(folder.absolute(), every_status=every)
     emit([{"folder": str(each)} for each in written], (Column("folder", "FOLDER"),), output)
     for each in left_out:
@@ -625,7 +625,7 @@ def version_add(
 ) -> None:
     """Add a version of a skill; it waits until it is activated."""
     content = _text_of(file)
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         skills = base.skills.acting_as()
         if at_once:
             skills.require_person("activate a version")
@@ -654,7 +654,7 @@ def version_list(
     output: Output = None,
 ) -> None:
     """List the versions of a skill, and how each did."""
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         rows = base.skills.acting_as().versions(skill)
     emit(rows, _VERSIONS, output)
 
@@ -672,7 +672,7 @@ def version_activate(
     output: Output = None,
 ) -> None:
     """Have agents get one version; the others are kept."""
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         made = base.skills.acting_as().activate(skill, number)
     context.say(f"version {number} of {skill} is active")
     if output is not None:
@@ -692,7 +692,7 @@ def version_split(
     output: Output = None,
 ) -> None:
     """Share tasks out among versions; a task keeps its version."""
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         rows = base.skills.acting_as().split(skill, _shares(shares))
     emit(rows, _VERSIONS, output)
 
@@ -745,7 +745,7 @@ def propose(
     output: Output = None,
 ) -> None:
     """Look into a topic and propose a skill for it."""
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         made = base.skills.proposals().propose(
             " ".join(topic),
             name=name,
@@ -774,7 +774,7 @@ def proposals(
     output: Output = None,
 ) -> None:
     """List proposals of skills, the latest first."""
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         rows = base.skills.proposals().list(status)
     emit(rows, _PROPOSALS, output)
 
@@ -787,7 +787,7 @@ def submit(
     output: Output = None,
 ) -> None:
     """Hand a draft in for review."""
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         made = base.skills.proposals().submit(proposal)
     context.say(f"{made.proposal_id} is submitted, until {made.expires_at:%Y-%m-%d}")
     if output is not None:
@@ -802,7 +802,7 @@ def review(
     output: Output = None,
 ) -> None:
     """Take a proposal up for review, and show it."""
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         made = base.skills.proposals().review(proposal)
     emit_facts(made, output)
 
@@ -832,7 +832,7 @@ def approve(
     if file is not None and not create_:
         raise UsageError("--file goes with --create", "add --create")
     content = "" if file is None else _text_of(file)
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         reviewing = base.skills.proposals()
         done = reviewing.approve(proposal, because)
         made = reviewing.create(proposal, content) if create_ else None
@@ -863,7 +863,7 @@ def create(
 ) -> None:
     """Make the skill of an approved proposal."""
     content = "" if file is None else _text_of(file)
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         made = base.skills.proposals().create(proposal, content)
     for missing in made.missing:
         context.say(f"note: {missing} is required and not there yet")
@@ -881,7 +881,7 @@ def reject(
     output: Output = None,
 ) -> None:
     """Reject a proposal, and say why."""
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         made = base.skills.proposals().reject(proposal, because)
     context.say(f"{made.proposal_id} is rejected")
     if output is not None:
@@ -904,7 +904,7 @@ def learn(
     output: Output = None,
 ) -> None:
     """Propose versions from the notes of uses; none is active."""
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         rows = base.skills.proposals().learn(skill, dry_run=dry_run)
     emit(rows, (Column("slug", "SKILL"), Column("version", "VERSION"), _NOTES), output)
 
@@ -943,7 +943,7 @@ def conflicts(
     comes first.
     """
     refuse_empty({"--skill": skill})
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         found = base.skills.conflicts()
         if scan:
             report = found.scan()
@@ -982,7 +982,7 @@ def dismiss(
 def _settle(
     context: CommandContext, conflict: str, status: ConflictStatus, kb: Sequence[str] | None
 ) -> None:
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         changed = base.skills.conflicts().settle(conflict, status)
     context.say(f"{changed.conflict_id} is {changed.status}")
 
@@ -1005,7 +1005,7 @@ def repair(
     The newer of two skills with like names gets a suffix; what requires a deprecated skill with a
     successor, or a version that is not active, requires the right one.
     """
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         found = base.skills.conflicts()
         planned = found.repair(dry_run=True)
         count = format_count(len(planned.repaired), "conflict")

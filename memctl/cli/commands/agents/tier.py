@@ -192,7 +192,7 @@ def get(
         raise UsageError("--from goes with a key alone", "leave out --tier, --place and --keep")
     name, _ = _key_and_value([*([] if key is None else [key]), ""], place)
     identity = _identity(context, session)
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         router = _router(base, identity)
         if source is not None:
             found: TierValue | None = _shared(router, name, source)
@@ -231,7 +231,7 @@ def list_(
         raise UsageError("memories are listed by memctl memory list", "memctl memory list")
     identity = _identity(context, session)
     rows: list[dict[str, Any]] = []
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         router = _router(base, identity)
         if chosen in (None, "working"):
             rows += [
@@ -266,7 +266,7 @@ def find(
 
     words = read_question(query)
     identity = _identity(context, session)
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         hits = _router(base, identity).semantic_search(words, limit or 10_000)
     emit(hits, _FOUND, output)
 
@@ -281,7 +281,7 @@ def remove(
 ) -> None:
     """Remove a key from working memory and short-term entries."""
     identity = _identity(context, session)
-    with context.changing(kb) as base:
+    with context.writing_existing(kb) as base:
         if not _router(base, identity).remove(key, _tier(tier)):
             raise NothingFound(f"no tier has {key!r}", "memctl tier list shows what there is")
     context.say(f"removed {key}")
@@ -309,7 +309,7 @@ def clear(
     if chosen in ("long_term", "shared"):
         raise UsageError(f"{chosen} is not cleared", "memctl forget and memctl pool delete do it")
     identity = _identity(context, session)
-    with context.changing(kb) as base:
+    with context.writing_existing(kb) as base:
         router = _router(base, identity)
         parts = [
             part
@@ -337,7 +337,7 @@ def refresh(
     """Let the time of a short-term entry start anew."""
     seconds = None if ttl is None else _seconds(ttl)
     identity = _identity(context, session)
-    with context.changing(kb) as base:
+    with context.writing_existing(kb) as base:
         from memctl.tiers.router import of_entry
 
         made = of_entry(_router(base, identity).short_term.refresh_ttl(key, seconds))
@@ -403,7 +403,7 @@ def save(
 ) -> None:
     """Keep a copy of a session's working memory under a name."""
     identity = _identity(context, session)
-    with context.changing(kb) as base:
+    with context.writing_existing(kb) as base:
         count = _router(base, identity).working.save(name)
     context.say(f"saved {format_count(count, 'value')} as {name}")
 
@@ -420,7 +420,7 @@ def load(
     Times to live start anew.
     """
     identity = _identity(context, session)
-    with context.changing(kb) as base:
+    with context.writing_existing(kb) as base:
         count = _router(base, identity).working.load(name)
     context.say(f"loaded {format_count(count, 'value')}")
 
@@ -433,7 +433,7 @@ def stats(
 ) -> None:
     """Show how much each tier holds, and how much is soon over."""
     identity = _identity(context, None)
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         emit(_router(base, identity).stats(), _STATISTICS, output)
 
 
@@ -467,7 +467,7 @@ def promote(
     memories back.
     """
     refuse_empty({"--session": session})
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         report = base.tiers.promote(session, at_once=session is not None, dry_run=dry_run)
     emit_one(report, output, lambda: _show_promotion(context, report))
 

@@ -257,7 +257,7 @@ def reprocess(
     if bool(ids) == (incomplete or upgrade):
         raise UsageError("which documents?", "give their ids, or --incomplete, or --upgrade")
     with ExitStack() as stack:
-        base = stack.enter_context(context.changing(kb))
+        base = stack.enter_context(context.writing_existing(kb))
         listener = stack.enter_context(context.progress("reading again"))
         with reporting_a_stop(context, base.name, output):
             report = base.documents.reprocess(
@@ -276,7 +276,7 @@ def _derive_again(
     links: bool,
 ) -> None:
     """Find links, or make vectors, in texts that are stored, and say what came of it."""
-    with context.changing(kb) as base:
+    with context.writing_existing(kb) as base:
         view = base.links.view() if ids else None
         wanted = [view.map.pages[view.map.find(id_).page].id for id_ in ids] if view else ()
         documents = base.documents

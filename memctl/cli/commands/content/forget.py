@@ -123,7 +123,7 @@ def _open_for_forget(
     """Open the knowledge base to forget in: where none is named, the one that has it."""
     if not kb and context.config.kb is None and (owner := _owner(context, selection)):
         kb = [owner]
-    with context.changing(kb) as base:
+    with context.writing_existing(kb) as base:
         yield base
 
 

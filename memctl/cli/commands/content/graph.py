@@ -324,7 +324,7 @@ def merge(
     output: Output = None,
 ) -> None:
     """Say that two names mean the same; unmerge takes it back."""
-    with context.changing(kb) as base:
+    with context.writing_existing(kb) as base:
         node = base.graph.merge_names(name, other)
     emit_one(node, output, lambda: _show_node(context, node))
 
@@ -341,7 +341,7 @@ def unmerge(
 
     It takes back what was merged by hand and what memctl decided itself.
     """
-    with context.changing(kb) as base:
+    with context.writing_existing(kb) as base:
         nodes = base.graph.unmerge_names(name, other)
     emit_each(nodes, output, lambda node: _show_node(context, node))
 

@@ -73,7 +73,7 @@ def list_(
     confidence (bootstrap).  A version is called better when it beats every other one in use by
     more than chance, and by at least 0.05, over 30 judged conversations of each.
     """
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         found = base.prompts.list(task)
     shown = [each for each in found if all_ or not each.is_retired]
     emit(shown, _COLUMNS, output)
@@ -106,7 +106,7 @@ def show(
     is noted, so that the conversation's reward counts for it.  What a task of memctl rests on for
     safety is added to the text when it is used, and cannot be edited.
     """
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         if session is not None:
             found = base.prompts.use(task, session, version)
         else:
@@ -139,8 +139,8 @@ def add(
     first version is in use at once.
     """
     text = _read(file)
-    with context.changing(kb) as base:
-        made = base.prompts.changing().add(task, text, reason=reason)
+    with context.writing_existing(kb) as base:
+        made = base.prompts.writable().add(task, text, reason=reason)
     context.say(f"kept {task} {made.version}; use it: memctl prompt activate {task} {made.version}")
     emit_one(made, output, lambda: None)
 
@@ -157,8 +157,8 @@ def edit(
 ) -> None:
     """Keep a changed version beside the one that it is from."""
     text = _read(file)
-    with context.changing(kb) as base:
-        made = base.prompts.changing().edit(task, version, text, reason)
+    with context.writing_existing(kb) as base:
+        made = base.prompts.writable().edit(task, version, text, reason)
     context.say(f"kept {task} {made.version}, made from {version}")
     emit_one(made, output, lambda: None)
 
@@ -177,8 +177,8 @@ def activate(
     context: CommandContext, task: Task, version: Version, kb: KnowledgeBaseOption = None
 ) -> None:
     """Have every conversation use one version."""
-    with context.changing(kb) as base:
-        base.prompts.changing().activate(task, version)
+    with context.writing_existing(kb) as base:
+        base.prompts.writable().activate(task, version)
     context.say(f"{task} is {version} from now on")
 
 
@@ -198,8 +198,8 @@ def split(
     A conversation keeps its version.  memctl prompt list says which one does better.
     """
     given = _shares(shares)
-    with context.changing(kb) as base:
-        base.prompts.changing().split(task, given)
+    with context.writing_existing(kb) as base:
+        base.prompts.writable().split(task, given)
     total = sum(given.values())
     listed = ", ".join(f"{version} {share / total:.0%}" for version, share in given.items())
     context.say(f"{task}: {listed}")
@@ -244,7 +244,7 @@ def retire(
 
     It stays to be looked at; what shares it had go to the others.
     """
-    with context.changing(kb) as base:
+    with context.writing_existing(kb) as base:
         shown = next((e for e in base.prompts.list(task) if e.version == version), None)
         action = f"retire {task} {version}"
         if shown is not None and shown.share:
@@ -252,7 +252,7 @@ def retire(
         if context.confirm_or_preview(
             action, f"{action}?", yes=yes or not _is_used(shown), dry_run=dry_run
         ):
-            base.prompts.changing().retire(task, version)
+            base.prompts.writable().retire(task, version)
             context.say(f"retired {task} {version}")
 
 
@@ -271,7 +271,7 @@ def diff(
     kb: KnowledgeBaseOption = None,
 ) -> None:
     """Show what a version changes."""
-    with context.looking(kb) as base:
+    with context.reading_existing(kb) as base:
         print_text(base.prompts.variants.diff(task, version, other))
 
 
@@ -284,7 +284,7 @@ def improve(
     It gets the version in use, and the conversations that went worst with it, with feedback and
     examples.  What it writes is kept as suggested, and never used unless you activate it.
     """
-    with context.changing(kb) as base:
+    with context.writing_existing(kb) as base:
         made = base.prompts.improve(task)
     context.say(
         f"kept {task} {made.version} as suggested: memctl prompt diff {task} {made.version}"

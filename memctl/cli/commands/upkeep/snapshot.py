@@ -64,7 +64,7 @@ def create(
     names, and which files were ingested; it does not have the files themselves (in processed/ and
     inboxes), settings or logs.  Later changes take space until the snapshot is deleted.
     """
-    with context.changing(kb) as base:
+    with context.writing_existing(kb) as base:
         made = base.snapshots.create(name)
         context.say(f"made snapshot {name} of {base.name}: {_size(made)}")
         if output is not None:
@@ -107,7 +107,7 @@ def restore(
     an inbox that keeps its files is ingested again when that is watched.  What was forgotten
     since stays forgotten.  Queries go on meanwhile, and writers wait.
     """
-    with context.changing(kb) as base:
+    with context.writing_existing(kb) as base:
         snapshot = base.snapshots.get(name)
         what = f"{base.name} to {name} of {format_moment(snapshot.created_at)} ({_size(snapshot)})"
         if not context.confirm_or_preview(f"set {what}", f"set {what}?", yes=yes, dry_run=dry_run):
@@ -132,7 +132,7 @@ def delete(
 
     What the knowledge base holds now stays as it is.
     """
-    with context.changing(kb) as base:
+    with context.writing_existing(kb) as base:
         snapshot = base.snapshots.get(name)
         what = f"snapshot {name} of {base.name} ({_size(snapshot)})"
         question = f"delete {what} for good?"

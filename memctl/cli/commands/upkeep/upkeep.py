@@ -186,7 +186,7 @@ def set_(
         raise UsageError("when?", "give one of --at, --every, --off and --default")
     text = f"every {every}" if at is None else at
     schedule = OFF if off else None if default else parse_schedule(text)
-    with context.changing(kb) as base:
+    with context.writing_existing(kb) as base:
         status = Upkeep(base, context.home).set(job, schedule)
     context.say(f"{job} of {status.kb}: {status.schedule}")
     if output is not None:
@@ -251,7 +251,7 @@ def summary(
     from memctl.upkeep.daily_summary import parse_day, summarise_day
 
     wanted = parse_day(day, context.home.now())
-    with context.changing(kb) if write else context.reading_one(kb) as base:
+    with context.writing_existing(kb) if write else context.reading_one(kb) as base:
         made = summarise_day(base, wanted, write=write)
     emit_one(made, output, lambda: context.console.print(made.text, markup=False, end=""))
 
