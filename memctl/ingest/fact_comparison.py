@@ -248,9 +248,8 @@ class FactComparer:
                 while problem is None and (wave := run.next_wave()):
                     beat()
                     with self._store.ledger.replies.asking(_COMPARING):
-                        run.stop_waiting(
-                            run.waiting.keys() - set(book.pending())
-                        )  # by another process
+                        compared_elsewhere = run.waiting.keys() - set(book.pending())
+                        run.stop_waiting(compared_elsewhere)
                         problem = self._compare(run, run.left_of(wave))
             except LockedError as error:
                 problem = error

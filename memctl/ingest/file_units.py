@@ -102,9 +102,7 @@ class Unpacking:
         metadata: dict[str, Any] = {self.kind.units: self.count}
         if shared:
             metadata[SHARED] = list(shared)
-        whole = Segment(
-            0, len(said), "properties"
-        )  # it is not said in the text, so it is no memory
+        whole = Segment(0, len(said), "properties")  # not said in the text, so no memory
         text = SourceText(
             said,
             self.kind.media_type,

@@ -143,7 +143,7 @@ class Ingestor:
                 too big for memory how many memories it has given.
             total: How many sources there are, where that is known.
             on_commit: Called within each commit with what it makes of its sources, for what must
-                be record_receipts in the ledger in the same step.
+                be recorded in the ledger in the same step.
             versions: Finds what the files were before; that ends in favour of what they are now.
 
         Raises:

@@ -369,9 +369,7 @@ def serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
     answers = os.fdopen(os.dup(1), "wb", buffering=_PIPE_BYTES)
     os.dup2(2, 1)  # whatever a library prints must not get among the answers
-    with suppress(
-        EOFError, pickle.UnpicklingError, BrokenPipeError
-    ):  # the process that asked is gone
+    with suppress(EOFError, pickle.UnpicklingError, BrokenPipeError):  # the parent is gone
         _serve(sys.stdin.buffer, answers)
     with suppress(BrokenPipeError):  # what is left in the buffer has no reader any more
         answers.close()

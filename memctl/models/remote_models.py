@@ -395,7 +395,7 @@ class RemoteTranscriber(_RemoteModel):
         return _segments(self.name, reply, length)
 
     def _reply(self, content: bytes, name: str) -> Any:
-        """The reply; a format that the server does not know is not fetch_reply for again."""
+        """The reply; a format that the server does not know is not asked for again."""
         while True:
             try:
                 return self._send(content, name, _FORMATS[self._format])
