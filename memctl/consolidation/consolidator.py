@@ -163,8 +163,8 @@ class Consolidator:
             after = transaction.snapshot()
             require_found(before, after, plan.touched, CONSOLIDATION, plan.superseded)
             if job is not None:
-                book = self._store.ledger.changes
-                record_changes(transaction, book, job, before, after, plan.written)
+                changes = self._store.ledger.changes
+                record_changes(transaction, changes, job, before, after, plan.written)
 
     def _current_insights(self, now: datetime, dry_run: bool, job: int | None) -> KnownInsights:
         """Read the valid insights; end those that rest on something no longer valid.
@@ -189,8 +189,8 @@ class Consolidator:
                 require_found(before, after, again, CONSOLIDATION, ending)
                 if job is not None:
                     written: dict[TableName, list[str]] = {"memories": [*ending, *again]}
-                    book = self._store.ledger.changes
-                    record_changes(transaction, book, job, before, after, written)
+                    changes = self._store.ledger.changes
+                    record_changes(transaction, changes, job, before, after, written)
         for item in stale:
             known.remove(item.id)
         return known

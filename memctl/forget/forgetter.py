@@ -511,7 +511,7 @@ class DeletedDocuments:
 def erase_forgotten(
     transaction: Transaction,
     now: Snapshot,
-    book: ForgottenRepository,
+    forgotten: ForgottenRepository,
     embedder: Callable[[], Embedder] | None,
 ) -> LeftOut:
     """Take out of a snapshot that is being restored what was forgotten since.
@@ -521,14 +521,14 @@ def erase_forgotten(
     Args:
         transaction: In which it is being restored.
         now: The state before.
-        book: Says what was forgotten.
+        forgotten: Says what was forgotten.
         embedder: Gives what the snapshot's vectors are from; None where those of now are, too.
 
     Raises:
         ModelError: Vectors of what stays as it is cannot be made.
     """
     documents = memories = 0
-    for ids in in_portions(sorted(book.gone())):
+    for ids in in_portions(sorted(forgotten.gone())):
         first = col("id").is_in(ids) & (col("part") == 0)
         documents += transaction.snapshot().count("documents", first)
         for table in TABLES:
@@ -536,7 +536,7 @@ def erase_forgotten(
             erased = erase_rows(transaction, table, there, drop_orphans=False)
             memories += erased.counts.get("memories", 0)
     redacted: list[str] = []
-    for ids in in_portions(sorted(book.blocked())):
+    for ids in in_portions(sorted(forgotten.blocked())):
         first = col("id").is_in(ids) & (col("part") == 0)
         roots = sorted(transaction.snapshot().scan("documents", first, ["id"])["id"].to_pylist())
         _keep(transaction, now, roots, embedder)

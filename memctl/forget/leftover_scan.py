@@ -49,7 +49,7 @@ class Leftover:
     """A place where some of a text still is."""
 
     place: str
-    """A file below the knowledge base's folder, a table, or a book of the ledger."""
+    """A file below the knowledge base's folder, a table, or a table of the ledger."""
     snapshots: tuple[str, ...] = ()
     """The snapshots that a version of a table belongs to; empty for other places."""
     ids: tuple[str, ...] = ()
@@ -70,12 +70,12 @@ def find_leftovers(store: Store, wanted: Sequence[SearchPattern]) -> Iterator[Le
     if wanted:
         places = list(_in_tables(store, wanted))
         yield from places
-        books = list(_in_ledger(store.ledger, _Look(wanted, store.folder)))
-        yield from books
+        in_ledger = list(_in_ledger(store.ledger, _Look(wanted, store.folder)))
+        yield from in_ledger
         storage = table_storage(store.folder)
         tables = [table for table in TABLES if any(trace.place == table for trace in places)]
         for trace in _in_files(store.folder, storage, wanted):
-            is_of_ledger = bool(books) and trace.place.startswith(LEDGER_FILE)
+            is_of_ledger = bool(in_ledger) and trace.place.startswith(LEDGER_FILE)
             if not (is_of_ledger or _is_of_any(storage, tables, trace.path)):
                 yield trace  # leftovers in the others have been reported as rows
 
@@ -192,9 +192,9 @@ def rows_of_any_version(
 
 
 def _in_ledger(ledger: Ledger, look: _Look) -> Iterator[Leftover]:
-    for book, rows in ledger.contents():
+    for table, rows in ledger.contents():
         if any(look.finds(_bytes(value)) for row in rows for value in row):
-            yield Leftover(f"{LEDGER_FILE}: {book}")
+            yield Leftover(f"{LEDGER_FILE}: {table}")
 
 
 def _bytes(value: object) -> bytes:

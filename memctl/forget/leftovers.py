@@ -29,7 +29,7 @@ STILL_READ = "another process may be reading an earlier state"
 RUN_AGAIN = "when that has ended, memctl forget completes it, and so does whatever writes next"
 _MOST_NAMED = 5
 _OF_SNAPSHOTS = ("heads", "snapshot")
-"""How the books of the ledger begin that belong to snapshots."""
+"""How the names of the ledger's tables begin that belong to snapshots."""
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Leftovers:
         if trace.path is not None:
             return self._of_file(trace.place, trace.path)
         if trace.place.startswith(LEDGER_FILE):
-            return self._of_book(trace.place)
+            return self._of_ledger_table(trace.place)
         return RemainingPlace(trace.place, STILL_READ, RUN_AGAIN)
 
     # --- inside ---
@@ -89,11 +89,11 @@ class Leftovers:
         option = "--document" if documents else "--memory"
         return self._command(*(word for id_ in ids for word in (option, id_)))
 
-    def _of_book(self, place: str) -> RemainingPlace:
-        book = place.removeprefix(f"{LEDGER_FILE}: ")
-        if book.startswith(_OF_SNAPSHOTS):
+    def _of_ledger_table(self, place: str) -> RemainingPlace:
+        table = place.removeprefix(f"{LEDGER_FILE}: ")
+        if table.startswith(_OF_SNAPSHOTS):
             return self._in_snapshots(place, "")
-        if book == "meta":
+        if table == "meta":
             return RemainingPlace(
                 place, "a setting has it", f"memctl kb set {self.layout.name} changes it"
             )
@@ -102,7 +102,7 @@ class Leftovers:
             for path in self._entries
             if path.exists() and any(each.is_in(str(path)) for each in self.search_patterns)
         ]
-        if book == "files" and there:
+        if table == "files" and there:
             what = f"a file that is yours is called so: {', '.join(there[:_MOST_NAMED])}"
             return RemainingPlace(
                 place, what, "give it another name, or delete it, and let memctl watch see"

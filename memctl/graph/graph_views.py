@@ -493,9 +493,9 @@ def _named_nodes(index: NameIndex, id_: str, source_ids: list[str] | None) -> tu
     return tuple(dict.fromkeys(node for at in places for node in index.named[at]))
 
 
-def decisions_of(book: NameDecisionRepository) -> Decisions:
-    """Return what stands in the book."""
-    decided = book.all()
+def decisions_of(repository: NameDecisionRepository) -> Decisions:
+    """Return the decisions on names."""
+    decided = repository.all()
     return Decisions(
         frozenset((each.one, each.other) for each in decided if each.same),
         frozenset((each.one, each.other) for each in decided if not each.same),
@@ -503,7 +503,7 @@ def decisions_of(book: NameDecisionRepository) -> Decisions:
 
 
 def merge_names(
-    view: GraphView, book: NameDecisionRepository, now: datetime, one: str, other: str
+    view: GraphView, repository: NameDecisionRepository, now: datetime, one: str, other: str
 ) -> Node:
     """Keep that two names mean the same, and return the node that they are now.
 
@@ -520,12 +520,12 @@ def merge_names(
     together = set(after.find(one)) & set(after.find(other))
     if not together:
         raise UsageError(f"{one!r} and {other!r} cannot be one: both are said of several")
-    book.put(sorted(same), now, same=True)
+    repository.put(sorted(same), now, same=True)
     return next(node for node in after.find(one) if node in together)
 
 
 def unmerge_names(
-    view: GraphView, book: NameDecisionRepository, now: datetime, one: str, other: str
+    view: GraphView, repository: NameDecisionRepository, now: datetime, one: str, other: str
 ) -> tuple[Node, Node]:
     """Keep that two names do not mean the same, and return the nodes that they are now.
 
@@ -545,7 +545,7 @@ def unmerge_names(
             f"nothing tells {one!r} and {other!r} apart",
             "names that differ in case or marks alone are one; a third name may hold them together",
         )
-    book.put(sorted(wanted), now, same=False)
+    repository.put(sorted(wanted), now, same=False)
     return now_one[0], now_other[0]
 
 

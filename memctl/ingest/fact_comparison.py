@@ -234,8 +234,8 @@ class FactComparer:
         Args:
             beat: Called now and then, for it may take long.
         """
-        book = self._store.ledger.comparisons
-        waiting = book.pending()
+        comparisons = self._store.ledger.comparisons
+        waiting = comparisons.pending()
         if not waiting:
             return FactComparison()
         problem: MemctlError | None = None
@@ -244,16 +244,16 @@ class FactComparer:
             run = _Run(self._concurrency, lambda: stack.enter_context(job))
             try:
                 run.begin(self._facts(waiting))
-                book.discard(set(waiting) - run.waiting.keys())  # there are no such facts any more
+                comparisons.discard(set(waiting) - run.waiting.keys())  # these facts are gone
                 while problem is None and (wave := run.next_wave()):
                     beat()
                     with self._store.ledger.replies.asking(_COMPARING):
-                        compared_elsewhere = run.waiting.keys() - set(book.pending())
+                        compared_elsewhere = run.waiting.keys() - set(comparisons.pending())
                         run.stop_waiting(compared_elsewhere)
                         problem = self._compare(run, run.left_of(wave))
             except LockedError as error:
                 problem = error
-            return run.report(book.count(), problem)
+            return run.report(comparisons.count(), problem)
 
     # --- inside ---
 
@@ -334,8 +334,8 @@ class FactComparer:
             changes = self._store.ledger.changes
             record_changes(transaction, changes, job.id, before, after, merge.written)
             settled = [id_ for id_, what in came.items() if what is not None]
-            book = self._store.ledger.comparisons
-            transaction.ledger(lambda _: book.discard(settled))
+            comparisons = self._store.ledger.comparisons
+            transaction.ledger(lambda _: comparisons.discard(settled))
         run.stop_waiting(settled)
         for what in came.values():
             if what is not None:

@@ -607,11 +607,11 @@ LEDGER_TABLES = tuple(_ALL_COLUMNS)
 def ledger_tables(
     ledger: Ledger, wanted: Container[str], now: datetime | None = None
 ) -> dict[str, pa.Table]:
-    """Return the ledger's books as tables, without rows that have expired.
+    """Return the ledger's tables as Arrow tables, without rows that have expired.
 
     Args:
         ledger: The ledger.
-        wanted: Names of the books to read, or text that names them; the others come without rows.
+        wanted: Names of the tables to read, or text that names them; the others come without rows.
         now: What has expired by then is left out; by default nothing is.
 
     Raises:
@@ -619,16 +619,16 @@ def ledger_tables(
     """
     return {
         name: _ledger_table(
-            _ledger_rows(ledger, book, columns, now) if name in wanted else [], columns
+            _ledger_rows(ledger, table, columns, now) if name in wanted else [], columns
         )
-        for name, (book, columns) in _ALL_COLUMNS.items()
+        for name, (table, columns) in _ALL_COLUMNS.items()
     }
 
 
 def _ledger_rows(
-    ledger: Ledger, book: str, columns: Collection[str], now: datetime | None
+    ledger: Ledger, table: str, columns: Collection[str], now: datetime | None
 ) -> list[tuple[Any, ...]]:
-    ask, values = f"SELECT {', '.join(columns)} FROM {book}", []
+    ask, values = f"SELECT {', '.join(columns)} FROM {table}", []
     if now is not None and EXPIRES in columns:
         ask += f" WHERE {EXPIRES} IS NULL OR {EXPIRES} > ?"
         values = [to_text(now)]

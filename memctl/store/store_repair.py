@@ -64,7 +64,7 @@ for _table in DECLARATIONS.values():
         _WITNESSES[_owner.to[0]] = (_table.name, _owner.column, "id")
 """What knows of the rows of a table: another one, by which column, and by which of its own."""
 FILES_UNKNOWN = "files_unknown"
-"""Set in a ledger that was made anew until its book of inbox files has been, too."""
+"""Set in a ledger that was made anew until its table of inbox files has been, too."""
 MAX_LISTED = 5
 """Rows that a step names; its ``lost`` has them all."""
 

@@ -168,7 +168,7 @@ class Claims:
                 found.append(claimed)
                 met.add(token)
         self._check_moved()
-        for token in entries.keys() - met:  # claimed in the book alone, or moved on already
+        for token in entries.keys() - met:  # claimed in the ledger alone, or moved on already
             self._ledger.files.remove(entries[token].path)
         return [*found, *self._loose()]
 
@@ -304,7 +304,7 @@ class Claims:
         return folder
 
     def _underway(self) -> list[FileEntry]:
-        """Files on their way by the book, by the paths that they came from."""
+        """The ledger's files on their way, by the paths that they came from."""
         return [
             entry
             for entry in self._ledger.files.entries(["claimed", "indexed"])
@@ -409,7 +409,7 @@ class Claims:
         self._drop_folder(claimed)
 
     def _confirm(self, moves: Sequence[_Move]) -> None:
-        """Make moves durable; only then does the book say that they are done."""
+        """Make moves durable; only then does the ledger say that they are done."""
         if not moves:
             return
         places = [path for move in moves if move.target for path in (move.target, *move.sidecars)]

@@ -487,7 +487,7 @@ TRACKED_COLUMNS: Mapping[TableName, tuple[str, ...]] = {
 
 def record_changes(
     transaction: Transaction,
-    book: ChangeRepository,
+    changes: ChangeRepository,
     job: int,
     before: Snapshot,
     after: Snapshot,
@@ -497,7 +497,7 @@ def record_changes(
 
     Args:
         transaction: What it has written with.
-        book: Where to.
+        changes: Where to.
         job: Its number.
         before: The tables when the transaction began.
         after: The tables as it leaves them.
@@ -511,7 +511,7 @@ def record_changes(
         )
     ]
     if found:
-        transaction.ledger(lambda _: book.add(job, found))
+        transaction.ledger(lambda _: changes.add(job, found))
 
 
 def tracked_values(

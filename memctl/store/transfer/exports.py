@@ -100,7 +100,7 @@ def ledger_restorer(ledger: Ledger, name: str, content: bytes, now: datetime) ->
 
     Args:
         ledger: Where to.
-        name: Which of the books.
+        name: Which of the ledger's tables.
         content: As :func:`exported_books` gives it.
         now: Since when facts wait here.
 
@@ -320,8 +320,8 @@ def export_all(
     counter = _Counter(sum(rows.values()), progress)
     with _open_sink(sink) as file, tarfile.open(fileobj=file, mode="w|") as archive:
         _add(archive, _MANIFEST, json.dumps(asdict(manifest), indent=2).encode(), now)
-        for book, content in export_ledger(ledger) if ledger else ():
-            _add(archive, f"ledger/{book}.jsonl", content, now)
+        for name, content in export_ledger(ledger) if ledger else ():
+            _add(archive, f"ledger/{name}.jsonl", content, now)
         for table in TABLES:
             for number, batch in enumerate(_batches(snapshot, table)):
                 _add(archive, f"{table}/{number:06}.arrow", _as_ipc(batch), now)
@@ -408,9 +408,9 @@ def import_all(
             if on_manifest is not None:
                 on_manifest(manifest)
             counter = _Counter(sum(manifest.rows.values()), progress)
-            books = partial(ledger_restorer, store.ledger, now=now)
+            restorer = partial(ledger_restorer, store.ledger, now=now)
             members = _without_media(_members(archive), media)
-            found = _import_parts(members, transaction, manifest, books, counter)
+            found = _import_parts(members, transaction, manifest, restorer, counter)
             _check_complete(manifest, found)
     return counter.done
 
@@ -508,7 +508,7 @@ def _import_parts(
     members: Iterable[tuple[str, bytes]],
     transaction: Transaction,
     manifest: Manifest,
-    books: Callable[[str, bytes], Statement],
+    restorer: Callable[[str, bytes], Statement],
     counter: _Counter,
 ) -> dict[str, int]:
     found: dict[str, int] = dict.fromkeys(TABLES, 0)
@@ -516,8 +516,8 @@ def _import_parts(
     expected = schemas(manifest.dimension, manifest.tables_schema)
     names = {table: schema.names for table, schema in schemas(manifest.dimension).items()}
     for name, content in members:
-        if book := _LEDGER_MEMBER.fullmatch(name):
-            transaction.ledger(books(book[1], content))
+        if member := _LEDGER_MEMBER.fullmatch(name):
+            transaction.ledger(restorer(member[1], content))
             continue
         table: TableName = name.partition("/")[0]  # type: ignore[assignment]
         if table not in expected:
