@@ -600,10 +600,10 @@ class NearestFacts:
 
     def _look(self, fact: Fact, scope: Expr) -> tuple[dict[str, Fact], bool]:
         """Return what may be compared of the nearest, and whether there are no more."""
-        legs = [self._of_same_names(fact, scope), self._of_same_words(fact, scope)]
-        rows = [known for leg in legs for known in _facts(leg)]
+        retrieved = [self._of_same_names(fact, scope), self._of_same_words(fact, scope)]
+        rows = [known for table in retrieved for known in _facts(table)]
         found = {known.id: known for known in rows if self._is_comparable(fact, known)}
-        return found, all(leg.num_rows < _LOOKED_AT for leg in legs)
+        return found, all(table.num_rows < _LOOKED_AT for table in retrieved)
 
     def _of_same_names(self, fact: Fact, scope: Expr) -> pa.Table:
         from memctl.store.tables.filter_expressions import NOTHING, col

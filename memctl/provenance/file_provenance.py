@@ -107,7 +107,7 @@ class FileProvenance:
     hint: str = ""
     error: str = ""
     retry: str = ""
-    """The command that has a failed file tried again, once what it failed for is mended."""
+    """The command that has a failed file tried again, once the reason of the failure is gone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,7 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> RepairReport:
                     done += _named_by_tags(ledger, datasets, tagged)
                 copy_manifests(datasets, ledger)
                 add_missing_checksums(datasets, ledger)
-            done += _tags_put_right(ledger, datasets)
+            done += _repair_tags(ledger, datasets)
             done += _damaged_snapshots(ledger, verifier)
     return repaired
 
@@ -416,13 +416,13 @@ def _tag_settings(datasets: Datasets, tag: Tag, dimension: int) -> Mapping[str, 
     return {DIMENSION: str(dimension)} if alike else {}
 
 
-def _tags_put_right(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
+def _repair_tags(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
     """Have the tables' tags say what the ledger says: nothing is pruned while one is damaged."""
     for table in TABLES:
-        mended = repair_tags(datasets, ledger, table)
-        for name in mended.written:
+        repaired = repair_tags(datasets, ledger, table)
+        for name in repaired.written:
             yield Step(table, f"wrote the tag of the snapshot {name} anew")
-        for name in mended.removed:
+        for name in repaired.removed:
             yield Step(table, f"removed the unreadable tag of the snapshot {name}")
         for name, path in damaged_tags(datasets, table).items():
             datasets.files(table).set_aside(path)

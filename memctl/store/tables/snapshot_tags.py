@@ -33,7 +33,7 @@ class Tag:
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class RepairedTags:
     """The snapshots whose tags have been repaired."""
 
     written: tuple[str, ...]
@@ -101,7 +101,7 @@ def wrong_tags(tags: Tags, wanted: Mapping[str, int]) -> list[str]:
     return [name for name, version in wanted.items() if not _names(tags.get(name), version)]
 
 
-def repair_tags(datasets: Datasets, ledger: Ledger, table: TableName) -> Mended:
+def repair_tags(datasets: Datasets, ledger: Ledger, table: TableName) -> RepairedTags:
     """Make the tags of snapshots on a table agree with the ledger.
 
     A version with a tag is never pruned, and none at all is while a tag is damaged.
@@ -120,7 +120,7 @@ def repair_tags(datasets: Datasets, ledger: Ledger, table: TableName) -> Mended:
     settings = {entry.name: entry.pinned for entry in ledger.snapshots.all()} if writable else {}
     for name in writable:
         write_tag(datasets, table, name, wanted[name], settings.get(name, {}))
-    return Mended(tuple(writable), tuple(name for name in removed if tags[name] is None))
+    return RepairedTags(tuple(writable), tuple(name for name in removed if tags[name] is None))
 
 
 def wanted_versions(ledger: Ledger, table: TableName) -> dict[str, int]:
