@@ -65,17 +65,17 @@ class Accounts:
         return tuple(_user(row, str(self._path)) for row in self._rows("users"))
 
     def user(self, name: str) -> User | None:
-        """Return a user that was added; None where nobody of that name was."""
+        """Return a user that was added; None if none has that name."""
         return next((user for user in self.users() if user.name == name), None)
 
     def add_user(self, name: str, title: str, now: datetime) -> User:
-        """Note a user.
+        """Add a user.
 
         Raises:
             UsageError: No user can have that name, or one has it.
         """
-        user = User(_checked(name, "a user"), now, title)
-        with self._changing():
+        user = User(_valid_name(name, "a user"), now, title)
+        with self._lock_accounts():
             if self.user(user.name):
                 raise UsageError(
                     f"there is a user {user.name!r} already", f"memctl user show {user.name}"
@@ -84,12 +84,12 @@ class Accounts:
         return user
 
     def remove_user(self, name: str) -> None:
-        """Note no more of a user; what they have stored stays.
+        """Remove the entry of a user; what they have stored stays.
 
         Raises:
-            NotFoundError: Nobody of that name was added.
+            NotFoundError: No user of that name was added.
         """
-        with self._changing():
+        with self._lock_accounts():
             left = [user for user in self.users() if user.name != name]
             if len(left) == len(self.users()):
                 raise NotFoundError(f"there is no user {name!r}", "memctl user list shows them")
@@ -107,9 +107,9 @@ class Accounts:
         Raises:
             UsageError: A name cannot be one.
         """
-        name = _checked(name, "a team")
-        added = [_checked(agent, "an agent") for agent in agents]
-        with self._changing():
+        name = _valid_name(name, "a team")
+        added = [_valid_name(agent, "an agent") for agent in agents]
+        with self._lock_accounts():
             known = {team.name: team for team in self.teams()}
             before = known[name].agents if name in known else ()
             team = Team(name, tuple(sorted({*before, *added})))
@@ -214,14 +214,14 @@ class Accounts:
         }
         save_file(self._path, tomli_w.dumps(rows).encode())
 
-    def _changing(self) -> AbstractContextManager[None]:
+    def _lock_accounts(self) -> AbstractContextManager[None]:
         make_folder(self._home, mode=0o700)
         held = LockedError("another process is changing accounts.toml", "run this again")
         lock = self._path.with_name(f"{self._path.name}.lock")
         return hold_lock(lock, _WAIT_SECONDS, lambda: held)
 
 
-def _checked(name: str, what: str) -> str:
+def _valid_name(name: str, what: str) -> str:
     checked = checked_name(name, what)
     assert checked is not None
     return checked

@@ -9,7 +9,7 @@ hint (what to do next); the command line prints both and exits with the class's 
     ├── UsageError                  2   wrong name, wrong value, wrong combination
     │   └── ConfigError             2   a setting that cannot be used
     ├── NotFoundError               1   no such document, memory, snapshot
-    ├── VersionConflict             1   somebody else has written meanwhile
+    ├── VersionConflict             1   another process has written meanwhile
     ├── QuotaExceeded               1   it would take more room than it may
     ├── PartialFailure              3   some inputs failed, the others are done
     ├── NothingFound                4   only with --exit-code
@@ -32,7 +32,7 @@ hint (what to do next); the command line prints both and exits with the class's 
         ├── MissingReader           1   an extra or a program is needed
         ├── OverLimit           1   it takes more memory, time or text than one file may
         ├── BadRecord               1   a line of JSON lines that is no record
-        └── ChangedSource           1   somebody wrote to it meanwhile
+        └── ChangedSource           1   it was written to meanwhile
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class NotFoundError(MemctlError):
 
 
 class VersionConflict(MemctlError):
-    """Somebody else has written since the version that a change was made for."""
+    """Another process has written since the version that a change was made for."""
 
 
 class QuotaExceeded(MemctlError):

@@ -19,7 +19,7 @@ from typing import BinaryIO
 _log = logging.getLogger(__name__)
 _BINARY = getattr(os, "O_BINARY", 0)
 _NONBLOCKING = getattr(os, "O_NONBLOCK", 0) | _BINARY
-"""Opening waits for nobody at the other end of a pipe."""
+"""Opening does not wait for the other end of a pipe."""
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | _NONBLOCKING
 """And fails for a link."""
 QUARANTINE_MARK = ".damaged-"
@@ -109,7 +109,7 @@ def _open_regular(path: Path | str, access: int, flags: int = _NO_FOLLOW) -> int
 
 
 def is_being_written(path: Path) -> bool:
-    """Tell whether a program has a file open for writing.
+    """Return whether a program has a file open for writing.
 
     Linux says so of one's own files on file systems that know leases; of every other the answer is
     no.  See fcntl(2), F_SETLEASE.
@@ -120,7 +120,7 @@ def is_being_written(path: Path) -> bool:
 
     try:
         with open_regular(path) as file:
-            # Whoever opens it in between has this process told, by a signal that does no harm.
+            # If it is opened in between, the kernel sends this process a harmless signal.
             fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)
             fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
             fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
@@ -148,9 +148,9 @@ def read_head(path: Path, most: int) -> bytes:
 
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Let nobody else be in a block under the same path, in this process or in another.
+    """Keep others out of a block under the same path, in this process and in all others.
 
-    The file is there for as long as somebody is.  Where it cannot be made, and on Windows, nobody
+    The file exists as long as the block is held.  Where it cannot be made, and on Windows, no one
     is kept out: what is done inside must be right for several at once, if in vain.
     """
     descriptor = _acquire_exclusive(path)
@@ -178,7 +178,7 @@ def _acquire_exclusive(path: Path) -> int | None:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             if os.path.samestat(os.fstat(descriptor), path.stat()):
                 return descriptor
-        except FileNotFoundError:  # whoever was inside has removed it
+        except FileNotFoundError:  # the former holder has removed it
             pass
         except BaseException:
             os.close(descriptor)
@@ -190,7 +190,7 @@ def lock_file(descriptor: int) -> None:
     """Lock a file for as long as it is open in this process; a no-op on Windows.
 
     Raises:
-        OSError: Somebody else has locked it, or its file system knows no locks.
+        OSError: Another process has locked it, or its file system knows no locks.
     """
     if sys.platform != "win32":
         import fcntl
@@ -266,7 +266,7 @@ def new_temporary(path: Path) -> tuple[Path, int]:
             raise
         try:
             lock_file(descriptor)
-        except BlockingIOError:  # somebody takes it for one that was left
+        except BlockingIOError:  # another process takes it for a leftover
             os.close(descriptor)
             temporary.unlink(missing_ok=True)
             continue
@@ -286,10 +286,10 @@ def _name_target(error: BaseException, temporary: Path, path: Path) -> None:
 
 
 def clear_temporaries(paths: Iterable[Path]) -> None:
-    """Remove those files that processes which were killed have left half written.
+    """Remove temporary files that killed processes have left half written.
 
-    Whoever still writes one has it locked.  What is not called as :func:`new_temporary` does it
-    stays.
+    A file that is still written is locked.  Files that are not named as :func:`new_temporary` does
+    stay.
     """
     for path in paths:
         if is_temporary(path.name, ""):
@@ -309,7 +309,7 @@ def quarantine(path: Path) -> Path:
 
 
 def is_temporary(name: str, suffix: str) -> bool:
-    """Whether a process that was killed may have left this while writing a file that ends so."""
+    """Return whether a killed process may have left this while writing a file that ends so."""
     match = _TEMPORARY.fullmatch(name)
     return match is not None and match[1].endswith(suffix)
 

@@ -12,7 +12,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -33,10 +33,6 @@ from memctl.errors import (
 from memctl.files import make_folder, sync_entry
 from memctl.identity import (
     checked_name,
-    conversations_of,
-    documents_of,
-    owner_of,
-    require_seen,
 )
 from memctl.kb_settings import (
     Grant,
@@ -65,7 +61,6 @@ from memctl.store.tables.storage import TABLES_FOLDER
 
 if TYPE_CHECKING:
     from memctl.knowledge_base.warm_state import WarmState
-    from memctl.store.ledger.content_tables import ContentOwner
 
 Clock = Callable[[], datetime]
 T = TypeVar("T")
@@ -79,7 +74,7 @@ _MARKS = ("kb.toml", "ledger.sqlite", TABLES_FOLDER)
 _LOCKS = {"lock", "lock.holder", "watch.lock", "kb.toml.lock"}
 
 
-def _given(**values: Any) -> dict[str, Any]:
+def _without_none(**values: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -91,21 +86,6 @@ def _own_values(settings: KnowledgeBaseSettings) -> dict[str, dict[str, Any]]:
 def utc_now() -> datetime:
     """Return the present instant."""
     return datetime.now(UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class UserReport:
-    """What is known of a user, and what they have stored."""
-
-    name: str
-    namespaces: tuple[str, ...]
-    title: str = ""
-    created_at: datetime | None = None
-    """When the user was added; None where nobody did that."""
-    stored: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """How much there is, by knowledge base and table."""
-    left: tuple[str, ...] = ()
-    """Where some of it still is after it was to be forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +130,7 @@ def _privacy(settings: KnowledgeBaseSettings) -> str:
 
 
 def _may_be(path: Path) -> bool:
-    """Tell whether something is there, or is where this user may not look."""
+    """Return whether something is there, or is where this user may not look."""
     try:
         return path.exists()
     except PermissionError:
@@ -174,7 +154,7 @@ def _exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
     """Keep every other process from writing to a knowledge base and watching it.
 
     Raises:
-        LockedError: Somebody does.
+        LockedError: Another process does.
         DiskRefused: There is no permission to.
     """
     from memctl.store.locks import WriteLock
@@ -183,7 +163,7 @@ def _exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
         f"{layout.name!r} is being watched",
         f"memctl kb pause {layout.name} ends that; memctl status names the process",
     )
-    writing = WriteLock(layout.folder, clock).held(_EXCLUSIVE_WAIT)
+    writing = WriteLock(layout.folder, clock).hold(_EXCLUSIVE_WAIT)
     with writing, hold_lock(layout.watch_lock, 0, lambda: watched):
         yield
 
@@ -225,7 +205,7 @@ def _empty(folder: Path) -> None:
 
 
 def _hides_more(before: KnowledgeBaseSettings, after: KnowledgeBaseSettings) -> bool:
-    """Tell whether a change makes something private that was not."""
+    """Return whether a change makes something private that was not."""
     new_namespaces = {*after.private_namespaces}.difference(before.private_namespaces)
     return bool(new_namespaces) or (after.private and not before.private)
 
@@ -302,7 +282,7 @@ class Home:
             return KnowledgeBaseEntry(name, layout.folder, None, error.message)
 
     def exists(self, name: str) -> bool:
-        """Say whether there is a knowledge base of that name."""
+        """Return whether there is a knowledge base of that name."""
         folder = self._folder / check_name(name)
         return any(_may_be(folder / mark) for mark in _MARKS)
 
@@ -326,7 +306,7 @@ class Home:
         return f"create it: memctl kb create {name}"
 
     def settings(self, name: str) -> KnowledgeBaseSettings:
-        """Return what is pinned for a knowledge base."""
+        """Return the settings of a knowledge base."""
         return load_settings(self.layout(name).settings)
 
     def described(self, name: str) -> dict[str, Any]:
@@ -476,12 +456,12 @@ class Home:
         return chosen
 
     def _is_open_to_others(self, name: str) -> bool:
-        """Tell whether a knowledge base is left out only because of who asks."""
+        """Return whether a knowledge base is left out only because of who asks."""
         settings = self.settings(name)
         return not settings.private and not self._allows(settings, "read")
 
     def _is_open(self, name: str) -> bool:
-        """Tell whether a knowledge base takes part where none is named."""
+        """Return whether a knowledge base takes part where none is named."""
         settings = self.settings(name)
         return not settings.private and self._allows(settings, "read")
 
@@ -529,83 +509,7 @@ class Home:
             and entry.settings.status != "archived"
         ]
 
-    # --- users -----------------------------------------------------------------------------------
-
-    def user_names(self) -> list[str]:
-        """Return the users who were added or own a namespace in which something is, sorted."""
-        found = {user.name for user in self.accounts.users()}
-        for base in self._readable():
-            owners = (owner_of(self.config.namespaces, n) for n in base.statistics.namespaces())
-            found.update(owner for owner in owners if owner is not None)
-        return sorted(found)
-
-    def user(self, name: str) -> UserReport:
-        """Return what is known of a user, and how much they have stored.
-
-        Raises:
-            UsageError: No user can have that name.
-        """
-        owner = self._owner(name)
-        stored = {}
-        for base in self._readable():
-            pools = len(self._pools_of(base, name))
-            stored[base.name] = {**base.erasure.owned(owner), **({"pools": pools} if pools else {})}
-        known = self.accounts.user(name)
-        return UserReport(
-            name,
-            owner.namespaces or (),
-            known.title if known else "",
-            known.created_at if known else None,
-            {kb: counts for kb, counts in stored.items() if counts},
-        )
-
-    def clear_user(self, name: str, *, forget: bool = False) -> UserReport:
-        """Delete all that a user has stored in any knowledge base; return what that was.
-
-        Args:
-            name: Who.
-            forget: Remove it from the disk too, and search what is left for it.
-
-        Raises:
-            LockedError: Another process is writing and does not stop.
-            AccessRefused: Another user is named as the one who acts.
-        """
-        from memctl.forget import Selection
-
-        report, owner = self.user(name), self._owner(name)
-        for namespace in owner.namespaces or ():
-            require_seen(self.config, namespace)
-        left: list[str] = []
-        for kb in report.stored:
-            with self.open(kb) as base:
-                for pool in self._pools_of(base, name):
-                    base.pools.acting_as(name).delete(pool)
-                for namespace in owner.namespaces or () if forget else ():
-                    with suppress(NotFoundError):
-                        done = base.forget(Selection(namespace=namespace))
-                        left += [f"{kb}: {each.place}" for each in done.left]
-                base.erasure.clear(owner)
-        return dataclasses.replace(report, left=tuple(dict.fromkeys(left)))
-
-    def _owner(self, user: str) -> ContentOwner:
-        from memctl.store.ledger.content_tables import ContentOwner
-
-        checked_name(user, "a user")
-        templates = self.config.namespaces
-        own = (conversations_of(templates, user), documents_of(templates, user))
-        return ContentOwner(tuple(dict.fromkeys(own)), user)
-
-    def _pools_of(self, base: KnowledgeBase, user: str) -> list[str]:
-        """Return the pools that a user owns; an agent that is known by that name owns its own."""
-        from memctl.pools import DEFAULT_POOL
-
-        if is_kb_name(user) and self.accounts.agent_path(user) is not None:
-            return []
-        pools = base.pools.acting_as(user).list(include_expired=True)
-        owned = [pool.pool_id for pool in pools if pool.owner == user]
-        return [pool_id for pool_id in owned if pool_id != DEFAULT_POOL]
-
-    def _readable(self) -> Iterator[KnowledgeBase]:
+    def readable(self) -> Iterator[KnowledgeBase]:
         """Open each knowledge base in turn; those that cannot be opened are left out."""
         for entry in self.entries():
             if entry.settings is not None and self._allows(entry.settings, "read"):
@@ -682,7 +586,7 @@ class Home:
             raise UsageError(
                 f"knowledge base {name!r} is there already", f"look at it: memctl kb show {name}"
             )
-        changes = _given(
+        changes = _without_none(
             after=after,
             always_on=always_on,
             private=private,
@@ -701,8 +605,8 @@ class Home:
         if embedder or self.config.models.embed:
             from memctl.models.providers import resolve_embedder
 
-            pinned = resolve_embedder(self.config, embedder)
-            changes |= {"embedder": pinned.id, "dimension": pinned.dimension}
+            resolved = resolve_embedder(self.config, embedder)
+            changes |= {"embedder": resolved.id, "dimension": resolved.dimension}
         with _writing(self._folder):
             make_folder(self.config.home, mode=0o700)
             make_folder(self._folder, mode=0o700)
@@ -805,11 +709,11 @@ class Home:
             AccessRefused: The agent that is named may not write to it.
             UsageError: A setting cannot have that value, or a namespace cannot be private while
                 its vectors are from another machine; nothing is changed then.
-            LockedError: Somebody else is changing them, and does not stop.
+            LockedError: Another process keeps changing them.
         """
         layout = self.layout(name)
         self._require_owner(name)
-        changes = _given(
+        changes = _without_none(
             status=status,
             inboxes=inboxes,
             after=after,
@@ -833,11 +737,11 @@ class Home:
         )
         settings = load_settings(layout.settings)
         # First: killed after it is private, nothing would forget it any more.
-        if _hides_more(settings, self._changed(layout, settings, changes)):
+        if _hides_more(settings, self._with_changes(layout, settings, changes)):
             self._forget_what_was_asked(name)
         with _writing(layout.folder), settings_lock(layout.settings):
             settings = load_settings(layout.settings)
-            changed = self._changed(layout, settings, changes)
+            changed = self._with_changes(layout, settings, changes)
             save_settings(layout.settings, changed)
         if _hides_more(settings, changed):  # what was asked meanwhile
             self._forget_what_was_asked(name)
@@ -845,7 +749,7 @@ class Home:
         return changed
 
     def _audit_settings(self, layout: Layout, names: Sequence[str]) -> None:
-        """Note in the audit trail which settings somebody has changed.
+        """Record in the audit trail which settings were changed.
 
         They can be changed where the ledger is damaged or may only be read, which has no trail.
         """
@@ -860,7 +764,7 @@ class Home:
             ledger.audit.actor = actor_of(self.config.user, self.config.agent)
             ledger.audit.add(self._clock(), "grants" if names == ["grants"] else "settings", names)
 
-    def _changed(
+    def _with_changes(
         self, layout: Layout, settings: KnowledgeBaseSettings, changes: Mapping[str, Any]
     ) -> KnowledgeBaseSettings:
         made = {
@@ -963,14 +867,14 @@ class Home:
 
         Raises:
             UsageError: The new name cannot be used or is taken.
-            LockedError: Somebody is writing to it or watching it.
+            LockedError: Another process is writing to it or watching it.
         """
         layout = self.layout(old)
         self._require_owner(old)
         if self.exists(new):
             raise UsageError(f"knowledge base {new!r} is there already", "choose another name")
         with _exclusively(layout, self._clock):
-            self.layout(old)  # somebody may have been faster
+            self.layout(old)  # another process may have been faster
             self._rename_folder(layout.folder, self._folder / new)
         return self.settings(new)
 
@@ -980,13 +884,13 @@ class Home:
         It is gone in one step; what is left of its files is removed after that.
 
         Raises:
-            LockedError: Somebody is writing to it or watching it.
+            LockedError: Another process is writing to it or watching it.
         """
         layout = self.layout(name)
         self._require_owner(name)
         trash = self._folder / f".deleted-{secrets.token_hex(6)}"
         with _exclusively(layout, self._clock):
-            self.layout(name)  # somebody may have been faster
+            self.layout(name)  # another process may have been faster
             self._rename_folder(layout.folder, trash)
         shutil.rmtree(trash, ignore_errors=True)
 
@@ -1000,7 +904,7 @@ class Home:
                     shutil.rmtree(path, ignore_errors=True)
 
     def _free(self, name: str) -> None:
-        """Remove the folder that whoever waits for the lock of a deleted one makes again."""
+        """Remove the folder that a process waiting for the lock of a deleted one makes again."""
         with suppress(FileNotFoundError, NotADirectoryError):
             if {path.name for path in (self._folder / name).iterdir()} <= _LOCKS:
                 shutil.rmtree(self._folder / name, ignore_errors=True)

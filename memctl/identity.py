@@ -27,7 +27,7 @@ LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a call is made for; None where nobody is named."""
+    """The user that a call is made for; None if none is named."""
 
     user: str | None = None
     agent: str | None = None
@@ -106,7 +106,7 @@ def readable_by(namespaces: NamespaceSettings, user: str) -> tuple[str, ...]:
 
 
 def owner_of(namespaces: NamespaceSettings, namespace: str) -> str | None:
-    """Return the user whose a namespace is; None where it is nobody's alone."""
+    """Return the user that a namespace belongs to; None if it belongs to no single user."""
     for template in (namespaces.conversations, namespaces.documents):
         before, _, after = template.partition("{user_id}")
         name = namespace.removeprefix(before).removesuffix(after)
@@ -116,7 +116,7 @@ def owner_of(namespaces: NamespaceSettings, namespace: str) -> str | None:
 
 
 def may_see(config: Config, namespace: str) -> bool:
-    """Tell whether whoever acts may see a namespace: not where it is another user's."""
+    """Return whether the acting user may see a namespace: not where it is another user's."""
     return config.user is None or owner_of(config.namespaces, namespace) in (None, config.user)
 
 

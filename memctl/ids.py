@@ -55,7 +55,7 @@ def other_version_id(id_: str, version: str) -> str:
 
 
 def stated_memory_id(namespace: str, type_: str, text: str, *, salt: str = "") -> str:
-    """Id of a memory that somebody stated, or of a later version of one (``salt`` tells which)."""
+    """Return the id of a stated memory, or of a later version of one (``salt`` says which)."""
     return f"m_{_digest('stated', namespace, type_, text, salt)}"
 
 

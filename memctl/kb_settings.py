@@ -1,4 +1,4 @@
-"""What is pinned for one knowledge base (kb.toml), how it may be called and where its files stand.
+"""The settings of one knowledge base (kb.toml), its name, and where its files are.
 
 Knows nothing of the program's own settings, which only say what a new one is made with.
 """
@@ -72,7 +72,7 @@ _RESERVED = frozenset(
 
 
 def is_kb_name(name: str) -> bool:
-    """Say whether a knowledge base can have that name on every file system."""
+    """Return whether a knowledge base can have that name on every file system."""
     return _NAME.fullmatch(name) is not None and name not in _RESERVED
 
 
@@ -106,7 +106,7 @@ class Layout:
 
     @property
     def settings(self) -> Path:
-        """The file of pinned settings."""
+        """The file of its settings."""
         return self.folder / "kb.toml"
 
     @property
@@ -126,12 +126,12 @@ class Layout:
 
     @property
     def watch_lock(self) -> Path:
-        """The lock that whoever watches it holds."""
+        """The lock that the process that watches it holds."""
         return self.folder / "watch.lock"
 
     @property
     def forget_lock(self) -> Path:
-        """The lock that whoever forgets something in it holds to the end."""
+        """The lock that a process that forgets something in it holds to the end."""
         return self.folder / "forget.lock"
 
     @property
@@ -292,7 +292,7 @@ class KnowledgeBaseSettings:
         return self.private or bool(self.private_namespaces)
 
     def allows(self, agent: str | None, teams: Collection[str], level: AccessLevel) -> bool:
-        """Tell whether an agent may read or write; a person, whom no agent acts for, may both.
+        """Return whether an agent may read or write; a person, whom no agent acts for, may both.
 
         Args:
             agent: Who asks; None for a person.
@@ -309,7 +309,7 @@ class KnowledgeBaseSettings:
         return "write" in given or (level == "read" and "read" in given)
 
     def allows_private(self, filters: Filters) -> bool:
-        """Tell whether what the filters let through is, or may be, private."""
+        """Return whether what the filters let through is, or may be, private."""
         return self.private or not set(filters.namespaces).isdisjoint(self.private_namespaces)
 
     def without_private(self, filters: Filters) -> Filters:
@@ -542,7 +542,7 @@ def settings_lock(path: Path) -> Iterator[None]:
     """Keep every other process from changing a kb.toml, while what it says is read and changed.
 
     Raises:
-        LockedError: Somebody else is changing it, and does not stop.
+        LockedError: Another process keeps changing it.
         DiskRefused: It cannot be locked.
     """
     held = LockedError(f"another process is changing {path}", "wait for it, and run this again")

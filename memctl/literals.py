@@ -56,7 +56,7 @@ DocType = Literal[
 SourceType = Literal["user", "agent", "system", "tool", "workflow"]
 """Who a memory is from."""
 MemoryKind = Literal["factual", "experiential", "working"]
-"""What a memory keeps: what is so, what happened, or what somebody is busy with."""
+"""What a memory keeps: a fact, an event, or work in progress."""
 
 Tier = Literal["working", "short_term", "long_term", "shared"]
 """Where a value is kept: for minutes, for hours, for good, or in a pool."""

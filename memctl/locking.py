@@ -21,8 +21,8 @@ def acquire_lock(path: Path, wait: float | None, held: Callable[[], MemctlError]
 
     Args:
         path: Which one.
-        wait: Seconds to wait for whoever has it, None for ever.
-        held: Gives what is raised where somebody keeps it.
+        wait: Seconds to wait for its holder; without a limit if None.
+        held: Gives the error to raise if it is still held then.
 
     Raises:
         MemctlError: What ``held`` gives.
@@ -42,7 +42,7 @@ def acquire_lock(path: Path, wait: float | None, held: Callable[[], MemctlError]
 
 @contextmanager
 def hold_lock(path: Path, wait: float | None, held: Callable[[], MemctlError]) -> Iterator[None]:
-    """Have a file locked in a block; see :func:`take`."""
+    """Hold the lock of a file in a block; see :func:`acquire_lock`."""
     lock = acquire_lock(path, wait, held)
     try:
         yield
@@ -51,7 +51,7 @@ def hold_lock(path: Path, wait: float | None, held: Callable[[], MemctlError]) -
 
 
 def is_locked(path: Path, *, out_of_reach: bool) -> bool:
-    """Tell whether somebody holds a lock now.
+    """Return whether a lock is held now.
 
     Args:
         path: The file of the lock.

@@ -18,7 +18,7 @@ def limit_malloc_caching() -> None:
 
     By default glibc raises the size from which it does so to that of the blocks that are freed, up
     to 32 MB, and keeps twice as much in each of eight arenas a core.  Lance 13 reads vectors in
-    blocks of some MB on dozens of threads: after 2,200 small commits 174 MB that nobody used stayed
+    blocks of some MB on dozens of threads: after 2,200 small commits 174 MB of unused memory stayed
     with the process, 19 MB with these settings.  Nothing is done where there is no glibc.
     """
     if sys.platform != "linux":

@@ -30,7 +30,7 @@ _NEXT_STEPS: Mapping[int, str] = {
 
 
 def expand_path(text: str) -> Path:
-    """Return the path that somebody wrote, ``~`` read as a shell reads it."""
+    """Return the path that a user wrote, with ``~`` read as a shell reads it."""
     try:
         return Path(text).expanduser()
     except RuntimeError:  # ~nobody, which a shell leaves as it is

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 MOST_LEVELS = 64
-"""So deep values may be nested that somebody gives; readers of JSON give up at some 1,000."""
+"""Given values may be nested this deep; JSON parsers give up at about 1,000."""
 _WHOLE_ROW = frozenset(("document_id", "root_id"))
 """Columns that a document or memory has, unlike what SQL selects of it."""
 
 
 def is_deep(value: object) -> bool:
-    """Tell whether objects and lists are nested deeper than is taken."""
+    """Return whether objects and lists are nested deeper than is taken."""
     level, depth = [value], 0
     while level and depth <= MOST_LEVELS:
         depth += 1

@@ -123,7 +123,7 @@ class Memory:
     kind: MemoryKind | None = None
     """What it keeps; None where that is not known."""
     edited_by: str | None = None
-    """Who wrote this version of it; None for the first one, and where nobody was named."""
+    """Who wrote this version of it; None for the first one, and where no one was named."""
     archived_at: datetime | None = None
     """When upkeep put it away; queries leave it out until it is read by its id or restored."""
 
@@ -302,7 +302,7 @@ class Understanding:
     """Which method made it, such as ``builtin/1``, so that a better one can redo it."""
     gist: str
     language: str
-    """ISO 639-1 code, or "" when it cannot be told."""
+    """ISO 639-1 code, or "" when it is unknown."""
     entities: tuple[EntityMention, ...]
     topics: tuple[str, ...]
     keywords: tuple[str, ...]
@@ -510,8 +510,8 @@ class FactComparison:
     """What to do about that."""
 
     @property
-    def told(self) -> str:
-        """In words, such as ``3 added, 1 updated``; "" where nothing was compared."""
+    def summary(self) -> str:
+        """The counts in words, such as ``3 added, 1 updated``; "" where nothing was compared."""
         kinds = ("added", "updated", "contradicted", "restated")
         return ", ".join(f"{n:,} {kind}" for kind in kinds if (n := getattr(self, kind)))
 

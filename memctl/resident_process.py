@@ -26,7 +26,7 @@ from memctl.resident.server import Server
 
 
 def main() -> int:
-    """Serve the home that the arguments name until nobody wants it any more."""
+    """Serve the home that the arguments name until it is no longer needed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--home", required=True)
     parser.add_argument("--config", default="")
@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def _tell(descriptor: int, text: str) -> None:
-    """Tell whoever waits at a pipe, if anybody does, what came of it."""
+    """Write the result to the pipe of a waiting process, if there is one."""
     if descriptor >= 0:
         with suppress(OSError):
             os.write(descriptor, text.encode())

@@ -1,4 +1,4 @@
-"""When work that comes round again is due: at a time of day, of the week or of the month, or at
+"""When recurring work is due: at a time of day, of the week or of the month, or at
 intervals.
 
 Times are local wall-clock times.  Knows nothing of what the work is, and reads no clock.
@@ -21,7 +21,7 @@ _UNITS = {"m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _OFF = "off"
 _HINT = "such as 04:00, sun 05:00, 1 03:00 for the first of each month, or every 6h"
 RETRY_AFTER = timedelta(minutes=10)
-"""So long work that failed waits until it is tried again."""
+"""How long failed work waits until it is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Schedule:
     day: int | None = None
     """Only on this day of the month."""
     every: timedelta | None = None
-    """Instead of a time of day, so long after it began last."""
+    """Instead of a time of day, this long after it began last."""
 
     def __str__(self) -> str:
         """Return it as :func:`parse_schedule` reads it."""
@@ -52,7 +52,7 @@ class Schedule:
         return self.at is None and self.every is None
 
     def is_due(self, last: datetime | None, now: datetime, since: datetime) -> bool:
-        """Whether it is due; what was missed is due once, however often it was.
+        """Return whether it is due; what was missed is due once, however often it was.
 
         Args:
             last: When it began last; None if it never did.

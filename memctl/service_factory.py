@@ -37,16 +37,16 @@ if TYPE_CHECKING:
     from memctl.understanding import BuiltinUnderstander
 
 _ROUNDS = 2
-"""So many documents in a row each place of an endpoint gets before there may be a commit."""
+"""Documents in a row that each slot of an endpoint gets before there may be a commit."""
 
 
 @dataclass
 class ServiceFactory:
-    """Makes the stages of a knowledge base when they are first wanted."""
+    """Makes the services of a knowledge base when they are first needed."""
 
     layout: Layout
     settings: KnowledgeBaseSettings
-    """What is pinned; other settings need other stages."""
+    """The knowledge base's settings; other settings need other services."""
     store: Store
     config: Config
     """The program's settings; of a private one, without models that are on other machines."""
@@ -55,7 +55,7 @@ class ServiceFactory:
     """Where the caller's replies lie, who then stands in for the models that chat."""
 
     def for_caller(self, desk: CallerDesk) -> ServiceFactory:
-        """Return stages in which whoever calls is the model; close them after use."""
+        """Return services in which the caller is the model; close them after use."""
         from memctl.models.caller_model import CALLER
 
         models = replace(self.config.models, understand=CALLER, consolidate=CALLER)

@@ -1,4 +1,4 @@
-"""How long a zip file's list of members is, told by its end alone."""
+"""How long a zip file's list of members is, read from its end alone."""
 
 from __future__ import annotations
 

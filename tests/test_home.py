@@ -321,7 +321,7 @@ def test_one_that_gets_other_vectors_while_a_writer_waits_for_it_is_not_written_
 
 def before_it_writes(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
     """Have something done while the next writer waits for the lock."""
-    held, waiting = WriteLock.held, iter([happens])
+    held, waiting = WriteLock.hold, iter([happens])
 
     @contextmanager
     def late(self: WriteLock, wait: float | None) -> Iterator[None]:
@@ -330,7 +330,7 @@ def before_it_writes(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None
         with held(self, wait):
             yield
 
-    monkeypatch.setattr(WriteLock, "held", late)
+    monkeypatch.setattr(WriteLock, "hold", late)
 
 
 @pytest.mark.parametrize("change", ["rename", "delete"])

@@ -122,14 +122,14 @@ class CommandContext:
         """
         return self.home.open_for_writing(_only(names))
 
-    def changing(self, names: Sequence[str] | None) -> KnowledgeBase:
+    def writing_existing(self, names: Sequence[str] | None) -> KnowledgeBase:
         """Open a knowledge base to change what it already holds; see ``Home.name_to_change``."""
         return self.home.open_for_writing(self.home.name_to_change(_only(names)))
 
-    def looking(self, names: Sequence[str] | None) -> KnowledgeBase:
-        """Open the knowledge base that would be written to, to look at what was written there.
+    def reading_existing(self, names: Sequence[str] | None) -> KnowledgeBase:
+        """Open for reading the knowledge base that would be written to.
 
-        None is made for that; where it is not there, it is the only one.
+        None is made for that; if it is not there, the only one is opened.
 
         Raises:
             KnowledgeBaseNotFound: There is none.
@@ -233,7 +233,7 @@ class CommandContext:
         if yes:
             return
         if not sys.stdin.isatty():
-            raise UsageError(f"nobody is there to be asked: {question}", "add --yes to agree to it")
+            raise UsageError(f"no terminal to ask on: {question}", "add --yes to agree to it")
         sys.stderr.write(f"{terminal_safe(question)} [y/N] ")
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
@@ -276,7 +276,7 @@ class CommandContext:
         return progress_bar(title, quiet=self.quiet)
 
     def first(self, rows: Sequence[T], limit: int) -> Sequence[T]:
-        """Return at most so many rows, all for 0, and say so if there are more."""
+        """Return at most this many rows, all for 0, and say so if there are more."""
         if not limit or len(rows) <= limit:
             return rows
         self.say(f"note: only the first {limit} are shown; -n 0 shows all")
@@ -287,8 +287,8 @@ class CommandContext:
 
         Args:
             bases: The knowledge bases.
-            fetch: Returns at most so many rows of one of them, or all for None.
-            limit: At most so many rows of each; 0 for all.
+            fetch: Returns at most this many rows of one of them, or all for None.
+            limit: At most this many rows of each; 0 for all.
         """
         import pyarrow as pa
 

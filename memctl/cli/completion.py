@@ -46,7 +46,11 @@ def _completing(find: Find) -> Callable[[typer.Context, str], Offers]:
             _ours(context).home.open_for_reading(context.params.get("kb") or ()) as opened,
         ):
             offers = [offer for base in opened for offer in find(base, incomplete)]
-        return [(id_, one_line(told, 60)) for id_, told in offers if id_.startswith(incomplete)]
+        return [
+            (id_, one_line(description, 60))
+            for id_, description in offers
+            if id_.startswith(incomplete)
+        ]
 
     return complete
 

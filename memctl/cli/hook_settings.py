@@ -26,7 +26,7 @@ _SECONDS = 10
 
 @dataclass(frozen=True, slots=True)
 class HookFile:
-    """How one agent is told which commands to run, and when."""
+    """The file that says which commands an agent runs, and when."""
 
     client: str
     path: str
@@ -73,7 +73,7 @@ CLIENTS = tuple(_FILES)
 
 
 def hook_file(client: str) -> HookFile:
-    """Return how an agent is told what to run."""
+    """Return the settings file of an agent."""
     return _FILES[client]
 
 
@@ -107,7 +107,7 @@ def new_settings(file: HookFile, options: Sequence[str], program: str) -> dict[s
     return {**file.extra, "hooks": hooks}
 
 
-def merged(known: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+def merge_hooks(known: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings with new hooks; commands of memctl that stand there are brought up to date.
 
     Raises:
@@ -155,7 +155,7 @@ def write_settings(path: Path, new: Mapping[str, Any]) -> bool:
         ) from None
     if not isinstance(known, dict):
         raise UsageError(f"{display_path(path)} holds no object, and is left as it is")
-    found = merged(known, new)
+    found = merge_hooks(known, new)
     if found == known:
         return False
     target = path.resolve()  # settings are often links into a folder of their own

@@ -18,44 +18,22 @@ import typer
 
 from memctl import __version__
 from memctl.cli.command_decorator import verbatim
-from memctl.cli.commands import (
-    accounts,
-    chat,
+from memctl.cli.commands import demo
+from memctl.cli.commands.administration import accounts, merge, models, resident, serve
+from memctl.cli.commands.administration import config as config_commands
+from memctl.cli.commands.agents import hook, pool, profile, session, skill, tier, tool, work
+from memctl.cli.commands.content import (
     consolidate,
-    demo,
-    doctor,
     document,
-    evaluate,
-    feedback,
     forget,
     graph,
-    hook,
     ingest,
-    job,
     links,
     memory,
-    merge,
-    models,
-    pool,
-    profile,
-    prompt,
-    query,
-    resident,
-    serve,
-    session,
-    skill,
-    snapshot,
-    sql,
-    stats,
-    tier,
-    tool,
     transfer,
-    upkeep,
-    watch,
-    why,
-    work,
 )
-from memctl.cli.commands import config as config_commands
+from memctl.cli.commands.questions import chat, evaluate, feedback, prompt, query, sql
+from memctl.cli.commands.upkeep import doctor, job, snapshot, stats, upkeep, watch, why
 from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import MemctlError
 from memctl.paths import os_error_hint, os_error_message
@@ -175,6 +153,7 @@ def _outline() -> Any:
     """Return the commands without their options, which is all that the list of them needs."""
 
     def without_options(group: typer.Typer) -> typer.Typer:
+        """Return a group whose commands have no options."""
         outline = copy.copy(group)
         shown = [] if isinstance(group.info.name, str) else group.registered_commands
         outline.registered_commands = [copy.copy(command) for command in shown]
@@ -302,12 +281,12 @@ def _report_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:
     for theirs, ours in _PARSER_WORDS.items():
         message = message.replace(theirs, ours)
     hint = f"see {path} --help"
-    if (unknown := _NO_COMMAND.match(message)) and (meant := _meant(unknown[1], context)):
+    if (unknown := _NO_COMMAND.match(message)) and (meant := _suggestion(unknown[1], context)):
         message, hint = f"No such command {unknown[1]!r}", meant
     return _report(message[:1].lower() + message[1:], hint, error.exit_code)
 
 
-def _meant(word: str, group: Any) -> str:
+def _suggestion(word: str, group: Any) -> str:
     """Return a hint at the command that is meant by a word which is none; "" if nothing is near."""
     import difflib
 
@@ -321,8 +300,8 @@ def _meant(word: str, group: Any) -> str:
             found.setdefault(verb, []).append(f"{name} {verb}")
     found |= {verb: [meant] for verb, meant in _SYNONYMS.items()}
     near = difflib.get_close_matches(word, found, n=1, cutoff=_AS_NEAR)
-    told = [f"memctl {words}" for words in found[near[0]][:_SHOWN_COMMANDS]] if near else []
-    return f"did you mean {' or '.join(told)}?" if told else ""
+    suggestions = [f"memctl {words}" for words in found[near[0]][:_SHOWN_COMMANDS]] if near else []
+    return f"did you mean {' or '.join(suggestions)}?" if suggestions else ""
 
 
 def _command_path(arguments: Sequence[str]) -> str:

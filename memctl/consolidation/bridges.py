@@ -14,7 +14,7 @@ from memctl.consolidation.statements import Statement, StemWeights
 from memctl.language.term_analysis import terms
 from memctl.language.word_lists import word_set
 
-_KIN = (
+_RELATIVE = (
     r"(?:(?:step|half-|grand|god|great-)?(?:son|daughter|mother|father|brother|sister|mum|mom|dad|"
     r"aunt|uncle|cousin|nephew|niece|wife|husband|partner|parents?)(?:-in-law)?|"
     r"widow(?:er)?|fianc[ée]e?|boyfriend|girlfriend|twin|ex|neighbou?r|flatmate|housemate|"
@@ -51,11 +51,11 @@ _NAME = re.compile(
     r"[A-ZÄÖÜÉÁÍÓÚÑ][\w’'-]*[\w](?:\s+(?:[Vv]an|[Dd]e|[Vv]on|der|den|[A-ZÄÖÜÉÁÍÓÚÑ][\w’'-]*\w))*"
 )
 _SENTENCES_BEFORE = 4
-"""In so many before it somebody was named whom a sentence calls "her"."""
+"""Sentences before one in which a person was named whom it calls "her"."""
 _FORMS_OF_ADDRESS = word_set(
     "mr mrs ms miss dr prof sir madam frau herr herrn monsieur madame señor señora signor signora"
 )
-_KIN_WORD = re.compile(rf"\b{_KIN}\b", re.IGNORECASE)
+_RELATIVE_WORD = re.compile(rf"\b{_RELATIVE}\b", re.IGNORECASE)
 _APART = re.compile(r"[.;:!?\[\]|]")
 _FAR, _NEAR = 80, 30
 """Characters to a name from what ties it to another one: before that, and after it."""
@@ -106,7 +106,7 @@ def find_bridges(
                 continue
             full = [_full_name(name, each) for name in (first, second)]
             said = (*naming[-1:], each)
-            findings.append(_finding(said, full, ends, elsewhere, found, weights))
+            findings.append(_bridge_finding(said, full, ends, elsewhere, found, weights))
     return findings
 
 
@@ -115,7 +115,7 @@ def _tied_names(
 ) -> Iterator[tuple[str, str]]:
     """Yield the names that a statement ties to each other.
 
-    Whose brother somebody is may be said by a name, by "my", which is who speaks, and by "her",
+    Whose brother a person is may be said by a name, by "my", which is who speaks, and by "her",
     which is who was named last.
     """
     start = len(said_before) + 1
@@ -123,7 +123,7 @@ def _tied_names(
     end = len(text)
     names = list(_names(text, parts))
     own = [name for name in names if start <= name[0] < end]
-    for tie in _KIN_WORD.finditer(text, start, end):
+    for tie in _RELATIVE_WORD.finditer(text, start, end):
         owner = _OWNER.search(text, max(start, tie.start() - 40), tie.start())
         of = _OF.match(text, tie.end())
         begin = owner.start() if owner else tie.start()
@@ -165,7 +165,7 @@ def _names(text: str, parts: Collection[str]) -> Iterator[tuple[int, int, str]]:
 
 
 def _source_name(statement: Statement, parts: Collection[str]) -> str:
-    """Return the name in the name of a file about somebody."""
+    """Return the name in the name of a file about a person."""
     named = _names(insight_wording.source(statement.memory).partition(".")[0], parts)
     return next((name for _, _, name in named), "")
 
@@ -191,7 +191,7 @@ def _full_name(name: str, statement: Statement) -> str:
     return max(forms, key=len, default=name)
 
 
-def _finding(
+def _bridge_finding(
     said: Sequence[Statement],
     names: Sequence[str],
     ends: Sequence[str],

@@ -68,7 +68,7 @@ _SAME_WORDS = 0.6
 _AGAIN_AND_AGAIN = 1.0
 """Log odds that a value is followed over time of which three days or more tell."""
 _THE_SAME_BUT_FOR_IT, _NEARLY_ALL = 2.5, 0.8
-"""Log odds for statements that share so many of their words and differ in the value."""
+"""Log odds for statements that share many of their words and differ in the value."""
 _OF_TWO_THINGS = 2.0
 """Log odds less for statements that name two things, each its own."""
 _MOST_DATED = 300
@@ -81,7 +81,7 @@ _NUMERIC = ("money", "percent", "quantity", "number")
 _LEAST_BARE = 10.0
 """A smaller whole number without a unit mostly counts something, or is a place in a list."""
 _RATIO = 2.5
-"""A value that changes becomes at most so many times as large or as small."""
+"""A value that changes becomes at most this many times as large or as small."""
 _PLANNED = timedelta(days=400)
 """A day that lies farther from when it was named is no plan."""
 
@@ -259,14 +259,14 @@ def features(
 
 
 def _names_two(first: Statement, second: Statement, weights: StemWeights) -> bool:
-    """Tell whether each of two statements has a name of its own, and what is around the earlier
+    """Return whether each of two statements has a name of its own, and what is around the earlier
     one has none of the later's."""
     own, others = (frozenset(filter(weights.is_name, each.stems)) for each in (first, second))
     return bool(others - first.context and own - second.stems)
 
 
 def _names(statement: Statement, value: Value) -> bool:
-    """Tell whether a statement, or what stands around it, names a value."""
+    """Return whether a statement, or what stands around it, names a value."""
     slots = slots_of(statement.quote or statement.text)
     return any(s.value.kind == value.kind and s.value.agrees_with(value) for s in slots)
 
@@ -287,7 +287,7 @@ def _candidates(
         for n, b in enumerate(places)
         for a in places[:n]
     }
-    dated = [at for at, each in enumerate(found) if _planned(each)][-_MOST_DATED:]
+    dated = [at for at, each in enumerate(found) if _is_planned(each)][-_MOST_DATED:]
     pairs |= {(a, b) for n, b in enumerate(dated) for a in dated[:n]}
     for a, b in sorted(pairs):
         first, second = found[a], found[b]
@@ -307,7 +307,7 @@ def _candidates(
 
 
 def _is_listed(first: Statement, second: Statement) -> bool:
-    """Tell whether two rows of tables give a value of one thing, and none that adds up."""
+    """Return whether two rows of tables give a value of one thing, and none that adds up."""
     if len(first.stems & second.stems) < _SAME_WORDS * len(first.stems | second.stems):
         return False
     return not amount_column([row_cells(first.text), row_cells(second.text)])
@@ -361,15 +361,15 @@ def _of_dates(first: Statement, second: Statement, weights: StemWeights) -> floa
 
 
 def _is_moved(first: Statement, mine: Slot, second: Statement, theirs: Slot) -> bool:
-    """Tell whether a day that was planned is another one according to a later statement."""
+    """Return whether a day that was planned is another one according to a later statement."""
     if not all(_day_of(slot.value, each) for each, slot in ((first, mine), (second, theirs))):
         return False
     return _names(second, mine.value) or bool(_MOVE.search(second.quote or second.text))
 
 
-def _planned(statement: Statement) -> bool:
-    is_told = not (statement.is_row or statement.is_question)
-    return is_told and any(_day_of(each.value, statement) for each in statement.slots)
+def _is_planned(statement: Statement) -> bool:
+    is_prose = not (statement.is_row or statement.is_question)
+    return is_prose and any(_day_of(each.value, statement) for each in statement.slots)
 
 
 def _day_of(value: Value, statement: Statement) -> date | None:
@@ -431,7 +431,7 @@ def find_changes(found: Sequence[Statement], weights: StemWeights) -> list[Findi
         and pair.score >= _least_score(pair) - _LESS_IN_SERIES
     ]
     pairs.sort(key=lambda p: (-p.score, p.earlier.text, p.later.text))
-    return [_finding(series, found, weights) for series in _series(pairs, weights)]
+    return [_change_finding(series, found, weights) for series in _series(pairs, weights)]
 
 
 def _least_score(pair: Pair) -> float:
@@ -443,20 +443,20 @@ def _least_score(pair: Pair) -> float:
 
 def _series(pairs: Sequence[Pair], weights: StemWeights) -> list[list[Pair]]:
     """Put the pairs together that are on the same value, each statement in one series only."""
-    told: set[tuple[int, int]] = set()
+    used: set[tuple[int, int]] = set()
     series = []
     alike: dict[tuple[str, bool], list[Pair]] = defaultdict(list)
     for pair in pairs:
         alike[_kind(pair)].append(pair)
     for seed in pairs:
-        if seed.score < _least_score(seed) or _ends(seed) & told:
+        if seed.score < _least_score(seed) or _ends(seed) & used:
             continue
         chain, left = [seed], [pair for pair in alike[_kind(seed)] if pair is not seed]
         for one in chain:  # which grows
             same = [pair for pair in left if _is_same_value(pair, one, weights)]
             left = [pair for pair in left if not any(pair is other for other in same)]
             chain += same
-        told |= {end for pair in chain for end in _ends(pair)}
+        used |= {end for pair in chain for end in _ends(pair)}
         series.append(chain)
     return series
 
@@ -472,7 +472,7 @@ def _ends(pair: Pair) -> set[tuple[int, int]]:
 
 
 def _is_same_value(pair: Pair, other: Pair, weights: StemWeights) -> bool:
-    """Tell whether two pairs are on one thing: they name one value, in one statement or alike."""
+    """Return whether two pairs are on one thing: they name one value, in one statement or alike."""
     mine, theirs = (
         ((p.earlier, p.difference.earlier), (p.later, p.difference.later)) for p in (pair, other)
     )
@@ -505,7 +505,9 @@ class _Said:
     """Whether it was so before the day of the statement."""
 
 
-def _finding(series: Sequence[Pair], found: Sequence[Statement], weights: StemWeights) -> Finding:
+def _change_finding(
+    series: Sequence[Pair], found: Sequence[Statement], weights: StemWeights
+) -> Finding:
     best = series[0]
     is_ordered = all(pair.is_ordered for pair in series)
     said = _in_order([*series, *_confirmed(series, found, weights)])

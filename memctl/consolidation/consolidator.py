@@ -2,7 +2,7 @@
 
 Nothing is deleted.  What batches find is written in one transaction together with the mark that
 their memories have been looked at, so a run can stop anywhere and the next one goes on; an
-insight's id comes from what it rests on, so nothing is told twice.
+insight's id comes from what it rests on, so nothing is reported twice.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Clock = Callable[[], datetime]
 
 _FINDERS = (find_changes, find_totals, find_open, find_recurrences)
 _ALWAYS, _DOCUMENTS_EACH, _MOST = 3, 4, 16
-"""So many insights are always made, one more for so many documents, and this many at most."""
+"""Insights that are always made, documents for one more, and the most of all."""
 LEAST_STRENGTH = 0.0
 _MAY_BE_RELATED = ("person", "organization", "other")
 _MOST_OF_A_SOURCE = 3
@@ -92,7 +92,7 @@ class Consolidator:
         Args:
             dry_run: Find out everything, ask no model and write nothing.
             batch_size: How many memories are looked at together.
-            progress: Told after every batch, in memories.
+            progress: Called after every batch, with memories.
             job: Its number in the ledger, under which what it changes is noted.
 
         Raises:
@@ -126,7 +126,7 @@ class Consolidator:
         return report if writer is None else _with_model(report, writer)
 
     def ask(self, batch_size: int = 20) -> None:
-        """Ask the model about every group that it has not told of yet, and write nothing."""
+        """Ask the model about every group that has no insight yet, and write nothing."""
         now = self._clock()
         snapshot = self._store.snapshot()
         pool = load_pool(snapshot, now)
@@ -163,13 +163,13 @@ class Consolidator:
             after = transaction.snapshot()
             require_found(before, after, plan.touched, CONSOLIDATION, plan.superseded)
             if job is not None:
-                book = self._store.ledger.changes
-                record_changes(transaction, book, job, before, after, plan.written)
+                changes = self._store.ledger.changes
+                record_changes(transaction, changes, job, before, after, plan.written)
 
     def _current_insights(self, now: datetime, dry_run: bool, job: int | None) -> KnownInsights:
         """Read the valid insights; end those that rest on something no longer valid.
 
-        What else those rest on is looked at again, so that what is left is told anew.
+        Their other sources are looked at again, so that what still holds becomes an insight again.
         """
         snapshot = self._store.snapshot()
         valid = (col("level") == "insight") & col("valid_to").is_null()
@@ -189,8 +189,8 @@ class Consolidator:
                 require_found(before, after, again, CONSOLIDATION, ending)
                 if job is not None:
                     written: dict[TableName, list[str]] = {"memories": [*ending, *again]}
-                    book = self._store.ledger.changes
-                    record_changes(transaction, book, job, before, after, written)
+                    changes = self._store.ledger.changes
+                    record_changes(transaction, changes, job, before, after, written)
         for item in stale:
             known.remove(item.id)
         return known
@@ -230,8 +230,8 @@ def _names(snapshot: Snapshot, found: Sequence[Statement]) -> set[str]:
 
 
 def _best(findings: list[Finding], room: int) -> list[Finding]:
-    """Return the strongest, of which no statement says two and no source too many."""
-    told: set[tuple[str, str]] = set()
+    """Return the strongest findings; none repeats another, and no source has too many."""
+    stated: set[tuple[str, str]] = set()
     titles: set[str] = set()
     of_source: Counter[str] = Counter()
     of_kind: Counter[str] = Counter()
@@ -239,12 +239,12 @@ def _best(findings: list[Finding], room: int) -> list[Finding]:
     for finding in sorted(findings, key=lambda each: (-each.strength, each.headline)):
         said = {(each.document, each.text) for each in finding.evidence}
         documents = {each.document for each in finding.evidence}
-        is_told = finding.title.casefold() in titles
-        if is_told or len(said & told) > len(said) / 2 or of_kind[finding.kind] > room / 2:
+        is_repeated = finding.title.casefold() in titles
+        if is_repeated or len(said & stated) > len(said) / 2 or of_kind[finding.kind] > room / 2:
             continue
         if any(of_source[each] >= _MOST_OF_A_SOURCE for each in documents):
             continue
-        told |= said
+        stated |= said
         titles.add(finding.title.casefold())
         of_source.update(documents)
         of_kind[finding.kind] += 1

@@ -63,9 +63,9 @@ _AS_NEAR = 0.8
 _AHEAD = timedelta(days=30)
 _JUST_PASSED = timedelta(days=90)
 """What was due longer ago is not waited for any more."""
-_LASTING = timedelta(days=400)
+_PLAN_REACH = timedelta(days=400)
 """A day that lies farther from when it was named is no plan."""
-_MOST_TOLD = 4
+_MOST_PROMISES = 4
 _MOST_HOLDERS = 60
 """What more statements have is a subject of its own, by which two are not on one thing."""
 
@@ -76,9 +76,9 @@ def find_open(found: Sequence[Statement], weights: StemWeights) -> list[Finding]
     if not days:
         return []
     today = max(days)
-    lasting = [each for each in found if not each.is_row and not each.topic]
-    holders = _holders(lasting)
-    return [*_missing(lasting, holders, weights), *_due(lasting, holders, weights, today)]
+    candidates = [each for each in found if not each.is_row and not each.topic]
+    holders = _holders(candidates)
+    return [*_missing(candidates, holders, weights), *_due(candidates, holders, weights, today)]
 
 
 Holders = Mapping[str, Sequence[Statement]]
@@ -110,25 +110,25 @@ def _missing(
         near = max(promises, key=lambda p: weights.shared(p, each))
         shared = each.stems & near.stems
         core = max(shared, key=lambda stem: (not weights.is_name(stem), weights.of(stem)))
-        told = _told([p for p in promises if core in p.stems])
+        reminders = _first_and_latest([p for p in promises if core in p.stems])
         later = [f for f in later if core in f.stems]
         alike = _AS_NEAR * weights.shared(each, near)
         if any(_is_done(f) and weights.shared(each, f) >= alike for f in later):
             continue
-        if not any(_is_promise(p) for p in told):
+        if not any(_is_promise(p) for p in reminders):
             continue
         title = phrase((each, near), shared, weights)
         again = [f for f in later if f.is_dated and _is_open(f)]
         last = (again or [each])[-1]
-        evidence = {id(p): p for p in (*told, each, *again[-1:])}.values()
+        evidence = {id(p): p for p in (*reminders, each, *again[-1:])}.values()
         days = {p.day for p in evidence}
-        is_missed = any(p.is_question or _OPEN.search(p.text) for p in (*told[1:], each, last))
+        is_missed = any(p.is_question or _OPEN.search(p.text) for p in (*reminders[1:], each, last))
         names_two = len(each.stems & near.stems) > 1
         yield Finding(
             kind="overdue",
             title=title,
-            headline=f"“{title}” was spoken of on {insight_wording.day(told[0].day)} and is still "
-            f"open on {insight_wording.day(last.day)}.",
+            headline=f"“{title}” was spoken of on {insight_wording.day(reminders[0].day)}"
+            f" and is still open on {insight_wording.day(last.day)}.",
             evidence=tuple(evidence),
             about=" ".join(sorted(shared)),
             strength=0.25 * (weights.shared(each, near) - _OF_ONE_THING * weights.rare)
@@ -141,7 +141,7 @@ def _missing(
 
 
 def _is_open(statement: Statement) -> bool:
-    """Tell whether something is missing, or asked for, or did not happen."""
+    """Return whether something is missing, or asked for, or did not happen."""
     return bool(
         statement.is_question or _OPEN.search(statement.text) or _NOT.search(statement.text)
     )
@@ -151,11 +151,11 @@ def _is_promise(statement: Statement) -> bool:
     return bool(_PROMISED.search(statement.quote)) and not statement.is_question
 
 
-def _told(promises: Sequence[Statement]) -> list[Statement]:
+def _first_and_latest(promises: Sequence[Statement]) -> list[Statement]:
     """Return the newest promises, one a day, and the first."""
     days = {p.day: p for p in promises}
-    told = [days[day] for day in sorted(days)]
-    return told[:1] + told[1:][-(_MOST_TOLD - 1) :]
+    daily = [days[day] for day in sorted(days)]
+    return daily[:1] + daily[1:][-(_MOST_PROMISES - 1) :]
 
 
 def _is_done(statement: Statement) -> bool:
@@ -200,7 +200,7 @@ def _days_ahead(statement: Statement) -> Iterator[date]:
     for span in date_spans(statement.text, at_noon(statement.day)):
         if len(span.iso) == len("2026-01-01"):
             day = date.fromisoformat(span.iso)
-            if statement.day < day < statement.day + _LASTING:
+            if statement.day < day < statement.day + _PLAN_REACH:
                 yield day
                 return
 

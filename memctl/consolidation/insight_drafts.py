@@ -96,7 +96,7 @@ class Group:
 
 
 def says_the_same(first: str, second: str, cosine: float, near_duplicate: float) -> bool:
-    """Tell whether two texts are alike, state the same values and deny as much."""
+    """Return whether two texts are alike, state the same values and deny as much."""
     if cosine < near_duplicate and first.split() != second.split():
         return False
     if len(_NEGATION.findall(first)) != len(_NEGATION.findall(second)):

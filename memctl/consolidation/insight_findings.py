@@ -35,7 +35,7 @@ class Finding:
     about: str
     """Stems by which it is known again."""
     strength: float
-    """Log odds that it is so and worth knowing, as far as that can be told."""
+    """Log odds that it is so and worth knowing, as far as that can be estimated."""
     values: tuple[str, ...] = ()
     """The value that each of the evidence names, if it is one of values."""
 
@@ -58,7 +58,7 @@ class Finding:
         )
 
     def _adds(self, statement: Statement) -> bool:
-        """Tell whether no other of the evidence quotes a statement, too."""
+        """Return whether no other of the evidence quotes a statement, too."""
         return not any(
             statement.text in other.quote and len(statement.quote) < len(other.quote)
             for other in self.evidence
@@ -71,7 +71,7 @@ class Finding:
         return round(1 / (1 + math.exp(-max(min(self.strength, 4.0), -4.0))), 3)
 
     def _connection(self, first: Memory, second: Memory) -> Connection:
-        """Say what the two say, and nothing that only others say: those can be forgotten."""
+        """Connect two memories by what they say themselves; others may be forgotten."""
         named = zip(self.evidence, self.values, strict=False)  # there may be no values
         said = {each.memory.id: value for each, value in named}
         both = [said[memory.id] for memory in (first, second) if memory.id in said]
@@ -117,8 +117,8 @@ def phrases(
 ) -> list[str]:
     """Return the words that have some stems, each phrase as one of the statements has it."""
     left = frozenset(stems)
-    told: list[str] = []
-    while left and len(told) < _MOST_PHRASES:
+    chosen: list[str] = []
+    while left and len(chosen) < _MOST_PHRASES:
         best = max(
             (item for each in statements for item in _phrases(each, left, weights)),
             default=None,
@@ -126,9 +126,9 @@ def phrases(
         )
         if best is None:
             break
-        told.append(best[1])
+        chosen.append(best[1])
         left -= frozenset(terms(best[1]))
-    return told
+    return chosen
 
 
 _LONGEST_PART = 60

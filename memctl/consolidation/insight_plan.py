@@ -174,7 +174,7 @@ def write_plan(
 
 
 def _without_lost_sources(transaction: Transaction, plan: InsightPlan) -> InsightPlan:
-    """The plan without what rests on a memory which somebody has deleted meanwhile.
+    """Return the plan without what rests on a memory that was deleted meanwhile.
 
     What else that was to rest on is not marked, so that the next run looks at it again.
     """
@@ -206,9 +206,11 @@ def _new_connections(transaction: Transaction, plan: InsightPlan) -> list[tuple[
         if item.relationship == CONTRADICTS
     }
     ids = [twin for both in twins.values() for twin in both]
-    told = set(transaction.snapshot().get("relations", ids, ["id"])["id"].to_pylist())
+    stored = set(transaction.snapshot().get("relations", ids, ["id"])["id"].to_pylist())
     return [
-        (id_, item) for id_, item in plan.connections.items() if told.isdisjoint(twins.get(id_, ()))
+        (id_, item)
+        for id_, item in plan.connections.items()
+        if stored.isdisjoint(twins.get(id_, ()))
     ]
 
 
@@ -274,9 +276,9 @@ class InsightPlanner:
     def add_drafts(
         self, plan: InsightPlan, drafts: Sequence[Draft], removed: Collection[str]
     ) -> None:
-        """Add insights that were found without a model, unless a model has told them.
+        """Add insights that were found without a model, unless a model has found them.
 
-        Those of the ids ``removed`` were taken back or deleted: they are only told again if this
+        Those of the ids ``removed`` were taken back or deleted: they are only added again if this
         run looks at one of their documents.
         """
         fresh = self._fresh_documents() if any(_draft_id(d) in removed for d in drafts) else set()
@@ -301,7 +303,7 @@ class InsightPlanner:
             for seed in seeds
             for link in self._links.of(seed)[: self._thresholds.neighbours]
         }
-        memories = self._read({row for link in links for row in (link.first, link.second)})
+        memories = self._read_memories({row for link in links for row in (link.first, link.second)})
         for link in links:
             first, second = memories[link.first], memories[link.second]
             least = self._thresholds.near_duplicate
@@ -317,20 +319,20 @@ class InsightPlanner:
             for rows in groups(around, self._thresholds)
             if not set(seeds).isdisjoint(rows)
         ]
-        memories = self._read({row for rows in found for row in rows})
+        memories = self._read_memories({row for rows in found for row in rows})
         for rows in found:
             if not self._waiting.isdisjoint(rows):
                 group = self._group(rows, memories)
-                told = writer.tell(group, group.connections(self._thresholds.near_duplicate))
-                if told is None:  # it is looked at again in the next run
+                drafts = writer.tell(group, group.connections(self._thresholds.near_duplicate))
+                if drafts is None:  # it is looked at again in the next run
                     self._waiting.difference_update(rows)
                     continue
-                for draft in told:
+                for draft in drafts:
                     self.groups += 1
                     self._add_insight(plan, draft)
                 self._examined(plan, rows)
 
-    def _read(self, rows: set[int]) -> dict[int, Memory]:
+    def _read_memories(self, rows: set[int]) -> dict[int, Memory]:
         ids = [self._pool.ids[row] for row in sorted(rows)]
         memories = memory_rows(self._snapshot.get("memories", ids, _COLUMNS)) if ids else []
         return {self._pool.row_of[memory.id]: memory for memory in memories}
@@ -367,7 +369,7 @@ class InsightPlanner:
         )
 
     def _add_insight(self, plan: InsightPlan, draft: Draft) -> None:
-        before = self._told_before(draft)
+        before = self._restated_insights(draft)
         if any(known.source_ids >= set(draft.source_ids) for known in before):
             return
         namespace = draft.sources[0].namespace
@@ -388,8 +390,8 @@ class InsightPlanner:
         self._known.remove(known.id)
         self.insights.pop(known.id, None)
 
-    def _told_before(self, draft: Draft) -> list[KnownInsight]:
-        """The valid insights that this one says again or brings up to date."""
+    def _restated_insights(self, draft: Draft) -> list[KnownInsight]:
+        """Return the valid insights that this one says again or brings up to date."""
         sources = set(draft.source_ids)
         return [known for known in self._known.resting_on(sources) if _same_thing(known, draft)]
 

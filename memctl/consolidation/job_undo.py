@@ -54,7 +54,7 @@ class Jobs:
         """Return jobs, the newest first, or all of them."""
         known = set(self._undoable())
         found = self._ledger.jobs.recent(-1 if limit is None else limit)
-        return [self._shown(job, job.id in known) for job in found]
+        return [self._row_text(job, job.id in known) for job in found]
 
     def undo(
         self,
@@ -79,19 +79,19 @@ class Jobs:
             CoverageLost: Memories would not have been found any more; it was rolled back.
         """
         if dry_run:
-            job = self._wanted(number, taken_back)
-            made = self._planned(self._store.snapshot(), job, again=again)
+            job = self._undoable_job(number, taken_back)
+            made = self._plan(self._store.snapshot(), job, again=again)
             return self._report(job, made, dry_run=True)
         with self._store.write() as transaction:
-            job = self._wanted(number)  # nobody adds to what it has changed while this writes
+            job = self._undoable_job(number)  # nothing is added to its changes while this writes
             before = transaction.snapshot()
-            made = self._planned(before, job, again=again)
+            made = self._plan(before, job, again=again)
             made.write(transaction)
             ids, after = [*made.rows["memories"]], transaction.snapshot()
             require_found(before, after, ids, _UNDOING, made.ending, made.gone)
 
             def note(_: object) -> None:
-                """Note that it has been taken back."""
+                """Record that it has been taken back."""
                 self._ledger.changes.remove_job(job.id)
                 self._ledger.confirmations.remove_job(job.id)
                 for change, row in made.stuck:
@@ -103,7 +103,7 @@ class Jobs:
 
     # --- inside ---
 
-    def _shown(self, job: Job, can_be_undone: bool) -> JobView:
+    def _row_text(self, job: Job, can_be_undone: bool) -> JobView:
         return JobView(
             id=job.id,
             kb=self._kb,
@@ -145,7 +145,7 @@ class Jobs:
         night = _night_of(chosen)
         return [job.id for job in jobs if _night_of(job) == night]
 
-    def _wanted(self, number: int | None, taken_back: Collection[int] = ()) -> Job:
+    def _undoable_job(self, number: int | None, taken_back: Collection[int] = ()) -> Job:
         known = self._undoable()
         if number is None and not known:
             raise NotFoundError(f"{self._kb} has no job that can be taken back", _HINT)
@@ -162,7 +162,7 @@ class Jobs:
             )
         return job
 
-    def _planned(self, snapshot: Snapshot, job: Job, *, again: bool) -> _UndoPlan:
+    def _plan(self, snapshot: Snapshot, job: Job, *, again: bool) -> _UndoPlan:
         changes = self._ledger.changes.of(job.id)
         return _UndoPlanner(snapshot, changes, self._clock()).plan(again=again)
 
@@ -206,7 +206,7 @@ class _UndoPlan:
     """Insights of before that the job had made anew, and that end again."""
     kept: list[str] = field(default_factory=list)
     stuck: list[tuple[RowChange, TrackedRow]] = field(default_factory=list)
-    """What stays as the job left it, though nobody has changed it since, and how."""
+    """Rows that stay as the job left them, though they have not changed since, and their values."""
     waiting: int = 0
 
     def write(self, transaction: Transaction) -> None:
@@ -262,7 +262,7 @@ class _UndoPlanner:
         return plan
 
     def _is_as_left(self, change: RowChange) -> bool:
-        """Whether nobody has changed since what the job has, but for what has been looked at.
+        """Return whether a row is as the job left it, but for the mark that it was looked at.
 
         With a memory that is deleted goes its name in those that ended in favour of it.
         """
@@ -331,7 +331,7 @@ class _UndoPlanner:
         return borne | of_live_documents(self._snapshot, of_documents)
 
     def _mark(self, plan: _UndoPlan, *, looked_at: int) -> None:
-        """Say of what the job has looked at, or has left for the next one, which of both it is."""
+        """Mark each memory as the job found it: looked at, or left for the next job."""
         for each in self._standing:
             if CONSOLIDATED_FLAG not in each.old:
                 continue

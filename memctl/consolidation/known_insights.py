@@ -1,4 +1,4 @@
-"""The insights that there are already, so that a group is told once and then kept up to date."""
+"""The insights that exist already, so that a group has one, which is kept up to date."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class KnownInsights:
     @classmethod
     def of_rows(cls, rows: pa.Table) -> KnownInsights:
         """Read rows of ``memories`` with the columns `COLUMNS`."""
-        return cls(_known(row) for row in rows.to_pylist())
+        return cls(_insight_of_row(row) for row in rows.to_pylist())
 
     def __iter__(self) -> Iterator[KnownInsight]:
         yield from list(self._insights.values())
@@ -85,7 +85,7 @@ def _topic(insight: KnownInsight) -> tuple[str, str, str]:
     return (insight.namespace, insight.family, insight.about)
 
 
-def _known(row: Mapping[str, Any]) -> KnownInsight:
+def _insight_of_row(row: Mapping[str, Any]) -> KnownInsight:
     metadata = json.loads(row["metadata"] or "{}")
     kind = str(metadata.get("kind", COMMON))
     return KnownInsight(

@@ -103,7 +103,7 @@ class Pool:
 def load_pool(snapshot: Snapshot, now: datetime) -> Pool:
     """Read what one run looks at."""
     is_new = col("is_consolidated") == False  # noqa: E712
-    worth = _worth(now)
+    worth = _is_candidate(now)
     fresh = snapshot.scan(
         "memories", worth & is_new, _LIGHT, order_by=[("created_at", "asc")], limit=MOST_FRESH
     )
@@ -117,12 +117,12 @@ def count_waiting(snapshot: Snapshot, now: datetime) -> int:
     """How many memories the next run would look at."""
     is_new = col("is_consolidated") == False  # noqa: E712
     columns = ["document_id", "type", "level"]
-    rows = snapshot.scan("memories", _worth(now) & is_new, columns)
+    rows = snapshot.scan("memories", _is_candidate(now) & is_new, columns)
     return int(_without_split(snapshot, rows).num_rows)
 
 
-def _worth(now: datetime) -> Expr:
-    lasting = (col("valid_to").is_null() | (col("valid_to") > now)) & (
+def _is_candidate(now: datetime) -> Expr:
+    is_valid = (col("valid_to").is_null() | (col("valid_to") > now)) & (
         col("expires_at").is_null() | (col("expires_at") > now)
     )
     whole = (
@@ -132,7 +132,7 @@ def _worth(now: datetime) -> Expr:
         & col("turn").is_null()
         & col("row").is_null()
     )
-    return lasting & ((col("level") == "memory") | whole)
+    return is_valid & ((col("level") == "memory") | whole)
 
 
 def _without_split(snapshot: Snapshot, rows: pa.Table) -> pa.Table:
@@ -161,7 +161,7 @@ def make_pool(rows: pa.Table) -> Pool:
         namespaces=_codes(rows["namespace"]),
         created_at=rows["created_at"].cast(pa.int64()).to_numpy(),
         vectors=_matrix(rows["vector"]),
-        names=_postings(_named(rows["entities"]), documents, most_documents(count, 12)),
+        names=_postings(_named_entities(rows["entities"]), documents, most_documents(count, 12)),
         words=_postings(_worded(rows["search_text"]), documents, most_documents(count, 8)),
         fresh=[int(row) for row in fresh],
     )
@@ -172,7 +172,7 @@ def most_documents(count: int, always: int) -> int:
     return max(2, min(max(always, int(2 * np.log2(max(count, 1)))), 2 * count // 3))
 
 
-def _named(entities: pa.ChunkedArray) -> pa.ListArray:
+def _named_entities(entities: pa.ChunkedArray) -> pa.ListArray:
     """Entities case-folded, those that name nothing in particular left out."""
     lists = _one(entities)
     names = pc.utf8_lower(pc.list_flatten(lists))

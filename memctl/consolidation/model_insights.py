@@ -76,8 +76,8 @@ class InsightWriter:
 
     Args:
         chats: The model.
-        prompt: What it is told.
-        waits: Whether groups wait for it while it cannot be had, instead of being told built-in.
+        prompt: Its instructions.
+        waits: Whether groups wait while it is unavailable, instead of getting built-in insights.
     """
 
     def __init__(self, chats: ChatModels, prompt: Prompt, *, waits: bool) -> None:
@@ -115,7 +115,7 @@ class InsightWriter:
         if chat is None:
             return ()
         try:
-            reply = self._asked(chat, group)
+            reply = self._ask(chat, group)
         except (BadReply, RequestRefused) as error:
             self.problem = self.problem or error
             return ()
@@ -123,9 +123,9 @@ class InsightWriter:
             self.problem = error
             self.waiting += self._waits
             return None if self._waits else ()
-        return self._checked(reply, group, connections)
+        return self._check_reply(reply, group, connections)
 
-    def _asked(self, chat: ChatModel, group: Group) -> InsightReply:
+    def _ask(self, chat: ChatModel, group: Group) -> InsightReply:
         if self._refused is not None:  # it would be refused again, however often it is asked
             raise self._refused
         data = fenced([_block(n, memory) for n, memory in enumerate(group.members, start=1)])
@@ -136,15 +136,15 @@ class InsightWriter:
             self._refused = error
             raise
 
-    def _checked(
+    def _check_reply(
         self, reply: InsightReply, group: Group, connections: Sequence[Connection]
     ) -> tuple[Draft, ...]:
         members = self._members(reply.sources, group)
-        told = self._connections(reply, group, connections)
-        if len(members) < _FEWEST_SOURCES or not _said(reply):
+        connected = self._connections(reply, group, connections)
+        if len(members) < _FEWEST_SOURCES or not _says_something(reply):
             return ()
         self.written += 1
-        return (self._draft(reply, group, members, tuple(dict.fromkeys(told))),)
+        return (self._draft(reply, group, members, tuple(dict.fromkeys(connected))),)
 
     def _members(self, numbers: Iterable[int], group: Group) -> list[Memory]:
         wanted = set(numbers)
@@ -157,12 +157,12 @@ class InsightWriter:
     ) -> list[Connection]:
         """Return the built-in connections, then those of the model."""
         weights = {(c.source_id, c.target_id): c.weight for c in found}
-        told = [(item.start, item.end, item.relationship) for item in reply.connections]
+        replied = [(item.start, item.end, item.relationship) for item in reply.connections]
         for pair in reply.contradictions:
             first, second = sorted((pair.first, pair.second))
-            told += [(first, second, CONTRADICTS)]
+            replied += [(first, second, CONTRADICTS)]
         connections = list(found)
-        for start, end, relationship in told:
+        for start, end, relationship in replied:
             if len(self._members((start, end), group)) < 2:
                 continue
             ids = (group.members[start - 1].id, group.members[end - 1].id)
@@ -180,7 +180,7 @@ class InsightWriter:
         inside = connections_within(connections, members)
         contradicts = any(item.relationship == CONTRADICTS for item in inside)
         changed = bool(reply.changed.strip())
-        text = _said(reply)
+        text = _says_something(reply)
         title = (
             _line(reply.connects)[:_LONGEST_TITLE]
             or insight_wording.quotable(text)[:_LONGEST_TITLE]
@@ -205,7 +205,7 @@ def _block(number: int, memory: Memory) -> str:
     )
 
 
-def _said(reply: InsightReply) -> str:
+def _says_something(reply: InsightReply) -> str:
     text, changed = _line(reply.text), _line(reply.changed)
     return text if not text or changed in text else f"{text} {changed}"
 
@@ -214,9 +214,9 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _relationship(told: str) -> str:
-    """The model's word for it, in the form of the built-in ones."""
-    word = _NOT_A_LETTER.sub("_", told.lower()).strip("_")[:_LONGEST_RELATIONSHIP]
+def _relationship(relationship: str) -> str:
+    """Return the model's word for a relationship in the form of the built-in ones."""
+    word = _NOT_A_LETTER.sub("_", relationship.lower()).strip("_")[:_LONGEST_RELATIONSHIP]
     return word or "similar"
 
 

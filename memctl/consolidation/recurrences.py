@@ -21,7 +21,7 @@ _AGAIN = re.compile(
 )
 _FEWEST_DAYS = 3
 _MOST_DAYS = 6
-"""What is told of on more days is a subject, no event."""
+"""What is mentioned on more days is a subject, not an event."""
 _MOST_HOLDERS = 40
 """Statements that may have one of the two words."""
 _WEIGHT_OF_TWO = 0.5
@@ -51,18 +51,18 @@ def find_recurrences(found: Sequence[Statement], weights: StemWeights) -> list[F
             if not each.stems.isdisjoint(two) and weights.sum(two) >= least:
                 holders[each.memory.namespace, frozenset(two)].append(each)
     findings: dict[frozenset[int], Finding] = {}
-    for (_, shared), told in holders.items():
-        finding = _finding(shared, told, weights)
+    for (_, shared), statements in holders.items():
+        finding = _recurrence_finding(shared, statements, weights)
         key = frozenset(map(id, finding.evidence)) if finding else frozenset()
         if finding and (key not in findings or finding.strength > findings[key].strength):
             findings[key] = finding
     return list(findings.values())
 
 
-def _finding(
-    two: frozenset[str], told: Sequence[Statement], weights: StemWeights
+def _recurrence_finding(
+    two: frozenset[str], statements: Sequence[Statement], weights: StemWeights
 ) -> Finding | None:
-    times = _one_a_day(told, two, weights)
+    times = _one_a_day(statements, two, weights)
     days = [each.day for each in times]
     documents = {each.document for each in times}
     if not _FEWEST_DAYS <= len(days) <= _MOST_DAYS or len(documents) < 2:
@@ -98,13 +98,13 @@ def _finding(
 
 
 def _one_a_day(
-    told: Sequence[Statement], two: frozenset[str], weights: StemWeights
+    statements: Sequence[Statement], two: frozenset[str], weights: StemWeights
 ) -> list[Statement]:
-    """Return for each day what says most of it, oldest first."""
+    """Return for each day the statement that says most, oldest first."""
     best: dict[date, Statement] = {}
-    common = Counter(stem for each in told for stem in each.around)
+    common = Counter(stem for each in statements for stem in each.around)
     shared = {stem for stem, count in common.items() if count > 1}
-    for each in told:
+    for each in statements:
         before = best.get(each.day)
         worth = weights.sum(each.stems & two), weights.sum(each.around & shared)
         if before is None or worth > (
@@ -115,7 +115,7 @@ def _one_a_day(
     return [best[day] for day in sorted(best)]
 
 
-def _is_name(two: frozenset[str], told: Sequence[Statement]) -> bool:
-    """Tell whether what they share is written as a name: then it is no event, but who or what."""
-    words = [word for each in told for word, own in each.words[1:] if own & two]
+def _is_name(two: frozenset[str], statements: Sequence[Statement]) -> bool:
+    """Return whether what they share is written as a name: then it is no event, but who or what."""
+    words = [word for each in statements for word, own in each.words[1:] if own & two]
     return sum(word[:1].isupper() for word in words) > 0.6 * len(words)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memctl.store.store import Snapshot
 
 MOST_MEMORIES = 20_000
-"""Insights are drawn from so many memories and passages, the newest ones."""
+"""Insights are drawn from this many memories and passages, the newest ones."""
 _COLUMNS = (
     "id", "document_id", "level", "type", "text", "namespace", "created_at", "valid_from", "title",
     "source", "external_id", "start", "end", "heading", "speaker", "session_id", "turn", "row",
@@ -122,7 +122,7 @@ class Statement:
 
     @property
     def document(self) -> str:
-        """The id of its document, or of the memory that somebody stated."""
+        """The id of its document, or of the memory that a user or an agent stated."""
         return self.memory.document_id or self.memory.id
 
     @property
@@ -149,7 +149,7 @@ class Statement:
         return f"{quote} ({where}{when})"
 
     def precedes(self, other: Statement) -> bool:
-        """Tell whether it is known to have been said on an earlier day."""
+        """Return whether it is known to have been said on an earlier day."""
         return self.day < other.day and self.is_dated == other.is_dated
 
 
@@ -226,6 +226,7 @@ class _Document:
 
     @classmethod
     def of(cls, passages: Sequence[Memory]) -> _Document:
+        """Return what the first passages say of their document."""
         if not passages:
             return cls(None, "", "", "")
         first = passages[0]
@@ -262,6 +263,7 @@ def _quote_span(memory: Memory, spans: Sequence[tuple[int, int]], place: int) ->
         return start, end
 
     def goes_on(one: tuple[int, int], other: tuple[int, int]) -> bool:
+        """Return whether two sentences stand in one paragraph."""
         between = memory.text[one[1] : other[0]]
         is_apart = "\n\n" in between or _ITEM.match(memory.text, other[0])
         return not is_apart and _HEADING.match(memory.text[slice(*one)]) is None
@@ -298,8 +300,8 @@ def _statement(
     document: _Document,
 ) -> Statement | None:
     text = said.text[slice(*span)]
-    told = text if said.row is None else _COLUMN_NAMES.sub(r"\1", text)
-    if _HEADING.match(text) or said.type == "code" or _MACHINE.search(told):
+    prose = text if said.row is None else _COLUMN_NAMES.sub(r"\1", text)
+    if _HEADING.match(text) or said.type == "code" or _MACHINE.search(prose):
         return None
     plain = insight_wording.quotable(text)
     shortest = _LENGTHS[0] if said.turn is None else _SHORTEST_SPEECH
@@ -440,7 +442,7 @@ def calendar_stems() -> frozenset[str]:
 
 
 _FEWEST_DOCUMENTS = 8
-"""With fewer than these, what is common cannot be told from what is rare."""
+"""With fewer than these, what is common cannot be distinguished from what is rare."""
 
 
 _COMMON, _RARE = 300, 5000
@@ -494,7 +496,7 @@ class StemWeights:
         return math.log(self._count + 1)
 
     def is_name(self, stem: str) -> bool:
-        """Tell whether a stem is mostly written with a capital letter inside sentences."""
+        """Return whether a stem is mostly written with a capital letter inside sentences."""
         return stem in self._names
 
     def sum(self, stems: Iterable[str]) -> float:

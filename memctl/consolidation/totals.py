@@ -37,7 +37,7 @@ _MOST_GROUPS = 0.5
 _LEAST_TITLE, _SHARE_OF_TITLE = 1.2, 0.25
 """Weight of what the title of a table and a limit share, and its share of the title's weight."""
 _LARGEST = 3.0
-"""A sum is more than so many times a limit only where it is of something else."""
+"""A sum is more than this many times a limit only where it is of something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def find_totals(found: Sequence[Statement], weights: StemWeights) -> list[Findin
                 over, key=lambda item: item[:2], default=(0.0, None, None, None)
             )
             if fit and slot and limit:
-                findings.append(_finding(total, limit, slot))
+                findings.append(_total_finding(total, limit, slot))
     return findings
 
 
@@ -101,7 +101,7 @@ def _amount_text(slot: Slot) -> str:
     return written(_amount(slot)) if slot.value.kind == "number" else slot.value.text
 
 
-def _finding(total: _Sum, limit: Statement, slot: Slot) -> Finding:
+def _total_finding(total: _Sum, limit: Statement, slot: Slot) -> Finding:
     most = _amount(slot)
     word = _LIMIT.search(limit.text)
     said = word["word"].lower() if word else ""

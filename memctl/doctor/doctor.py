@@ -100,7 +100,7 @@ class Doctor:
             dry_run: Try it on a copy, and say what would be done.
 
         Raises:
-            LockedError: Somebody is writing.
+            LockedError: Another process is writing.
             DamagedError: Nothing of a table can be read.
             DiskRefused: There is no permission to read it.
             KnowledgeBaseUnavailable: A newer version of memctl made it, or it cannot be entered.
@@ -114,11 +114,11 @@ class Doctor:
             self._home.sweep()
             clear_temporaries(layout.half_written())
             table_storage(layout.folder).clear_temporaries()
-            yield from self._repaired(layout, layout)
+            yield from self._repair_one(layout, layout)
             return
 
         with hard_linked_copy(layout, self._clock) as copy:
-            yield from self._repaired(copy, layout, dry_run=True)
+            yield from self._repair_one(copy, layout, dry_run=True)
 
     def sends(self, name: str) -> str:
         """Return where rebuilding would send the text of every memory; empty if nowhere.
@@ -142,7 +142,7 @@ class Doctor:
 
         Raises:
             DamagedError: It would not be the same, or cannot be read; nothing was changed.
-            LockedError: Somebody is writing and does not stop.
+            LockedError: Another process keeps writing.
             ModelError: The embedder cannot do it.
             KnowledgeBaseUnavailable: It is archived.
         """
@@ -151,7 +151,9 @@ class Doctor:
         with self._home.open_for_writing(name) as base:
             yield from Rebuild(base, progress).run()
 
-    def _repaired(self, layout: Layout, files: Layout, *, dry_run: bool = False) -> Iterator[Step]:
+    def _repair_one(
+        self, layout: Layout, files: Layout, *, dry_run: bool = False
+    ) -> Iterator[Step]:
         """Repair one knowledge base; its processed files are where ``files`` says."""
         from memctl.doctor.folder_checks import repair_folders, repair_settings
         from memctl.doctor.inbox_checks import repair_file_entries
@@ -255,7 +257,7 @@ def hard_linked_copy(layout: Layout, clock: Callable[[], datetime]) -> Iterator[
     It takes no space, because files are linked; the ledger names processed files where they are.
 
     Raises:
-        LockedError: Somebody is writing.
+        LockedError: Another process is writing.
     """
     top = layout.folder.parent / f".trial-{secrets.token_hex(6)}"
     copy = Layout(top / layout.name)
@@ -263,7 +265,7 @@ def hard_linked_copy(layout: Layout, clock: Callable[[], datetime]) -> Iterator[
         copy.folder.mkdir(mode=0o700, parents=True)
         for folder in (copy.inbox, copy.processing, copy.processed, copy.failed):
             folder.mkdir()
-        with WriteLock(layout.folder, clock).held(WAIT_SECONDS):
+        with WriteLock(layout.folder, clock).hold(WAIT_SECONDS):
             _link(layout.folder, copy.folder)
         yield copy
     finally:

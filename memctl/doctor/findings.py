@@ -53,7 +53,7 @@ class Examined:
     now: datetime
 
     def can_read(self, *tables: TableName) -> bool:
-        """Tell whether every row of these tables can be read, and be looked up by an index."""
+        """Return whether every row of these tables can be read, and be looked up by an index."""
         states = [self.states[table] for table in tables if table in self.states]
         return all(state.is_readable and not state.broken_indexes for state in states)
 
@@ -80,17 +80,17 @@ def named(check: str, findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def ok(layer: str, subject: str, message: str) -> Finding:
-    """Say that something is as it should be."""
+    """Return a finding that something is as it should be."""
     return Finding(layer, subject, "ok", message)
 
 
 def warning(layer: str, subject: str, message: str, hint: str = "") -> Finding:
-    """Say that something is worth knowing, though nothing is lost."""
+    """Return a finding that is worth knowing, though nothing is lost."""
     return Finding(layer, subject, "warning", message, hint)
 
 
 def damaged(layer: str, subject: str, message: str, hint: str = REPAIR) -> Finding:
-    """Say that something is not as it was written."""
+    """Return a finding that something is not as it was written."""
     return Finding(layer, subject, "damaged", message, hint)
 
 

@@ -112,12 +112,12 @@ def check_disk(layout: Layout) -> Iterator[Finding]:
         return
     storage = table_storage(layout.folder)
     largest = 0 if storage.local_folder is None else max(map(storage.size, TABLES))
-    told = f"{free / (1 << 30):,.1f} GB are free"
+    free_space = f"{free / (1 << 30):,.1f} GB are free"
     if free < max(LEAST_FREE, largest):
-        message = f"{told}; upkeep needs up to {max(LEAST_FREE, largest) / (1 << 30):,.1f}"
+        message = f"{free_space}; upkeep needs up to {max(LEAST_FREE, largest) / (1 << 30):,.1f}"
         yield warning("disk", "space", message, "free some space on the disk")
     else:
-        yield ok("disk", "space", told)
+        yield ok("disk", "space", free_space)
 
 
 _READ = stat.S_IRGRP | stat.S_IROTH | stat.S_IXGRP | stat.S_IXOTH
@@ -127,19 +127,19 @@ _NOT_NOW = {errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ESTALE,
 
 
 def cannot_be_entered(folder: Path) -> Finding | None:
-    """Tell of a folder into which this user may not look, of which nothing else can be said."""
+    """Return a finding for a folder that this user may not enter; no other check can run there."""
     try:
         os.scandir(folder).close()
         (folder / "kb.toml").exists()
     except OSError as error:
         message = f"cannot be entered: {os_error_reason(error)}"
-        hint = f"whoever owns it: chmod 700 {display_path(folder)}"
+        hint = f"as its owner, run chmod 700 {display_path(folder)}"
         return damaged("folders", folder.name, message, hint)
     return None
 
 
 def cannot_be_read(layout: Layout) -> Finding | None:
-    """Tell of files that this user may not open: what is in them may well be whole.
+    """Report files that this user may not open; their content may well be whole.
 
     Repairing would take them for damaged, and what only they have for lost.
     """
@@ -181,12 +181,12 @@ def _refusal(path: Path) -> OSError | None:
 
 def _access_finding(error: OSError) -> str:
     path = Path(os.fsdecode(error.filename))
-    told = f"{display_path(path)}: {os_error_reason(error)}"
+    message = f"{display_path(path)}: {os_error_reason(error)}"
     try:
         found = path.lstat()
     except OSError:
-        return told
-    return f"{told} (user {found.st_uid}, mode {stat.S_IMODE(found.st_mode):04o})"
+        return message
+    return f"{message} (user {found.st_uid}, mode {stat.S_IMODE(found.st_mode):04o})"
 
 
 def check_access(folder: Path, subject: str) -> Iterator[Finding]:
@@ -208,21 +208,21 @@ def check_access(folder: Path, subject: str) -> Iterator[Finding]:
 
 
 def check_writer(layout: Layout) -> Iterator[Finding]:
-    """Tell who holds the write lock; a signature that a killed process left does no harm."""
+    """Report who holds the write lock; the signature of a killed process does no harm."""
     lock = WriteLock(layout.folder, utc_now)
     holder = lock.holder()
     who = f"process {holder.pid} on {holder.host}, since {holder.since}" if holder else ""
     if lock.is_held():
         yield ok("locks", "write lock", f"held by {who or 'another process'}")
     elif holder:
-        told = f"free; {who} was killed while it held it, which the kernel has undone"
-        yield ok("locks", "write lock", told)
+        message = f"free; {who} was killed while it held it, which the kernel has undone"
+        yield ok("locks", "write lock", message)
     else:
         yield ok("locks", "write lock", "free")
 
 
 def check_watcher(layout: Layout, ledger: Ledger) -> Iterator[Finding]:
-    """Tell whether a daemon watches the inboxes, and how many readers are on record."""
+    """Return whether a daemon watches the inboxes, and how many readers are on record."""
     daemon = ledger.daemon.current()
     if not is_watched(layout):
         yield ok("locks", "watch lock", "free")
@@ -272,11 +272,11 @@ def _default_settings(
 ) -> KnowledgeBaseSettings:
     defaults = asdict(config.new_kb)
     own = Inbox(layout.inbox, defaults.pop("after"))
-    pinned: dict[str, object] = {"dimension": int(ledger.meta(DIMENSION) or 0)}
+    stored: dict[str, object] = {"dimension": int(ledger.meta(DIMENSION) or 0)}
     if embedder := ledger.meta(EMBEDDER):
-        pinned["embedder"] = embedder
+        stored["embedder"] = embedder
     return KnowledgeBaseSettings(
-        name=layout.name, created_at=now, inboxes=(own,), **(defaults | pinned)
+        name=layout.name, created_at=now, inboxes=(own,), **(defaults | stored)
     )
 
 
@@ -307,8 +307,8 @@ def _check_settings(config: Config, path: Path) -> Iterator[Finding]:
         yield warning("config", "settings", message, hint)
     if config.endpoint.base_url:
         url = without_password(config.endpoint.base_url)
-        told = f"{url}: not asked whether it answers, for nothing is sent"
-        yield ok("config", "endpoint", told)
+        message = f"{url}: not asked whether it answers, for nothing is sent"
+        yield ok("config", "endpoint", message)
 
 
 def _check_home(home: Path) -> Iterator[Finding]:

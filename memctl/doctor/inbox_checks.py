@@ -26,7 +26,7 @@ from memctl.watch.reporter import polled_folders
 
 
 def check_inboxes(examined: Examined) -> Iterator[Finding]:
-    """Look for files that nobody works on, and for failed ones that do not say why."""
+    """Look for files that no process works on, and for failed ones that do not say why."""
     yield from _check_processing(examined)
     yield from _check_failed(examined)
     yield from _check_events(examined)
@@ -42,20 +42,20 @@ def _check_processing(examined: Examined) -> Iterator[Finding]:
     if is_watched(examined.layout):
         yield ok("inbox", "processing", f"{counted(len(there), 'file')} being taken in")
     elif loose:
-        told = f"{counted(len(loose), 'file')} that nobody has claimed"
+        amount = f"{counted(len(loose), 'file')} that no process has claimed"
         hint = "memctl watch takes them in"
-        yield warning("inbox", "processing", f"{told}: {printable(loose[0].name)}", hint)
+        yield warning("inbox", "processing", f"{amount}: {printable(loose[0].name)}", hint)
     elif there:
-        told = f"{counted(len(there), 'file')} claimed by a process that is gone"
-        yield warning("inbox", "processing", told, "memctl watch takes them in")
+        amount = f"{counted(len(there), 'file')} claimed by a process that is gone"
+        yield warning("inbox", "processing", amount, "memctl watch takes them in")
     else:
         yield ok("inbox", "processing", "empty")
 
 
 def _check_events(examined: Examined) -> Iterator[Finding]:
-    """Tell of folders that the watcher only looks into from time to time."""
-    told = polled_folders(examined.ledger) if is_watched(examined.layout) else ()
-    for each in told:
+    """Report folders that the watcher only scans from time to time."""
+    polled = polled_folders(examined.ledger) if is_watched(examined.layout) else ()
+    for each in polled:
         hint = "sysctl fs.inotify shows the limits; what they forbid is tried again by itself"
         yield (
             warning("inbox", "events", each, hint)
@@ -73,8 +73,8 @@ def _check_failed(examined: Examined) -> Iterator[Finding]:
     ]
     silent = [path for path in files if not reason_path(path).exists()]
     if silent:
-        told = f"{counted(len(silent), 'file')} without a reason: {printable(silent[0].name)}"
-        yield warning("inbox", "failed", told, "move them back into the inbox to try again")
+        message = f"{counted(len(silent), 'file')} without a reason: {printable(silent[0].name)}"
+        yield warning("inbox", "failed", message, "move them back into the inbox to try again")
     else:
         yield ok("inbox", "failed", f"{counted(len(files), 'file')}, each with its reason")
 
@@ -125,11 +125,11 @@ def repair_file_entries(
     if entries:
         yield Step("ledger", f"wrote down {counted(len(entries), 'file')} found in processed/")
     if deleted:
-        told = f"{counted(len(deleted), 'file')} in processed/ without a document"
-        yield Step("ledger", f"left {told} as deleted; memctl ingest FILE takes one in again")
+        message = f"{counted(len(deleted), 'file')} in processed/ without a document"
+        yield Step("ledger", f"left {message} as deleted; memctl ingest FILE takes one in again")
     elif unknown and not is_whole:
-        told = "documents are missing, and nothing says any more which of them you had deleted"
-        yield Step("ledger", f"{told}: all that lie in processed/ are read again")
+        message = "documents are missing, and nothing says any more which of them you had deleted"
+        yield Step("ledger", f"{message}: all that lie in processed/ are read again")
 
 
 def _entries(layout: Layout, now: datetime) -> Iterator[FileEntry]:

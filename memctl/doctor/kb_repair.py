@@ -75,7 +75,7 @@ def _singular(table: TableName) -> str:
 _NOUNS: Mapping[TableName, tuple[str, str]] = {
     table: (_singular(table), table) for table in TABLES if table != "entities"
 }
-"""What is told of; entities all follow from documents."""
+"""The tables whose losses are reported; entities all follow from documents."""
 
 Sources = Callable[[Iterable[str]], Mapping[str, str]]
 """Gives the files that documents are from, by the ids of the documents."""
@@ -86,7 +86,7 @@ class Losses:
     """The rows of one knowledge base that files no longer have."""
 
     rows: dict[TableName, int] = field(default_factory=dict)
-    """So many rows of a table could not be read."""
+    """How many rows of a table could not be read."""
     named: dict[TableName, dict[str, LostRow]] = field(default_factory=dict)
     """Those that something names: an index, a file, another row."""
     again: set[str] = field(default_factory=set)
@@ -104,7 +104,7 @@ class Losses:
         return cls(rows, named, _before={table: agreement.of(table) for table in rows})
 
     def note(self, table: TableName, rows: Iterable[LostRow]) -> None:
-        """Note rows that are not there though something says that they were."""
+        """Record rows that are not there though something says that they were."""
         for row in rows:
             self.named.setdefault(table, {}).setdefault(row.id, row)
 
@@ -118,7 +118,7 @@ class Losses:
         """Whether of each lost memory it is known which one it is."""
         return len(self.named.get("memories", {})) >= self.rows.get("memories", 0)
 
-    def told(self, snapshot: Snapshot, sources: Sources, *, planned: bool) -> Iterator[Step]:
+    def report(self, snapshot: Snapshot, sources: Sources, *, planned: bool) -> Iterator[Step]:
         """Yield what is lost for good of each table.
 
         Args:
@@ -138,8 +138,8 @@ class Losses:
                 for row in missing
             )
             verb = "would be lost" if planned else "lost"
-            told = f"{counted(lost, *_NOUNS[table])} {verb} for good: {_named(rows, lost)}"
-            yield Step(table, told, lost, rows)
+            message = f"{counted(lost, *_NOUNS[table])} {verb} for good: {_row_names(rows, lost)}"
+            yield Step(table, message, lost, rows)
 
     def _missing(self, table: TableName, snapshot: Snapshot, hopes: bool) -> list[LostRow]:
         named = self.named.get(table, {})
@@ -159,13 +159,13 @@ class Losses:
         return lost - sum(int(self._before[table].lacks(batch["id"]).sum()) for batch in batches)
 
 
-def _named(rows: tuple[LostRow, ...], lost: int) -> str:
-    told = [f"{row.id} ({row.source})" if row.source else row.id for row in rows[:MOST_NAMED]]
+def _row_names(rows: tuple[LostRow, ...], lost: int) -> str:
+    parts = [f"{row.id} ({row.source})" if row.source else row.id for row in rows[:MOST_NAMED]]
     if len(rows) > MOST_NAMED:
-        told.append(f"{len(rows) - MOST_NAMED:,} others")
+        parts.append(f"{len(rows) - MOST_NAMED:,} others")
     if lost > len(rows):
-        told.append(f"{lost - len(rows):,} that nothing names")
-    return ", ".join(told)
+        parts.append(f"{lost - len(rows):,} that nothing names")
+    return ", ".join(parts)
 
 
 MOST_FAILURES_NAMED = 5
@@ -209,7 +209,7 @@ class Repair:
         yield from self._with_vectors()
         yield from self._with_graph()
         yield from self._without_loose_ends()
-        yield from self._forgotten()
+        yield from self._complete_forgetting()
         yield from self._lost_for_good()
 
     @property
@@ -242,14 +242,14 @@ class Repair:
         rows = self.base.store.snapshot().scan("memories", where, ["id"])["id"].to_pylist()
         self._write(lambda transaction: erase_rows(transaction, "memories", rows))
         verb = "would delete" if self.dry_run else "deleted"
-        told = f"{_memories(rows)} of {counted(len(again), 'document')}"
-        yield Step("memories", f"{verb} again what had been deleted: {told}")
+        amount = f"{_memories(rows)} of {counted(len(again), 'document')}"
+        yield Step("memories", f"{verb} again what had been deleted: {amount}")
 
     # --- documents and memories that are lost ---
 
     def _brought_back(self) -> Iterator[Step]:
         self._without_doubtful()
-        lost = self._lost()
+        lost = self._lost_documents()
         if not lost:
             return
         number, failed = self._planned(lost) if self.dry_run else self._read_again(lost)
@@ -272,7 +272,7 @@ class Repair:
         report = self.base.services.ingestor.bring_back(lost)
         return report.ingested, [each for each in report.outcomes if each.outcome == "failed"]
 
-    def _lost(self) -> list[LostDocument]:
+    def _lost_documents(self) -> list[LostDocument]:
         """Return the documents of which rows are missing or wrong, each with its file."""
         agreement = self._agreement
         entries = self.base.store.ledger.files.entries(["done"])
@@ -345,14 +345,14 @@ class Repair:
                 some = ids[at : at + WRITTEN_TOGETHER]
                 self._write(partial(_write_anew, table=table, ids=some))
             if left:
-                told = f"kept {counted(len(left), 'row')} of files in which bytes have changed"
+                message = f"kept {counted(len(left), 'row')} of files in which bytes have changed"
                 named = ", ".join(ids[:MOST_FAILURES_NAMED]) + ", ..." * (
                     len(ids) > MOST_FAILURES_NAMED
                 )
-                yield Step(table, f"{told}, and one may be wrong: {named}", len(left), left)
+                yield Step(table, f"{message}, and one may be wrong: {named}", len(left), left)
 
     def _comes_anew(self, row: LostRow) -> bool:
-        """Tell whether reading documents again will give a row; what has a history stays."""
+        """Return whether reading documents again will give a row; what has a history stays."""
         if root_id(row.document_id or row.id) not in self.losses.again:
             return False
         columns = ["version", "superseded_by"]
@@ -372,12 +372,12 @@ class Repair:
         rows, bare = documents_from_passages(self.base.store.snapshot(), orphans, now)
         self._write(lambda t: append_rows(t, "documents", rows))
         if rows.num_rows:
-            told = counted(rows.num_rows, "document")
-            yield Step("documents", f"made {told} anew from the passages that are left")
+            amount = counted(rows.num_rows, "document")
+            yield Step("documents", f"made {amount} anew from the passages that are left")
         if bare:
             self._write(lambda t: _detach(t, bare))
-            told = counted(len(bare), "document")
-            yield Step("memories", f"kept what was drawn from {told} without a trace, on its own")
+            amount = counted(len(bare), "document")
+            yield Step("memories", f"kept what was drawn from {amount} without a trace, on its own")
 
     def _with_versions(self) -> Iterator[Step]:
         """Let what was edited end again, where it came back as it was before."""
@@ -438,28 +438,28 @@ class Repair:
             self._write(drop_orphan_entities)
             yield Step("entities", f"dropped {len(unnamed):,} that nothing names")
 
-    def _forgotten(self) -> Iterator[Step]:
+    def _complete_forgetting(self) -> Iterator[Step]:
         """Complete what was to be forgotten and was cut off."""
         unfinished = self.base.store.ledger.jobs.unfinished(FORGET)
         if not unfinished:
             return
-        told = counted(len(unfinished), "forget")
+        amount = counted(len(unfinished), "forget")
         if self.dry_run:
-            yield Step("forget", f"would complete {told} that had been cut off")
+            yield Step("forget", f"would complete {amount} that had been cut off")
             return
         left = dict.fromkeys(each.place for each in self.base.forget().left)
         more = f"; some of it is left in {', '.join(left)}" if left else ""
-        yield Step("forget", f"completed {told} that had been cut off{more}")
+        yield Step("forget", f"completed {amount} that had been cut off{more}")
 
     def _lost_for_good(self) -> Iterator[Step]:
-        """Tell what is not there after all that; files that became documents no more are let go."""
+        """Report what is still missing, and release files that no longer became documents."""
         files = self.base.store.ledger.files
         unknown = self._agreement.unknown(files.entries(["done"]))
         self.losses.note(
             "documents", (LostRow(e.document_id or "", None, _name(e.path)) for e in unknown)
         )
         snapshot = self.base.store.snapshot()
-        yield from self.losses.told(snapshot, self._sources, planned=self.dry_run)
+        yield from self.losses.report(snapshot, self._sources, planned=self.dry_run)
         if self.dry_run:
             return
         for entry in unknown:
@@ -467,7 +467,7 @@ class Repair:
                 files.release_document(entry.document_id)
 
     def _can_be_read(self, entry: FileEntry) -> bool:
-        """Tell whether a file is still there from which its document was made."""
+        """Return whether a file is still there from which its document was made."""
         source = inbox_source(self.files, entry)
         try:
             return source is not None and is_file_of(identify(source), entry.document_id or "")
@@ -515,7 +515,7 @@ def _memories(rows: Sequence[str]) -> str:
 
 
 def _is_incomplete(agreement: CrossReferences, document: Row, passages: Passages) -> bool:
-    """Tell whether a document lacks a passage, or the gist that one of several passages has."""
+    """Return whether a document lacks a passage, or the gist that one of several passages has."""
     if document["status"] != "indexed":
         return False
     if not passages:
@@ -530,8 +530,8 @@ def _not_brought_back(failed: Sequence[FileOutcome]) -> Iterator[Step]:
     for outcome in failed[:MOST_FAILURES_NAMED]:
         yield Step("documents", f"not brought back: {outcome.reason}", lost_rows=1)
     if others := len(failed[MOST_FAILURES_NAMED:]):
-        told = f"and {counted(others, 'other')} not brought back"
-        yield Step("documents", told, lost_rows=others)
+        message = f"and {counted(others, 'other')} not brought back"
+        yield Step("documents", message, lost_rows=others)
 
 
 # --- changes -------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.transaction import Transaction
 
 RELATIVE_ERROR, LEAST_ERROR = 2e-3, 1e-3
-"""So far a number of a vector may be off: two roundings to 16 bits, and the order of a sum."""
+"""How far a number of a vector may be off: two roundings to 16 bits, and the order of a sum."""
 REBUILDING = "rebuilding"
 
 
@@ -52,7 +52,7 @@ class Rebuild:
 
     Args:
         base: It, open.
-        progress: Told how many memories have their new vector.
+        progress: Called with how many memories have their new vector.
     """
 
     base: KnowledgeBase
@@ -76,7 +76,7 @@ class Rebuild:
                 before = transaction.snapshot()
                 filling.fill(before)
                 self._remake(transaction, made, before)
-                steps = list(_told(before, transaction.snapshot()))
+                steps = list(_report_counts(before, transaction.snapshot()))
             made.drop()
         store.upkeep()
         yield from steps
@@ -101,12 +101,12 @@ class Rebuild:
         transaction.ledger(lambda _: self.base.store.ledger.set_meta(VECTOR_ROWS, "0"))
 
 
-def _told(before: Snapshot, after: Snapshot) -> Iterator[Step]:
+def _report_counts(before: Snapshot, after: Snapshot) -> Iterator[Step]:
     counts = {table: (before.count(table), after.count(table)) for table in TABLES}
     documents, memories = counts["documents"][1], counts["memories"][1]
     yield Step("documents", f"{counted(documents, 'document')}, the same as before")
-    told = counted(memories, "memory", "memories")
-    yield Step("memories", f"{told} with vectors made anew, the same as before")
+    amount = counted(memories, "memory", "memories")
+    yield Step("memories", f"{amount} with vectors made anew, the same as before")
     for table in ("entities", "relations"):
         was, now = counts[table]
         yield Step(table, f"{now:,} made anew" + (f", where {was:,} were" if was != now else ""))
@@ -128,9 +128,9 @@ def _require_same_vectors(before: Snapshot, made: VectorCache) -> None:
         off = _differ(stored, made.vectors(vector_keys(batch)))
         differing += [batch.column("id")[int(row)].as_py() for row in off.nonzero()[0]]
     if differing:
-        told = counted(len(differing), "vector")
+        amount = counted(len(differing), "vector")
         raise DamagedError(
-            f"{told} would not be as before, as that of {differing[0]}; nothing was changed",
+            f"{amount} would not be as before, as that of {differing[0]}; nothing was changed",
             "is the embedder the one that made them? memctl kb reembed changes it",
         )
 
@@ -169,7 +169,7 @@ def _is_same(one: pa.Array, other: pa.Array) -> bool:
 
 
 def _differ(one: NDArray[np.float16], other: NDArray[np.float16]) -> NDArray[np.bool_]:
-    """Tell of each row whether two matrices differ in it by more than rounding."""
+    """Return for each row whether two matrices differ in it by more than rounding."""
     close = np.isclose(
         one.astype(np.float32), other.astype(np.float32), rtol=RELATIVE_ERROR, atol=LEAST_ERROR
     )

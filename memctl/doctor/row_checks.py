@@ -140,8 +140,8 @@ def check_rows(examined: Examined) -> Iterator[Finding]:
         if ids.twins:
             yield damaged("rows", table, f"{counted(ids.twins, 'id')} there twice")
         elif len(ids) != committed:
-            told = f"{counted(len(ids), 'row')}, where the ledger knows of {committed:,}"
-            yield damaged("rows", table, told)
+            amount = f"{counted(len(ids), 'row')}, where the ledger knows of {committed:,}"
+            yield damaged("rows", table, amount)
         else:
             yield ok("rows", table, f"{counted(len(ids), 'id')}, each once")
     if {"documents", "memories"}.issubset(readable):
@@ -156,12 +156,12 @@ def check_rows(examined: Examined) -> Iterator[Finding]:
 def _check_documents(agreement: CrossReferences) -> Iterator[Finding]:
     orphaned = list(agreement.orphans())
     if orphaned:
-        told = f"memories of {counted(len(orphaned), 'document')} that are not there"
-        yield damaged("rows", "memories", f"{told}: {_some(orphaned)}")
+        subject = f"memories of {counted(len(orphaned), 'document')} that are not there"
+        yield damaged("rows", "memories", f"{subject}: {_some(orphaned)}")
     bare = agreement.without_memories()
     if bare:
-        told = f"{counted(len(bare), 'live document')} without any memory"
-        yield damaged("rows", "documents", f"{told}: {_some(bare)}")
+        bare_documents = f"{counted(len(bare), 'live document')} without any memory"
+        yield damaged("rows", "documents", f"{bare_documents}: {_some(bare)}")
     if not orphaned and not bare:
         yield ok("rows", "documents", "each live one has memories, and each memory its document")
 
@@ -170,8 +170,8 @@ def _check_files(agreement: CrossReferences, examined: Examined) -> Iterator[Fin
     done = examined.ledger.files.entries(["done"])
     lost = agreement.unknown(done)
     if lost:
-        told = f"{counted(len(lost), 'file')} done, of which the document is not there"
-        yield damaged("rows", "ledger", f"{told}: {_some([entry.path for entry in lost])}")
+        message = f"{counted(len(lost), 'file')} done, of which the document is not there"
+        yield damaged("rows", "ledger", f"{message}: {_some([entry.path for entry in lost])}")
     else:
         yield ok("rows", "ledger", f"{counted(len(done), 'file')} done, each with its document")
 
@@ -180,8 +180,8 @@ def _check_references(agreement: CrossReferences) -> Iterator[Finding]:
     for column in ("source_ids", "superseded_by"):
         lost = list(dict.fromkeys(agreement.dangling(column)))
         if lost:
-            told = f"{counted(len(lost), 'memory', 'memories')} with {column} that are not there"
-            yield damaged("rows", "memories", f"{told}: {_some(lost)}")
+            message = f"{counted(len(lost), 'memory', 'memories')} with {column} that are not there"
+            yield damaged("rows", "memories", f"{message}: {_some(lost)}")
         else:
             yield ok("rows", "memories", f"all {column} are there")
 
@@ -190,19 +190,19 @@ def _check_graph(agreement: CrossReferences) -> Iterator[Finding]:
     unborne = agreement.dangling("memory_ids", "relations")
     loose = list(dict.fromkeys([*agreement.loose_ends(), *unborne]))
     if loose:
-        told = f"{counted(len(loose), 'relation')} of what is not there: {_some(loose)}"
-        yield warning("rows", "relations", told, REPAIR)
+        message = f"{counted(len(loose), 'relation')} of what is not there: {_some(loose)}"
+        yield warning("rows", "relations", message, REPAIR)
     unnamed = list(agreement.orphan_entities())
     if unnamed:
-        told = f"{counted(len(unnamed), 'entity', 'entities')} that nothing names"
-        yield warning("rows", "entities", f"{told}: {_some(unnamed)}", REPAIR)
+        message = f"{counted(len(unnamed), 'entity', 'entities')} that nothing names"
+        yield warning("rows", "entities", f"{message}: {_some(unnamed)}", REPAIR)
     if not loose and not unnamed:
         yield ok("rows", "relations", "all that they and entities name is there")
 
 
 def _some(values: Sequence[str]) -> str:
-    told = ", ".join(values[:MOST_LISTED])
-    return f"{told}, ..." if len(values) > MOST_LISTED else told
+    listed = ", ".join(values[:MOST_LISTED])
+    return f"{listed}, ..." if len(values) > MOST_LISTED else listed
 
 
 class Ids:
@@ -221,12 +221,12 @@ class Ids:
         return int((self._sorted[1:] == self._sorted[:-1]).sum())
 
     def has(self, value: str) -> bool:
-        """Tell whether one id is there."""
+        """Return whether one id is there."""
         place = int(np.searchsorted(self._sorted, hash(value)))
         return place < len(self._sorted) and int(self._sorted[place]) == hash(value)
 
     def repeated(self, column: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
-        """Tell of each value of a column whether it is there more than once."""
+        """Return for each value of a column whether it is there more than once."""
         twins = self._sorted[1:][self._sorted[1:] == self._sorted[:-1]]
         return np.isin(_hashes(column), twins)
 
@@ -237,7 +237,7 @@ class Ids:
         return both
 
     def lacks(self, column: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
-        """Tell of each value of a column whether it is missing here; nulls are not."""
+        """Return for each value of a column whether it is missing here; nulls are not."""
         wanted = _hashes(column)
         if not len(self._sorted):
             found = np.zeros(len(wanted), dtype=bool)
@@ -255,7 +255,7 @@ def _hashes(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
 # --- whether citations stand where they are said to stand -----------------------------------------
 
 MANY_MEMORIES = 200_000
-"""Above so many a sample is looked at; ids are hashes, so those that begin alike are one."""
+"""Above this many a sample is looked at; ids are hashes, so those that begin alike are one."""
 _MOST_NAMED = 3
 READ_BYTES = 8 << 20
 """Of documents' texts, at once."""
@@ -285,8 +285,10 @@ def check_citations(examined: Examined) -> Iterator[Finding]:
         yield damaged("citations", "memories", f"{wrong:,} of {part} do not stand where they say")
     if gappy:
         named = ", ".join(gappy[:_MOST_NAMED]) + ", ..." * (len(gappy) > _MOST_NAMED)
-        told = f"{counted(len(gappy), 'document')} of which passages are missing: {named}"
-        yield warning("citations", "documents", told, "read them again: memctl document reprocess")
+        message = f"{counted(len(gappy), 'document')} of which passages are missing: {named}"
+        yield warning(
+            "citations", "documents", message, "read them again: memctl document reprocess"
+        )
     if not wrong and not gappy:
         yield ok("citations", "memories", f"{part} stand where they say")
 
@@ -321,13 +323,13 @@ def passages_of(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Row]]:
 
 
 def stands_there(text: str, passage: Row) -> bool:
-    """Tell whether a passage is what the text has between its offsets."""
+    """Return whether a passage is what the text has between its offsets."""
     start, end = passage["start"], passage["end"]
     return start is None or end is None or text[start:end] == passage["text"]
 
 
 def has_gap(text: str, passages: Passages) -> bool:
-    """Tell whether passages leave out a part of the text; front matter is none of it."""
+    """Return whether passages leave out a part of the text; front matter is none of it."""
     spans = sorted((p["start"], p["end"]) for p in passages if p["start"] is not None)
     if not spans:
         return False
@@ -345,14 +347,14 @@ Rows = Sequence[Mapping[str, Any]]
 def documents_lacking_memories(
     snapshot: Snapshot, memories: Ids, deleted: Set[str]
 ) -> Iterator[str]:
-    """Yield the ids of live documents of which a statement is not there that nobody deleted.
+    """Yield the ids of live documents that lack a statement though it was not deleted.
 
-    Of what a model understood nothing can be told without it.
+    Documents that a model understood are left out: only the model could say what is missing.
 
     Args:
         snapshot: Where they are.
         memories: The ids of all memories.
-        deleted: Those of memories that somebody deleted.
+        deleted: The ids of deleted memories.
     """
     import pyarrow as pa
 

@@ -31,7 +31,7 @@ from memctl.store.tables.upkeep import max_unindexed
 if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
-WRITING = "somebody is writing"
+WRITING = "another process is writing"
 
 
 def check_ledger(ledger: Ledger) -> Iterator[Finding]:
@@ -56,7 +56,7 @@ def check_ledger(ledger: Ledger) -> Iterator[Finding]:
 
 
 def check_tables(examined: Examined) -> Iterator[Finding]:
-    """Tell what cannot be read of each table: its manifest, its rows, its indexes."""
+    """Report what cannot be read of each table: its manifest, its rows, its indexes."""
     datasets = Datasets.of(examined.layout.folder)
     changed = {place for place, _ in lost_manifests(datasets, examined.ledger)}
     for table, state in examined.states.items():
@@ -65,19 +65,19 @@ def check_tables(examined: Examined) -> Iterator[Finding]:
             found.append(damaged("tables", table, "its manifest is not the one that was committed"))
         yield from found
         if not found:
-            told = f"{counted(state.rows, 'row')} in {counted(state.files, 'file')}"
-            yield ok("tables", table, f"opens at version {state.version}; {told}")
+            size = f"{counted(state.rows, 'row')} in {counted(state.files, 'file')}"
+            yield ok("tables", table, f"opens at version {state.version}; {size}")
 
 
 def _check_files(state: TableState) -> Iterator[Finding]:
     if state.problem:
         yield damaged("tables", state.table, state.problem)
     if state.lost_files:
-        told = f"{state.lost_files} of its {counted(state.files, 'file')}"
-        yield damaged("tables", state.table, f"{told} cannot be read")
+        part = f"{state.lost_files} of its {counted(state.files, 'file')}"
+        yield damaged("tables", state.table, f"{part} cannot be read")
     if state.changed_files:
-        told = f"{state.changed_files} of its {counted(state.files, 'file')}"
-        yield damaged("tables", state.table, f"{told} not as written: bytes of it have changed")
+        part = f"{state.changed_files} of its {counted(state.files, 'file')}"
+        yield damaged("tables", state.table, f"{part} not as written: bytes of it have changed")
     for name in state.broken_indexes:
         yield damaged("indexes", state.table, f"the index {name} is not as it was written")
 
@@ -93,22 +93,22 @@ def check_schema(examined: Examined) -> Iterator[Finding]:
         wanted = {item.name: item.type for item in expected[table]}
         wanted |= {VECTOR: found[VECTOR]} if {VECTOR} <= found.keys() & wanted.keys() else {}
         if wrong := [name for name in found | wanted if found.get(name) != wanted.get(name)]:
-            told = f"columns that are not those of schema version {version}: {', '.join(wrong)}"
-            yield damaged("tables", table, told)
+            message = f"columns that are not those of schema version {version}: {', '.join(wrong)}"
+            yield damaged("tables", table, message)
     if version < SCHEMA_VERSION:
-        told = f"of schema version {version}; the next write brings them to {SCHEMA_VERSION}"
-        yield ok("tables", "schema", told)
+        message = f"of schema version {version}; the next write brings them to {SCHEMA_VERSION}"
+        yield ok("tables", "schema", message)
 
 
 def check_indexes(examined: Examined) -> Iterator[Finding]:
-    """Tell how many rows no index knows: searches find them, by reading each."""
+    """Report how many rows no index knows: searches find them by reading each."""
     for table, state in examined.states.items():
         if not state.is_readable or state.broken_indexes:
             continue
-        told = f"{counted(state.unindexed, 'row')} of {state.rows:,} not in every index"
+        unindexed = f"{counted(state.unindexed, 'row')} of {state.rows:,} not in every index"
         if state.unindexed > max_unindexed(state.rows):
             hint = "the next ingest, or memctl watch, brings them up to date"
-            yield warning("indexes", table, f"{told}, so that searches are slower", hint)
+            yield warning("indexes", table, f"{unindexed}, so that searches are slower", hint)
         elif state.unindexed:
             few = f"{counted(state.unindexed, 'new row')} of {state.rows:,}"
             yield ok("indexes", table, f"up to date but for {few}, few enough to read each")
@@ -117,23 +117,25 @@ def check_indexes(examined: Examined) -> Iterator[Finding]:
 
 
 def check_versions(examined: Examined) -> Iterator[Finding]:
-    """Tell of versions that are not those that count: earlier ones, snapshots, crash leftovers."""
+    """Report versions other than the current ones: earlier ones, snapshots, crash leftovers."""
     is_written_to = _is_written_to(examined)
     for table, state in examined.states.items():
         if state.later_versions:
-            yield _told_of_later(state, is_written_to)
+            yield _later_versions(state, is_written_to)
         earlier = [number for number in state.lost_versions if number < state.version]
         if earlier and not is_written_to:
-            told = f"{counted(len(earlier), 'earlier version')} cannot be opened"
-            yield warning("versions", table, told, "nothing needs them; --repair clears them away")
+            message = f"{counted(len(earlier), 'earlier version')} cannot be opened"
+            yield warning(
+                "versions", table, message, "nothing needs them; --repair clears them away"
+            )
     yield from _check_named(examined)
     yield from _check_tags(examined)
     unfinished = examined.ledger.jobs.unfinished(FORGET)
     if unfinished and not is_written_to:
-        told = f"{counted(len(unfinished), 'forget')} cut off: what went may still be in files"
+        message = f"{counted(len(unfinished), 'forget')} cut off: what went may still be in files"
         name = examined.layout.name
         hint = f"whatever writes next completes it, or memctl forget -k {name}"
-        yield warning("versions", "forget", told, hint)
+        yield warning("versions", "forget", message, hint)
 
 
 def _is_written_to(examined: Examined) -> bool:
@@ -142,11 +144,11 @@ def _is_written_to(examined: Examined) -> bool:
     return WriteLock(examined.layout.folder, lambda: examined.now).is_held()
 
 
-def _told_of_later(state: TableState, is_written_to: bool) -> Finding:
-    told = counted(len(state.later_versions), "version")
+def _later_versions(state: TableState, is_written_to: bool) -> Finding:
+    amount = counted(len(state.later_versions), "version")
     if is_written_to:
-        return ok("versions", state.table, f"{told} beyond HEAD: {WRITING}")
-    message = f"{told} beyond HEAD: a change that was cut off"
+        return ok("versions", state.table, f"{amount} beyond HEAD: {WRITING}")
+    message = f"{amount} beyond HEAD: a change that was cut off"
     return warning("versions", state.table, message, "nothing to do: the next writer rolls it back")
 
 
@@ -154,12 +156,12 @@ def _check_named(examined: Examined) -> Iterator[Finding]:
     """Look whether each snapshot can still be gone back to."""
     named = {name: head for name, head in examined.ledger.heads().items() if name != HEAD}
     for name, head in named.items():
-        if lost := _lost(examined, head):
+        if lost := _lost_tables(examined, head):
             yield damaged("snapshots", name, f"its {', '.join(lost)} cannot be opened")
         elif files := examined.verifier.damaged(head):
-            told = f"{counted(len(files), 'file')} of it damaged or gone"
+            damage = f"{counted(len(files), 'file')} of it damaged or gone"
             hint = f"let it go: memctl snapshot delete {name} -k {examined.layout.name}"
-            yield damaged("snapshots", name, f"{told}: it cannot be restored", hint)
+            yield damaged("snapshots", name, f"{damage}: it cannot be restored", hint)
         else:
             yield ok("snapshots", name, "all its files are as they were written")
 
@@ -176,11 +178,11 @@ def _check_tags(examined: Examined) -> Iterator[Finding]:
             yield damaged("versions", table, f"the tag of {name} cannot be read")
         for name in wrong_tags(tags, wanted):
             if name not in unreadable:
-                told = f"no tag says that the snapshot {name} needs version {wanted[name]}"
-                yield warning("versions", table, told, REPAIR)
+                message = f"no tag says that the snapshot {name} needs version {wanted[name]}"
+                yield warning("versions", table, message, REPAIR)
 
 
-def _lost(examined: Examined, head: Mapping[TableName, int]) -> list[TableName]:
+def _lost_tables(examined: Examined, head: Mapping[TableName, int]) -> list[TableName]:
     return [
         table
         for table, number in head.items()
@@ -189,7 +191,7 @@ def _lost(examined: Examined, head: Mapping[TableName, int]) -> list[TableName]:
 
 
 LONGEST_ERROR = 0.01
-"""So far the length of a vector may be from 1; float16 alone makes it differ by a thousandth."""
+"""How far the length of a vector may be from 1; float16 alone makes it differ by a thousandth."""
 _COMPLAINTS = ("without a vector", "with a vector that is not finite", "with one not of length 1")
 
 
@@ -197,9 +199,9 @@ def check_vectors(examined: Examined) -> Iterator[Finding]:
     """Look at the dimension of the vectors, and at each of them."""
     if not examined.can_read("memories"):
         return
-    wide, pinned = vector_length(examined.snapshot), examined.ledger.meta(DIMENSION)
-    if str(wide) != pinned:
-        yield damaged("vectors", "memories", f"{wide} numbers each, where {pinned} are pinned")
+    wide, expected = vector_length(examined.snapshot), examined.ledger.meta(DIMENSION)
+    if str(wide) != expected:
+        yield damaged("vectors", "memories", f"{wide} numbers each, where {expected} are expected")
         return
     found: Counter[str] = Counter()
     for _, complaint in bad_vectors(examined.snapshot):
@@ -230,6 +232,6 @@ def check_audit(examined: Examined) -> Iterator[Finding]:
     """Yield whether the audit trail is as it was written; nothing can put back what is gone."""
     problems = list(examined.ledger.audit.problems())
     for problem in problems:
-        yield warning("ledger", "audit", problem, "somebody has changed the ledger by other means")
+        yield warning("ledger", "audit", problem, "the ledger was changed by other means")
     if not problems:
         yield ok("ledger", "audit", f"{counted(examined.ledger.audit.count(), 'entry', 'entries')}")

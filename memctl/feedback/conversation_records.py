@@ -1,6 +1,6 @@
 """What became of each conversation: summary, reward, feedback and what to do better.
 
-A record is added when a conversation ends and whenever somebody judges it; none is changed.
+A record is added when a conversation ends and whenever it is judged; none is changed.
 Without a model the summary is that of the session, and the suggestion follows a few rules.
 """
 
@@ -70,7 +70,7 @@ class ConversationRecords:
     clean: Callable[[str], str]
 
     def add(self, session: Session, summary: str) -> ConversationSummary | None:
-        """Note what became of a conversation; None where nothing is new since the last record.
+        """Record what became of a conversation; None where nothing is new since the last record.
 
         Args:
             session: The conversation.
@@ -168,7 +168,7 @@ class ConversationRecords:
             data = [
                 f"Summary so far\n{summary}",
                 "Last messages\n" + "\n".join([*spoken][-_LAST_TURNS:]),
-                _judged(reward, feedback),
+                _verdict(reward, feedback),
             ]
             reply = chat.ask(prompt.text, fenced(data), FeedbackReply, version=prompt.id)
         except MemctlError as error:
@@ -181,11 +181,11 @@ class ConversationRecords:
 def _is_news(
     last: ConversationSummary, turns: Sequence[Turn], feedback: Sequence[Feedback]
 ) -> bool:
-    """Tell whether something was said in a conversation, or of it, since a record."""
+    """Return whether something was said in a conversation, or of it, since a record."""
     return len(turns) != last.messages or any(each.at > last.timestamp for each in feedback)
 
 
-def _judged(reward: Reward, feedback: Sequence[Feedback]) -> str:
+def _verdict(reward: Reward, feedback: Sequence[Feedback]) -> str:
     lines = ["What was said of it"]
     if reward.score is not None:
         lines.append(f"reward: {reward.score:.2f}")

@@ -39,7 +39,7 @@ _GOOD = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What somebody says of an answer or a conversation."""
+    """A judgement of an answer or a conversation."""
 
     score: float | None = None
     """From 0 (bad) to 1 (good)."""
@@ -93,14 +93,14 @@ class Judge:
     clean: Callable[[str], str]
 
     def has_question(self, query_id: str) -> bool:
-        """Tell whether a question is noted here."""
+        """Return whether a question is noted here."""
         self.log.flush()
         return self.store.ledger.queries.named(query_id) is not None
 
     def judge_answer(
         self, query_id: str, judgement: Judgement, *, keeps_example: bool = True
     ) -> Feedback:
-        """Note what somebody says of the answer to a question; it replaces what they said before.
+        """Record a judgement of the answer to a question; it replaces the one before.
 
         Args:
             query_id: The question's id.
@@ -121,14 +121,14 @@ class Judge:
             self.log.judge(query_id, verdict_of(judgement.score), judgement.score)
         session = detail.session_id if detail else None
         relied = (detail.cited if detail else ()) or entry.hit_ids[:_MOST_RELIED_ON]
-        made = self._made(judgement, query_id, session)
+        made = self._make_feedback(judgement, query_id, session)
         if keeps_example:
             made = self._with_example(made, entry.question)
         self._note(made, relied)
         return made
 
     def judge_session(self, session: Session, judgement: Judgement) -> Feedback:
-        """Note what somebody says of a whole conversation.
+        """Record a judgement of a whole conversation.
 
         Raises:
             UsageError: The judgement says nothing, or the score is none.
@@ -136,7 +136,7 @@ class Judge:
         check_judgement(judgement)
         ledger = self.store.ledger
         self.log.flush()
-        made = self._made(judgement, "", session.session_id, session.namespace)
+        made = self._make_feedback(judgement, "", session.session_id, session.namespace)
         queries = ledger.query_details.of_session(session.session_id)
         relied = dict.fromkeys(id_ for each in queries for id_ in each.cited)
         said = ledger.turns.select(
@@ -166,7 +166,7 @@ class Judge:
         self._retract([found])
         self.apply()
         if found.example_id is not None:
-            with suppress(NotFoundError):  # somebody has forgotten it
+            with suppress(NotFoundError):  # it has been forgotten
                 self.editor().delete_memory(found.example_id)
         if found.query_id:
             self.log.take_back(found.query_id)
@@ -202,7 +202,7 @@ class Judge:
             gone = [each for each in pending if each.memory_id not in now]
 
             def note(_: object) -> None:
-                """Note it with the commit itself."""
+                """Record it with the commit itself."""
                 for each in (*gone, *(each for each in done if not each.wanted)):
                     ledger.feedback_effects.remove(each.feedback_id, each.memory_id)
                 ledger.feedback_effects.save(*(each for each in done if each.wanted))
@@ -218,7 +218,7 @@ class Judge:
             "memctl query -o json tells a question's query_id; last is the latest",
         )
 
-    def _made(
+    def _make_feedback(
         self, judgement: Judgement, query_id: str, session: str | None, namespace: str = ""
     ) -> Feedback:
         config = self.config
@@ -231,14 +231,14 @@ class Judge:
             query_id=query_id,
             session_id=session,
             score=judgement.score,
-            text=self._stored(judgement.text),
-            example=self._stored(judgement.example),
+            text=self._stored_text(judgement.text),
+            example=self._stored_text(judgement.example),
             task=judgement.task,
             user_id=user,
             agent_id=checked_name(config.agent, "an agent"),
         )
 
-    def _stored(self, text: str) -> str:
+    def _stored_text(self, text: str) -> str:
         return self.clean(storable(text).replace("\0", "\ufffd").strip())
 
     def _with_example(self, made: Feedback, question: str) -> Feedback:
@@ -271,7 +271,7 @@ class Judge:
                 wanted = settings.most_change * (2 * made.score - 1)
                 if wanted:
                     ledger.feedback_effects.save(*self._effects(made, relied, wanted))
-        with suppress(LockedError):  # whoever judges next, or ends a conversation, does it as well
+        with suppress(LockedError):  # the next judgement or end of a conversation does it as well
             self.apply(0)
 
     def _effects(

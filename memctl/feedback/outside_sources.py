@@ -77,7 +77,7 @@ def ask_source(name: str, source: OutsideSource, question: str, now: datetime) -
         name: What the settings call it.
         source: Its command and bounds.
         question: Goes to its standard input.
-        now: What dates such as ``today`` are told from.
+        now: The time that dates such as ``today`` refer to.
 
     Raises:
         ConfigError: Its command cannot be run.
@@ -142,10 +142,10 @@ def _run(name: str, source: OutsideSource, question: str) -> bytes:
     assert process.stdout
     assert process.stderr
     most = int(source.megabytes * 1_000_000)
-    told = _Collector(process.stdout, most, process)
+    output = _Collector(process.stdout, most, process)
     said = _Collector(process.stderr, _PIECE, None)
     writer = threading.Thread(target=_write, args=(process.stdin, question), daemon=True)
-    threads = (told, said, writer)
+    threads = (output, said, writer)
     for thread in threads:
         thread.start()
     try:
@@ -162,7 +162,7 @@ def _run(name: str, source: OutsideSource, question: str) -> bytes:
         for stream in (process.stdin, process.stdout, process.stderr):
             with suppress(OSError, ValueError):
                 stream.close()
-    if told.is_too_much:
+    if output.is_too_much:
         raise MemctlError(
             f"source {name!r} was stopped: it printed more than {source.megabytes:g} megabytes",
             f"allow it more with megabytes of [sources.{name}]",
@@ -173,7 +173,7 @@ def _run(name: str, source: OutsideSource, question: str) -> bytes:
             f"source {name!r} failed with exit code {process.returncode}",
             first[:_MOST_SHOWN] or f"run it yourself: {source.command}",
         )
-    return told.content
+    return output.content
 
 
 class _Collector(threading.Thread):

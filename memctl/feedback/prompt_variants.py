@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 LEAST_CONVERSATIONS = 30
 """Judged conversations that each variant needs before one can be called better."""
 LEAST_DIFFERENCE = 0.05
-"""Rewards are coarse: what differs less is the same for whoever talks with it."""
+"""Rewards are coarse: a smaller difference makes none to a user."""
 _LONGEST_TEXT = 200_000
 _WORST = 8
 _LONGEST_SHOWN = 1_500
@@ -268,7 +268,7 @@ class PromptVariants:
         Args:
             task: The prompt.
             model: The model, with its instructions for this.
-            hidden: Private namespaces, of which it is told nothing.
+            hidden: Private namespaces, of which it learns nothing.
 
         Raises:
             NotFoundError: There is no such prompt.
@@ -283,7 +283,7 @@ class PromptVariants:
                 "judge some: memctl feedback add SESSION --score 0.2 --text ...",
             )
         chat, prompt = model
-        data = fenced([f"Instructions for {task}\n{active.text}", *map(_shown, worst)])
+        data = fenced([f"Instructions for {task}\n{active.text}", *map(_record_text, worst)])
         reply = chat.ask(prompt.text, data, PromptReply, version=prompt.id)
         if reply.text.strip() == active.text.strip():
             raise UsageError(f"the model would change nothing: {reply.reason.strip()[:200]}")
@@ -415,7 +415,7 @@ class PromptVariants:
         return rewards, uses
 
     def _reward_of_question(self, query_id: str) -> float | None:
-        """Return how good the answer to a question was, where somebody has judged it."""
+        """Return how good the answer to a question was, if it was judged."""
         detail = self.ledger.query_details.find(query_id)
         if detail is None or detail.score is None:
             return None
@@ -462,7 +462,7 @@ def _winner(rewards: Mapping[str, Sequence[float]], shares: Mapping[str, float])
     return best
 
 
-def _shown(record: ConversationSummary) -> str:
+def _record_text(record: ConversationSummary) -> str:
     lines = {
         "began with": record.prompt,
         "reward": f"{record.reward_score:.2f}" if record.reward_score is not None else "",

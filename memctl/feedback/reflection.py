@@ -65,7 +65,7 @@ class Reflection:
     since: datetime | None
     findings: tuple[Finding, ...]
     memory_id: str | None = None
-    """The memory that it became; None where nobody asked for one."""
+    """The memory that it became; None if none was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,9 @@ class Reflector:
     def _judged_bad(self, since: datetime | None) -> Iterable[Finding]:
         """Questions whose answers were judged bad, by topic."""
         wanted = "at >= ? AND feedback = 'bad' AND question <> ''"
-        return self._grouped("judged_bad", "answer", "judged bad", self._asked(wanted, since))
+        return self._grouped(
+            "judged_bad", "answer", "judged bad", self._logged_cases(wanted, since)
+        )
 
     def _unanswered(self, since: datetime | None) -> Iterable[Finding]:
         """Questions without an answer, by topic: what memory lacks."""
@@ -166,7 +168,7 @@ class Reflector:
             "at >= ? AND NOT found AND kind = 'query' AND question <> ''"
             f" AND query_id NOT IN ({failed})"
         )
-        cases = self._asked(wanted, since)
+        cases = self._logged_cases(wanted, since)
         return self._grouped("unanswered", "question", "without an answer", cases)
 
     def _failed(self, since: datetime | None) -> Iterable[Finding]:
@@ -180,7 +182,9 @@ class Reflector:
         for error, query_id in rows:
             by_error.setdefault(error, []).append(query_id)
         for error, ids in sorted(by_error.items(), key=lambda pair: -len(pair[1])):
-            yield _finding("failed", error, f"{_times(len(ids), 'question')} failed: {error}.", ids)
+            yield _make_finding(
+                "failed", error, f"{_times(len(ids), 'question')} failed: {error}.", ids
+            )
 
     def _contradictions(self, _: datetime | None) -> Iterable[Finding]:
         """Memories that cannot both hold."""
@@ -191,15 +195,15 @@ class Reflector:
         valid = memory_filter(Filters(private=tuple(self.hidden)), self.clock())
         held = snapshot.scan("memories", valid & col("id").is_in(sorted(ids)), ["id", "text"])
         texts = {row["id"]: row["text"] for row in held.to_pylist()}
-        told: set[frozenset[str]] = set()
+        reported: set[frozenset[str]] = set()
         for row in pairs:
             one, other = row["source_id"], row["target_id"]
-            if one not in texts or other not in texts or {one, other} in told:
+            if one not in texts or other not in texts or {one, other} in reported:
                 continue
-            told.add(frozenset((one, other)))
+            reported.add(frozenset((one, other)))
             text = f"These contradict each other: {_short(texts[one])} / {_short(texts[other])}."
-            yield _finding("contradiction", _topic([texts[one]]), text, (one, other))
-            if len(told) == _MOST:
+            yield _make_finding("contradiction", _topic([texts[one]]), text, (one, other))
+            if len(reported) == _MOST:
                 return
 
     def _prompts(self, _: datetime | None) -> Iterable[Finding]:
@@ -213,7 +217,7 @@ class Reflector:
                         f" ({winner.mean_reward:.2f})."
                     )
                     names = (f"{each.task}/{each.version}", f"{each.task}/{winner.version}")
-                    yield _finding("prompt", each.task, text, names)
+                    yield _make_finding("prompt", each.task, text, names)
 
     def _asked_most(self, since: datetime | None) -> Iterable[Finding]:
         """The memories that answers relied on most."""
@@ -231,11 +235,11 @@ class Reflector:
             if memory_id in texts:
                 said = _short(texts[memory_id])
                 text = f"Answers relied {_times(number, 'time')} on: {said}."
-                yield _finding("asked_most", _topic([said]), text, (memory_id,), number)
+                yield _make_finding("asked_most", _topic([said]), text, (memory_id,), number)
 
     # --- inside ---
 
-    def _asked(self, where: str, since: datetime | None) -> list[_Case]:
+    def _logged_cases(self, where: str, since: datetime | None) -> list[_Case]:
         found = self.ledger.queries.select(where, "" if since is None else to_text(since))
         return [
             _Case(each.query_id, each.question, each.question)
@@ -249,7 +253,7 @@ class Reflector:
         for topic, some in _by_topic(cases)[:_MOST]:
             said = "; ".join(dict.fromkeys(_short(each.note or each.text) for each in some[:3]))
             text = f"{_times(len(some), what)} on {topic} {how}: {said}."
-            yield _finding(kind, topic, text, [each.id for each in some], len(some))
+            yield _make_finding(kind, topic, text, [each.id for each in some], len(some))
 
     def _sources(self, found: Reflection) -> Iterable[str]:
         """Yield the memories that a reflection rests on: summaries, and what is found of others."""
@@ -269,7 +273,7 @@ class Reflector:
         yield from sorted(there)
 
 
-def _finding(
+def _make_finding(
     kind: FindingKind,
     topic: str,
     text: str,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger.log_repositories import QueryDetail
 
 PLEASED, DISPLEASED = 0.8, 0.2
-"""What the words of a user say of their satisfaction, where nobody gave a score."""
+"""What the words of a user say of their satisfaction, where no score was given."""
 _COMPLETED: dict[QueryStatus, float] = {"answered": 1.0, "unsure": 0.5, "nothing": 0.0}
 _APOSTROPHES = str.maketrans("’‘", "''")
 

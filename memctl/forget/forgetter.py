@@ -1,7 +1,7 @@
 """Taking out of the tables, the ledger, the files and the history what is to be forgotten.
 
 The commit that takes it out of the tables notes in the ledger what is still to be done; killed at
-any instant, nothing has happened yet, or the next run, or whoever writes next, does the rest.
+any instant, nothing has happened yet, or the next run or the next writer does the rest.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ SNAPSHOTS = "snapshots"
 TRIED = "forget_tried"
 """Where the ledger keeps when a run came to its end that left something for later."""
 PAUSE = timedelta(minutes=5)
-"""So long after that nobody completes it but who is told to."""
+"""For this long after a try, only ``memctl forget`` completes what is left."""
 _WAIT_SECONDS = 30.0
 _ATTEMPTS = 50
 _PAUSE = 0.2
@@ -144,7 +144,7 @@ class Forgetter:
         self._copies = SourceCopies(layout, store.ledger)
 
     def preview(self, selection: Selection) -> ForgetReport:
-        """Say what would go, without changing anything.
+        """Return what would go, without changing anything.
 
         Raises:
             NotFoundError: There is nothing of the kind.
@@ -188,11 +188,11 @@ class Forgetter:
         )
 
     def complete(self) -> ForgetReport | None:
-        """Complete what was cut off, for whoever is about to write.
+        """Complete what was cut off, before the next write.
 
         Returns:
-            What came of it; None where there is nothing to do, somebody is at it, or it was tried
-            lately and had to leave something.
+            What came of it; None if there is nothing to do, another process does it, or a try
+            a moment ago had to leave something.
         """
         if not self.pending() or not self._is_due():
             return None
@@ -232,7 +232,7 @@ class Forgetter:
     def _is_due(self) -> bool:
         tried = self._store.ledger.meta(TRIED)
         ago = self._clock() - from_text(tried) if tried else PAUSE
-        return not timedelta(0) <= ago < PAUSE  # a clock that was ahead is waited for by nobody
+        return not timedelta(0) <= ago < PAUSE  # no waiting for a clock that was ahead
 
     def _note_try(self) -> None:
         with suppress(MemctlError):  # the disk may be what fails
@@ -296,7 +296,7 @@ class Forgetter:
             found = self._planned(transaction.snapshot(), selection)
             report = self._report(found.plan, tuple(self._copies.yours(found.sources)))
             gone = carry_out_erasure(transaction, found.plan, self._embedder)
-            erased = self._erased(found, gone)
+            erased = self._erasure(found, gone)
 
             def forget(connection: LedgerConnection) -> None:
                 """Strike it from the ledger, and note the job in the same step."""
@@ -308,7 +308,7 @@ class Forgetter:
         (job,) = ledger.jobs.recent(1, FORGET)
         return report, job
 
-    def _erased(self, found: _Planned, gone: ErasedRows) -> Erasure:
+    def _erasure(self, found: _Planned, gone: ErasedRows) -> Erasure:
         folder, made, search_patterns = (
             str(self._layout.folder),
             found.plan,
@@ -316,7 +316,7 @@ class Forgetter:
         )
 
         def says(text: str) -> bool:
-            """Tell whether a text has it, elsewhere than in where everything stands."""
+            """Return whether a text has it, elsewhere than in where everything stands."""
             rest = text.replace(folder, "")
             return any(each.is_in(rest) for each in search_patterns)
 
@@ -373,8 +373,8 @@ class Forgetter:
             self._note_try()
         for job in jobs:
             self._search(job, done, is_complete=is_complete)
-        told = {left.place for left in done.left}
-        done.left += [left for left in set_aside(self._layout) if jobs and left.place not in told]
+        listed = {left.place for left in done.left}
+        done.left += [left for left in set_aside(self._layout) if jobs and left.place not in listed]
         return done
 
     def _search(self, job: Job, done: _Done, *, is_complete: bool) -> None:
@@ -511,7 +511,7 @@ class DeletedDocuments:
 def erase_forgotten(
     transaction: Transaction,
     now: Snapshot,
-    book: ForgottenRepository,
+    forgotten: ForgottenRepository,
     embedder: Callable[[], Embedder] | None,
 ) -> LeftOut:
     """Take out of a snapshot that is being restored what was forgotten since.
@@ -521,14 +521,14 @@ def erase_forgotten(
     Args:
         transaction: In which it is being restored.
         now: The state before.
-        book: Says what was forgotten.
+        forgotten: Says what was forgotten.
         embedder: Gives what the snapshot's vectors are from; None where those of now are, too.
 
     Raises:
         ModelError: Vectors of what stays as it is cannot be made.
     """
     documents = memories = 0
-    for ids in in_portions(sorted(book.gone())):
+    for ids in in_portions(sorted(forgotten.gone())):
         first = col("id").is_in(ids) & (col("part") == 0)
         documents += transaction.snapshot().count("documents", first)
         for table in TABLES:
@@ -536,7 +536,7 @@ def erase_forgotten(
             erased = erase_rows(transaction, table, there, drop_orphans=False)
             memories += erased.counts.get("memories", 0)
     redacted: list[str] = []
-    for ids in in_portions(sorted(book.blocked())):
+    for ids in in_portions(sorted(forgotten.blocked())):
         first = col("id").is_in(ids) & (col("part") == 0)
         roots = sorted(transaction.snapshot().scan("documents", first, ["id"])["id"].to_pylist())
         _keep(transaction, now, roots, embedder)

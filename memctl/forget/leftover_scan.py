@@ -49,7 +49,7 @@ class Leftover:
     """A place where some of a text still is."""
 
     place: str
-    """A file below the knowledge base's folder, a table, or a book of the ledger."""
+    """A file below the knowledge base's folder, a table, or a table of the ledger."""
     snapshots: tuple[str, ...] = ()
     """The snapshots that a version of a table belongs to; empty for other places."""
     ids: tuple[str, ...] = ()
@@ -70,14 +70,14 @@ def find_leftovers(store: Store, wanted: Sequence[SearchPattern]) -> Iterator[Le
     if wanted:
         places = list(_in_tables(store, wanted))
         yield from places
-        books = list(_in_ledger(store.ledger, _Look(wanted, store.folder)))
-        yield from books
+        in_ledger = list(_in_ledger(store.ledger, _Look(wanted, store.folder)))
+        yield from in_ledger
         storage = table_storage(store.folder)
         tables = [table for table in TABLES if any(trace.place == table for trace in places)]
         for trace in _in_files(store.folder, storage, wanted):
-            is_of_ledger = bool(books) and trace.place.startswith(LEDGER_FILE)
+            is_of_ledger = bool(in_ledger) and trace.place.startswith(LEDGER_FILE)
             if not (is_of_ledger or _is_of_any(storage, tables, trace.path)):
-                yield trace  # rows of the others are told of already
+                yield trace  # leftovers in the others have been reported as rows
 
 
 def _is_of_any(storage: TableStorage, tables: Sequence[TableName], path: Path | None) -> bool:
@@ -89,7 +89,7 @@ class _Look:
 
     Args:
         wanted: What for.
-        folder: Where everything stands, which is in many places and is told of by none.
+        folder: The knowledge base's folder; its path is in many places and counts in none.
     """
 
     def __init__(self, wanted: Sequence[SearchPattern], folder: Path) -> None:
@@ -99,7 +99,7 @@ class _Look:
         self._reach = max((text.reach for text in wanted), default=0) + len(self._own)
 
     def finds(self, content: bytes, *, is_of_tables: bool = False) -> bool:
-        """Tell whether bytes have something of it."""
+        """Return whether bytes have something of it."""
         if self._own:
             content = content.replace(self._own, b"")
         if is_of_tables:
@@ -157,7 +157,7 @@ def _is_text(type_: pa.DataType) -> bool:
 
 
 def _has_any(batch: pa.RecordBatch, texts: Sequence[SearchPattern]) -> pa.Array:
-    """Tell of each row whether any of its columns has one of the texts."""
+    """Return for each row whether any of its columns has one of the texts."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -192,9 +192,9 @@ def rows_of_any_version(
 
 
 def _in_ledger(ledger: Ledger, look: _Look) -> Iterator[Leftover]:
-    for book, rows in ledger.contents():
+    for table, rows in ledger.contents():
         if any(look.finds(_bytes(value)) for row in rows for value in row):
-            yield Leftover(f"{LEDGER_FILE}: {book}")
+            yield Leftover(f"{LEDGER_FILE}: {table}")
 
 
 def _bytes(value: object) -> bytes:
@@ -225,12 +225,12 @@ def _in_files(
 
 
 def file_contains(path: Path, wanted: Sequence[SearchPattern], folder: Path) -> bool:
-    """Tell whether a regular file has something of what is looked for, packed or not.
+    """Return whether a regular file has something of what is looked for, packed or not.
 
     Args:
         path: The file; what is none has nothing.
         wanted: What to look for; what is too short is passed over.
-        folder: Where everything stands, which is told of by nothing.
+        folder: The knowledge base's folder; its path does not count.
     """
     texts = _long_enough(wanted)
     return bool(texts) and _file_has(path, _Look(texts, folder))

@@ -29,7 +29,7 @@ STILL_READ = "another process may be reading an earlier state"
 RUN_AGAIN = "when that has ended, memctl forget completes it, and so does whatever writes next"
 _MOST_NAMED = 5
 _OF_SNAPSHOTS = ("heads", "snapshot")
-"""How the books of the ledger begin that belong to snapshots."""
+"""How the names of the ledger's tables begin that belong to snapshots."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Leftovers:
     search_patterns: Sequence[SearchPattern]
 
     def of(self, trace: Leftover) -> RemainingPlace:
-        """Say why a text is still somewhere, and what to do about it."""
+        """Return why a text is still somewhere, and what to do about it."""
         if trace.snapshots:
             return self._in_snapshots(trace.place, ", ".join(trace.snapshots))
         if trace.ids and trace.is_present:
@@ -56,7 +56,7 @@ class Leftovers:
         if trace.path is not None:
             return self._of_file(trace.place, trace.path)
         if trace.place.startswith(LEDGER_FILE):
-            return self._of_book(trace.place)
+            return self._of_ledger_table(trace.place)
         return RemainingPlace(trace.place, STILL_READ, RUN_AGAIN)
 
     # --- inside ---
@@ -74,7 +74,7 @@ class Leftovers:
         return RemainingPlace(place, what, hint)
 
     def _of_rows(self, trace: Leftover) -> str:
-        """Say how rows can be forgotten, or what they are made of."""
+        """Return how rows can be forgotten, or what they are made of."""
         if trace.place not in ("documents", "memories"):
             return f"memctl doctor --rebuild -k {self.layout.name} makes them anew"
         table: TableName = "documents" if trace.place == "documents" else "memories"
@@ -89,11 +89,11 @@ class Leftovers:
         option = "--document" if documents else "--memory"
         return self._command(*(word for id_ in ids for word in (option, id_)))
 
-    def _of_book(self, place: str) -> RemainingPlace:
-        book = place.removeprefix(f"{LEDGER_FILE}: ")
-        if book.startswith(_OF_SNAPSHOTS):
+    def _of_ledger_table(self, place: str) -> RemainingPlace:
+        table = place.removeprefix(f"{LEDGER_FILE}: ")
+        if table.startswith(_OF_SNAPSHOTS):
             return self._in_snapshots(place, "")
-        if book == "meta":
+        if table == "meta":
             return RemainingPlace(
                 place, "a setting has it", f"memctl kb set {self.layout.name} changes it"
             )
@@ -102,7 +102,7 @@ class Leftovers:
             for path in self._entries
             if path.exists() and any(each.is_in(str(path)) for each in self.search_patterns)
         ]
-        if book == "files" and there:
+        if table == "files" and there:
             what = f"a file that is yours is called so: {', '.join(there[:_MOST_NAMED])}"
             return RemainingPlace(
                 place, what, "give it another name, or delete it, and let memctl watch see"
@@ -178,7 +178,7 @@ class ForgetReport:
     bytes_freed: int = 0
     left: tuple[RemainingPlace, ...] = ()
     too_short: int = 0
-    """So many texts were looked for in tables and the ledger alone: other bytes have something
+    """How many texts were searched in tables and the ledger alone: other bytes have something
     so short by chance."""
     completed: int = 0
     """Interrupted runs before this one that were completed by it."""
@@ -186,9 +186,9 @@ class ForgetReport:
     seconds: float = 0.0
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """What was completed, in a few words."""
         forgets = "1 forget" if self.completed == 1 else f"{self.completed} forgets"
-        told = f"completed {forgets} that had been cut off"
+        text = f"completed {forgets} that had been cut off"
         places = len({left.place for left in self.left})
-        return f"{told}; some of it is left in {places} places" if places else told
+        return f"{text}; some of it is left in {places} places" if places else text

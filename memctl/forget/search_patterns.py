@@ -71,7 +71,7 @@ class SearchPattern:
         return rf"(?i)(?:^|[^\pL\pN]){words}(?:$|[^\pL\pN])"
 
     def is_in(self, text: str) -> bool:
-        """Tell whether a text has it; one that is JSON may have it escaped."""
+        """Return whether a text has it; one that is JSON may have it escaped."""
         read = _unescaped(text)
         if self.is_name:
             return self.pattern.search(read) is not None
@@ -79,7 +79,7 @@ class SearchPattern:
         return any(form in folded for form in self._folded)
 
     def is_in_bytes(self, content: bytes) -> bool:
-        """Tell whether bytes have it."""
+        """Return whether bytes have it."""
         if self._raw is None:
             return any(form in content for form in self._raw_forms)
         lowered = content.lower()  # far faster than the pattern, which few pieces need then
@@ -88,7 +88,7 @@ class SearchPattern:
         return self._raw.search(content) is not None
 
     def is_written_in(self, packed: bytes) -> bool:
-        """Tell whether the bytes of a table have it, whose stems of other words may be the same."""
+        """Return whether the bytes of a table have it; other words may have the same stem."""
         if not self.is_name:
             return self.is_in_bytes(packed)
         return any(form in packed for form in self._written)

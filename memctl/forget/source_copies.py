@@ -55,7 +55,7 @@ class ErasedSources:
         return tuple(each for each in self.search_patterns if each.is_name)
 
     def calls(self, path: str) -> bool:
-        """Tell whether a path has one of the names."""
+        """Return whether a path has one of the names."""
         return any(name.is_in(path) for name in self.called)
 
 
@@ -97,8 +97,8 @@ class SourceCopies:
         clear_temporaries(self._layout.half_written())
         table_storage(self._layout.folder).clear_temporaries()
         for path in self.of(sources):
-            self._remove(str(path))  # first, or nobody would find out what is left
-            self._ledger.provenance.remove_failed(printable(self._told(path)))
+            self._remove(str(path))  # first, or it would be unknown what is left
+            self._ledger.provenance.remove_failed(printable(self._shown_path(path)))
             path.unlink(missing_ok=True)
             self._remove_empty(path.parent)
             yield path
@@ -125,7 +125,7 @@ class SourceCopies:
         entries = {Path(e.path): e for e in self._ledger.files.entries(["done", "failed"])}
         failed = self._layout.failed.rglob("*")
         return frozenset(
-            self._told(path)
+            self._shown_path(path)
             for path in dict.fromkeys((*entries, *failed))
             if path.is_file() and _is_older(path, entries.get(path), before)
         )
@@ -142,7 +142,7 @@ class SourceCopies:
         return found
 
     def yours(self, sources: ErasedSources) -> list[str]:
-        """Return files that somebody else owns: given as paths, or kept in inboxes."""
+        """Return files that the knowledge base does not own: given as paths, or kept in inboxes."""
         ours = {*self._folders, self._layout.processing}
         entries = self._ledger.files.entries(["done", "failed"])
         kept = [
@@ -184,26 +184,26 @@ class SourceCopies:
             if not (uncalled[id_] and self._calls(path, sources))
         }
 
-    def _told(self, path: Path) -> str:
+    def _shown_path(self, path: Path) -> str:
         """Return a path from the knowledge base's folder on, and whole where it is not in there."""
         inside = self._layout.folder in path.parents
         return str(path.relative_to(self._layout.folder) if inside else path)
 
     def _calls(self, path: Path, sources: ErasedSources) -> bool:
-        """Tell whether the path below the knowledge base's folder has one of the names."""
-        return sources.calls(self._told(path))
+        """Return whether the path below the knowledge base's folder has one of the names."""
+        return sources.calls(self._shown_path(path))
 
     def _goes(self, path: Path, sources: ErasedSources, others: set[Path]) -> bool:
         if path in others or path.is_symlink() or not path.is_file():
             return False
-        if self._told(path) in sources.files or _is_copy(path, sources):
+        if self._shown_path(path) in sources.files or _is_copy(path, sources):
             return True
         if not sources.called or self._is_reason(path):
             return False
         return self._calls(path, sources) or self._has_name(path, sources)
 
     def _is_reason(self, path: Path) -> bool:
-        """Whether it tells why another file failed, and goes with that."""
+        """Return whether it tells why another file failed, and goes with that."""
         if not path.name.endswith(REASON_SUFFIX):
             return False
         return any(reason_path(each) == path for each in path.parent.iterdir() if each != path)

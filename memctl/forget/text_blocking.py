@@ -54,7 +54,7 @@ def block_text(text: str, patterns: Patterns) -> str:
 def row_matches(
     row: dict[str, Any], patterns: Patterns, kept: frozenset[str] = KEPT_COLUMNS
 ) -> bool:
-    """Tell whether a column of a row has some of what goes, those that are kept aside."""
+    """Return whether a column of a row has some of what goes, those that are kept aside."""
     for name, value in row.items():
         if value and name not in kept:
             whole = LIST_SEPARATOR.join(value) if isinstance(value, list) else str(value)
@@ -218,10 +218,10 @@ def _blocked_value(value: Any, patterns: Patterns) -> Any:
 
 
 def mark_redacted(transaction: Transaction, ids: Sequence[str]) -> None:
-    """Note that the files of documents have what is forgotten, so that they are not read again."""
+    """Record that the files of documents have forgotten text, so that they are not read again."""
     rows = transaction.snapshot().get("documents", ids, ["id", "metadata"]).to_pylist()
-    told = [_with(row["metadata"], {REDACTED: True}) for row in rows]
-    set_columns(transaction, "documents", [row["id"] for row in rows], metadata=told)
+    metadata = [_with(row["metadata"], {REDACTED: True}) for row in rows]
+    set_columns(transaction, "documents", [row["id"] for row in rows], metadata=metadata)
 
 
 def _with(metadata: str | None, more: Row) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PAGE = "page"
 LINKS_TO = "links_to"
 MOST_LINK_SOURCES = 16
-"""An edge names at most so many memories as its evidence."""
+"""An edge names at most this many memories as its evidence."""
 READ_BYTES = 8 << 20
 _OTHER = "other"
 _PASSAGE = ("id", "document_id", "level", "type", "text", "namespace", "created_at", "valid_from")
@@ -69,7 +69,7 @@ def derive_statement(
     pages = pages_of(find_wikilinks(memory.text))
     names = [each for each in mentions if each.name not in pages]
     entities: dict[str, Entity] = {}
-    add_up(entities, _named(names, pages, memory.created_at))
+    add_up(entities, _named_entities(names, pages, memory.created_at))
     links = [_link(memory.id, page, (memory.id,), memory.valid_from) for page in pages]
     return entities, {link.id: link for link in links}
 
@@ -80,10 +80,10 @@ def pages_of(links: Iterable[str]) -> list[str]:
 
 
 def _entities(item: DocumentRows) -> Iterator[Entity]:
-    return _named(item.mentions, pages_of(item.document.links), item.document.created_at)
+    return _named_entities(item.mentions, pages_of(item.document.links), item.document.created_at)
 
 
-def _named(
+def _named_entities(
     mentions: Iterable[EntityMention], pages: Iterable[str], when: datetime
 ) -> Iterator[Entity]:
     for mention in mentions:
@@ -217,7 +217,7 @@ def _mentions(
 ) -> Mapping[str, list[EntityMention]]:
     """Return the names of each document with their types; understands it only to tell those."""
     unsure = [each for each in documents if any(len(types.get(n, ())) != 1 for n in each.entities)]
-    understood = _understood(unsure) if unsure else {}
+    understood = _builtin_types(unsure) if unsure else {}
     mentions: dict[str, list[EntityMention]] = {}
     for each in documents:
         own = understood.get(each.id, {})
@@ -234,7 +234,7 @@ def _usual(types: Sequence[str] | None) -> str:
     return types[-1] if types else _OTHER
 
 
-def _understood(documents: Sequence[Document]) -> Mapping[str, Mapping[str, str]]:
+def _builtin_types(documents: Sequence[Document]) -> Mapping[str, Mapping[str, str]]:
     """Return the types of the names that the built-in understanding finds, by document."""
     from memctl.understanding import BuiltinUnderstander
 

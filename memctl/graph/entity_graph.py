@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 TOGETHER = "named together"
 MOST_TOGETHER = 16
-"""Of a passage with more names, the rarest so many count as named together."""
+"""Of a passage with more names, only this many of the rarest count as named together."""
 MOST_EVIDENCE = 5
-"""An edge names at most so many memories as its evidence."""
+"""An edge names at most this many memories as its evidence."""
 FACT_WEIGHT = 1.0
 """Of a wikilink or a stated relation, as much as of two that are only named together."""
 FEWEST_MEMBERS = 2
@@ -61,7 +61,7 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """So much of what was read, all by number."""
+    """The part that was read, all by number."""
 
     passages: Collection[int]
     """Those that make nodes hang together."""
@@ -153,11 +153,11 @@ class Graph:
     def neighbours(
         self, node: int, hops: int, follows: Callable[[int, int], bool] | None = None
     ) -> list[Neighbour]:
-        """Return what is reached from a node in at most so many steps, nearest, strongest first.
+        """Return what is reached from a node in at most this many steps, nearest, strongest first.
 
         Args:
             node: Where to begin.
-            hops: At most so many steps.
+            hops: At most this many steps.
             follows: Tells whether to go from one node to another; by default always.
         """
         best = {node: Neighbour(node, 0, 1.0, (node,))}
@@ -264,14 +264,17 @@ def _edge(
     facts: Sequence[tuple[str, tuple[str, ...]]],
 ) -> Edge:
     """An edge weighs by how often two stand together, and how seldom each stands elsewhere."""
-    told = Counter(relation for relation, _ in facts)
-    relations = [*(relation for relation, _ in told.most_common()), *[TOGETHER] * bool(passages)]
-    # What is told stands best where few other names do.
+    relation_counts = Counter(relation for relation, _ in facts)
+    relations = [
+        *(relation for relation, _ in relation_counts.most_common()),
+        *[TOGETHER] * bool(passages),
+    ]
+    # A statement is best shown by a sentence with few other names.
     clearest = sorted(passages, key=lambda at: (len(index.named[at]), at))
     stated = (id_ for _, ids in facts for id_ in ids)
     evidence = [*stated, *(index.ids[at] for at in clearest)]
     return Edge(
-        weight=_weight(index, pair, len(passages)) + FACT_WEIGHT * len(told),
+        weight=_weight(index, pair, len(passages)) + FACT_WEIGHT * len(relation_counts),
         relations=tuple(relations),
         memory_ids=tuple(dict.fromkeys(evidence))[:MOST_EVIDENCE],
         count=len(passages),
@@ -302,12 +305,12 @@ def most_telling_sentence(text: str, spellings: Spellings) -> str:
     A heading is taken only where there is nothing else.
     """
     found = [text[start:end] for start, end in split_sentences(text)]
-    told = [sentence for sentence in found if not is_heading(sentence)] or found or [text]
-    return max(told, key=lambda sentence: count_names(sentence, spellings))[:LONGEST_SENTENCE]
+    candidates = [sentence for sentence in found if not is_heading(sentence)] or found or [text]
+    return max(candidates, key=lambda sentence: count_names(sentence, spellings))[:LONGEST_SENTENCE]
 
 
 def is_heading(sentence: str) -> bool:
-    """Say whether a line is a heading, of Markdown."""
+    """Return whether a line is a heading, of Markdown."""
     return sentence.startswith("#")
 
 
@@ -330,7 +333,7 @@ def central_passages(
 
 
 MOST_PASSAGES = 100
-"""So many passages that name the seeds are looked at."""
+"""At most this many passages that name the seeds are examined."""
 FEWEST_NEARBY = 3
 """Two names are a relation, and not yet something that has a theme."""
 _LEAST_SHARE = 0.25

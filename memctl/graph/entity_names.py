@@ -124,25 +124,25 @@ def _may_be_of_a_name(word: str) -> bool:
 
 
 def _is_named_like_one(parts: list[str]) -> bool:
-    """Whether words that nothing else is known of begin like a person's name and go on like it."""
+    """Return whether otherwise unknown words look like a person's name."""
     if not is_given_name(parts[0]):
         return False
     return parts[-1].capitalize() not in _NO_PERSONS and not is_place(" ".join(parts))
 
 
 def is_given_name(word: str) -> bool:
-    """Whether it is a common first name."""
+    """Return whether it is a common first name."""
     return word.capitalize() in GIVEN_NAMES
 
 
 def is_place(key: str) -> bool:
-    """Whether it is a well-known place."""
+    """Return whether it is a well-known place."""
     written = " ".join(word.capitalize() for word in key.split(" "))
     return written in PLACES or written in PLACES_OF_SEVERAL_WORDS
 
 
 def is_everyday(word: str) -> bool:
-    """Whether it is a word that is also used without naming anybody: will, mark, may."""
+    """Return whether it is a word that is also used without naming anybody: will, mark, may."""
     return word in COMMON_WORDS or word in stop_words("en")
 
 
@@ -156,7 +156,7 @@ def initials_of(key: str) -> frozenset[str]:
 
 
 def is_acronym(name: str) -> bool:
-    """Whether a name is written like an acronym of at least three letters."""
+    """Return whether a name is written like an acronym of at least three letters."""
     bare = name.replace(".", "")
     return 3 <= len(bare) <= 6 and bare.isalpha() and bare.isupper()
 

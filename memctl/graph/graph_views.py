@@ -222,12 +222,12 @@ class GraphView:
         relation: str | None = None,
         direction: Direction = "both",
     ) -> list[NeighbourView]:
-        """Return what is reached from a name in at most so many steps.
+        """Return what is reached from a name in at most this many steps.
 
         Args:
             name: A name, an alias or an id.
-            hops: At most so many steps.
-            limit: At most so many names.
+            hops: At most this many steps.
+            limit: At most this many names.
             relation: Only along relations of this type; ``references`` is ``links_to``.
             direction: Only along relations that lead away from a name, or to it.
 
@@ -248,7 +248,7 @@ class GraphView:
 
         Args:
             words: A question, or some words.
-            limit: At most so many names, with so many connections each.
+            limit: At most this many names, with this many connections each.
             relation: Only names that have relations of this type, and these.
             type_: Only names of this type: ``person``, ``place``, ``page``, ...
         """
@@ -285,7 +285,7 @@ class GraphView:
         wanted = _SYNONYMS.get(relation, relation) if relation else None
 
         def follows(one: int, other: int) -> bool:
-            """Tell whether a step is of the wanted type, and leads the wanted way."""
+            """Return whether a step is of the wanted type, and leads the wanted way."""
             if wanted and wanted not in self.graph.edge(one, other).relations:
                 return False
             leads = self._direction(one, other, wanted)
@@ -295,15 +295,15 @@ class GraphView:
         return [self._neighbour(each, wanted) for each in found[:limit]]
 
     @cached_property
-    def _stated(self) -> frozenset[tuple[int, int, str]]:
+    def _stated_relations(self) -> frozenset[tuple[int, int, str]]:
         """Every stated relation, from where it leads to where."""
         facts = self.graph.index.facts
         return frozenset((fact.source, fact.target, fact.relation) for fact in facts)
 
     def _direction(self, one: int, other: int, relation: str | None) -> Direction:
         kinds = [relation] if relation else self.graph.edge(one, other).relations
-        leads = any((one, other, kind) in self._stated for kind in kinds)
-        comes = any((other, one, kind) in self._stated for kind in kinds)
+        leads = any((one, other, kind) in self._stated_relations for kind in kinds)
+        comes = any((other, one, kind) in self._stated_relations for kind in kinds)
         if leads == comes:
             return "both"
         return "out" if leads else "in"
@@ -410,9 +410,11 @@ class GraphView:
     ) -> tuple[str, str]:
         """The sentence of the most central passage that has two members in one, and its memory."""
         spellings = spellings_of(self.graph.index, members)
-        told = [(row["id"], most_telling_sentence(row["text"] or "", spellings)) for row in rows]
-        several = (each for each in told if count_names(each[1], spellings) > 1)
-        return next(several, told[0] if told else ("", ""))
+        sentences = [
+            (row["id"], most_telling_sentence(row["text"] or "", spellings)) for row in rows
+        ]
+        several = (each for each in sentences if count_names(each[1], spellings) > 1)
+        return next(several, sentences[0] if sentences else ("", ""))
 
     def _central(self, members: Sequence[int]) -> list[str]:
         """The passages that name most of a community, weighed by how well they are connected."""
@@ -480,20 +482,20 @@ def _memories(
             row["id"],
             row["text"][:_LABEL],
             row["level"],
-            _named(index, row["id"], row["source_ids"]),
+            _named_nodes(index, row["id"], row["source_ids"]),
         )
         for row in sorted(rows, key=lambda row: str(row["id"]))
     ]
 
 
-def _named(index: NameIndex, id_: str, source_ids: list[str] | None) -> tuple[int, ...]:
+def _named_nodes(index: NameIndex, id_: str, source_ids: list[str] | None) -> tuple[int, ...]:
     places = (index.at[each] for each in (id_, *(source_ids or ())) if each in index.at)
     return tuple(dict.fromkeys(node for at in places for node in index.named[at]))
 
 
-def decisions_of(book: NameDecisionRepository) -> Decisions:
-    """Return what stands in the book."""
-    decided = book.all()
+def decisions_of(repository: NameDecisionRepository) -> Decisions:
+    """Return the decisions on names."""
+    decided = repository.all()
     return Decisions(
         frozenset((each.one, each.other) for each in decided if each.same),
         frozenset((each.one, each.other) for each in decided if not each.same),
@@ -501,7 +503,7 @@ def decisions_of(book: NameDecisionRepository) -> Decisions:
 
 
 def merge_names(
-    view: GraphView, book: NameDecisionRepository, now: datetime, one: str, other: str
+    view: GraphView, repository: NameDecisionRepository, now: datetime, one: str, other: str
 ) -> Node:
     """Keep that two names mean the same, and return the node that they are now.
 
@@ -518,12 +520,12 @@ def merge_names(
     together = set(after.find(one)) & set(after.find(other))
     if not together:
         raise UsageError(f"{one!r} and {other!r} cannot be one: both are said of several")
-    book.put(sorted(same), now, same=True)
+    repository.put(sorted(same), now, same=True)
     return next(node for node in after.find(one) if node in together)
 
 
 def unmerge_names(
-    view: GraphView, book: NameDecisionRepository, now: datetime, one: str, other: str
+    view: GraphView, repository: NameDecisionRepository, now: datetime, one: str, other: str
 ) -> tuple[Node, Node]:
     """Keep that two names do not mean the same, and return the nodes that they are now.
 
@@ -543,7 +545,7 @@ def unmerge_names(
             f"nothing tells {one!r} and {other!r} apart",
             "names that differ in case or marks alone are one; a third name may hold them together",
         )
-    book.put(sorted(wanted), now, same=False)
+    repository.put(sorted(wanted), now, same=False)
     return now_one[0], now_other[0]
 
 

@@ -98,7 +98,7 @@ def read_mentions(snapshot: Snapshot, where: Expr | None) -> Mentions:
     linked = _linked(links, rows)
     titles = list(_titles(rows))
     spotted = _spotted(rows, types, titles)
-    called = _called(rows, links, spotted, titles)
+    called = _document_names(rows, links, spotted, titles)
     passages = tuple(_passage(row, types, linked, spotted, called) for row in rows)
     standing = {passage.id for passage in passages}
     return Mentions(passages, types, tuple(_links(links, rows, called, standing)))
@@ -161,7 +161,7 @@ def _types(snapshot: Snapshot) -> dict[str, str]:
     return types
 
 
-# --- names that nobody noted ---------------------------------------------------------------------
+# --- names without a noted mention --------------------------------------------------------------
 
 
 def _spotted(
@@ -220,7 +220,7 @@ def _linked(
     return found
 
 
-def _called(
+def _document_names(
     rows: Sequence[Mapping[str, Any]],
     links: Sequence[tuple[str, str, tuple[str, ...]]],
     spotted: Mapping[str, tuple[str, ...]],
@@ -335,7 +335,7 @@ class _TokenizedText:
         return " ".join(self.tokens[at : at + length]).casefold()
 
     def is_part_of_a_name(self, at: int) -> bool:
-        """Whether a capitalised word beside one, no everyday one, makes it a part of more."""
+        """Return whether a capitalised, uncommon word beside one makes it part of a longer name."""
         return any(
             0 <= other < len(self.tokens)
             and self.tokens[other][0].isupper()

@@ -37,7 +37,7 @@ _MOST_ALIASES = 30
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Somebody or something that is named: what its names were resolved to."""
+    """A person or thing with names: what its names were resolved to."""
 
     id: str
     name: str
@@ -126,7 +126,7 @@ def build_index(
     found = _with_short_forms(mentions, resolution, decisions)
     numbered = _Numbered(mentions, resolution, found)
     numbers = {id_: at for at, id_ in enumerate(passage.id for passage in mentions.passages)}
-    facts = (*numbered.links(mentions.links), *numbered.stated(_stated(snapshot, where)))
+    facts = (*numbered.links(mentions.links), *numbered.stated(_statements(snapshot, where)))
     return NameIndex(
         nodes=numbered.nodes,
         ids=tuple(numbers),
@@ -190,7 +190,7 @@ class _Found:
 
 
 def _with_short_forms(mentions: Mentions, resolution: Resolution, decisions: Decisions) -> _Found:
-    """Add the passages that call somebody by a short form that was not noted there."""
+    """Add the passages that call a person by a short form that was not noted there."""
     shorts = _Shorts(mentions, resolution, decisions)
     nodes = dict(resolution.nodes)
     names = []
@@ -250,7 +250,7 @@ def _is_kept_apart(word: str, nodes: Iterable[str], decisions: Decisions) -> boo
 
 
 def _stands_alone(word: str, text: str) -> bool:
-    """Whether a word names somebody somewhere: not as a part of a longer name."""
+    """Return whether a word names a person somewhere by itself, not as part of a longer name."""
     plain = word.casefold()
     if word[0].islower():
         return is_given_name(plain) and not is_everyday(plain)
@@ -259,7 +259,7 @@ def _stands_alone(word: str, text: str) -> bool:
 
 
 def _follows_a_name(text: str, position: int) -> bool:
-    """Whether the word before is capitalised, and no sentence starts with it."""
+    """Return whether the word before is capitalised, and no sentence starts with it."""
     before = re.search(r"(\w+) $", text[max(0, position - 40) : position])
     if before is None or not before[1][0].isupper():
         return False
@@ -302,12 +302,14 @@ class _Numbered:
             if source != target:
                 yield Fact(source, target, "links_to", link.memory_ids)
 
-    def stated(self, told: Iterable[tuple[str, str, str, str, tuple[str, ...]]]) -> Iterator[Fact]:
+    def stated(
+        self, statements: Iterable[tuple[str, str, str, str, tuple[str, ...]]]
+    ) -> Iterator[Fact]:
         """Yield the edges of statements whose subject and object are both known by name."""
         by_context: dict[str, dict[str, int]] = defaultdict(dict)
         for (context, name), node in self.places.items():
             by_context[context].setdefault(self._keys.get(name, name_key(name)), node)
-        for context, subject, relation, object_, memory_ids in told:
+        for context, subject, relation, object_, memory_ids in statements:
             known = by_context.get(context, {})
             source, target = known.get(name_key(subject)), known.get(name_key(object_))
             if source is not None and target is not None and source != target:
@@ -378,7 +380,7 @@ class _Numbered:
 # --- statements and connections ------------------------------------------------------------------
 
 
-def _stated(
+def _statements(
     snapshot: Snapshot, where: Expr | None
 ) -> Iterator[tuple[str, str, str, str, tuple[str, ...]]]:
     """Yield context, subject, relation, object and evidence of statements that have all."""
@@ -387,9 +389,9 @@ def _stated(
     columns = ["session_id", "document_id", "id", "source_ids", "metadata"]
     rows = snapshot.scan("memories", both(where, col("level") == "memory"), columns)
     for row in rows.filter(pc.match_substring(rows["metadata"], '"object"')).to_pylist():
-        told = json.loads(row["metadata"])
+        values = json.loads(row["metadata"])
         context = row["session_id"] or (row["document_id"] or row["id"]).partition(".")[0]
-        parts = [told.get(part) for part in ("subject", "relation", "object")]
+        parts = [values.get(part) for part in ("subject", "relation", "object")]
         if isinstance(parts[0], str) and isinstance(parts[2], str):
             evidence = tuple(row["source_ids"] or ()) or (row["id"],)
             yield context, parts[0], str(parts[1] or ""), parts[2], evidence

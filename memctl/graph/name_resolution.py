@@ -37,7 +37,7 @@ class Decisions:
     apart: frozenset[tuple[str, str]] = frozenset()
 
     def are_apart(self, one: str, other: str) -> bool:
-        """Whether somebody has said that these two are not the same."""
+        """Return whether it was decided that these two are not the same."""
         return ordered_pair(one, other) in self.apart
 
 
@@ -63,7 +63,7 @@ def resolve(
     decisions: Decisions,
     ambiguous_speakers: frozenset[Place] = frozenset(),
 ) -> Resolution:
-    """Say what the names in each context mean.
+    """Return what the names in each context mean.
 
     Args:
         contexts: The names that stand in each.
@@ -168,7 +168,7 @@ class _Resolver:
         return len(" ".join(person.middle)) if person else 0
 
     def _is_anybody(self, name: str) -> bool:
-        """Whether it is a first name alone, of which the knowledge base knows several people."""
+        """Return whether it is only a first name, which several known people have."""
         person = self._persons[name]
         if person is None or person.family or self._given[person.given] < 2:
             return False
@@ -242,10 +242,10 @@ class _Resolver:
         return {full for full, other in fulls.items() if _may_be(person, other)}
 
     def _is_of_a_couple(self, person: Person, names: Sequence[str]) -> bool:
-        """Whether both a Mr and a Mrs of that name are there."""
+        """Return whether both a Mr and a Mrs of that name are there."""
         others = (self._persons[name] for name in names)
-        told = {each.gender for each in others if each and each.family == person.family}
-        return {"f", "m"} <= told
+        genders = {each.gender for each in others if each and each.family == person.family}
+        return {"f", "m"} <= genders
 
 
 def _fuller(person: Person, node: str, fulls: Mapping[str, Person]) -> set[str]:
@@ -281,7 +281,7 @@ def _is_initial_of(one: str, two: str) -> bool:
 
 
 def _may_be(short: Person, full: Person) -> bool:
-    """Whether a first name, a family name, or an initial with one can mean somebody."""
+    """Return whether a first name, a family name, or an initial with one can mean a person."""
     if short.generation and short.generation != full.generation:
         return False
     if {short.gender, full.gender} == {"f", "m"}:
@@ -295,7 +295,7 @@ def _may_be(short: Person, full: Person) -> bool:
 
 
 def _is_address_of(address: str, person: Person) -> bool:
-    """Whether the part of an address before the @ is made of both names of a person."""
+    """Return whether the part of an address before the @ is made of both names of a person."""
     local = address.removeprefix("@").partition("@")[0].casefold()
     parts = [part for part in _NOT_LETTERS.split(local) if part]
     given, family = person.given, person.family

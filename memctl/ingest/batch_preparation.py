@@ -34,10 +34,10 @@ from memctl.records import FileOutcome
 T = TypeVar("T")
 
 JUDGED_TOGETHER = 1024
-"""So many sources are judged by one look at the store."""
+"""Sources that are judged by one look at the store."""
 WORKED_TOGETHER = 1024
 BYTES_TOGETHER = 1 << 20
-"""So many sources, or so many bytes of them, are worked on as one group."""
+"""One group has at most this many sources, or this many bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class IngestLimits:
     seconds: float = 4.0
     start_workers_after: float = 0.3
     together: int | None = None
-    """Work on so many sources as one group instead of the usual number."""
+    """Work on this many sources as one group instead of the usual number."""
 
 
 @dataclass(slots=True)
@@ -124,14 +124,16 @@ class Preparer:
         yield from self._filling.take()
 
     def judged(self, judged: Iterable[WantedSource | FileOutcome]) -> Generator[Batch, None, None]:
-        """Turn sources that somebody has judged already into batches.
+        """Turn sources that are judged already into batches.
 
         Raises:
             ModelError: As :meth:`batches`.
         """
-        yield from self._rescued(self._judged(judged))
+        yield from self._rescued(self._batches_of(judged))
 
-    def _judged(self, judged: Iterable[WantedSource | FileOutcome]) -> Generator[Batch, None, None]:
+    def _batches_of(
+        self, judged: Iterable[WantedSource | FileOutcome]
+    ) -> Generator[Batch, None, None]:
         for group in _grouped(judged, JUDGED_TOGETHER):
             self._filling.batch.outcomes.extend(x for x in group if isinstance(x, FileOutcome))
             yield from self._worked([x for x in group if isinstance(x, WantedSource)])
@@ -226,7 +228,7 @@ class Preparer:
                 yield from self._filling.take()
 
     def _landed(self, still_flying: int) -> Generator[Batch, None, None]:
-        """Put groups that are done into the batch, until no more than so many are in work."""
+        """Put groups that are done into the batch, until no more than this many are in work."""
         while len(self._flying) > still_flying:
             for processed in self._flying.popleft().result():
                 yield from self._received(processed)

@@ -53,7 +53,7 @@ class _Abandoned(Exception):
 
 
 OutcomeListener = Callable[[Sequence[FileOutcome]], None]
-"""Told, within the very step that makes them known, what has become of some sources."""
+"""Called with what has become of some sources, within the commit that makes it known."""
 
 
 def write_batch(
@@ -62,7 +62,7 @@ def write_batch(
     rest: Iterator[Batch],
     known: Deduplicator,
     counts: EntityCounts,
-    settled: OutcomeListener | None = None,
+    on_commit: OutcomeListener | None = None,
     versions: FileVersions | None = None,
 ) -> list[FileOutcome]:
     """Commit a batch, and with it those from ``rest`` that continue it.
@@ -71,9 +71,9 @@ def write_batch(
         store: Where to.
         batch: What to commit.
         rest: What follows it.
-        known: Has judged the sources, and says whether somebody else has written since.
+        known: Has judged the sources, and says whether another process has written since.
         counts: Of entities, of the run that this is a part of.
-        settled: What else is to be done in the same commit; it may use the store's ledger.
+        on_commit: What else is to be done in the same commit; it may use the store's ledger.
         versions: Finds what the files were before, which ends in the same commit.
 
     Returns:
@@ -89,13 +89,13 @@ def write_batch(
             outcomes = written = _write_all(writing, batch, rest)
             if versions is not None:
                 turnover = writing.end_earlier(versions, [*before, *written])
-                told = turnover.told(before)
-                before = [item for item in told if item.outcome != "superseded"]
-                outcomes = [item for item in told if item.outcome == "superseded"]
-                outcomes += turnover.told(written)
+                marked = turnover.mark_superseded(before)
+                before = [item for item in marked if item.outcome != "superseded"]
+                outcomes = [item for item in marked if item.outcome == "superseded"]
+                outcomes += turnover.mark_superseded(written)
             writing.finish()
-            if settled is not None:
-                transaction.ledger(lambda _: settled(outcomes))
+            if on_commit is not None:
+                transaction.ledger(lambda _: on_commit(outcomes))
         known.moved(transaction.version("documents"))
         known.ended(writing.ended_keys)
         counts.committed(transaction)
@@ -116,7 +116,7 @@ def _write_all(writing: _Writing, batch: Batch, rest: Iterator[Batch]) -> list[F
 
 
 class _Writing:
-    """The rows of one transaction; ``alone`` where nobody else has written since the judging."""
+    """The rows of one transaction; ``alone`` if no other process has written since the judging."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class _Writing:
         """By document, and by the number of the source where a document has several."""
 
     def add(self, batch: Batch) -> None:
-        """Add the rows of a batch, but for documents that somebody else has added meanwhile."""
+        """Add the rows of a batch, but for documents that another process has added meanwhile."""
         first = [
             pair
             for processed in batch.groups
@@ -215,7 +215,7 @@ class _Writing:
             self._replaced |= replaced
 
     def _have_compared(self) -> None:
-        """Note facts to be compared; those that a model has stated before have been, or wait."""
+        """Record facts to be compared; those that a model has stated before have been, or wait."""
         known = {id_ for id_, method in self._withdrawn.items() if is_by_model(method)}
         facts = [id_ for id_ in self._facts if id_ not in known]
         if facts and self._now is not None:
@@ -285,7 +285,7 @@ def without(rows: pa.Table, column: str, values: set[str]) -> pa.Table:
 
 
 def _without_deleted(memories: pa.Table, deleted: set[str]) -> pa.Table:
-    """Leave out statements that somebody deleted; passages come back, or the text has a gap."""
+    """Leave out deleted statements; passages come back, or the text has a gap."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -306,8 +306,8 @@ def rename_document(transaction: Transaction, document_id: str, source: str) -> 
         where = col("document_id").is_in(list(sources))
         made = snapshot.scan("memories", where, ["id", "document_id"]).to_pylist()
         set_columns(transaction, "documents", list(sources), source=list(sources.values()))
-        told = [sources[row["document_id"]] for row in made]
-        set_columns(transaction, "memories", [row["id"] for row in made], source=told)
+        memory_sources = [sources[row["document_id"]] for row in made]
+        set_columns(transaction, "memories", [row["id"] for row in made], source=memory_sources)
 
 
 @dataclass(frozen=True, slots=True)

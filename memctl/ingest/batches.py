@@ -221,7 +221,7 @@ def ingested_outcome(
 
 
 MOST_OUTCOMES = 1_000
-"""A report keeps so many outcomes besides the failures, and as many of units of files."""
+"""A report keeps this many outcomes besides the failures, and as many of units of files."""
 
 
 @dataclass(slots=True)
@@ -266,7 +266,7 @@ class IngestCounters:
                 self.outcomes.append(outcome)
 
     def _is_kept(self, outcome: FileOutcome) -> bool:
-        """Whether there is room for an outcome; the units of a file leave the others theirs."""
+        """Return whether there is room for an outcome; units of a file leave some for others."""
         if outcome.outcome == "failed":
             return True
         kind = "unit" if outcome.part_of else "source"

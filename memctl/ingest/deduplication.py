@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
 MOST_ADDED = 500_000
-"""After so many new documents the store as it is then is what there was at first."""
+"""After this many new documents the store as it is then is what there was at first."""
 _COLUMNS = ("id", "namespace", "external_id", "sha256", "status", "source")
 
 
@@ -68,9 +68,9 @@ class _Versions:
 class Deduplicator:
     """Judges sources against the store and against what this ingest has not committed yet.
 
-    The thread that prepares asks; the thread that writes tells it what has been committed.  While
-    nobody else writes, what was there at first and what this ingest has added is all there is, so
-    that the rows just added, which no index knows yet, are not searched again and again.
+    The thread that prepares asks; the thread that writes reports what has been committed.  While
+    no other process writes, what was there at first and what this ingest has added is all there
+    is, so that the rows just added, which no index knows yet, are not searched again and again.
     """
 
     def __init__(self, store: Store) -> None:
@@ -88,20 +88,20 @@ class Deduplicator:
     # --- what is on its way ---
 
     def begun(self, group: Iterable[WantedSource]) -> None:
-        """Note sources that are being read; others under their keys wait for what comes of it."""
+        """Record sources that are being read; others under their keys wait for what comes of it."""
         with self._changed:
             for wanted in group:
                 self._pending[wanted.item.key] = None
                 self._names.add(wanted.item.source.source)
 
     def prepared(self, group: Iterable[WantedSource]) -> None:
-        """Note documents that will be committed."""
+        """Record documents that will be committed."""
         with self._changed:
             for wanted in group:
                 self._pending[wanted.item.key] = (wanted.item.sha256, wanted.document_id)
 
     def committed(self, wanted: Iterable[WantedSource]) -> None:
-        """Note that documents are in the store, or never will be."""
+        """Record that documents are in the store, or never will be."""
         with self._changed:
             for each in wanted:
                 self._pending.pop(each.item.key, None)
@@ -110,12 +110,12 @@ class Deduplicator:
             self._changed.notify_all()
 
     def ended(self, keys: Iterable[str]) -> None:
-        """Note documents that are in the store and are history now, by their keys."""
+        """Record documents that are in the store and are history now, by their keys."""
         with self._changed:
             self._added.update(keys)
 
     def is_alone(self, version: int) -> bool:
-        """Whether nobody else has written documents since this ingest began.
+        """Return whether no other process has written documents since this ingest began.
 
         Args:
             version: That of the documents when the transaction began that is about to write.
@@ -125,7 +125,7 @@ class Deduplicator:
             return self._alone
 
     def moved(self, version: int) -> None:
-        """Note the version of the documents that this ingest's own commit has made."""
+        """Record the version of the documents that this ingest's own commit has made."""
         with self._changed:
             self._version = version
             if len(self._added) >= MOST_ADDED:
@@ -134,7 +134,7 @@ class Deduplicator:
                     self._first, self._added = first, set()
 
     def improved(self, before: int, after: int) -> None:
-        """Note that upkeep has brought the documents from one version to another."""
+        """Record that upkeep has brought the documents from one version to another."""
         with self._changed:
             if before == self._version:
                 self._version = after
@@ -155,7 +155,7 @@ class Deduplicator:
         return self._store.snapshot()
 
     def close(self) -> None:
-        """Let go whoever waits."""
+        """Release waiting threads."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -163,7 +163,7 @@ class Deduplicator:
     # --- judging ---
 
     def judge(self, items: Sequence[IdentifiedSource]) -> list[Verdict]:
-        """Say of each source whether it is wanted, known, or has to wait for another one."""
+        """Return for each source whether it is wanted, known, or has to wait for another one."""
         bases = [item.key for item in items]
         with self._changed:  # before the store is looked at, or a commit in between is missed
             pending = {base: self._pending[base] for base in bases if base in self._pending}
@@ -182,7 +182,7 @@ class Deduplicator:
             verdict = (
                 _while_pending(item, pending[base])
                 if base in pending
-                else _judged(item, base, versions.get(base), names)
+                else _verdict(item, base, versions.get(base), names)
             )
             if not isinstance(verdict, FileOutcome):
                 taken.add(base)  # what follows under this key is judged after it
@@ -234,7 +234,7 @@ class Deduplicator:
             if item.source.supersedes
         }
         for row in snapshot.get("documents", list(named), _COLUMNS).to_pylist():
-            stored = _stored(row)
+            stored = _stored_document(row)
             if stored.live:
                 versions.setdefault(named[stored.id], _Versions()).named = stored
 
@@ -256,7 +256,7 @@ def _add_namesakes(
         return
     for row in snapshot.scan("documents", where, _COLUMNS).to_pylist():
         if (key := named.get((row["namespace"], row["source"]))) is not None:
-            versions.setdefault(key, _Versions()).named = _stored(row)
+            versions.setdefault(key, _Versions()).named = _stored_document(row)
 
 
 def _stored_versions(snapshot: Snapshot, items: Sequence[IdentifiedSource]) -> dict[str, _Versions]:
@@ -265,7 +265,7 @@ def _stored_versions(snapshot: Snapshot, items: Sequence[IdentifiedSource]) -> d
         return {}
     versions: dict[str, _Versions] = {}
     for row in snapshot.get("documents", [item.key for item in items], _COLUMNS).to_pylist():
-        versions.setdefault(row["id"], _Versions()).found.append(_stored(row))
+        versions.setdefault(row["id"], _Versions()).found.append(_stored_document(row))
     several = [
         item for item in items if item.key in versions and _may_have_more(item, versions[item.key])
     ]
@@ -279,10 +279,10 @@ def _while_pending(item: IdentifiedSource, pending: tuple[str, str] | None) -> V
     return known_outcome(item.source, pending[1])
 
 
-def _judged(
+def _verdict(
     item: IdentifiedSource, base: str, versions: _Versions | None, names: Collection[str]
 ) -> Verdict:
-    """Say of a source whether it is wanted or known.
+    """Return whether a source is wanted or known.
 
     A copy of a file that has changed itself, and is among the ``names`` on their way, has to wait:
     what it is a copy of may be history then.
@@ -313,7 +313,7 @@ def _all_versions(snapshot: Snapshot, items: Sequence[IdentifiedSource]) -> dict
     versions: dict[str, _Versions] = {}
     for row in snapshot.scan("documents", _same_keys(items), _COLUMNS).to_pylist():
         base = document_id(row["namespace"], row["sha256"], external_id=row["external_id"])
-        versions.setdefault(base, _Versions()).found.append(_stored(row))
+        versions.setdefault(base, _Versions()).found.append(_stored_document(row))
     return versions
 
 
@@ -330,6 +330,6 @@ def _same_keys(items: Sequence[IdentifiedSource]) -> Expr:
     return condition & (col("part") == 0)
 
 
-def _stored(row: dict[str, str]) -> StoredDocument:
+def _stored_document(row: dict[str, str]) -> StoredDocument:
     live = row["status"] in LIVE_STATUSES
     return StoredDocument(row["id"], row["sha256"], live, row["source"])

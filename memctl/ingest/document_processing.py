@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 UNDERSTOOD_TOGETHER = 512
 CHARACTERS_TOGETHER = 4 << 20
-"""So many documents, or so much text, are held as text at a time."""
+"""At most this many documents, or this much text, are held as text at a time."""
 
 MOST_READ_CLOSELY = 64
 """Records, such as lines of JSON, that are understood together as closely as files are."""
@@ -61,7 +61,7 @@ class PrivateNamespaces:
     enricher: MediaEnricher | None = None
 
     def has(self, wanted: WantedSource) -> bool:
-        """Whether a source goes into one of them."""
+        """Return whether a source goes into one of them."""
         return wanted.item.source.namespace in self.namespaces
 
 
@@ -114,7 +114,7 @@ class DocumentProcessor:
         made += self._timed(waiting, now, readings)
         good = [item for item in made if isinstance(item, PreparedDocument)]
         began = time.perf_counter()
-        processed = self._finished(_told(results, made), good, now, weigh)
+        processed = self._finish_groups(_with_summaries(results, made), good, now, weigh)
         _share(readings, lengths, time.perf_counter() - began)
         processed.readings = readings
         return processed
@@ -128,7 +128,7 @@ class DocumentProcessor:
         [made] = self._prepared([(wanted, text)], now)
         if isinstance(made, ReadFailure):
             raise Unreadable(made.reason, made.hint, made.error)
-        processed = self._finished([_taken(made)], [made], now, None)
+        processed = self._finish_groups([_summary_of(made)], [made], now, None)
         processed.part, processed.wanted = text.part, (wanted,)
         return processed
 
@@ -172,10 +172,10 @@ class DocumentProcessor:
         understood = map(
             with_kept,
             (text for _, text in read),
-            self._understander_of(read).understand(self._told_of(read)),
+            self._understander_of(read).understand(self._texts_for_understanding(read)),
         )
         return [
-            _kept(wanted)
+            _not_understood(wanted)
             if wanted.by_model and NOT_BY_MODEL in what.missing
             else prepare_document(
                 DocumentInputs(wanted, text, self._passages(wanted, text), what, now)
@@ -189,8 +189,10 @@ class DocumentProcessor:
         is_bulk = self.bulk_understander is not None and records > MOST_READ_CLOSELY
         return self.bulk_understander if is_bulk and self.bulk_understander else self.understander
 
-    def _told_of(self, read: Sequence[tuple[WantedSource, SourceText]]) -> list[SourceText]:
-        """The texts; only a model makes anything of where they came from."""
+    def _texts_for_understanding(
+        self, read: Sequence[tuple[WantedSource, SourceText]]
+    ) -> list[SourceText]:
+        """Return the texts; only a model makes use of where they came from."""
         if self.understander.method.startswith(MODEL):
             return [_with_origin(*each) for each in read]
         return [text for _, text in read]
@@ -201,7 +203,7 @@ class DocumentProcessor:
                 return part.passages
         return chunk(text, self.sizes, self.cut)
 
-    def _finished(
+    def _finish_groups(
         self,
         results: list[SourceResult],
         made: Sequence[PreparedDocument],
@@ -296,10 +298,10 @@ def _with_origin(wanted: WantedSource, text: SourceText) -> SourceText:
     return replace(text, origin=origin, document_id=wanted.document_id)
 
 
-def _told(
+def _with_summaries(
     results: Sequence[SourceResult], made: Sequence[PreparedDocument | ReadFailure]
 ) -> list[SourceResult]:
-    """The results with what is known of those that were taken, which stand in the same order."""
+    """Return the results, with summaries of the documents made, which have the same order."""
     rest = iter(made)
     return [
         _result(next(rest)) if isinstance(result, DocumentSummary) else result for result in results
@@ -307,17 +309,17 @@ def _told(
 
 
 def _result(item: PreparedDocument | ReadFailure) -> DocumentSummary | ReadFailure:
-    return item if isinstance(item, ReadFailure) else _taken(item)
+    return item if isinstance(item, ReadFailure) else _summary_of(item)
 
 
-def _kept(wanted: WantedSource) -> ReadFailure:
+def _not_understood(wanted: WantedSource) -> ReadFailure:
     """Why nothing is made of a document that is better understood already."""
     reason = f"{wanted.item.source.source}: the model makes nothing of it now"
     hint = "it stays as a model understood it before"
     return ReadFailure(reason, hint, BadReply.__name__)
 
 
-def _taken(item: PreparedDocument) -> DocumentSummary:
+def _summary_of(item: PreparedDocument) -> DocumentSummary:
     document = item.document
     said = (document.title, document.summary, document.missing, item.dropped, item.redacted)
     return DocumentSummary(len(item.memories), *said)

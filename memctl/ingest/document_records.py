@@ -18,7 +18,7 @@ from memctl.schema.document_types import doc_type_of, memory_kind, source_type
 from memctl.understanding.text_outline import speaker_of
 
 MOST_GIST_SOURCES = 8
-"""A gist names at most so many passages as its evidence."""
+"""A gist names at most this many passages as its evidence."""
 
 MOST_TAGS = 200
 """Every memory of a document has its tags, so of those found in it no more are taken."""
@@ -293,7 +293,9 @@ def _distilled(
             namespace=document.namespace,
             created_at=first.created_at,
             valid_from=parts.now,
-            search_text=_terms(document, "", f"{said} {' '.join(_told(statement).values())}"),
+            search_text=_terms(
+                document, "", f"{said} {' '.join(_statement_parts(statement).values())}"
+            ),
             title=document.title,
             source=document.source,
             external_id=first.external_id,
@@ -319,18 +321,18 @@ def _distilled(
             agent_id=document.agent_id,
             source_type="system",
             kind=memory_kind(statement.type),
-            metadata={"reason": statement.reason, **_told(statement)},
+            metadata={"reason": statement.reason, **_statement_parts(statement)},
         )
 
 
-def _told(statement: Distilled) -> dict[str, str]:
-    """Who or what, how, and what, as far as that is known."""
-    told = {
+def _statement_parts(statement: Distilled) -> dict[str, str]:
+    """Return subject, relation and object, as far as they are known."""
+    parts = {
         "subject": statement.subject,
         "relation": statement.relation,
         "object": statement.object,
     }
-    return {key: value for key, value in told.items() if value}
+    return {key: value for key, value in parts.items() if value}
 
 
 def _stands_in(statement: Distilled, evidence: Sequence[Memory]) -> list[Memory]:

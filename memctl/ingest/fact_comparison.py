@@ -89,7 +89,7 @@ class FactMerge:
         if fact.id in self._ended:
             self._end_older(fact, judged)
             return "updated"
-        if fact.id not in self._current:  # somebody has edited or deleted it meanwhile
+        if fact.id not in self._current:  # it was edited or deleted meanwhile
             return "added"
         if any(item.known.id not in self._current for item in judged):
             return None
@@ -174,9 +174,9 @@ Clock = Callable[[], datetime]
 
 _MODEL = "model/"
 _MOST_TRIES = 5
-"""A document whose ground somebody else keeps changing waits for the next run after so many."""
+"""After this many tries, a document whose facts other processes change waits for the next run."""
 _MOST_TOGETHER = 12
-"""With what they are compared with, so many facts are about as long as a window of a document."""
+"""With what they are compared with, this many facts are about as long as a window of a document."""
 _LONGEST_TEXT = 500
 _LONGEST_WHY = 300
 _COMPARING = "comparing"
@@ -186,7 +186,7 @@ _log = logging.getLogger(__name__)
 
 
 def is_by_model(method: str) -> bool:
-    """Tell whether a model has made what says so."""
+    """Return whether a model has made what says so."""
     return method.startswith(_MODEL)
 
 
@@ -209,7 +209,7 @@ class FactComparer:
     Args:
         store: Where they are.
         models: What compares them.
-        prompt: What it is told.
+        prompt: Its instructions.
         concurrency: How many documents are compared at the same time.
         clock: What tells the time.
     """
@@ -234,8 +234,8 @@ class FactComparer:
         Args:
             beat: Called now and then, for it may take long.
         """
-        book = self._store.ledger.comparisons
-        waiting = book.pending()
+        comparisons = self._store.ledger.comparisons
+        waiting = comparisons.pending()
         if not waiting:
             return FactComparison()
         problem: MemctlError | None = None
@@ -244,15 +244,16 @@ class FactComparer:
             run = _Run(self._concurrency, lambda: stack.enter_context(job))
             try:
                 run.begin(self._facts(waiting))
-                book.discard(set(waiting) - run.waiting.keys())  # there are no such facts any more
+                comparisons.discard(set(waiting) - run.waiting.keys())  # these facts are gone
                 while problem is None and (wave := run.next_wave()):
                     beat()
                     with self._store.ledger.replies.asking(_COMPARING):
-                        run.settled(run.waiting.keys() - set(book.pending()))  # by another process
+                        compared_elsewhere = run.waiting.keys() - set(comparisons.pending())
+                        run.stop_waiting(compared_elsewhere)
                         problem = self._compare(run, run.left_of(wave))
             except LockedError as error:
                 problem = error
-            return run.report(book.count(), problem)
+            return run.report(comparisons.count(), problem)
 
     # --- inside ---
 
@@ -302,7 +303,7 @@ class FactComparer:
     def _ask(self, case: _Case, model: ChatModel) -> ComparisonReply:
         from memctl.understanding.model_replies import ComparisonReply
 
-        data = fenced(case.told())
+        data = fenced(case.as_lines())
         asked = model.of(case.document_id)
         return asked.ask(self._prompt.text, data, ComparisonReply, version=self._prompt.id)
 
@@ -320,22 +321,22 @@ class FactComparer:
         with self._store.write() as transaction:
             ids = [id_ for case in cases for id_ in case.ids]
             current = set(current_facts(transaction.snapshot(), ids, now))
-            settling = FactMerge(current, now, self.method)
+            merge = FactMerge(current, now, self.method)
             came = {
-                fact.id: settling.of(fact, case.judged.get(fact.id, ()))
+                fact.id: merge.of(fact, case.judged.get(fact.id, ()))
                 for case in cases
                 for fact in case.new
             }
             before = transaction.snapshot()
-            settling.write(transaction)
-            after, ended = transaction.snapshot(), settling.ended
+            merge.write(transaction)
+            after, ended = transaction.snapshot(), merge.ended
             require_found(before, after, ended, "comparing facts", ended)
             changes = self._store.ledger.changes
-            record_changes(transaction, changes, job.id, before, after, settling.written)
+            record_changes(transaction, changes, job.id, before, after, merge.written)
             settled = [id_ for id_, what in came.items() if what is not None]
-            book = self._store.ledger.comparisons
-            transaction.ledger(lambda _: book.discard(settled))
-        run.settled(settled)
+            comparisons = self._store.ledger.comparisons
+            transaction.ledger(lambda _: comparisons.discard(settled))
+        run.stop_waiting(settled)
         for what in came.values():
             if what is not None:
                 run.count(what)
@@ -343,7 +344,7 @@ class FactComparer:
     def _strike(self, run: _Run, ids: Sequence[str]) -> None:
         if ids:
             self._store.ledger.comparisons.discard(ids)
-            run.settled(ids)
+            run.stop_waiting(ids)
 
 
 def _reply(future: Future[ComparisonReply]) -> ComparisonReply | None:
@@ -360,7 +361,7 @@ class _Run:
     """What is still to be compared, and what has come of the rest."""
 
     at_once: int
-    """So many documents may be compared together."""
+    """At most this many documents are compared together."""
     begin_job: Callable[[], JobContext]
     """Notes in the ledger that something is about to be changed."""
     waiting: dict[str, tuple[datetime, str]] = field(default_factory=dict)
@@ -400,7 +401,7 @@ class _Run:
     def learn(self, wave: Sequence[str]) -> None:
         """Take fewer documents together where they change the ground of one another.
 
-        The first one of a wave is compared with what is really there, unless somebody else writes.
+        The first one of a wave is compared with the current facts, unless another process writes.
         """
         left = self.left_of(wave)
         self._together = 1 if left else min(2 * self._together, self.at_once)
@@ -410,8 +411,8 @@ class _Run:
         """The facts of a document that wait."""
         return list(self._documents[document])
 
-    def settled(self, ids: Iterable[str]) -> None:
-        """Note that facts wait no longer."""
+    def stop_waiting(self, ids: Iterable[str]) -> None:
+        """Record that facts no longer wait."""
         for id_ in ids:
             del self.waiting[id_]
             facts = self._documents[self._document_of[id_]]
@@ -420,7 +421,7 @@ class _Run:
                 del self._documents[self._document_of[id_]]
 
     def count(self, what: FactOutcome, times: int = 1) -> None:
-        """Note what came of a fact, or of several."""
+        """Record what came of a fact, or of several."""
         self._came[what] += times
 
     def report(self, waiting: int, problem: MemctlError | None) -> FactComparison:
@@ -466,7 +467,7 @@ class _Case:
 
     @property
     def document_id(self) -> str:
-        """That of its document, "" where somebody stated it."""
+        """The id of its document; "" if it was stated."""
         return root_id(self.new[0].memory.document_id or "")
 
     @property
@@ -475,11 +476,11 @@ class _Case:
         judged = [item.known.id for items in self.judged.values() for item in items]
         return [*(fact.id for fact in self.new), *judged]
 
-    def told(self) -> list[str]:
-        """What the model is given: what is known, then what is new, each with its number."""
-        known = [_told({"known": n}, fact, {}) for n, fact in enumerate(self.known, start=1)]
+    def as_lines(self) -> list[str]:
+        """Return the data for the model: known facts, then new ones, each with its number."""
+        known = [_fact_line({"known": n}, fact, {}) for n, fact in enumerate(self.known, start=1)]
         new = [
-            _told({"new": n}, fact, {"compare_with": near})
+            _fact_line({"new": n}, fact, {"compare_with": near})
             for n, (fact, near) in enumerate(zip(self.new, self._near, strict=True), start=1)
             if near
         ]
@@ -505,7 +506,7 @@ class _Case:
         return 1 <= new <= len(self.new) and known in self._near[new - 1]
 
 
-def _told(number: dict[str, int], fact: Fact, more: dict[str, list[int]]) -> str:
+def _fact_line(number: dict[str, int], fact: Fact, more: dict[str, list[int]]) -> str:
     memory = fact.memory
     parts = {
         "date": memory.created_at.date().isoformat(),
@@ -522,7 +523,7 @@ def _told(number: dict[str, int], fact: Fact, more: dict[str, list[int]]) -> str
 
 MOST_CANDIDATES = 5
 _LOOKED_AT = 50
-"""So many are looked at in each leg; those that are themselves to be compared later drop out."""
+"""At most this many candidates of each retriever; those to be compared later drop out."""
 _COLUMNS = (
     "id", "document_id", "level", "type", "text", "namespace", "created_at", "valid_from", "title",
     "speaker", "entities", "method", "version", "metadata",
@@ -599,10 +600,10 @@ class NearestFacts:
 
     def _look(self, fact: Fact, scope: Expr) -> tuple[dict[str, Fact], bool]:
         """Return what may be compared of the nearest, and whether there are no more."""
-        legs = [self._of_same_names(fact, scope), self._of_same_words(fact, scope)]
-        rows = [known for leg in legs for known in _facts(leg)]
+        retrieved = [self._of_same_names(fact, scope), self._of_same_words(fact, scope)]
+        rows = [known for table in retrieved for known in _facts(table)]
         found = {known.id: known for known in rows if self._is_comparable(fact, known)}
-        return found, all(leg.num_rows < _LOOKED_AT for leg in legs)
+        return found, all(table.num_rows < _LOOKED_AT for table in retrieved)
 
     def _of_same_names(self, fact: Fact, scope: Expr) -> pa.Table:
         from memctl.store.tables.filter_expressions import NOTHING, col
@@ -612,7 +613,7 @@ class NearestFacts:
         return self._snapshot.nearest(fact.vector, scope & named, _LOOKED_AT, _columns())
 
     def _of_same_words(self, fact: Fact, scope: Expr) -> pa.Table:
-        words = passage_terms("", "", _said(fact.memory)) if fact.subject else []
+        words = passage_terms("", "", _words_of(fact.memory)) if fact.subject else []
         return self._snapshot.keyword(words, scope, _LOOKED_AT, _columns())
 
     def _is_comparable(self, fact: Fact, known: Fact) -> bool:
@@ -626,16 +627,16 @@ class NearestFacts:
 
 
 def _is_about(fact: Fact, known: Fact) -> bool:
-    """Tell whether what is known speaks of the subject of a fact."""
+    """Return whether what is known speaks of the subject of a fact."""
     subject = frozenset(terms(fact.subject))
-    return bool(subject) and subject.issubset(terms(_said(known.memory)))
+    return bool(subject) and subject.issubset(terms(_words_of(known.memory)))
 
 
 def _document(memory: Memory) -> str:
     return memory.id if memory.document_id is None else root_id(memory.document_id)
 
 
-def _said(memory: Memory) -> str:
+def _words_of(memory: Memory) -> str:
     parts = (stated_part(memory, part) for part in ("subject", "relation", "object"))
     return " ".join([memory.text, *parts])
 

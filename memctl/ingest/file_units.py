@@ -42,7 +42,7 @@ SHARED = "shared"
 """In the metadata of that document: the documents of units that other files have, too."""
 BYTES_TOGETHER = 4 << 20
 UNITS_TOGETHER = 1024
-"""So many units, or so much text of them, are judged together."""
+"""At most this many units, or this much text, are judged together."""
 _MOST_NAMED = 20
 
 
@@ -76,7 +76,7 @@ class Unpacking:
         failures: list[FileOutcome] = []
         size = 0
         for texts in self._units():
-            found = self._judged(texts)
+            found = self._judge_unit(texts)
             if isinstance(found, FileOutcome):
                 failures.append(found)
                 continue
@@ -102,7 +102,7 @@ class Unpacking:
         metadata: dict[str, Any] = {self.kind.units: self.count}
         if shared:
             metadata[SHARED] = list(shared)
-        whole = Segment(0, len(said), "properties")  # nobody says it, so it is no memory
+        whole = Segment(0, len(said), "properties")  # not said in the text, so no memory
         text = SourceText(
             said,
             self.kind.media_type,
@@ -155,7 +155,7 @@ class Unpacking:
         if parts:
             yield parts
 
-    def _judged(self, texts: list[SourceText]) -> IdentifiedSource | FileOutcome:
+    def _judge_unit(self, texts: list[SourceText]) -> IdentifiedSource | FileOutcome:
         unit = texts[0].unit
         assert unit is not None
         whole = self.wanted.item.source
@@ -237,7 +237,7 @@ def renamed_units(snapshot: Snapshot, document_id: str, source: str) -> dict[str
 
 
 def is_unit(source: str, files: Collection[str] = ()) -> bool:
-    """Whether a source is that of a unit: of one of these files, or of one that is there."""
+    """Return whether a source is that of a unit: of one of these files, or of one that is there."""
     places = [found.start() for found in re.finditer(re.escape(UNIT_MARK), source)]
     return any(source[:at] in files or Path(source[:at]).is_file() for at in places)
 

@@ -60,8 +60,8 @@ class VersionChanges:
     def __bool__(self) -> bool:
         return bool(self.ended or self.renamed or self.gone)
 
-    def told(self, outcomes: Iterable[FileOutcome]) -> list[FileOutcome]:
-        """Return outcomes, those superseded of files whose earlier versions end."""
+    def mark_superseded(self, outcomes: Iterable[FileOutcome]) -> list[FileOutcome]:
+        """Return outcomes; those of files whose earlier versions end become "superseded"."""
         return [
             replace(item, outcome="superseded") if item.path in self.newer else item
             for item in outcomes
@@ -194,12 +194,12 @@ class FileVersions:
         return found
 
     def _may_be_there(self, path: str) -> bool:
-        """Whether a source is a file that is still there, or that an inbox has taken in."""
+        """Return whether a source is a file that is still there, or that an inbox has taken in."""
         return Path(path).is_absolute() and not (self._is_followed(path) and _is_gone(path))
 
 
 def _is_gone(path: str) -> bool:
-    """Whether there is no such file; one that cannot be looked at may be there."""
+    """Return whether there is no such file; one that cannot be looked at may be there."""
     try:
         path_of(path).lstat()
     except (FileNotFoundError, NotADirectoryError):

@@ -73,12 +73,12 @@ _log = logging.getLogger(__name__)
 DEPTH = 2
 """Batches that may wait between two stages."""
 MANY_MEMORIES = 1_000
-"""From so many new memories on, the upkeep after them is a job worth noting in the ledger."""
+"""From this many new memories on, the upkeep after them is a job worth noting in the ledger."""
 UPKEEP_MEMORIES = 100_000
-"""After so many new memories a run that goes on has upkeep too, and again each time that it has
+"""After this many new memories a run that goes on has upkeep too, and again each time that it has
 doubled them: queries are fast meanwhile, and after a run that is interrupted."""
 MANY_SOURCES = 10_000
-"""For so many sources workers are started at once."""
+"""For this many sources workers are started at once."""
 
 
 class IngestStopped(MemctlError):
@@ -131,19 +131,19 @@ class Ingestor:
         progress: ProgressListener | None = None,
         *,
         total: int | None = None,
-        settled: OutcomeListener | None = None,
+        on_commit: OutcomeListener | None = None,
         versions: FileVersions | None = None,
     ) -> IngestReport:
         """Take sources in; one that fails never stops the others.
 
         Args:
             sources: What to take in; read in a thread of its own, lazily.
-            progress: Told at once that it begins, and now and then how many sources have been
+            progress: Called at once when it begins, and now and then with how many sources were
                 read; after each commit how many are dealt with, and after each part of a source
                 too big for memory how many memories it has given.
             total: How many sources there are, where that is known.
-            settled: Called within each commit with what it makes of its sources, for what must
-                be noted in the ledger in the same step.
+            on_commit: Called within each commit with what it makes of its sources, for what must
+                be recorded in the ledger in the same step.
             versions: Finds what the files were before; that ends in favour of what they are now.
 
         Raises:
@@ -152,27 +152,27 @@ class Ingestor:
             MemctlError, OSError: It failed before anything was.
         """
         return self._run(
-            lambda preparer: preparer.batches(sources), progress, total, settled, versions
+            lambda preparer: preparer.batches(sources), progress, total, on_commit, versions
         )
 
     def add_parts(
         self,
         parts: Sequence[WantedSource],
-        settled: OutcomeListener,
+        on_commit: OutcomeListener,
         progress: ProgressListener | None = None,
     ) -> IngestReport:
         """Add further parts to documents, whose earlier parts stay as they are.
 
         Args:
             parts: Which, each under an id that no part has yet.
-            settled: Called within each commit with what it makes of its parts; when it raises,
+            on_commit: Called within each commit with what it makes of its parts; when it raises,
                 nothing of the commit stays.
             progress: As for :meth:`ingest`.
 
         Raises:
             IngestStopped: As :meth:`ingest`.
         """
-        return self._run(lambda preparer: preparer.judged(parts), progress, len(parts), settled)
+        return self._run(lambda preparer: preparer.judged(parts), progress, len(parts), on_commit)
 
     def reprocess(
         self,
@@ -184,13 +184,13 @@ class Ingestor:
     ) -> IngestReport:
         """Read documents again from where their files are now, and make their rows anew.
 
-        Ids stay, and memories that somebody edited stay as they are.
+        Ids stay, and edited memories stay as they are.
 
         Args:
             document_ids: Which documents.
             incomplete: Whether to take all documents too of which something is missing.
             upgrade: Whether to take all documents too that were understood by another method.
-            progress: Told after each commit how many are dealt with.
+            progress: Called after each commit with how many are done.
 
         Raises:
             NotFoundError: There is no document of one of the ids.
@@ -244,7 +244,7 @@ class Ingestor:
         return self._comparer.run() if self._comparer is not None else FactComparison()
 
     def rename(self, document_id: str, source: str) -> None:
-        """Note that the same content is found under another name now."""
+        """Record that the same content is found under another name now."""
         name = redact_secrets(source) if self._settings.redact else source
         with self._store.write() as transaction:
             rename_document(transaction, document_id, name)
@@ -306,12 +306,12 @@ class Ingestor:
         batches: Callable[[Preparer], Generator[Batch, None, None]],
         progress: ProgressListener | None,
         total: int | None,
-        settled: OutcomeListener | None = None,
+        on_commit: OutcomeListener | None = None,
         versions: FileVersions | None = None,
     ) -> IngestReport:
         counters = IngestCounters()
         try:
-            self._commit(batches, counters, progress, total, settled, versions)
+            self._commit(batches, counters, progress, total, on_commit, versions)
             counters.facts = self._compare(counters, progress, total)
             self._tidy(counters)
         except (MemctlError, OSError) as error:
@@ -326,20 +326,20 @@ class Ingestor:
         counters: IngestCounters,
         progress: ProgressListener | None,
         total: int | None,
-        settled: OutcomeListener | None,
+        on_commit: OutcomeListener | None,
         versions: FileVersions | None,
     ) -> None:
-        def noted(outcomes: Sequence[FileOutcome]) -> None:
+        def record_receipts(outcomes: Sequence[FileOutcome]) -> None:
             """Put the receipts of what is taken in into its commit, with what else is to be."""
             self._note(item for item in outcomes if item.outcome in WRITTEN_OUTCOMES)
-            if settled is not None:
-                settled(self._told_of(outcomes))
+            if on_commit is not None:
+                on_commit(self._redacted_outcomes(outcomes))
 
         known, pool, counts = Deduplicator(self._store), self._worker_pool(total), EntityCounts()
         preparer = Preparer(known, pool, self._clock, self._limits)
 
         def tell() -> None:
-            """Say how far the reading is, which is ahead of what is committed."""
+            """Report how far the reading is, which is ahead of the commits."""
             if progress is not None:
                 name = pool.reading.rsplit("/", 1)[-1]
                 note = f"{preparer.read:,} read" if preparer.read else "reading"
@@ -351,11 +351,13 @@ class Ingestor:
         # Closed from last to first: the thread may be waiting for a worker or for a commit.
         with closing(prepared), closing(known), closing(pool):
             for batch in prepared:
-                parts = _told(
+                parts = _with_progress(
                     batch, prepared, progress, Progress(counters.done, total, "documents")
                 )
-                written = write_batch(self._store, batch, parts, known, counts, noted, versions)
-                outcomes = self._told_of(written)
+                written = write_batch(
+                    self._store, batch, parts, known, counts, record_receipts, versions
+                )
+                outcomes = self._redacted_outcomes(written)
                 self._note(item for item in outcomes if item.outcome not in WRITTEN_OUTCOMES)
                 counters.add(outcomes)
                 known.committed(wanted for processed in batch.groups for wanted in processed.wanted)
@@ -370,7 +372,7 @@ class Ingestor:
                 counts.committed(transaction)
 
     def _improve(self, known: Deduplicator, counts: EntityCounts) -> None:
-        """Index what is new while the run goes on, unless somebody else is writing."""
+        """Index what is new while the run goes on, unless another process is writing."""
         try:
             done = self._store.upkeep(wait=0)
         except LockedError as error:
@@ -379,8 +381,8 @@ class Ingestor:
         known.improved(done.before["documents"], done.after["documents"])
         counts.moved(done.before["entities"], done.after["entities"])
 
-    def _told_of(self, outcomes: Sequence[FileOutcome]) -> Sequence[FileOutcome]:
-        """Return outcomes as they may be told: a reason may quote the place that cannot be read."""
+    def _redacted_outcomes(self, outcomes: Sequence[FileOutcome]) -> Sequence[FileOutcome]:
+        """Return outcomes without secrets: a reason may quote the place that cannot be read."""
         return list(map(redacted_outcome, outcomes)) if self._settings.redact else outcomes
 
     def _note(self, outcomes: Iterable[FileOutcome]) -> None:
@@ -392,11 +394,11 @@ class Ingestor:
         """Compare new facts, and those that have waited, with what is known."""
         if self._comparer is None:
             return FactComparison()
-        told = Progress(counters.done, total, "documents", "comparing facts")
-        return self._comparer.run(lambda: progress(told) if progress is not None else None)
+        state = Progress(counters.done, total, "documents", "comparing facts")
+        return self._comparer.run(lambda: progress(state) if progress is not None else None)
 
     def _tidy(self, counters: IngestCounters) -> None:
-        """Index what is new, where there is enough of it; whoever writes next can do it too."""
+        """Index what is new, if there is enough of it; otherwise the next writer does."""
         if not counters.ingested:
             return
         began = self._clock()
@@ -411,13 +413,13 @@ class Ingestor:
             jobs.finish(jobs.start(UPKEEP, began), "done", self._clock())
 
 
-def _told(
+def _with_progress(
     first: Batch,
     rest: Iterator[Batch],
     listener: ProgressListener | None,
     so_far: Progress,
 ) -> Iterator[Batch]:
-    """The batches that continue one, each told of: a source in many parts takes its time."""
+    """Yield the batches that continue one, with progress: a source in many parts takes its time."""
     source = first.groups[0].wanted[0].item.source.source
     memories, size = _amount(first)
     for batch in rest:
@@ -501,7 +503,7 @@ def _fill_queue(
 
 
 def _put(queue: Queue[T | _End], item: T | _End, stop: threading.Event) -> bool:
-    """Put an item as soon as there is room; False when nobody wants it any more."""
+    """Put an item as soon as there is room; False if it is no longer wanted."""
     while not stop.is_set():
         try:
             queue.put(item, timeout=_PATIENCE_SECONDS)
@@ -512,7 +514,7 @@ def _put(queue: Queue[T | _End], item: T | _End, stop: threading.Event) -> bool:
 
 
 PASSAGES_LOOKED_AT = 2
-"""Only so many passages of a document are compared: each costs a search."""
+"""Only this many passages of a document are compared: each costs a search."""
 ROWS_LOOKED_AT = 500_000
 """No more vectors than that are compared in all, which takes half a second."""
 

@@ -60,14 +60,14 @@ def preview(
     versions: FileVersions | None = None,
     folders: Sequence[Path] = (),
 ) -> IngestReport:
-    """Say what would become of sources, and what models would be asked for them.
+    """Return what would become of sources, and what models would be asked for them.
 
     Args:
         store: What is known already.
         sources: What would be taken in.
         estimators: Get the text of each document that would be.
         readers: What reads files.
-        progress: Told how many sources are dealt with.
+        progress: Called with how many sources are done.
         total: How many sources there are, where that is known.
         versions: Finds what the files were before.
         folders: Where files that are gone are looked for.
@@ -78,7 +78,9 @@ def preview(
         while group := list(itertools.islice(stream, JUDGED_TOGETHER)):
             outcomes = list(_group(known, group, estimators, readers))
             counters.add(
-                versions.after(snapshot, outcomes).told(outcomes) if versions else outcomes
+                versions.after(snapshot, outcomes).mark_superseded(outcomes)
+                if versions
+                else outcomes
             )
             if progress is not None:
                 progress(Progress(counters.done, total, "documents"))
@@ -99,10 +101,10 @@ def _group(
             items.append(identify(source))
         except Unreadable as error:
             yield failed_outcome(source, ReadFailure(error.reason, error.hint, error.error))
-    yield from _judged(known, items, estimators, readers)
+    yield from _judge_all(known, items, estimators, readers)
 
 
-def _judged(
+def _judge_all(
     known: Deduplicator, items: list[IdentifiedSource], estimators: Estimators, readers: Readers
 ) -> Iterator[FileOutcome]:
     while items:
@@ -127,11 +129,11 @@ def _judged(
 def _unpacked(
     known: Deduplicator, file: Unpacking, estimators: Estimators, readers: Readers
 ) -> Iterator[FileOutcome]:
-    """Say what would become of a file of many units, and of each of them."""
+    """Return what would become of a file of many units, and of each of them."""
     try:
         for items, failures in file.groups():
             yield from failures
-            yield from _judged(known, items, estimators, readers)
+            yield from _judge_all(known, items, estimators, readers)
     except Unreadable as error:
         why = ReadFailure(error.reason, error.hint, error.error)
         yield failed_outcome(file.wanted.item.source, why)
@@ -170,7 +172,7 @@ def _read(
 
 
 CHARACTERS_A_TOKEN = 4
-"""Of what is told besides, in English."""
+"""Of what a model gets besides, in English."""
 REPLY_SHARE = 0.3
 """Tokens of what is understood for each token of text, and at least ``REPLY_LEAST`` a call."""
 REPLY_LEAST = 200
@@ -187,7 +189,7 @@ SPOKEN_CHARACTERS_A_SECOND = 15
 
 @dataclass(frozen=True, slots=True)
 class ModelPlan:
-    """Which models there are, and how much each is told besides the data."""
+    """Which models there are, and how much each gets besides the data."""
 
     models: Mapping[Purpose, str]
     prompts: Mapping[Purpose, int]
@@ -212,8 +214,10 @@ def plan_of(config: Config, settings: KnowledgeBaseSettings, own_prompts: Path) 
         models["compare"] = models["understand"]
     if settings.embedder.startswith(ENDPOINT):
         models["embed"] = settings.embedder.removeprefix(ENDPOINT)
-    told: tuple[Purpose, ...] = ("understand", "image", "compare")
-    prompts = {task: len(load_prompt(task, own_prompts).text) for task in told if task in models}
+    prompted: tuple[Purpose, ...] = ("understand", "image", "compare")
+    prompts = {
+        task: len(load_prompt(task, own_prompts).text) for task in prompted if task in models
+    }
     return ModelPlan(
         models, prompts, settings.chunk_size, config.models.most_windows, config.budget
     )
@@ -250,7 +254,7 @@ class Estimator:
                 calls=found.calls,
                 input_tokens=round(found.input_tokens),
                 output_tokens=round(found.output_tokens),
-                cost=call_cost(task, _spent(found), self.plan.budget),
+                cost=call_cost(task, _usage(found), self.plan.budget),
             )
             for task, found in self._sums.items()
         )
@@ -278,8 +282,8 @@ class Estimator:
             return
         seconds = recording_seconds(source.metadata)
         frames = min(KEY_FRAMES, int(seconds / SECONDS_A_FRAME) + 1) if kind == "video" else 1
-        told = self._prompt("image") + PICTURE_TOKENS
-        self._call("image", frames * told, frames * PICTURE_REPLY, frames)
+        prompt_tokens = self._prompt("image") + PICTURE_TOKENS
+        self._call("image", frames * prompt_tokens, frames * PICTURE_REPLY, frames)
 
     def _understand(self, text: str, share: float) -> None:
         if "understand" not in self.plan.models or not text:
@@ -289,12 +293,12 @@ class Estimator:
         for number in spread_evenly(spans, window_budget(share, self.plan.most_windows)):
             start, end = spans[number]
             tokens = estimate_tokens(text[start:end])
-            told = self._prompt("understand") + AROUND_CHARACTERS / CHARACTERS_A_TOKEN
+            prompt_tokens = self._prompt("understand") + AROUND_CHARACTERS / CHARACTERS_A_TOKEN
             reply = max(REPLY_LEAST, tokens * REPLY_SHARE)
-            self._call("understand", told + tokens, reply)
+            self._call("understand", prompt_tokens + tokens, reply)
             facts += reply
-        told = self._prompt("compare") + facts * COMPARED_SHARE
-        self._call("compare", told, facts * VERDICT_SHARE)
+        prompt_tokens = self._prompt("compare") + facts * COMPARED_SHARE
+        self._call("compare", prompt_tokens, facts * VERDICT_SHARE)
 
     def _embed(self, text: str) -> None:
         if "embed" not in self.plan.models or not text:
@@ -341,5 +345,5 @@ def _together(one: Estimate, other: Estimate) -> Estimate:
     )
 
 
-def _spent(found: _Sum) -> CallUsage:
+def _usage(found: _Sum) -> CallUsage:
     return CallUsage(round(found.input_tokens), round(found.output_tokens), found.audio_seconds)

@@ -96,7 +96,7 @@ class MediaEnricher:
             try:
                 pieces = list(step.pieces(path, name, source))
             except (MemctlError, OSError, ReaderCrash) as error:
-                problems.append(f"{name}: no {step.adds} yet: {_told(error)}")
+                problems.append(f"{name}: no {step.adds} yet: {_message(error)}")
                 source = replace(source, missing=_with(source.missing, step.adds))
             else:
                 source = _extended(source, pieces, step)
@@ -110,17 +110,17 @@ class MediaEnricher:
         kind = source.media_type.partition("/")[0]
         steps: list[_Step] = []
         if self._transcriber is not None and TRANSCRIPT in source.missing:
-            steps.append(_Step(self._transcriber.name, TRANSCRIPT, (TRANSCRIPT,), self._heard))
+            steps.append(_Step(self._transcriber.name, TRANSCRIPT, (TRANSCRIPT,), self._transcribe))
         if self._image_reader is not None and kind == "image":
             both = (DESCRIPTION, IMAGE_TEXT)
-            steps.append(_Step(self._image_reader.name, DESCRIPTION, both, self._seen))
+            steps.append(_Step(self._image_reader.name, DESCRIPTION, both, self._describe_picture))
         if self._image_reader is not None and kind == "video":
             name = self._image_reader.name
             steps.append(_Step(name, DESCRIPTION, (DESCRIPTION,), self._watched))
         return steps
 
-    def _heard(self, path: Path, name: str, source: SourceText) -> Iterator[Piece]:
-        """What is said, each stretch with its times in the whole recording."""
+    def _transcribe(self, path: Path, name: str, source: SourceText) -> Iterator[Piece]:
+        """Yield what is said, each stretch with its times in the whole recording."""
         from memctl.readers.pieces import Piece
 
         assert self._transcriber is not None
@@ -136,8 +136,8 @@ class MediaEnricher:
                     time_end=sound.start + spoken.end,
                 )
 
-    def _seen(self, path: Path, name: str, source: SourceText) -> Iterator[Piece]:
-        """What a picture shows, and its text where nobody has read any yet."""
+    def _describe_picture(self, path: Path, name: str, source: SourceText) -> Iterator[Piece]:
+        """Yield what a picture shows, and its text if none has been read yet."""
         from memctl.readers.pieces import Piece
 
         assert self._image_reader is not None
@@ -152,7 +152,7 @@ class MediaEnricher:
                 yield Piece(f"{text}\n\n", heading="Text in it", page=page.page)
 
     def _watched(self, path: Path, name: str, source: SourceText) -> Iterator[Piece]:
-        """What some frames of a video show, and their text where nobody has read any yet."""
+        """Yield what some frames of a video show, and their text if none has been read yet."""
         from memctl.readers.pieces import Piece
 
         assert self._image_reader is not None
@@ -190,7 +190,7 @@ def _extended(source: SourceText, pieces: list[Piece], step: _Step) -> SourceTex
     )
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     hint = error.hint if isinstance(error, MemctlError) else ""
     return f"{error}; {hint}" if hint else str(error)
 

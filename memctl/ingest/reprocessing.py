@@ -42,7 +42,7 @@ def documents_to_reprocess(
     method: Callable[[str], str] | None = None,
     from_text: bool = False,
 ) -> Iterator[WantedSource | FileOutcome]:
-    """Say of each document where to read it again; a failed outcome where that cannot be.
+    """Return for each document where to read it again, or a failed outcome.
 
     Args:
         store: Where the documents are.
@@ -104,7 +104,7 @@ def _documents(snapshot: Snapshot, ids: list[str]) -> list[Document]:
 def wanted_source(
     snapshot: Snapshot, document: Document, place: str | None, *, upgrades: bool
 ) -> WantedSource | FileOutcome:
-    """Say where to read a document again.
+    """Return where to read a document again.
 
     Args:
         snapshot: Where its rows are.
@@ -155,11 +155,11 @@ def _source(document: Document) -> Source:
         namespace=document.namespace,
         session_id=_given_session(document),
         tags=document.tags,
-        **_given(document),
+        **_caller_fields(document),
     )
 
 
-def _given(document: Document) -> dict[str, Any]:
+def _caller_fields(document: Document) -> dict[str, Any]:
     """What its caller said of a document, which its file does not say again.
 
     What it is was found by an earlier reading, too, which had the same bytes before it.
@@ -174,19 +174,19 @@ def _given(document: Document) -> dict[str, Any]:
 
 
 def _from_file(document: Document, path: Path) -> WantedSource | FileOutcome:
-    """Read a file that has what it had; whoever made an export may have named any file as it."""
+    """Read a file that has not changed; an export of unknown origin may have named any file."""
     if path.stat().st_size != document.size or not document.size:
-        return _changed(document, path)
+        return _changed_file(document, path)
     try:
         item = identify(replace(_source(document), path=path))
     except Unreadable as error:
         return _failed(document, error.reason, error.hint, error.error)
     if item.sha256 != document.sha256:
-        return _changed(document, path)
+        return _changed_file(document, path)
     return _again(item, document)
 
 
-def _changed(document: Document, path: Path) -> FileOutcome:
+def _changed_file(document: Document, path: Path) -> FileOutcome:
     why, hint = f"{path} has changed since", "ingest it as a newer version"
     return _failed(document, why, hint, ChangedSource.__name__)
 
@@ -316,7 +316,7 @@ def _segments(passages: Sequence[Passage]) -> list[Segment]:
 
 
 MOST_GENERATIONS = 64
-"""So many versions under one key are tried to tell which one a file is."""
+"""At most this many versions under one key are tried to find which one a file is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +334,7 @@ class LostDocument:
 def documents_to_recover(
     store: Store, lost: Sequence[LostDocument]
 ) -> Iterator[WantedSource | FileOutcome]:
-    """Say of each document where to read it; a failed outcome where that cannot be.
+    """Return for each document where to read it, or a failed outcome.
 
     One that is still there itself is read as a reprocessing does, or from its own text where its
     file is another by now.
@@ -374,7 +374,7 @@ def _lost_from_file(lost: LostDocument) -> WantedSource | FileOutcome:
 
 
 def is_file_of(item: IdentifiedSource, document: str) -> bool:
-    """Tell whether a document was made from this very content."""
+    """Return whether a document was made from this very content."""
     namespace = item.source.namespace
     made = (
         document_id(namespace, item.sha256, generation=number) for number in range(MOST_GENERATIONS)

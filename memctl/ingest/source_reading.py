@@ -148,9 +148,9 @@ def _fault(error: Exception, path: Path, name: str) -> Unreadable:
         _log.error("reading %s\n%s", path, error.trace)
     else:
         _log.error("reading %s", path, exc_info=error)
-    told = str(error) if isinstance(error, ReaderCrash) else f"{kind}: {error}"
+    problem = str(error) if isinstance(error, ReaderCrash) else f"{kind}: {error}"
     return Unreadable(
-        f"{name}: reading it failed: {told}",
+        f"{name}: reading it failed: {problem}",
         "the file may be damaged; run with --verbose for the details",
         kind,
     )

@@ -84,7 +84,7 @@ class WorkerPool:
         """Have a group worked on; done already when the work was done here."""
         self._wait_for_workers_wanted_at_once()
         if self._threads is not None:
-            return self._threads.submit(self._sent, group, now)
+            return self._threads.submit(self._send_group, group, now)
         done: Future[list[ProcessedGroup]] = Future()
         done.set_result([self._here(group, now)])
         return done
@@ -157,7 +157,7 @@ class WorkerPool:
     def _terms(self, settings: KnowledgeBaseSettings) -> WorkerSettings:
         return WorkerSettings(settings, self.readers.limits)
 
-    def _sent(self, group: Sequence[WantedSource], now: datetime) -> list[ProcessedGroup]:
+    def _send_group(self, group: Sequence[WantedSource], now: datetime) -> list[ProcessedGroup]:
         worker = self._idle.get()
         self._processor.reading = group[0].item.source.source
         try:
@@ -190,7 +190,7 @@ class WorkerPool:
         return self._put_in_place_of(dead, alive[0])
 
     def _put_in_place_of(self, dead: Worker, alive: Worker) -> Worker:
-        """Note who works now; two threads may do so at once, each for its own."""
+        """Record who works now; two threads may do so at once, each for its own."""
         self._workers[self._workers.index(dead)] = alive
         return alive
 
@@ -215,7 +215,7 @@ class _Job:
     group: Sequence[WantedSource]
     now: datetime
     part: SourceText | None = None
-    """Of a source that somebody else reads: the part to work on."""
+    """Of a source that another process reads: the part to work on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ class Worker:
         Raises:
             WorkerDied: The process ended; one of the sources may have brought that about.
         """
-        return self._done(_Job(group, now))
+        return self._result_of(_Job(group, now))
 
     def work_on_part(self, wanted: WantedSource, text: SourceText, now: datetime) -> ProcessedGroup:
         """Make the rows of one part of a source that has been read.
@@ -268,9 +268,9 @@ class Worker:
         Raises:
             WorkerDied: The process ended.
         """
-        return self._done(_Job([wanted], now, text))
+        return self._result_of(_Job([wanted], now, text))
 
-    def _done(self, job: _Job) -> ProcessedGroup:
+    def _result_of(self, job: _Job) -> ProcessedGroup:
         self._tell(job)
         answer = self._hear()
         if isinstance(answer, ProcessedGroup):
@@ -279,7 +279,7 @@ class Worker:
 
     def close(self) -> None:
         """End the process, whatever it is doing."""
-        self._process.kill()  # first, or closing the pipe would wait for whoever reads from it
+        self._process.kill()  # first, or closing the pipe would wait for its reader
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             with suppress(OSError):  # what is left in the buffer has no reader any more
@@ -307,7 +307,7 @@ def start_workers(terms: WorkerSettings, count: int, workers: list[Worker]) -> N
     Args:
         terms: What they make their processor of.
         count: How many.
-        workers: Gets each as soon as there is a process, so that whoever holds it can end them.
+        workers: Gets each as soon as there is a process, so that its owner can end them.
 
     Raises:
         WorkerDied: One of them did not start; none is left.
@@ -369,7 +369,7 @@ def serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
     answers = os.fdopen(os.dup(1), "wb", buffering=_PIPE_BYTES)
     os.dup2(2, 1)  # whatever a library prints must not get among the answers
-    with suppress(EOFError, pickle.UnpicklingError, BrokenPipeError):  # whoever asked is gone
+    with suppress(EOFError, pickle.UnpicklingError, BrokenPipeError):  # the parent is gone
         _serve(sys.stdin.buffer, answers)
     with suppress(BrokenPipeError):  # what is left in the buffer has no reader any more
         answers.close()

@@ -1,4 +1,4 @@
-"""Work that waits for understanding, for whoever calls to do: what a configured model would do.
+"""Work that waits for understanding, for the caller to do in place of a configured model.
 
 A caller's reply goes the way of a model's: quotes must stand in the text, names must be named in
 it, and what cites a memory that was not given is dropped.
@@ -184,15 +184,15 @@ class CallerWork(Part):
                 report = services.ingestor_that("wait").understand(document_id)
             except ModelUnavailable:
                 if key not in desk.used:
-                    raise _gone(id_) from None
+                    raise _work_is_gone(id_) from None
                 return WorkDone(id_, "document", False, 0, 0, "its next part waits")
         if key not in desk.used:
-            raise _gone(id_)
+            raise _work_is_gone(id_)
         (outcome,) = report.outcomes[:1]
         if outcome.outcome == "failed":
             raise UsageError(outcome.reason, outcome.hint)
-        told = "it is understood"
-        return WorkDone(id_, "document", True, outcome.memories, outcome.dropped, told)
+        message = "it is understood"
+        return WorkDone(id_, "document", True, outcome.memories, outcome.dropped, message)
 
     # --- comparisons and insights -----------------------------------------------------------------
 
@@ -208,7 +208,7 @@ class CallerWork(Part):
         with self._desk({key: given}) as (desk, services):
             report = services.ingestor.compare()
         if key not in desk.used:
-            raise _gone(id_)
+            raise _work_is_gone(id_)
         taken = report.updated + report.contradicted + report.restated
         return WorkDone(id_, "comparison", True, taken, report.dropped, "the facts are compared")
 
@@ -224,14 +224,14 @@ class CallerWork(Part):
             size = services.config.consolidate.batch_size
             report = services.consolidator(asks_model=True).run(batch_size=size)
         if key not in desk.used:
-            raise _gone(id_)
-        told = f"{report.waiting} groups wait" if report.waiting else "no group waits"
-        return WorkDone(id_, "insight", True, report.by_model, report.dropped, told)
+            raise _work_is_gone(id_)
+        message = f"{report.waiting} groups wait" if report.waiting else "no group waits"
+        return WorkDone(id_, "insight", True, report.by_model, report.dropped, message)
 
     # --- answers ----------------------------------------------------------------------------------
 
     def _questions(self) -> Sequence[tuple[str, str]]:
-        """Return questions whose answers nobody has judged, the latest first."""
+        """Return questions whose answers were not judged, the latest first."""
         self._kb.query_log.flush()
         found: dict[str, str] = {}
         for entry in self._kb.store.ledger.queries.recent(_ANSWERS_LOOKED_AT):
@@ -244,7 +244,7 @@ class CallerWork(Part):
 
         prompt = load_prompt("check", self._kb.layout.prompts)
         for query_id, question in self._questions():
-            answer, quotes = self._answered(question)
+            answer, quotes = self._answer_now(question)
             if not quotes:
                 continue
             evidence = [f"[{number}] {text}" for number, text in quotes.items()]
@@ -258,7 +258,7 @@ class CallerWork(Part):
                 _shape("answer").model_json_schema(),
             )
 
-    def _answered(self, question: str) -> tuple[str, dict[int, str]]:
+    def _answer_now(self, question: str) -> tuple[str, dict[int, str]]:
         """Return the answer to a question as it is now, and the texts that it cites."""
         from memctl.knowledge_base.memories import Memories
 
@@ -276,8 +276,8 @@ class CallerWork(Part):
         checked = json.loads(given)
         question = next((text for known, text in self._questions() if known == query_id), None)
         if question is None:
-            raise _gone(id_)
-        _, texts = self._answered(question)
+            raise _work_is_gone(id_)
+        _, texts = self._answer_now(question)
         stands = [
             find_quote(texts.get(each["source"], ""), each["quote"]) is not None
             for each in checked["quotes"]
@@ -287,8 +287,8 @@ class CallerWork(Part):
                 "no quote stands in the evidence", "copy the words that answer the question"
             )
         self._kb.queries.feedback(query_id, checked["verdict"])
-        told = f"the answer is {checked['verdict']}"
-        return WorkDone(id_, "answer", True, sum(stands), stands.count(False), told)
+        message = f"the answer is {checked['verdict']}"
+        return WorkDone(id_, "answer", True, sum(stands), stands.count(False), message)
 
     # --- inside -----------------------------------------------------------------------------------
 
@@ -331,7 +331,7 @@ def _parsed(id_: str) -> tuple[WorkKind, str, str]:
     raise NotFoundError(f"nothing waits as {id_[:80]!r}", "memctl work next hands out what waits")
 
 
-def _gone(id_: str) -> NotFoundError:
+def _work_is_gone(id_: str) -> NotFoundError:
     return NotFoundError(
         f"{id_} does not wait any more", "what is known has changed: memctl work next"
     )

@@ -242,7 +242,7 @@ class Documents(Part):
         Args:
             filters: What the list is limited to.
             incomplete: Only those that lack something that another reading may find.
-            limit: At most so many.
+            limit: At most this many.
             offset: How many to skip.
             sort: What they are sorted by.
             descending: Whether the greatest comes first.

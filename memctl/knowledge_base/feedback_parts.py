@@ -79,11 +79,11 @@ class Judgements(Part):
         self._documents = documents
 
     def has_session(self, session_id: str) -> bool:
-        """Tell whether there is a conversation of a name."""
+        """Return whether there is a conversation of a name."""
         return bool(self._kb.store.ledger.sessions.named(session_id))
 
     def judge_session(self, session_id: str, judgement: Judgement) -> Judged:
-        """Note what somebody says of a conversation, with a new record of what became of it.
+        """Record a judgement of a conversation, with a new record of what became of it.
 
         Raises:
             NotFoundError: There is none of that name.
@@ -97,12 +97,12 @@ class Judgements(Part):
         if not summary and session.message_count:
             summary = self._sessions.compress(session, keep=0, dry_run=True).summary
         record = kb.records.add(session, summary)
-        return Judged((kb.name,), made, self._changed(made), record)
+        return Judged((kb.name,), made, self._apply(made), record)
 
     def judge_answer(
         self, query_id: str, judgement: Judgement, *, keeps_example: bool = True
     ) -> Judged:
-        """Note what somebody says of the answer to a question that is noted here.
+        """Record a judgement of the answer to a question that is logged here.
 
         Raises:
             NotFoundError: No such question is noted.
@@ -111,7 +111,7 @@ class Judgements(Part):
         if judgement.example and keeps_example:
             self._kb.begin_change()
         made = self.judge.judge_answer(query_id, judgement, keeps_example=keeps_example)
-        return Judged((self._kb.name,), made, self._changed(made))
+        return Judged((self._kb.name,), made, self._apply(made))
 
     def list(
         self, since: datetime | None = None, *, session: str | None = None, limit: int | None = None
@@ -231,7 +231,7 @@ class Judgements(Part):
             raise UsageError("the question is empty", 'memctl enrich "what is ...?" --with NAME')
         kb.begin_change()
         reply = ask_source(name, source, question, kb.clock())
-        report = self._kept(reply, question, place)
+        report = self._keep_reply(reply, question, place)
         self._trust([each.document_id for each in report.outcomes], source.confidence)
         return Enriched(kb.name, name, question, len(reply.texts), reply.bad_lines, report)
 
@@ -252,14 +252,14 @@ class Judgements(Part):
             kb.conversations.clean,
         )
 
-    def _changed(self, made: Feedback) -> int:
+    def _apply(self, made: Feedback) -> int:
         return len(self._kb.store.ledger.feedback_effects.of(made.feedback_id))
 
     def _is_shown(self, namespace: str) -> bool:
         is_private = namespace in self._kb.settings.private_namespaces
         return not is_private and may_see(self._kb.program_config, namespace)
 
-    def _kept(self, reply: OutsideReply, question: str, namespace: str) -> IngestReport:
+    def _keep_reply(self, reply: OutsideReply, question: str, namespace: str) -> IngestReport:
         now = self._kb.clock().isoformat()
         lines: list[dict[str, Any]] = []
         for each in reply.texts:
@@ -327,8 +327,8 @@ class Prompts(Part):
         self._kb.require_writable()
         return self.variants.use(task, session, self._namespace_of(session), version)
 
-    def changing(self) -> PromptVariants:
-        """Return what keeps variants, where they may be changed.
+    def writable(self) -> PromptVariants:
+        """Return the prompt variants, if they may be changed.
 
         Raises:
             KnowledgeBaseUnavailable: It is archived, or this process may only read.
@@ -363,7 +363,7 @@ class Prompts(Part):
 
 
 def judge_in(parts: Sequence[Judgements], latest: str, target: str, judgement: Judgement) -> Judged:
-    """Note what somebody says of an answer or a conversation, wherever it is noted.
+    """Record a judgement of an answer or a conversation, in whichever knowledge base has it.
 
     Args:
         parts: Of each knowledge base that is meant.

@@ -267,7 +267,7 @@ def _is_within(entry: QueryEntry, namespaces: Collection[str]) -> bool:
 
 
 def percentile(values: Iterable[float], percent: int) -> float:
-    """Return the smallest value that so many percent of them do not exceed; 0 for no values."""
+    """Return the smallest value that a percentage of them do not exceed; 0 for no values."""
     ordered = sorted(values)
     return ordered[-(-len(ordered) * percent // 100) - 1] if ordered else 0.0
 
@@ -419,7 +419,7 @@ def similar_questions(
         ledger: Where the questions are noted.
         embedder: What their vectors are from; those of another one are left out.
         text: The question.
-        limit: At most so many.
+        limit: At most this many.
         within: As for ``query_statistics``.
     """
     import numpy as np

@@ -205,7 +205,7 @@ class KnowledgeBases(Sequence[KnowledgeBase]):
             member.close()
 
     def judge(self, target: str, judgement: Judgement) -> Judged:
-        """Note what somebody says of an answer or a conversation.
+        """Record a judgement of an answer or a conversation.
 
         Args:
             target: The id of a question, ``last`` for the latest one, or a conversation.

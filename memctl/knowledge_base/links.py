@@ -22,7 +22,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 _NO_FILTERS = Filters()
 _MOST_LIMITS = 8
-"""For so many different limits, such as those of different users, what is made is kept."""
+"""What is made is kept for this many limits, such as those of different users."""
 
 
 class Links:
@@ -65,7 +65,7 @@ class Links:
 
 
 def _keep(kept: dict[K, V], key: K, value: V) -> V:
-    """Keep the latest values, of at most so many keys."""
+    """Keep the latest values, of at most this many keys."""
     kept.pop(key, None)
     kept[key] = value
     while len(kept) > _MOST_LIMITS:

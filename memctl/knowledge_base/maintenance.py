@@ -139,7 +139,7 @@ class Jobs(Part):
         """Return jobs, the newest first.
 
         Args:
-            limit: At most so many.
+            limit: At most this many.
         """
         from memctl.consolidation.job_undo import Jobs
 
@@ -153,19 +153,19 @@ class Snapshots(Part):
 
     @audited("snapshot create")
     def create(self, name: str) -> NamedSnapshot:
-        """Name the current state, to go back to it; copies nothing and waits for nobody.
+        """Name the current state, to go back to it; copies nothing and does not wait.
 
         Raises:
             UsageError: The name cannot be used, or is taken.
         """
         self._kb.begin_change()
-        made = self._stored.create(name)
+        made = self._stored_snapshots.create(name)
         self._kb.audit("snapshot create", name)
         return made
 
     def create_before(self, what: str) -> NamedSnapshot:
         """Name the current state for going back to it after something, such as ``clear``."""
-        return self.create(self._stored.free_name(what))
+        return self.create(self._stored_snapshots.free_name(what))
 
     def get(self, name: str) -> NamedSnapshot:
         """Return one snapshot.
@@ -173,7 +173,7 @@ class Snapshots(Part):
         Raises:
             NotFoundError: There is none with that name.
         """
-        return self._stored.get(name)
+        return self._stored_snapshots.get(name)
 
     @audited("snapshot restore")
     def restore(self, name: str) -> Restored:
@@ -190,7 +190,7 @@ class Snapshots(Part):
         """
         kb = self._kb
         kb.begin_change()
-        restored = self._stored.restore(name, self._erase_forgotten)
+        restored = self._stored_snapshots.restore(name, self._erase_forgotten)
         if kb.store.embedder is not None:
             kb.settings = follow_embedder(
                 kb.layout.settings, kb.settings, kb.store.embedder, kb.store.dimension
@@ -222,16 +222,16 @@ class Snapshots(Part):
             NotFoundError: There is none with that name.
         """
         self._kb.begin_change()
-        freed = self._stored.delete(name)
+        freed = self._stored_snapshots.delete(name)
         self._kb.audit("snapshot delete", name)
         return freed
 
     def list(self) -> Sequence[NamedSnapshot]:
         """Return every snapshot, the oldest first."""
-        return self._stored.all()
+        return self._stored_snapshots.all()
 
     @property
-    def _stored(self) -> StoredSnapshots:
+    def _stored_snapshots(self) -> StoredSnapshots:
         from memctl.store.snapshots import Snapshots
 
         return Snapshots(self._kb.store, self._kb.clock)
@@ -289,7 +289,7 @@ class Vectors(Part):
         """Delete the cached vectors of other embedders; return how many bytes they took.
 
         Raises:
-            LockedError: Somebody is making new ones.
+            LockedError: Another process is making new ones.
         """
         from memctl.store.file_caches import drop_vector_caches, lock_vector_caches
 
@@ -398,7 +398,7 @@ class Transfer(Part):
         """Write documents and insights as Markdown notes with links between them.
 
         What has not changed since the last time is left alone; files of what is not known any more
-        are removed, unless somebody has edited them.
+        are removed, unless they were edited.
 
         Args:
             folder: Where to; it is made where it is not there.
@@ -463,7 +463,7 @@ class Transfer(Part):
             source,
             embedder=kb.settings.embedder,
             now=kb.clock(),
-            told=lambda manifest: self._merge_settings(manifest.settings),
+            on_manifest=lambda manifest: self._merge_settings(manifest.settings),
             media=kb.layout.media,
             progress=progress,
         )
@@ -625,10 +625,10 @@ class Statistics(Part):
 
         Args:
             since: Only from then on.
-            actor: Only of this user or agent; ``owner`` where nobody was named, ``watch`` for what
+            actor: Only of this user or agent; ``owner`` where no one was named, ``watch`` for what
                 ran by itself.
             about: Only about an id, or a beginning of one.
-            limit: At most so many.
+            limit: At most this many.
 
         Raises:
             AccessRefused: A user is named, who sees their own changes alone, and this is another.

@@ -138,7 +138,7 @@ class Memories(Part):
         """
         from memctl.memories.memory_editing import Edit
 
-        self._seen(id_)
+        self._view(id_)
         if not dry_run:
             self._kb.begin_change()
         config = self._kb.program_config
@@ -153,7 +153,7 @@ class Memories(Part):
         Raises:
             NotFoundError: There is none with that id.
         """
-        self._seen(id_)
+        self._view(id_)
         self._kb.begin_change()
         return self._kb.services.editor().delete_memory(id_)
 
@@ -163,7 +163,7 @@ class Memories(Part):
         Raises:
             NotFoundError: There is none with that id.
         """
-        view = self._seen(id_)
+        view = self._view(id_)
         kb, memory, now = self._kb, view.memory, self._kb.clock()
         is_private = kb.settings.private or memory.namespace in kb.settings.private_namespaces
         kb.query_log.note_shown(memory.id, now, is_private=is_private)
@@ -172,8 +172,8 @@ class Memories(Part):
                 self.restore(memory.id)
         return view
 
-    def _seen(self, id_: str) -> MemoryView:
-        """Return a memory as ``get`` does; nobody counts as having read it."""
+    def _view(self, id_: str) -> MemoryView:
+        """Return a memory as ``get`` does, without counting it as read."""
         from memctl.memories.memory_views import relevance, view_memory
 
         kb, now = self._kb, self._kb.clock()
@@ -196,7 +196,7 @@ class Memories(Part):
         Raises:
             NotFoundError: There is none with that id.
         """
-        memory = self._seen(id_).memory
+        memory = self._view(id_).memory
         self._kb.query_log.flush()
         trail = self._kb.store.ledger.access_trail
         return trail.of(memory.id, -1 if limit is None else limit)
@@ -211,7 +211,7 @@ class Memories(Part):
         """
         from memctl.rows.row_changes import restore_memories
 
-        memory = self._seen(id_).memory
+        memory = self._view(id_).memory
         if memory.archived_at is None:
             raise UsageError(
                 f"memory {memory.id} is not archived", "memctl memory list --archived shows which"
@@ -224,7 +224,7 @@ class Memories(Part):
 
     @audited("memory confirm")
     def confirm(self, id_: str, source: str | None = None) -> int:
-        """Note that a learning was found to be so again; return how often it was confirmed.
+        """Record that a learning was found to be so again; return how often it was confirmed.
 
         Args:
             id_: Its id.
@@ -236,7 +236,7 @@ class Memories(Part):
         """
         from memctl.store.ledger.upkeep_repositories import Confirmation
 
-        memory = self._seen(id_).memory
+        memory = self._view(id_).memory
         if memory.type != LEARNING:
             raise UsageError(
                 f"memory {memory.id} is a {memory.type}, and only learnings are confirmed",
@@ -262,7 +262,7 @@ class Memories(Part):
 
         Args:
             filters: What the list is limited to.
-            limit: At most so many.
+            limit: At most this many.
             offset: How many to skip.
             sort: What they are sorted by.
             descending: Whether the greatest comes first.
@@ -414,7 +414,7 @@ class NameGraph(Part):
 
         Raises:
             NotFoundError: Nothing has that name.
-            UsageError: They are two already, or cannot be told apart.
+            UsageError: They are two already, or cannot be distinguished.
         """
         from memctl.graph.graph_views import unmerge_names
 

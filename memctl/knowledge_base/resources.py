@@ -285,10 +285,10 @@ class Resources:
         clear_temporaries(self.layout.half_written(reasons=False))
         table_storage(self.layout.folder).clear_temporaries()
         if report := self.complete_forgetting():
-            _log.warning("%s", report.told)
+            _log.warning("%s", report.summary)
 
     def require_access(self, level: AccessLevel) -> None:
-        """Note the access of an agent to what is granted to some, and refuse it to others.
+        """Record the access of an agent to what is granted to some, and refuse it to others.
 
         Raises:
             AccessRefused: The agent that is named may not do it.
@@ -310,7 +310,7 @@ class Resources:
             )
 
     def audit(self, action: str, *objects: str) -> None:
-        """Note in the audit trail what was changed, where no table was.
+        """Record in the audit trail what was changed, where no table was.
 
         What was done has not failed where it cannot be noted.
         """

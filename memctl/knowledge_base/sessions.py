@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger.session_repositories import Session, SessionStatus, Turn
 
 _LAST_TURNS = 20
-"""So much of a conversation a model is given in ``replies``."""
+"""How much of a conversation a model gets in ``replies``."""
 
 
 class Sessions(Part):
@@ -134,7 +134,7 @@ class Sessions(Part):
         return self._kb.conversations.say_all(session, messages)
 
     def end(self, session: Session) -> Session:
-        """Note that a conversation is over, summarise it, and have all of it in the tables.
+        """Record that a conversation is over, summarise it, and have all of it in the tables.
 
         What working memory keeps for as long as a session is removed.
 
@@ -151,7 +151,7 @@ class Sessions(Part):
         closed = self._compressor.close(ended)
         self._kb.profiles.renew(closed)
         self._kb.records.add(closed, closed.summary)
-        with suppress(LockedError):  # whoever writes next can index it as well
+        with suppress(LockedError):  # the next writer can index it as well
             self._kb.store.upkeep(wait=0)
         return closed
 
@@ -183,7 +183,7 @@ class Sessions(Part):
         return [self._compressor.compress(each) for each in due]
 
     def is_any_due(self) -> bool:
-        """Tell whether a conversation has become too long."""
+        """Return whether a conversation has become too long."""
         return bool(self._due())
 
     def archive(self, session: Session, *, dry_run: bool = False) -> Compression:
@@ -392,7 +392,7 @@ class Sessions(Part):
         self.say(session, *said)
 
     def note_injected(self, text: str) -> None:
-        """Note that a text from memory goes into a prompt: what repeats it is no new evidence."""
+        """Record that a text from memory goes into a prompt: what repeats it is no new evidence."""
         from memctl.sessions.echo import note_injected
 
         note_injected(self._kb.store.ledger, text, self._kb.clock())

@@ -88,7 +88,7 @@ class SharedPools(Part):
         Raises:
             NotFoundError: No pool belongs to it.
             AccessRefused: Another agent owns one of them; nothing has been done.
-            VersionConflict: Somebody wrote to one that was being archived; nothing was deleted.
+            VersionConflict: One that was being archived was written to; nothing was deleted.
             MemctlError: What a pool holds could not be remembered; nothing has been deleted.
         """
         pools = self.acting_as(agent)
@@ -129,10 +129,11 @@ def _as_text(pool: Pool, data: dict[str, Any]) -> str:
     for step, value in data.items():
         parts.append(f"## {step}")
         parts += [
-            f"{path}: {_shown(leaf)}" if path else _shown(leaf) for path, leaf in leaves(value)
+            f"{path}: {_shown_value(leaf)}" if path else _shown_value(leaf)
+            for path, leaf in leaves(value)
         ]
     return "\n\n".join(parts) + "\n"
 
 
-def _shown(value: Any) -> str:
+def _shown_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

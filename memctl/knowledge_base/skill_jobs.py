@@ -1,4 +1,4 @@
-"""Jobs on the skills of a knowledge base, for whoever schedules them.
+"""Jobs on the skills of a knowledge base; the schedule is decided elsewhere.
 
 Each is a function of a knowledge base and the present instant, and returns what came of it.
 """
@@ -21,15 +21,15 @@ class SkillJobReport:
     job: str
     examined: int
     changed: int
-    told: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
     """What a person should look at."""
 
 
 def scan_skill_conflicts(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
     """Look for conflicts among the skills; daily."""
     scan = kb.skills.conflicts(now=now).scan()
-    told = tuple(f"{each.type}: {each.explanation}" for each in scan.found)
-    return SkillJobReport("skill_conflicts", scan.skills, scan.new + scan.resolved, told)
+    messages = tuple(f"{each.type}: {each.explanation}" for each in scan.found)
+    return SkillJobReport("skill_conflicts", scan.skills, scan.new + scan.resolved, messages)
 
 
 def decay_skills(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
@@ -47,12 +47,12 @@ def reembed_skills(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
 def find_skill_gaps(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
     """Look for what no skill is for; monthly."""
     gaps = kb.skills.gaps(now)
-    told = tuple(f"{each.team}: {each.kind} {each.name}" for each in gaps)
-    return SkillJobReport("skill_gaps", len(gaps), 0, told)
+    messages = tuple(f"{each.team}: {each.kind} {each.name}" for each in gaps)
+    return SkillJobReport("skill_gaps", len(gaps), 0, messages)
 
 
 def expire_skill_proposals(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
-    """Mark proposals as expired that nobody has reviewed in time; hourly."""
+    """Mark proposals as expired that were not reviewed in time; hourly."""
     expired = kb.skills.proposals(now=now).expire()
     return SkillJobReport("skill_proposals", kb.store.ledger.skills.proposals.count(), expired)
 
@@ -60,8 +60,8 @@ def expire_skill_proposals(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
 def learn_from_skill_uses(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
     """Propose experimental versions from the notes of uses; weekly."""
     learned = kb.skills.proposals(now=now).learn()
-    told = tuple(f"version {each.version} of {each.slug} waits for review" for each in learned)
-    return SkillJobReport("skill_learning", kb.store.ledger.skills.count(), len(learned), told)
+    messages = tuple(f"version {each.version} of {each.slug} waits for review" for each in learned)
+    return SkillJobReport("skill_learning", kb.store.ledger.skills.count(), len(learned), messages)
 
 
 def repair_skills(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
@@ -69,9 +69,9 @@ def repair_skills(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
     if not kb.resources.program_config.skills.auto_repair:
         return SkillJobReport("skill_repair", 0, 0)
     report = kb.skills.conflicts(now=now).repair()
-    told = (f"memctl job undo {report.job} takes it back",) if report.job else ()
+    messages = (f"memctl job undo {report.job} takes it back",) if report.job else ()
     return SkillJobReport(
-        "skill_repair", report.left + len(report.repaired), len(report.repaired), told
+        "skill_repair", report.left + len(report.repaired), len(report.repaired), messages
     )
 
 

@@ -139,7 +139,7 @@ class SkillGraph(Part):
         return {each.name: each.agents for each in teams}
 
     def _questions(self) -> list[QueryEntry]:
-        """The questions of the log that whoever acts may see."""
+        """Return the logged questions that the acting user may see."""
         config = self._kb.program_config
         entries = self._kb.store.ledger.queries.all()
         if config.user is None:

@@ -120,7 +120,7 @@ class Tiers(Part):
         return report
 
     def has_work(self) -> bool:
-        """Whether any tier has something that a promotion would look at."""
+        """Return whether any tier has something that a promotion would look at."""
         return self._promoter.has_work()
 
     # --- inside ----------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ class Tiers(Part):
         )
 
     def _is_private(self, namespace: str, session: str) -> bool:
-        """Whether what was kept in a session must not become a memory of an open base."""
+        """Return whether what was kept in a session must not become a memory of an open base."""
         kb = self._kb
         if kb.settings.private or not kb.settings.private_namespaces:
             return False

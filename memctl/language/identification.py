@@ -68,7 +68,7 @@ def _is_plain_english(sample: str) -> bool:
 
 
 def _has_most_stop_words(words: Sequence[str]) -> bool:
-    """Whether words are stop words of English more often than of any other language."""
+    """Return whether words are stop words of English more often than of any other language."""
     languages = _languages_by_stop_word()
     counts = Counter(code for word in words for code in languages.get(word, ()))
     english = counts.pop("en", 0)

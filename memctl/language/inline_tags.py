@@ -71,7 +71,7 @@ def without_inline_tags(text: str) -> str:
 def _tags(text: str, code: Sequence[Span] = ()) -> list[re.Match[str]]:
     if "#" not in text and "@" not in text:
         return []
-    hidden = _hidden(text, code)
+    hidden = _code_spans(text, code)
     found = [*_TAG.finditer(text), *_SIGNED.finditer(text)]
     return sorted(
         (
@@ -108,7 +108,7 @@ def page_links(text: str, code: Sequence[Span] = ()) -> list[PageLink]:
         found.sort(key=attrgetter("start"))
     if not found:
         return []
-    hidden = _hidden(text, code)
+    hidden = _code_spans(text, code)
     return [link for link in found if link.target and not _is_hidden(link.start, hidden)]
 
 
@@ -133,7 +133,7 @@ def without_wikilinks(text: str) -> str:
     """Return a text as a reader sees it: each ``[[link]]`` outside code as the words it shows."""
     if "[[" not in text:
         return text
-    hidden = _hidden(text, ())
+    hidden = _code_spans(text, ())
 
     def shown(match: re.Match[str]) -> str:
         """Return the words of a link."""
@@ -152,10 +152,10 @@ def _words_shown(match: re.Match[str]) -> str:
 
 def code_in(text: str) -> list[Span]:
     """Return where the code of a text stands: between fences, and between back quotes."""
-    return _hidden(text, ())
+    return _code_spans(text, ())
 
 
-def _hidden(text: str, code: Sequence[Span]) -> list[Span]:
+def _code_spans(text: str, code: Sequence[Span]) -> list[Span]:
     """Where code stands, each span ending no earlier than those before it."""
     fenced = (match.span() for match in _FENCE.finditer(text))
     spans = sorted([*code, *(fenced if "`" in text or "~~~" in text else ())])

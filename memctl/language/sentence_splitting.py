@@ -128,7 +128,7 @@ def _word_after(text: str, position: int) -> str:
 
 
 def _is_abbreviated(word: str, following: str, *, alone: bool) -> bool:
-    """Tell whether the dot after a word belongs to it; ``alone`` when nothing stands before."""
+    """Return whether the dot after a word belongs to it; ``alone`` when nothing stands before."""
     lower = word.lower()
     if len(word) == 1 and word.isalpha():
         return word != "I" and (word.isupper() or following[:1].islower())
@@ -176,7 +176,7 @@ _LINKING = words_of_all("linking_words")
 
 
 def wrapped_lines(lines: Sequence[str]) -> list[bool]:
-    """Tell of each line of a paragraph but the last whether its sentence goes on in the next."""
+    """Return for each line of a paragraph but the last whether its sentence goes on in the next."""
     width = max(map(len, lines))
     if width > _MAX_WIDTH:
         return [False] * (len(lines) - 1)
@@ -212,7 +212,7 @@ def _first_word(line: str) -> str:
 
 
 def _narrow(lines: Sequence[str], width: int) -> list[bool]:
-    """Tell it of each run of lines that nothing sets apart from each other."""
+    """Return the same for each run of lines that nothing separates."""
     goes_on: list[bool] = []
     run = [lines[0]]
     for line in lines[1:]:
@@ -258,7 +258,7 @@ def _margin(line: str) -> int:
 
 
 def _goes_on(line: str, following: str, width: int, *, begun: bool, ended: bool) -> bool:
-    """Whether the words around the line end tell that it ends no sentence."""
+    """Return whether the words around the line end tell that it ends no sentence."""
     word = _first_word(following)
     if line.split()[-1] in _UNFINISHED:
         return True
@@ -271,7 +271,7 @@ def _goes_on(line: str, following: str, width: int, *, begun: bool, ended: bool)
 
 
 def _goes_on_in_a_name(line: str, following: str, width: int, *, flows: bool) -> bool:
-    """Whether a capital or a number begins a line inside a sentence.
+    """Return whether a capital or a number begins a line inside a sentence.
 
     It may where the line above is no title and no item: where it ends a sentence on its way, or
     had no room in a paragraph whose lines go on.
@@ -284,7 +284,7 @@ def _goes_on_in_a_name(line: str, following: str, width: int, *, flows: bool) ->
 
 
 def _are_filled(line: str, following: str, width: int) -> bool:
-    """Whether a script without spaces was wrapped: all its lines are full then."""
+    """Return whether a script without spaces was wrapped: all its lines are full then."""
     if not _IDEOGRAPH.match(line[-1]) or not _IDEOGRAPH.match(following.lstrip()):
         return False
     return width >= _NARROWEST_IDEOGRAPHS and len(line) >= width - 2

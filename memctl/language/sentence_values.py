@@ -32,7 +32,7 @@ class Value:
     text: str
 
     def agrees_with(self, other: Value) -> bool:
-        """Tell whether some reading of both says the same; what one leaves open agrees."""
+        """Return whether some reading of both says the same; what one leaves open agrees."""
         return any(_agree(a, b) for a in self.readings for b in other.readings)
 
 
@@ -94,20 +94,20 @@ def _values(sentence: str) -> Iterator[Value]:
 def _value(match: re.Match[str]) -> Value | None:
     part = match.groupdict()
     if part["clock"] or part["hour"]:
-        return _made(match, "time", _times(part["clock"] or part["hour"], part))
+        return _make_value(match, "time", _times(part["clock"] or part["hour"], part))
     if part["money1"] or part["money2"]:
         return _money(match, part)
     if part["percent"]:
-        return _made(match, "percent", _numbers(part["percent"]))
+        return _make_value(match, "percent", _numbers(part["percent"]))
     if part["number"]:
         return _quantity(match, part["number"], part["unit"])
     if part["word"]:
         count = float(_COUNT_WORDS[part["word"].lower()])
-        return _made(match, "quantity", [(count,)], _singular(part["counted"]))
-    return _made(match, "date", list(_dates(part)))
+        return _make_value(match, "quantity", [(count,)], _singular(part["counted"]))
+    return _make_value(match, "date", list(_dates(part)))
 
 
-def _made(
+def _make_value(
     match: re.Match[str], kind: ValueKind, readings: list[Reading], unit: str = ""
 ) -> Value | None:
     if not readings:
@@ -152,13 +152,13 @@ def _money(match: re.Match[str], part: dict[str, str | None]) -> Value | None:
     factor = 1000.0 if part["kilo1"] or part["kilo2"] else 1.0
     currency = _CURRENCIES[(part["cur1"] or part["cur2"] or "").lower()]
     amounts: list[Reading] = [(number * factor,) for number in _readings(written)]
-    return _made(match, "money", amounts, currency)
+    return _make_value(match, "money", amounts, currency)
 
 
 def _quantity(match: re.Match[str], written: str, unit: str) -> Value | None:
     if unit.lower() in _NO_UNIT or not unit[0].islower():
         return None
-    return _made(match, "quantity", _numbers(written), _singular(unit))
+    return _make_value(match, "quantity", _numbers(written), _singular(unit))
 
 
 def _numbers(written: str) -> list[Reading]:

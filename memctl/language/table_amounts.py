@@ -34,7 +34,7 @@ def row_cells(line: str) -> Cells:
 
 
 def is_sum(cells: Cells) -> bool:
-    """Tell whether a row adds up others."""
+    """Return whether a row adds up others."""
     return any(_SUMS.fullmatch(value) for value in cells.values())
 
 
@@ -66,7 +66,7 @@ def text_columns(rows: Sequence[Cells]) -> list[str]:
 
 
 def is_number(value: str) -> bool:
-    """Tell whether a value is a number or an amount of money."""
+    """Return whether a value is a number or an amount of money."""
     return _NUMBER.fullmatch(value) is not None
 
 

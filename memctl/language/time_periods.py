@@ -105,7 +105,7 @@ def periods(question: str, today: date) -> list[Period]:
 
 
 def is_time_name(word: str) -> bool:
-    """Tell a word that names a time, such as "May", from one that counts from today."""
+    """Return whether a word names a time, such as "May"; "yesterday" counts from today instead."""
     plain = word.strip(WORD_PUNCTUATION).lower()
     return plain in _NAMES or re.fullmatch(_YEAR, plain) is not None
 
@@ -160,7 +160,7 @@ def _days(match: re.Match[str], today: date) -> Days | None:
 
 
 def _is_date(match: re.Match[str], name: str) -> bool:
-    """Tell "in May" from what may happen, and from what is done in spring by its preposition."""
+    """Return whether a name by itself is a time: "in May" is, the verb "may" is not."""
     return bool(match["bound"] or match["within"]) and (
         name in _SEASONS or match["alone"][:1].isupper() or len(name) > len("sept")
     )
@@ -222,7 +222,7 @@ def _beside(found: Mapping[str, str], days: Days) -> Days:
 
 
 def _months(year: int, first: int, count: int) -> Days:
-    """So many months from one of a year; months below 1 and above 12 are of the years beside it."""
+    """Return a span of months of a year; months below 1 and above 12 are of the years beside it."""
     begin, end = year * 12 + first - 1, year * 12 + first - 1 + count
     return (
         date(begin // 12, begin % 12 + 1, 1),

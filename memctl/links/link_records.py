@@ -1,4 +1,4 @@
-"""What can be told of links: pages with excerpts, places, names in vain, problems."""
+"""Views of links: pages with excerpts, places, names in vain, problems."""
 
 from __future__ import annotations
 

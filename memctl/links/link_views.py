@@ -49,7 +49,7 @@ _Standing = tuple[str, PageLink]
 MOST_MENTIONS = 20
 _TEXTS_A_READ = 32
 _MOST_PLACES = 20
-"""An excerpt tells where a page is linked or mentioned at most so often."""
+"""An excerpt tells where a page is linked or mentioned at most this often."""
 _NOTE = "markdown"
 _READ_BYTES = 8 << 20
 
@@ -156,7 +156,7 @@ class PageLinks:
                 if link.target in names
             ]
             places = _places(links, texts)
-            found.append(self._shown(Backlink, source, _first(places), places=places))
+            found.append(self._view(Backlink, source, _first(places), places=places))
         return found
 
     def mentions(self, given: str, limit: int | None = MOST_MENTIONS) -> list[Mention]:
@@ -179,7 +179,7 @@ class PageLinks:
                 place for part, text in texts.items() for place in find_mentions(part, text, names)
             ][:_MOST_PLACES]
             if places:
-                yield self._shown(Mention, source, _first(places), places=tuple(places))
+                yield self._view(Mention, source, _first(places), places=tuple(places))
 
     def _naming(self, names: Sequence[str]) -> list[int]:
         """The documents in whose texts one of some names stands, those ingested last first."""
@@ -217,7 +217,7 @@ class PageLinks:
             if other != at and self.map.pages[other].sha256 != page.sha256
         ]
         return [
-            self._shown(
+            self._view(
                 RelatedPage,
                 other,
                 excerpt(self.map.pages[other].summary),
@@ -273,8 +273,8 @@ class PageLinks:
                 elif meant.others:
                     ends = (meant.page, *meant.others)
                     ids = ", ".join(self.map.pages[at].id for at in ends[:5])
-                    told = f"{len(ends)} documents are called that: {ids}"
-                    yield self._problem("ambiguous", source, name, told)
+                    message = f"{len(ends)} documents are called that: {ids}"
+                    yield self._problem("ambiguous", source, name, message)
 
     def _lost_anchors(self) -> Iterator[LinkProblem]:
         wanted: dict[int, list[tuple[int, PageLink]]] = defaultdict(list)
@@ -290,8 +290,8 @@ class PageLinks:
             for source, link in wanted[target]:
                 if part_key(link.anchor) not in there:
                     what = "block" if "^" in link.anchor else "heading"
-                    told = f"{self.map.pages[target].title!r} has no {what} {link.anchor!r}"
-                    yield self._problem("anchor", source, link.target, told)
+                    message = f"{self.map.pages[target].title!r} has no {what} {link.anchor!r}"
+                    yield self._problem("anchor", source, link.target, message)
 
     def _orphans(self) -> Iterator[LinkProblem]:
         for at, page in enumerate(self.map.pages):
@@ -308,14 +308,14 @@ class PageLinks:
         page = self.map.pages[at]
         return PageReference(page.id, page.title, page.kb)
 
-    def _shown(self, kind: type[V], at: int, told: str, **more: Any) -> V:
+    def _view(self, kind: type[V], at: int, text: str, **more: Any) -> V:
         page = self.map.pages[at]
         values = {
             "id": page.id,
             "title": page.title,
             "slug": page.slug,
             "type": page.type,
-            "excerpt": told or excerpt(page.summary),
+            "excerpt": text or excerpt(page.summary),
             "kb": page.kb,
             "namespace": page.namespace,
         }

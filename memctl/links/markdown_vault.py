@@ -1,7 +1,7 @@
 """Documents and insights written as a vault of Markdown notes, with links between them.
 
 What is there already and has not changed is not written again; what is not known any more is
-removed, as far as it was written here and nobody has edited it.
+removed, as far as it was written here and not edited since.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class WrittenVault:
     removed: tuple[str, ...]
     """Files of what is not known any more."""
     kept: tuple[str, ...]
-    """Files that somebody has edited, which are left as they are."""
+    """Files that were edited, which are left as they are."""
     dry_run: bool = False
 
 
@@ -129,7 +129,7 @@ def write_vault(
         pages: The documents.
         insights: The condition on the insights; of their sources too, if these are to be quoted.
         dry_run: Write and remove nothing.
-        progress: Told after every file.
+        progress: Called after every file.
 
     Raises:
         UsageError: It is no folder, or a part of it is a link.
@@ -161,7 +161,7 @@ class _Writing:
         self._condition = insights
         self._dry_run = dry_run
         self._progress = progress
-        self._names = self._named()
+        self._names = self._file_names()
         self._written = self._unchanged = self._done = 0
 
     def run(self) -> WrittenVault:
@@ -187,13 +187,13 @@ class _Writing:
             written=self._written,
             unchanged=self._unchanged,
             removed=tuple(removed),
-            kept=tuple(sorted(self._shown(file) for file in self._there.edited.values())),
+            kept=tuple(sorted(self._relative(file) for file in self._there.edited.values())),
             dry_run=self._dry_run,
         )
 
     # --- names ---
 
-    def _named(self) -> dict[str, str]:
+    def _file_names(self) -> dict[str, str]:
         """Give each file a name: the one that it has, if that still fits, else the title's."""
         wanted = {INDEX_ID: _INDEX}
         for page in reversed(self._map.pages):  # of one title the first keeps the plain name
@@ -288,9 +288,11 @@ class _Writing:
     def _index_file(self, listed: Mapping[str, Iterable[tuple[str, str]]]) -> bytes:
         lines = [f"# {self._there.kb}\n"]
         for heading, entries in listed.items():
-            rows = sorted((name_key(name), name, told) for name, told in entries)
+            rows = sorted((name_key(name), name, summary) for name, summary in entries)
             lines += [f"\n## {heading.capitalize()}\n\n"] if rows else []
-            lines += [f"- [[{name}]]{f': {told}' if told else ''}\n" for _, name, told in rows]
+            lines += [
+                f"- [[{name}]]{f': {summary}' if summary else ''}\n" for _, name, summary in rows
+            ]
         return sealed({}, "".join(lines), INDEX_ID, self._there.kb)
 
     # --- the folder ---
@@ -318,9 +320,9 @@ class _Writing:
         for file in sorted(self._there.own.values()):
             if not self._dry_run:
                 file.unlink(missing_ok=True)
-            yield self._shown(file)
+            yield self._relative(file)
 
-    def _shown(self, file: Path) -> str:
+    def _relative(self, file: Path) -> str:
         return str(file.relative_to(self._there.path)).replace(os.sep, "/")
 
 

@@ -34,7 +34,7 @@ _SHORTEST_NAME = 4
 _FEWEST_WORDS = 2
 _LONGEST_EXCERPT = 300
 _AROUND = 400
-"""Within so many characters of a place its sentence is looked for."""
+"""Within this many characters of a place its sentence is looked for."""
 _BLOCK = re.compile(r"(?:^|\s)\^([A-Za-z0-9-]+)[^\S\n]*$", re.MULTILINE)
 _MARKS = re.compile(r"^(?:[-*+>\s]+|#{1,6}\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+(?=\S)")
 _WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
@@ -129,7 +129,7 @@ class _LoweredTexts:
                 position = start + 1
 
     def _is_apart(self, name: str, start: int, end: int, first: int, last: int) -> bool:
-        """Tell whether neither letter nor digit of the same word stands beside a name."""
+        """Return whether neither letter nor digit of the same word stands beside a name."""
         before = self.content[max(first, start - _MOST_BYTES) : start].decode("utf-8", "ignore")
         after = self.content[end : min(last, end + _MOST_BYTES)].decode("utf-8", "ignore")
         return not (

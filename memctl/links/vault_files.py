@@ -1,7 +1,7 @@
 """The files of an exported vault: their names, their front matter, and the seal they are known by.
 
 The seal is a hash of the rest of the file.  A file with a seal that fits is as it was written; one
-that somebody has edited is theirs.  Knows nothing of documents or tables.
+that was edited belongs to the user.  Knows nothing of documents or tables.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SEAL_LINE = re.compile(rb"^memctl_sha256: ([0-9a-f]{64})\n", re.MULTILINE)
 _ID_LINE = re.compile(rb"^id: (\S+)\n", re.MULTILINE)
 _KB_LINE = re.compile(rb"^memctl: (\S+)\n", re.MULTILINE)
 _FRONT_MATTER = 64 << 10
-"""The seal stands within so many bytes, or there is none."""
+"""The seal stands within this many bytes, or there is none."""
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"/\\|?*#^\[\]\u200e\u200f\u2028-\u202e\u2066-\u2069]+')
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 """Names that Windows keeps for devices."""

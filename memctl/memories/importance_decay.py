@@ -1,4 +1,4 @@
-"""How the importance of memories fades while nobody uses them, worked out at reading.
+"""How the importance of memories fades while they are not used, computed when read.
 
 Nothing is rewritten: what a row holds is the base value, so that it cannot drift, and a memory
 that is used again counts as it did.  Knows rows; never who asks.
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 IMPORTANT = 0.8
 """Memories of this importance and above are never archived."""
-LASTING_TYPES = ("important_fact", "important_information", "memories", "decision")
-"""Types of memories that somebody wanted kept: they neither fade nor are archived."""
+PERMANENT_TYPES = ("important_fact", "important_information", "memories", "decision")
+"""Types of memories that were asked to be kept: they neither fade nor are archived."""
 CONFIRMATION = 0.1
 """The share of what its importance lacks to 1 that a learning gains by a confirmation."""
 COLUMNS = (
@@ -51,20 +51,20 @@ def staleness(idle_days: float, half_life: float, importance: float) -> float:
 
 
 def confirmed(base: float, times: int) -> float:
-    """Return the importance of a learning that was confirmed so often."""
+    """Return the importance of a learning that was confirmed this often."""
     return float(1 - (1 - base) * (1 - CONFIRMATION) ** times)
 
 
 def is_stated(row: Mapping[str, Any]) -> bool:
-    """Tell whether a person or an agent said so in these words."""
+    """Return whether a person or an agent said so in these words."""
     is_promoted = row["method"] == _PROMOTED and row["source_type"] == "user"
     return bool(is_promoted or row["method"] == STATED)
 
 
 def is_distilled(row: Mapping[str, Any]) -> bool:
-    """Tell whether a memory was drawn from something, and nobody asked to keep it."""
-    is_lasting = row["type"] in LASTING_TYPES or is_stated(row)
-    return row["level"] == "memory" and not is_lasting
+    """Return whether a memory was distilled, and not asked to be kept."""
+    is_permanent = row["type"] in PERMANENT_TYPES or is_stated(row)
+    return row["level"] == "memory" and not is_permanent
 
 
 @dataclass(frozen=True, slots=True)

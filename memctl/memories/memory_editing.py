@@ -55,7 +55,7 @@ _USUAL_IMPORTANCE = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A memory that somebody states: what it says and what it is filed under."""
+    """A stated memory: what it says and how it is classified."""
 
     text: str
     type: str | None = None
@@ -230,7 +230,7 @@ class Editor:
             agent_id=statement.agent_id,
             source_type=statement.source_type or source_type(statement.agent_id),
         )
-        memory, mentions = self._understood(memory)
+        memory, mentions = self._understand(memory)
         memory = dataclasses.replace(memory, kind=statement.kind or memory_kind(memory.type))
         ids = [
             stated_memory_id(memory.namespace, type_, memory.text)
@@ -269,7 +269,7 @@ class Editor:
         _check(new.text, new.importance, new.type)
         mentions: tuple[EntityMention, ...] = ()
         if new.text != old.text:
-            new, mentions = self._understood(new)
+            new, mentions = self._understand(new)
         if dry_run:
             return new
         row = self._row(new)
@@ -319,7 +319,7 @@ class Editor:
 
     def prepare(self, memory: Memory) -> PreparedMemory:
         """Return a memory with what its text tells and its vector; nothing is written yet."""
-        memory, mentions = self._understood(memory)
+        memory, mentions = self._understand(memory)
         memory = dataclasses.replace(memory, kind=memory.kind or memory_kind(memory.type))
         terms = passage_terms(memory.title, memory.heading, memory.text)
         text = embedding_text(memory.title, memory.heading, memory.text)
@@ -358,7 +358,7 @@ class Editor:
 
             transaction.ledger(erase)
 
-    def _understood(self, memory: Memory) -> tuple[Memory, tuple[EntityMention, ...]]:
+    def _understand(self, memory: Memory) -> tuple[Memory, tuple[EntityMention, ...]]:
         """Return a memory with the names, topics, keywords, tags and type that its text tells."""
         source = SourceText(
             memory.text, "text/plain", STATED, created_at=memory.created_at, tags=memory.tags

@@ -68,7 +68,7 @@ class MemoryView:
     relevance: float = 0.0
     """Its importance times its confidence, less with age: from 0 to 1, whatever is asked."""
     current_importance: float = 0.0
-    """Its importance less what it has lost while nobody used it."""
+    """Its importance, less what it has lost while it was not used."""
     confirmations: int = 0
     """How often a learning was confirmed."""
 
@@ -172,6 +172,7 @@ def _by_weight(
     """Return ids by what cannot be read off a column: relevance, or importance as it is now."""
 
     def weight(row: Mapping[str, Any]) -> float:
+        """Return what a row is sorted by."""
         if page.sort == "importance":
             return decay.importance(row, now)
         base, age = row["importance"], row["created_at"]
@@ -350,8 +351,8 @@ def _lineage(memory: Memory) -> Lineage:
 
 
 def _place_in_history(memory: Memory) -> tuple[int, datetime, int, datetime, str]:
-    told = memory.version if memory.level == "insight" else 0
-    return told, memory.created_at, memory.version, memory.valid_from, memory.id
+    version = memory.version if memory.level == "insight" else 0
+    return version, memory.created_at, memory.version, memory.valid_from, memory.id
 
 
 def _place(memory: Memory) -> tuple[bool, int, int, str]:

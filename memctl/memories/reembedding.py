@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
 TEXTS_A_STEP = 256
-"""So many are embedded before they are durable: what is lost at most to a kill."""
+"""Memories that are embedded before they are durable: at most these are lost to a kill."""
 FEW = 256
 """Memories without a vector, that others have added meanwhile, which may wait for the lock."""
 MOST_PASSES = 5
@@ -54,7 +54,7 @@ def reembed(
         store: The tables.
         current: Id of what the vectors are from now.
         target: What they are to be from.
-        progress: Told how far it is.
+        progress: Called with how far it is.
 
     Raises:
         LockedError: Another process does the same, or keeps writing.
@@ -78,7 +78,7 @@ def reembed(
             _require_found(before, transaction.snapshot(), made)
         store.switched()
         made.drop()  # they are in the table now
-    with suppress(LockedError):  # whoever writes can do it as well
+    with suppress(LockedError):  # the other writer can do it as well
         store.upkeep(wait=0)
     return ReembedReport(
         target.id, target.dimension, memories, filling.embedded, time.monotonic() - began

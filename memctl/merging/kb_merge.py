@@ -97,6 +97,7 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
     ledger = kb.store.ledger
 
     def join_content(connection: LedgerConnection) -> None:
+        """Join the ledgers' content; refuse it if conversations have changed since the preview."""
         nonlocal joined
         joined = merge_content(connection, content, (kb.name, other.name))
         if joined.renamed.keys() != renamed:
@@ -312,8 +313,8 @@ class _TableMerge:
             append_rows(self.transaction, table, fresh)
         if table == "memories":
             live = fresh.filter(pc.is_null(fresh["valid_to"]))
-            told = live.filter(pc.equal(live["level"], "memory"))
-            self.facts = told["id"].to_pylist()
+            facts = live.filter(pc.equal(live["level"], "memory"))
+            self.facts = facts["id"].to_pylist()
         both = theirs.filter(pc.invert(is_new))
         if table in ("documents", "memories"):
             self.same += both.num_rows

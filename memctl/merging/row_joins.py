@@ -50,7 +50,7 @@ def _as_text(row: Row) -> str:
     return json.dumps({key: str(value) for key, value in row.items()}, sort_keys=True)
 
 
-def _given(choose: Callable[[Iterable[Any]], Any]) -> Callable[[Any, Any], Any]:
+def _choose_given(choose: Callable[[Iterable[Any]], Any]) -> Callable[[Any, Any], Any]:
     def join(one: Any, other: Any) -> Any:
         given = [value for value in (one, other) if value is not None]
         return choose(given) if given else None
@@ -79,7 +79,7 @@ def _both(one: Any, other: Any) -> bool:
     return bool(one and other)
 
 
-_earliest, _latest = _given(min), _given(max)
+_earliest, _latest = _choose_given(min), _choose_given(max)
 _JOINS: Mapping[TableName, Mapping[str, Callable[[Any, Any], Any]]] = {
     "documents": {
         "tags": _union,

@@ -45,7 +45,7 @@ class EmbedderKind:
     """``module:function`` that loads it from its id; empty for a model behind an endpoint."""
 
     def has(self, identifier: str) -> bool:
-        """Whether an id is of this kind."""
+        """Return whether an id is of this kind."""
         if self.prefix.endswith("/"):
             return identifier.startswith(self.prefix)
         return identifier == self.prefix

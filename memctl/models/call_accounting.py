@@ -32,7 +32,7 @@ class ReplyCache(Protocol):
     """Replies by key."""
 
     def asking(self, key: str, /) -> AbstractContextManager[object]:
-        """Let nobody else ask what is kept under a key meanwhile."""
+        """Keep others from asking for the same key meanwhile."""
         ...
 
     def get(self, key: str, /) -> bytes | None:
@@ -141,7 +141,7 @@ class ModelAccount:
         return known
 
     def asking(self, key: str) -> AbstractContextManager[object]:
-        """Let nobody else ask what has this key meanwhile."""
+        """Keep others from asking for the same key meanwhile."""
         return self._cache.asking(key) if self._cache else nullcontext()
 
     def known(self, key: str, task: Purpose, model: str) -> bytes | None:
@@ -160,7 +160,7 @@ class ModelAccount:
         self._cache.put(key, task, model, reply, self._clock())
 
     def together(self) -> AbstractContextManager[object]:
-        """Note and keep what is inside in one step: for many small replies."""
+        """Record and keep what is inside in one step: for many small replies."""
         return self._replies.together() if self._replies else nullcontext()
 
     @contextmanager
@@ -171,7 +171,7 @@ class ModelAccount:
         *,
         is_no_call: Callable[[BaseException], bool] | None = None,
     ) -> Iterator[ModelCall]:
-        """Note what is used by a call that is made inside, or that it came to nothing.
+        """Record what is used by a call that is made inside, or that it came to nothing.
 
         Args:
             task: What is asked for.
@@ -214,7 +214,7 @@ class ModelAccount:
             raise BudgetExceeded(f"today's budget of {budget.daily_cost:g} is spent", hint)
 
     def _note(self, task: Purpose, model: str, spent: CallUsage, seconds: float) -> None:
-        """Note a call that was answered."""
+        """Record a call that was answered."""
         self._add(
             Usage(
                 task,

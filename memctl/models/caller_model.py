@@ -1,7 +1,7 @@
-"""A model that is whoever calls: what it is asked waits until the caller gives a reply.
+"""The caller as a model: what it is asked waits until the caller gives a reply.
 
 It stands where a configured model stands, so that a caller's replies go the way of a model's, and
-are checked as those are.  Knows nothing of what is asked, nor of how a caller is told.
+are checked as those are.  Knows nothing of what is asked, nor of how a caller learns of it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class CallerDesk:
     """Replies in their shape, by id."""
     wanted: dict[str, WantedReply] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
-    """Ids of the replies that somebody has asked for."""
+    """Ids of the replies that were asked for."""
 
 
 class CallerModel(ChatModel):
@@ -112,7 +112,7 @@ class CallerModel(ChatModel):
         raise ReplyWanted("it waits for a reply", "memctl work next")
 
     def stream(self, instructions: str, data: str) -> Iterator[str]:  # noqa: ARG002 - as models
-        """Give nothing: a caller replies to what waits, and not while somebody waits.
+        """Give nothing: a caller replies later, to work that waits.
 
         Raises:
             ReplyWanted: Always.

@@ -91,7 +91,7 @@ class ChatModel:
 
         Args:
             instructions: What to do; ours.
-            data: What to do it with; somebody else's, and never instructions.
+            data: What to do it with; foreign text, never instructions.
             shape: The reply's shape.
             version: Name and version of the prompt, such as ``understand/1``.
             images: Media type and bytes of each picture that belongs to the data.
@@ -104,12 +104,12 @@ class ChatModel:
         """
         key = self._key(version, instructions, data, shape, images)
 
-        def made() -> bytes:
-            """Ask."""
+        def fetch_reply() -> bytes:
+            """Ask the model; return its reply as JSON."""
             messages = _messages(instructions, data, images)
             return self._shaped(messages, shape).model_dump_json().encode()
 
-        reply = self._account.once(key, self._task, self.name, made)
+        reply = self._account.once(key, self._task, self.name, fetch_reply)
         return shape.model_validate_json(reply)
 
     def stream(self, instructions: str, data: str) -> Iterator[str]:
@@ -170,12 +170,12 @@ class ChatModel:
         while True:
             sent = self._negotiated_formats.current
             try:
-                return self._said(self._send(messages, sent, shape))
+                return self._parse_reply(self._send(messages, sent, shape))
             except RequestRefused as error:
                 self._ask_otherwise(sent, error)
 
     def _ask_otherwise(self, sent: RequestFormat, error: RequestRefused) -> None:
-        """Note how to ask instead.
+        """Record how to ask instead.
 
         Raises:
             RequestRefused: There is no other way.
@@ -188,25 +188,25 @@ class ChatModel:
     def _send(
         self, messages: list[Any], sent: RequestFormat, shape: type[BaseModel]
     ) -> ChatCompletion:
-        with self._paid(sent) as call:
+        with self._accounted(sent) as call:
             reply: ChatCompletion = self._endpoint.call(
                 lambda client: client.chat.completions.create(
                     model=self.name, messages=messages, **sent.for_json(shape)
                 )
             )
-            call.spent = _spent(reply)
+            call.spent = _usage_of(reply)
         return reply
 
-    def _paid(self, sent: RequestFormat) -> AbstractContextManager[ModelCall]:
-        """Note what a call costs; one that is only to be made otherwise is not noted."""
+    def _accounted(self, sent: RequestFormat) -> AbstractContextManager[ModelCall]:
+        """Record what a call costs; one that is only to be made otherwise is not noted."""
 
         def is_no_call(error: BaseException) -> bool:
-            """Whether the same is only to be asked in other terms."""
+            """Return whether the same is only to be asked in other terms."""
             return isinstance(error, RequestRefused) and sent.after(error) is not None
 
         return self._account.calling(self._task, self.name, is_no_call=is_no_call)
 
-    def _said(self, reply: ChatCompletion) -> _Reply:
+    def _parse_reply(self, reply: ChatCompletion) -> _Reply:
         choice = reply.choices[0] if reply.choices else None
         if choice is None:
             return _Reply("", is_cut=False)
@@ -223,11 +223,11 @@ class ChatModel:
 
     def _streamed(self, messages: list[Any], sent: RequestFormat) -> Iterator[str]:
         spoken, end, refused, is_empty = VisibleReply(), "", "", True
-        with self._paid(sent) as call, self._endpoint.calling() as client:
+        with self._accounted(sent) as call, self._endpoint.calling() as client:
             for piece in client.chat.completions.create(
                 model=self.name, messages=messages, **sent.for_stream()
             ):
-                call.spent = _spent(piece) if piece.usage else call.spent
+                call.spent = _usage_of(piece) if piece.usage else call.spent
                 if not piece.choices:
                     continue
                 choice = piece.choices[0]
@@ -308,7 +308,7 @@ def _plain(content: Any) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _spent(reply: Any) -> CallUsage:
+def _usage_of(reply: Any) -> CallUsage:
     usage = getattr(reply, "usage", None)
     if usage is None:
         return CallUsage()

@@ -41,7 +41,7 @@ _DOWN = "check that it is running and base_url in [endpoint]; memctl models test
 
 
 def is_loopback(url: str) -> bool:
-    """Say whether an address is on this machine, by its name alone."""
+    """Return whether an address is on this machine, by its name alone."""
     from urllib.parse import urlsplit
 
     return urlsplit(url).hostname in {host.strip("[]") for host in _LOOPBACK}
@@ -105,7 +105,7 @@ class Endpoint:
             base_url=wanted.base_url,
             timeout=wanted.timeout_seconds,
             max_retries=wanted.retries,
-            # What is sent goes to nobody but whom the settings name: a redirect is an error, and
+            # Data goes only to the endpoint that the settings name: a redirect is an error, and
             # a proxy that the environment names has no part in what stays on this machine.
             http_client=DefaultHttpxClient(follow_redirects=False, mounts=direct),
         )
@@ -196,7 +196,7 @@ LONGEST_PAUSE_SECONDS = 300.0
 
 
 class CircuitBreaker:
-    """Says whether an endpoint may be called; told what came of each call.
+    """Says whether an endpoint may be called, from the result of each call.
 
     Closed at first; after a few failures in a row open for a pause that doubles each time, then
     one caller may try.  Shared between threads.
@@ -218,18 +218,18 @@ class CircuitBreaker:
             left = self._open_until - self._monotonic()
             if left > 0:
                 return left
-            if self._trying:  # somebody else finds out whether it is back
+            if self._trying:  # another caller finds out whether it is back
                 return 1.0
             self._trying = True
             return 0.0
 
     def succeeded(self) -> None:
-        """Note that it answered, whatever it said."""
+        """Record that it answered, whatever it said."""
         with self._mutex:
             self._failures, self._pause, self._trying = 0, FIRST_PAUSE_SECONDS, False
 
     def failed(self) -> None:
-        """Note that it could not be reached or could not serve."""
+        """Record that it could not be reached or could not serve."""
         with self._mutex:
             self._failures += 1
             if self._failures >= FAILURES_TO_OPEN:
@@ -265,7 +265,7 @@ _WRONG_SETTING = re.compile(
 _HINTS_BY_WORDS = (
     (
         re.compile(r"content[ _](policy|filter|management)|safety|moderation", re.IGNORECASE),
-        "whoever runs the model does not allow that; another model may",
+        "the provider of the model does not allow that; another model may",
     ),
     (
         re.compile(r"image|picture|vision|multimodal", re.IGNORECASE),
@@ -288,7 +288,7 @@ def error_of_response(
     code = error.status_code
     if error.response.has_redirect_location:
         return _redirected(url, error)
-    said = without_key(_said(error.body) or error.message)
+    said = without_key(_error_text(error.body) or error.message)
     message = f"{url} answered {code}: {said[:_MOST_CHARACTERS_SHOWN]}"
     marks = f"{error.code or ''} {error.type or ''} {said}"
     if (code in _ABOUT_THE_REQUEST or code == 500) and (_TOO_LONG.search(marks) or code == 413):
@@ -314,7 +314,7 @@ def _hint(marks: str) -> str:
     return next(found, "memctl models test tries each model with something small")
 
 
-def _said(body: Any) -> str:
+def _error_text(body: Any) -> str:
     """What an error's body says, in one line of bounded length."""
     found = body
     if isinstance(body, Mapping):

@@ -48,7 +48,7 @@ class TaskModel:
     url: str
     """Where the model is; "" for one in a folder."""
     has_key: bool
-    """Whether a key would be sent; what it is, nobody is told."""
+    """Whether a key would be sent; the key itself is never shown."""
     without: str
     """How the task is done where there is no model."""
     problem: str = ""
@@ -115,11 +115,11 @@ def probe_models(config: Config, tasks: Sequence[Task] = ()) -> Iterator[ProbeRe
 
 
 def _probe(config: Config, duty: TaskModel) -> ProbeResult:
-    tally = _UsageCounter()
+    counter = _UsageCounter()
     began = time.monotonic()
     error = hint = ""
     try:
-        providers = Providers(config, _account(tally))
+        providers = Providers(config, _account(counter))
         (_local(providers, duty.task) or providers.endpoint(duty.task)).prepare()
         began = time.monotonic()
         _TRIES[duty.task](providers, duty.task)
@@ -131,8 +131,8 @@ def _probe(config: Config, duty: TaskModel) -> ProbeResult:
         url=duty.url,
         ok=not error,
         seconds=time.monotonic() - began,
-        input_tokens=sum(usage.input_tokens for usage in tally.noted),
-        output_tokens=sum(usage.output_tokens for usage in tally.noted),
+        input_tokens=sum(usage.input_tokens for usage in counter.noted),
+        output_tokens=sum(usage.output_tokens for usage in counter.noted),
         error=error,
         hint=hint,
     )
@@ -233,5 +233,5 @@ class _UsageCounter:
         return self
 
 
-def _account(tally: _UsageCounter) -> ModelAccount:
-    return ModelAccount(None, tally, BudgetSettings(), lambda: datetime.now(UTC))
+def _account(counter: _UsageCounter) -> ModelAccount:
+    return ModelAccount(None, counter, BudgetSettings(), lambda: datetime.now(UTC))

@@ -26,7 +26,7 @@ MODEL_FILES = ("model.onnx", "onnx/model.onnx")
 MOST_TOKENS = 512
 """Where the folder does not say how long a text may be."""
 MOST_CHARACTERS = 32_768
-"""So much of a text's beginning is looked at."""
+"""Only this much of a text's beginning counts."""
 TEXTS_PER_RUN = 32
 MOST_THREADS = 4
 _AGAIN = "export the model again"
@@ -208,7 +208,7 @@ def _most_tokens(folder: Path) -> int:
 
 
 def _positions(config: Mapping[str, Any]) -> int:
-    """How many tokens have a place; RoBERTa and its kin count theirs from behind the padding's."""
+    """How many tokens have a place; models like RoBERTa count from behind the padding's place."""
     positions = int(config.get("max_position_embeddings") or 0)
     if positions and "roberta" in str(config.get("model_type", "")):
         positions -= int(config.get("pad_token_id") or 0) + 1

@@ -28,7 +28,7 @@ class Embedder(Protocol):
 
     @property
     def id(self) -> str:
-        """Name and version of the model, pinned in a knowledge base: ``builtin/wordllama-256``."""
+        """Name and version of the model, as in the settings: ``builtin/wordllama-256``."""
         ...
 
     @property
@@ -77,7 +77,7 @@ _FAMILIAR = 0.1
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens a text has, rounded up: a quarter of its bytes, mended.
+    """Return about how many tokens a text has, rounded up: a quarter of its bytes, corrected.
 
     As many for English as four characters a token.  Of what five tokenizers (cl100k, o200k, and
     those of Qwen, DeepSeek and Mistral) count on average in one handbook in 30 languages: 0.9 to

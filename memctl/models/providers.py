@@ -146,7 +146,7 @@ class Providers:
         """Return the model that looks at pictures; None where none is configured.
 
         Args:
-            instructions: What it is told to do.
+            instructions: What it is to do.
             version: Name and version of those.
         """
         from memctl.models.remote_models import ImageReader

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 TEXTS_PER_CALL = 64
 MOST_EMBEDDED_CHARACTERS = 24_000
-"""Only so much of a text's beginning is sent: models take some 8,000 tokens."""
+"""Only this much of a text's beginning is sent: models take some 8,000 tokens."""
 
 
 class _RemoteModel:
@@ -88,7 +88,7 @@ class RemoteEmbedder(_RemoteModel):
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         wanted = {text: n for n, text in enumerate(texts) if text.strip()}
         with self._account.together():
-            known = {text: self._known(text) for text in wanted}
+            known = {text: self._cached_vector(text) for text in wanted}
         missing = [text for text, vector in known.items() if vector is None]
         parts = [missing[at : at + TEXTS_PER_CALL] for at in range(0, len(missing), TEXTS_PER_CALL)]
         for part, rows in zip(parts, self._all_embedded(parts), strict=True):
@@ -110,11 +110,11 @@ class RemoteEmbedder(_RemoteModel):
         """Ask, or wait for another process that asks the same now, as one that takes in the same
         files does."""
         with self._account.asking(self._key("\0".join(texts))):
-            kept = [self._known(text) for text in texts]
+            kept = [self._cached_vector(text) for text in texts]
             known = [vector for vector in kept if vector is not None]
             return np.stack(known) if len(known) == len(texts) else self._embedded(texts)
 
-    def _known(self, text: str) -> NDArray[np.float32] | None:
+    def _cached_vector(self, text: str) -> NDArray[np.float32] | None:
         kept = self._account.known(self._key(text), "embed", self.name)
         if kept is None or len(kept) != 2 * self.dimension:
             return None
@@ -130,14 +130,14 @@ class RemoteEmbedder(_RemoteModel):
             )
             call.spent = CallUsage(reply.usage.prompt_tokens if reply.usage else 0)
         ordered = sorted(reply.data, key=lambda item: item.index)
-        rows = self._checked([item.embedding for item in ordered], len(texts))
+        rows = self._check_vectors([item.embedding for item in ordered], len(texts))
         kept = rows.astype(np.float16)  # given so the first time too: a question finds the same
         with self._account.together():
             for text, row in zip(texts, kept, strict=True):
                 self._account.keep(self._key(text), "embed", self.name, row.tobytes())
         return kept.astype(np.float32)
 
-    def _checked(self, found: Sequence[Sequence[float]], count: int) -> NDArray[np.float32]:
+    def _check_vectors(self, found: Sequence[Sequence[float]], count: int) -> NDArray[np.float32]:
         if len(found) != count:
             raise BadReply(f"{self.name} gave {len(found)} vectors for {count} texts")
         lengths = {len(vector) for vector in found}
@@ -174,7 +174,7 @@ def probe_dimension(endpoint: Endpoint, model: str) -> int:
 
 
 MOST_RANKED_CHARACTERS = 8_000
-"""Only so much of a passage's beginning is sent to a reranker."""
+"""Only this much of a passage's beginning is sent to a reranker."""
 
 
 class RemoteReranker(_RemoteModel):
@@ -196,20 +196,20 @@ class RemoteReranker(_RemoteModel):
         sent = [text[:MOST_RANKED_CHARACTERS] for text in texts]
         key = _key(self.name, question, sent)
 
-        def asked() -> bytes:
-            """Ask."""
-            return json.dumps(self._asked(question, sent)).encode()
+        def fetch_reply() -> bytes:
+            """Ask the model; return its reply as JSON."""
+            return json.dumps(self._ask_scores(question, sent)).encode()
 
-        scores: list[float] = json.loads(self._account.once(key, "rerank", self.name, asked))
+        scores: list[float] = json.loads(self._account.once(key, "rerank", self.name, fetch_reply))
         return scores
 
-    def _asked(self, question: str, texts: Sequence[str]) -> list[float]:
+    def _ask_scores(self, question: str, texts: Sequence[str]) -> list[float]:
         with self._account.calling("rerank", self.name) as call:
-            reply = self._posted(question, texts)
+            reply = self._post_request(question, texts)
             call.spent = CallUsage(_tokens(reply))
         return _scores(self.name, reply, len(texts))
 
-    def _posted(self, question: str, texts: Sequence[str]) -> Any:
+    def _post_request(self, question: str, texts: Sequence[str]) -> Any:
         """The reply to the shape that most servers know, else to that of TEI."""
         common: dict[str, Any] = {"model": self.name, "query": question}
         count = {"top_n": len(texts)}
@@ -280,7 +280,7 @@ class ImageReader:
 
     Args:
         model: The chat model that can see.
-        instructions: What it is told to do.
+        instructions: What it is to do.
         version: Name and version of those.
     """
 
@@ -358,7 +358,7 @@ class RemoteTranscriber(_RemoteModel):
     def transcribe(
         self, content: bytes, name: str, seconds: float, document_id: str = ""
     ) -> list[TranscribedSegment]:
-        """Return what is said in a recording, in order; nothing where nobody speaks.
+        """Return what is said in a recording, in order; nothing where there is no speech.
 
         Args:
             content: The recording, small enough to be sent at once.
@@ -377,22 +377,22 @@ class RemoteTranscriber(_RemoteModel):
 
         account = self._account.of(document_id)
 
-        def asked() -> bytes:
-            """Ask."""
-            found = self._transcribed(account, content, name, seconds)
+        def fetch_reply() -> bytes:
+            """Ask the model; return its reply as JSON."""
+            found = self._transcribe(account, content, name, seconds)
             return json.dumps([[item.start, item.end, item.text] for item in found]).encode()
 
-        rows = json.loads(account.once(key, "transcribe", self.name, asked))
+        rows = json.loads(account.once(key, "transcribe", self.name, fetch_reply))
         return [TranscribedSegment(*row) for row in rows]
 
-    def _transcribed(
+    def _transcribe(
         self, account: ModelAccount, content: bytes, name: str, seconds: float
     ) -> list[TranscribedSegment]:
         with account.calling("transcribe", self.name) as call:
             reply = self._reply(content, name)
             length = seconds or _number(getattr(reply, "duration", None))
             call.spent = CallUsage(audio_seconds=length)
-        return _spoken(self.name, reply, length)
+        return _segments(self.name, reply, length)
 
     def _reply(self, content: bytes, name: str) -> Any:
         """The reply; a format that the server does not know is not asked for again."""
@@ -413,7 +413,7 @@ class RemoteTranscriber(_RemoteModel):
         )
 
 
-def _spoken(model: str, reply: Any, seconds: float) -> list[TranscribedSegment]:
+def _segments(model: str, reply: Any, seconds: float) -> list[TranscribedSegment]:
     """The segments of a reply that has any, else all of its text from beginning to end."""
     text = getattr(reply, "text", None)
     if not isinstance(text, str):

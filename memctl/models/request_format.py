@@ -52,8 +52,8 @@ class RequestFormat:
 
     def for_stream(self) -> dict[str, Any]:
         """Return the parameters to have a plain reply in pieces with."""
-        told: dict[str, Any] = {"stream_options": {"include_usage": True}}
-        return self._common() | (told if self.stream_options else {}) | {"stream": True}
+        options: dict[str, Any] = {"stream_options": {"include_usage": True}}
+        return self._common() | (options if self.stream_options else {}) | {"stream": True}
 
     def after(self, refused: RequestRefused) -> RequestFormat | None:
         """Return how to ask instead; None where it is not the manner that was refused.
@@ -109,7 +109,7 @@ class NegotiatedFormat:
         """How to ask, by what is known so far."""
 
     def change(self, sent: RequestFormat, instead: RequestFormat) -> None:
-        """Ask otherwise from now on, unless somebody else has found out meanwhile."""
+        """Use another format from now on, unless another thread changed it meanwhile."""
         with self._mutex:
             if self.current == sent:
                 self.current = instead

@@ -35,7 +35,7 @@ MAX_TOKENS = 4_096
 FEW_TEXTS = 64
 """Of more texts at once the vectors are taken from a table that was widened as a whole."""
 MOST_WORDS = 100_000
-"""The ids of so many words are kept at hand; then it begins anew."""
+"""The ids of this many words are kept at hand; then it begins anew."""
 LONGEST_WORD = 40
 """In characters; longer ones, as running text without spaces is, seldom come twice."""
 
@@ -58,12 +58,12 @@ class _Words(dict[str, bytes]):
 
     def __missing__(self, word: str) -> bytes:
         ids = self._tokenizer.encode(word, add_special_tokens=False).ids
-        told = np.asarray(ids, dtype=_ID).tobytes()
+        encoded = np.asarray(ids, dtype=_ID).tobytes()
         if len(word) <= LONGEST_WORD:
             if len(self) >= MOST_WORDS:
                 self.clear()
-            self[word] = told
-        return told
+            self[word] = encoded
+        return encoded
 
 
 class StaticEmbedder:
@@ -102,10 +102,10 @@ class StaticEmbedder:
 
     @cached_property
     def _table(self) -> NDArray[np.float32]:
-        return self._stored.astype(np.float32)
+        return self._stored_vectors.astype(np.float32)
 
     @cached_property
-    def _stored(self) -> NDArray[np.float16]:
+    def _stored_vectors(self) -> NDArray[np.float16]:
         table = _load_table(self._folder / WEIGHTS_FILE)
         if table.shape[1:] != (DIMENSION,) or len(table) < self._tokenizer.get_vocab_size():
             raise MemctlError(
@@ -117,7 +117,7 @@ class StaticEmbedder:
         """Return the vectors of tokens; the whole table takes 40 ms to widen, so few don't."""
         if "_table" in vars(self):
             return self._table[tokens]
-        return self._stored[tokens].astype(np.float32)
+        return self._stored_vectors[tokens].astype(np.float32)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row of length 1 for each text (of length 0 where a text has no token).
@@ -160,8 +160,8 @@ class StaticEmbedder:
         # a text begins like a word; so does what follows a mark.  Spaces at the end are no word's.
         if text.endswith(" ") or any(mark in text for mark in self._marks):
             return np.asarray(self._tokenizer.encode(text, add_special_tokens=False).ids, dtype=_ID)
-        told = b"".join(map(self._words.__getitem__, _WORDS.findall(" " + text)))
-        return np.frombuffer(told, dtype=_ID)
+        encoded = b"".join(map(self._words.__getitem__, _WORDS.findall(" " + text)))
+        return np.frombuffer(encoded, dtype=_ID)
 
 
 def load_wordllama(identifier: str) -> StaticEmbedder:

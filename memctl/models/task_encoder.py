@@ -1,9 +1,9 @@
 """The built-in reading model: one small transformer encoder with a head for each task.
 
-It tells whether a sentence answers a question, whether a sentence states something lasting and of
-which type, and which names stand in it.  It is MiniLM-L6 (Wang et al.
-2020, Apache 2.0) fine-tuned on labelled text; ``docs/models.md`` has its card.  Inference is NumPy
-on eight-bit weights, so it needs no package and no network.
+It decides whether a sentence answers a question, whether a sentence states something worth
+remembering and of which type, and which names it has.  It is MiniLM-L6 (Wang et al. 2020, Apache
+2.0) fine-tuned on labelled text; ``docs/models.md`` has its card.  Inference is NumPy on eight-bit
+weights, so it needs no package and no network.
 """
 
 from __future__ import annotations

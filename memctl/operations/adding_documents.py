@@ -56,7 +56,7 @@ def add_document(context: OperationContext, asked: AddDocumentParameters) -> Doc
         raise UsageError("one of content and path is needed", "give the text, or name the file")
     if asked.content is not None and not 0 < len(asked.content.strip()) <= _LONGEST:
         raise UsageError(f"content must have from 1 to {_LONGEST:,} characters")
-    paths = [] if asked.path is None else [_allowed(context, asked.path)]
+    paths = [] if asked.path is None else [_allowed_path(context, asked.path)]
     names = () if asked.knowledge_base is None else (asked.knowledge_base,)
     with context.limited_to(names) as limited, limited.adding(dry_run=asked.dry_run) as base:
         namespace = asked.namespace
@@ -78,11 +78,11 @@ def add_document(context: OperationContext, asked: AddDocumentParameters) -> Doc
         return _outcome(report, base, dry_run=asked.dry_run)
 
 
-def _allowed(context: OperationContext, given: str) -> Path:
+def _allowed_path(context: OperationContext, given: str) -> Path:
     """Return a path, if it lies below a folder whose files the caller may have read."""
     try:
         path = Path(given).expanduser().resolve()
-    except (ValueError, RuntimeError, OSError):  # a NUL, nobody's home, a circle of links
+    except (ValueError, RuntimeError, OSError):  # a NUL, an unknown user's home, a circle of links
         raise UsageError(f"{given[:200]!r} is no path") from None
     if not any(path.is_relative_to(folder) for folder in context.allow_paths):
         raise Unavailable(

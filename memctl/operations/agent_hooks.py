@@ -97,21 +97,21 @@ def handle_hook(
     if moment == "start":
         return HookReply(moment, _put_in(context, _standing(context, payload), most_bytes))
     if moment == "prompt":
-        prompt = _named(payload, "prompt")
+        prompt = _text_value(payload, "prompt")
         return HookReply(moment, memory_for_prompt(context, prompt, most_bytes=most_bytes))
     if context.read_only:
         return HookReply(moment)
     return HookReply(moment, captured=_capture(context, payload))
 
 
-def _named(payload: Mapping[str, Any], *keys: str) -> str:
+def _text_value(payload: Mapping[str, Any], *keys: str) -> str:
     """Return the first of some values that is a text with something in it."""
     found = (payload.get(key) for key in keys)
     return next((each for each in found if isinstance(each, str) and each.strip()), "")
 
 
 def _session_of(payload: Mapping[str, Any]) -> str:
-    return _named(payload, "session_id", "conversation_id")
+    return _text_value(payload, "session_id", "conversation_id")
 
 
 # --- put in ---------------------------------------------------------------------------------------
@@ -213,9 +213,9 @@ def _capture(context: OperationContext, payload: Mapping[str, Any]) -> int:
     session_id = _session_of(payload)
     if not session_id:
         raise UsageError("the hook says no session", "session_id or conversation_id is missing")
-    path = _named(payload, "transcript_path", "agent_transcript_path")
+    path = _text_value(payload, "transcript_path", "agent_transcript_path")
     turns: Sequence[TranscriptTurn] = ()
-    with suppress(ValueError, RuntimeError):  # a NUL, or nobody's home
+    with suppress(ValueError, RuntimeError):  # a NUL, or the home of an unknown user
         if path and Path(path).expanduser().is_file():
             turns = read_transcript(Path(path).expanduser(), session_id)
     if not turns:
@@ -246,16 +246,16 @@ def capture_turns(
 
 def _said_in(payload: Mapping[str, Any]) -> Sequence[TranscriptTurn]:
     """Return the turn that the hook itself tells, where there is no transcript to be read."""
-    number = _named(payload, "generation_id", "turn_id", "timestamp")
+    number = _text_value(payload, "generation_id", "turn_id", "timestamp")
     if not number:
         return ()
-    told = (
-        ("user", _named(payload, "prompt")),
-        ("assistant", _named(payload, "prompt_response", "last_assistant_message", "text")),
+    turns = (
+        ("user", _text_value(payload, "prompt")),
+        ("assistant", _text_value(payload, "prompt_response", "last_assistant_message", "text")),
     )
     return [
         TranscriptTurn(f"{number}-{sender}", sender, content, None)
-        for sender, raw in told
+        for sender, raw in turns
         if (content := without_what_was_put_in(raw))
     ]
 

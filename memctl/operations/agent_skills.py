@@ -31,7 +31,7 @@ class DiscoverSkillsParameters:
     """Parameters of ``discover_skills``."""
 
     description: str = parameter("What is to be done, such as: deploy to kubernetes.")
-    limit: int = parameter("At most so many.", default=5, low=1, high=50)
+    limit: int = parameter("At most this many.", default=5, low=1, high=50)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class SkillList:
 
 def discover_skills(context: OperationContext, asked: DiscoverSkillsParameters) -> SkillList:
     """Search as ``memctl skill search`` does."""
-    kb = context.looking()
+    kb = context.reading_existing()
     skills = kb.skills.acting_as(context.identity.agent)
     return SkillList(
         tuple(
@@ -109,7 +109,7 @@ class SkillReading:
 
 def get_skill_context(context: OperationContext, asked: SkillContextParameters) -> SkillReading:
     """Read as ``memctl skill context`` does."""
-    kb = context.looking()
+    kb = context.reading_existing()
     found = kb.skills.context(
         asked.skill_id, task=asked.task, budget=asked.budget, agent=context.identity.agent
     )
@@ -164,7 +164,7 @@ def read_skill_file(context: OperationContext, asked: ReadSkillFileParameters) -
     """
     from memctl.skills.skill_files import digest
 
-    skills = context.looking().skills.acting_as(context.identity.agent)
+    skills = context.reading_existing().skills.acting_as(context.identity.agent)
     skill = skills.find(asked.skill_id)
     version = asked.version or skill.active_version
     for file in skills.files(skill.skill_id, version):
@@ -184,12 +184,12 @@ class ListSkillsParameters:
 
     category: SkillCategory | None = parameter("Only of this category.", default=None)
     status: SkillStatus = parameter("Only in this status.", default="active")
-    limit: int = parameter("At most so many.", default=50, low=1, high=500)
+    limit: int = parameter("At most this many.", default=50, low=1, high=500)
 
 
 def list_skills(context: OperationContext, asked: ListSkillsParameters) -> SkillList:
     """List as ``memctl skill list`` does."""
-    skills = context.looking().skills.acting_as(context.identity.agent)
+    skills = context.reading_existing().skills.acting_as(context.identity.agent)
     views = skills.list(category=asked.category, status=asked.status)
     return SkillList(tuple(map(_summary, views[: asked.limit])))
 
@@ -287,8 +287,8 @@ class RecordedOutcome:
 def record_skill_outcome(
     context: OperationContext, asked: SkillOutcomeParameters
 ) -> RecordedOutcome:
-    """Note a use as ``memctl skill used`` does."""
-    kb: KnowledgeBase = context.looking()
+    """Record a use as ``memctl skill used`` does."""
+    kb: KnowledgeBase = context.reading_existing()
     skills = kb.skills.acting_as(context.identity.agent, session=context.identity.session)
     use = skills.record_use(
         asked.skill_id,
@@ -338,4 +338,4 @@ def _served(context: OperationContext, operation: str) -> Skills:
         raise Unavailable(NO_KNOWLEDGE_BASE)
     if context.allowed_tools is not None and operation not in context.allowed_tools:
         raise Unavailable(f"{operation} is not allowed here")
-    return context.looking().skills.acting_as(context.identity.agent)
+    return context.reading_existing().skills.acting_as(context.identity.agent)

@@ -90,14 +90,14 @@ def search_text(reply: SearchReply) -> str:
     if not reply.results:
         return f"Nothing was found for {reply.query!r}."
     count = "1 result" if reply.results_count == 1 else f"{reply.results_count} results"
-    told = [f"{count} for {reply.query!r}; cite them by [n]."]
+    paragraphs = [f"{count} for {reply.query!r}; cite them by [n]."]
     for found in reply.results:
         name = found.title or (f"session {found.session_id}" if found.session_id else found.source)
-        told.append(
+        paragraphs.append(
             f"[{found.number}] {name} ({found.date:%Y-%m-%d})\n{found.text}\n"
             f"source: {found.source}, relevance {found.relevance:.2f}"
         )
-    return "\n\n".join(told)
+    return "\n\n".join(paragraphs)
 
 
 def opened(context: OperationContext) -> KnowledgeBases:
@@ -118,6 +118,7 @@ def _hits(context: OperationContext, query: str, filters: Filters, limit: int) -
 
 
 def found_passage(number: int, hit: Hit) -> FoundPassage:
+    """Return a hit as a numbered passage that a model can cite."""
     return FoundPassage(
         number=number,
         title=hit.title,
@@ -150,7 +151,7 @@ class PastConversationsParameters:
     query: str = parameter("What to look for, in words.")
     max_results: int = parameter("At most this many results.", default=5, low=1, high=_MOST)
     time_window_days: int | None = parameter(
-        "Only the last so many days; without it, at any time.", default=None, low=1, high=36_500
+        "At most this many days ago; by default at any time.", default=None, low=1, high=36_500
     )
 
 
@@ -297,7 +298,7 @@ class FeedbackReply:
 
 
 def feedback(context: OperationContext, asked: FeedbackParameters) -> FeedbackReply:
-    """Note how good an earlier answer was, as ``memctl query --feedback`` does."""
+    """Record how good an earlier answer was, as ``memctl query --feedback`` does."""
     bases = opened(context)
     id_ = asked.query_id if asked.dry_run else bases.feedback(asked.query_id, asked.verdict)
     return FeedbackReply(id_, asked.verdict, asked.dry_run)

@@ -218,7 +218,7 @@ class PromptReply:
 
 def get_prompt(context: OperationContext, asked: GetPromptParameters) -> PromptReply:
     """Return the version of a prompt for a conversation, as ``memctl prompt show`` does."""
-    base = context.looking()
+    base = context.reading_existing()
     session = asked.session_id or context.identity.session
     if session is None or asked.dry_run:
         found = base.prompts.variants.show(asked.task, asked.version, session)
@@ -259,7 +259,7 @@ class PromptList:
 
 def list_prompts(context: OperationContext, asked: ListPromptsParameters) -> PromptList:
     """List versions of prompts as ``memctl prompt list`` does."""
-    found = context.looking().prompts.list(asked.task)
+    found = context.reading_existing().prompts.list(asked.task)
     return PromptList(
         tuple(
             ListedPrompt(
@@ -289,7 +289,7 @@ class EnrichParameters:
 
     question: str = parameter("What to ask.")
     source: str = parameter("Which program of the user's, as the settings call it.")
-    dry_run: bool = parameter("Ask nobody.", default=False)
+    dry_run: bool = parameter("Do not ask a model.", default=False)
 
 
 @dataclass(frozen=True, slots=True)

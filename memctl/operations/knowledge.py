@@ -84,20 +84,20 @@ class FindParameters:
 
 def search_documents(context: OperationContext, asked: FindParameters) -> SearchReply:
     """Find passages of documents, as they stand there."""
-    return _found(context, asked, "documents", ("evidence",))
+    return _find_documents(context, asked, "documents", ("evidence",))
 
 
 def search_memory(context: OperationContext, asked: FindParameters) -> SearchReply:
     """Find what was understood and stated: facts, decisions, insights."""
-    return _found(context, asked, "all", ("memory", "insight"))
+    return _find_documents(context, asked, "all", ("memory", "insight"))
 
 
 def search_knowledge(context: OperationContext, asked: FindParameters) -> SearchReply:
     """Find passages and memories together."""
-    return _found(context, asked, "all", ())
+    return _find_documents(context, asked, "all", ())
 
 
-def _found(
+def _find_documents(
     context: OperationContext,
     asked: FindParameters,
     search_type: Literal["documents", "all"],
@@ -187,7 +187,7 @@ def consolidate_memory(
     """Draw insights as ``memctl consolidate`` does."""
     names = () if asked.knowledge_base is None else (asked.knowledge_base,)
     with context.limited_to(names) as limited:
-        base = limited.looking()
+        base = limited.reading_existing()
         report = base.insights.consolidate(dry_run=asked.dry_run, progress=limited.progress)
         is_whole = limited.identity.user is None  # what is drawn may be of other users
         texts = tuple(each.text for each in report.insights) if is_whole else ()

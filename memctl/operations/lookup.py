@@ -174,7 +174,7 @@ class DocumentText:
 
 def get_document(context: OperationContext, asked: GetDocumentParameters) -> DocumentText:
     """Return a piece of a document's text, as ``memctl document show --text`` has it."""
-    base, document = _found(context, asked.document_id)
+    base, document = _find_document(context, asked.document_id)
     length = len(document.text)
     start = min(asked.start, length)
     end = min(start + asked.max_chars, length)
@@ -234,7 +234,7 @@ def open_item(context: OperationContext, asked: OpenParameters) -> DocumentText:
     )
 
 
-def _found(context: OperationContext, given: str) -> tuple[KnowledgeBase, Document]:
+def _find_document(context: OperationContext, given: str) -> tuple[KnowledgeBase, Document]:
     """Return the document with an id or a title, and its knowledge base.
 
     Raises:

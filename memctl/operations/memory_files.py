@@ -91,7 +91,7 @@ def memory_file(context: OperationContext, asked: MemoryFileParameters) -> Memor
 
 
 def memory_file_text(reply: MemoryFileReply) -> str:
-    """Return what a model is told."""
+    """Return the text for the model."""
     return reply.text
 
 
@@ -199,7 +199,7 @@ class _Files:
 
     @property
     def _base(self) -> KnowledgeBase:
-        return self._context.looking()
+        return self._context.reading_existing()
 
 
 # --- commands -------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def _create(files: _Files, asked: MemoryFileParameters) -> MemoryFileReply:
     path = _file_path(files, asked.path)
     if files.find(path) is not None:
         raise UsageError(f"File {path} already exists", "edit it with str_replace or insert")
-    made = files.write(path, _given(asked.file_text, "file_text"))
+    made = files.write(path, _require_given(asked.file_text, "file_text"))
     return MemoryFileReply("create", path, f"File created successfully at: {path}", made)
 
 
@@ -284,7 +284,7 @@ def _file_path(files: _Files, given: str | None) -> str:
     return path
 
 
-def _given(value: str | None, name: str) -> str:
+def _require_given(value: str | None, name: str) -> str:
     if value is None:
         raise UsageError(f"{name} is missing")
     return value
@@ -292,7 +292,7 @@ def _given(value: str | None, name: str) -> str:
 
 def _str_replace(files: _Files, asked: MemoryFileParameters) -> MemoryFileReply:
     file = files.existing(checked_path(asked.path))
-    text, old = files.read(file), _given(asked.old_str, "old_str")
+    text, old = files.read(file), _require_given(asked.old_str, "old_str")
     if not old or old not in text:
         raise UsageError(
             f"No replacement was performed, old_str `{old}` did not appear verbatim in {file.path}."
@@ -320,7 +320,7 @@ def _insert(files: _Files, asked: MemoryFileParameters) -> MemoryFileReply:
             f"Invalid `insert_line` parameter: {at}. It should be within the range of lines of the"
             f" file: [0, {len(lines)}]"
         )
-    added = _given(asked.insert_text, "insert_text").removesuffix("\n").split("\n")
+    added = _require_given(asked.insert_text, "insert_text").removesuffix("\n").split("\n")
     changed = "\n".join([*lines[:at], *added, *lines[at:]])
     return _edited(files, asked.command, file, changed, at + 1)
 
@@ -331,8 +331,8 @@ def _edited(
     made = files.write(file.path, text)
     first = max(1, line - _AROUND)
     shown = _numbered(text.split("\n")[first - 1 : line + _AROUND], first)
-    told = f"The file {file.path} has been edited.\n{shown}"
-    return MemoryFileReply(command, file.path, told, made)
+    message = f"The file {file.path} has been edited.\n{shown}"
+    return MemoryFileReply(command, file.path, message, made)
 
 
 def _delete(files: _Files, asked: MemoryFileParameters) -> MemoryFileReply:
@@ -361,9 +361,9 @@ def _rename(files: _Files, asked: MemoryFileParameters) -> MemoryFileReply:
         path = checked_path(new + file.path.removeprefix(old))
         made = files.write(path, files.read(file))
     files.delete(below)
-    told = f"Successfully renamed {old} to {new}"
+    message = f"Successfully renamed {old} to {new}"
     is_file = len(below) == 1 and below[0].path == old
-    return replace(MemoryFileReply("rename", new, told), document_id=made if is_file else None)
+    return replace(MemoryFileReply("rename", new, message), document_id=made if is_file else None)
 
 
 _COMMANDS: Mapping[Command, Callable[[_Files, MemoryFileParameters], MemoryFileReply]] = {

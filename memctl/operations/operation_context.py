@@ -60,7 +60,7 @@ class OperationContext:
     """
 
     progress: ProgressListener | None = None
-    """Told how far the present call is, where somebody wants to know."""
+    """Called with how far the present call is, if that is wanted."""
 
     def __init__(
         self,
@@ -196,8 +196,8 @@ class OperationContext:
         base.resources.require_writable()
         return base
 
-    def looking(self) -> KnowledgeBase:
-        """Return the knowledge base that is written to, to look at what was written there.
+    def reading_existing(self) -> KnowledgeBase:
+        """Return for reading the knowledge base that is written to.
 
         Raises:
             KnowledgeBaseNotFound: There is none.
@@ -307,7 +307,7 @@ class OperationContext:
             raise UsageError(f"the namespace {namespace!r} is not open to this caller", hint)
 
     def reads(self, base: KnowledgeBase, namespace: str) -> bool:
-        """Tell whether a row of a namespace may be shown; a private one only to its user."""
+        """Return whether a row of a namespace may be shown; a private one only to its user."""
         if self.identity.user is None:
             return namespace not in base.settings.private_namespaces
         return namespace in self.namespaces()

@@ -183,7 +183,7 @@ def _changeable(context: OperationContext, given: str) -> tuple[KnowledgeBase, s
         NotFoundError: There is none that is open to this caller.
         Unavailable: It is shared, and its reader may not change it.
     """
-    base = context.looking()
+    base = context.reading_existing()
     base.resources.require_writable()
     view = base.links.view(context.filters())
     page = view.map.pages[view.map.find(given).page]

@@ -73,7 +73,7 @@ def _without_none(annotation: Any) -> Any:
 
 
 def is_required(section: type[Any], key: str) -> bool:
-    """Tell whether a parameter has to be given."""
+    """Return whether a parameter has to be given."""
     return setting_default(section, key) is dataclasses.MISSING
 
 
@@ -92,23 +92,25 @@ def parse_arguments(section: type[P], given: object, operation: str) -> P:
         UsageError: Names a parameter that is unknown or missing, or whose value cannot be used.
     """
     if not isinstance(given, Mapping):
-        raise UsageError(f"the arguments of {operation} must be an object, not {_shown(given)}")
+        raise UsageError(
+            f"the arguments of {operation} must be an object, not {_shown_value(given)}"
+        )
     rules = setting_rules(section)
     for key in given:
         if key not in rules:
             hint = nearest(str(key), rules) or f"it takes {', '.join(rules) or 'none'}"
-            raise UsageError(f"{operation} has no parameter {_shown(key)}", hint)
+            raise UsageError(f"{operation} has no parameter {_shown_value(key)}", hint)
     values = {}
     for key, rule in rules.items():
         value = given.get(key)
         if value is not None:
-            values[key] = _checked(section, key, value, rule, f"{key} of {operation}")
+            values[key] = _checked_value(section, key, value, rule, f"{key} of {operation}")
         elif is_required(section, key):
             raise UsageError(f"{operation} needs {key}", rule.help)
     return section(**values)
 
 
-def _checked(section: type[Any], key: str, value: object, rule: Rule, name: str) -> Any:
+def _checked_value(section: type[Any], key: str, value: object, rule: Rule, name: str) -> Any:
     kind, words, item = _type_of(section, key)
     if kind in (Mapping, object) and isinstance(value, str) and value[:1] in ("{", "["):
         value = _object_in(value)
@@ -120,10 +122,10 @@ def _checked(section: type[Any], key: str, value: object, rule: Rule, name: str)
     fits = is_list if kind is tuple else type(value) is kind
     if not (fits or (kind is Mapping and isinstance(value, Mapping))):
         what = "a list of whole numbers" if item is int else _NAMES[kind][1]
-        raise UsageError(f"{name} must be {what}, not {_shown(value)}", rule.help)
+        raise UsageError(f"{name} must be {what}, not {_shown_value(value)}", rule.help)
     if words and value not in words:
         hint = nearest(str(value), words)
-        raise UsageError(f"{name} must be {', '.join(words)}, not {_shown(value)}", hint)
+        raise UsageError(f"{name} must be {', '.join(words)}, not {_shown_value(value)}", hint)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         _check_range(value, rule, name)
     if kind is str and is_required(section, key) and not str(value).strip():
@@ -135,7 +137,7 @@ def _check_range(value: float, rule: Rule, name: str) -> None:
     low, high = rule.low, rule.high
     if (low is not None and not value >= low) or (high is not None and not value <= high):
         bounds = f"from {low:g} to {high:g}" if high is not None else f"at least {low:g}"
-        raise UsageError(f"{name} must be {bounds}, not {_shown(value)}")
+        raise UsageError(f"{name} must be {bounds}, not {_shown_value(value)}")
 
 
 def _object_in(text: str) -> object:
@@ -146,7 +148,7 @@ def _object_in(text: str) -> object:
         return text
 
 
-def _shown(value: object) -> str:
+def _shown_value(value: object) -> str:
     shown = repr(value)
     return shown if len(shown) <= _LONGEST_VALUE else f"{shown[:_LONGEST_VALUE]}..."
 
@@ -189,21 +191,21 @@ def _property(section: type[Any], key: str, rule: Rule) -> JsonObject:
 
 def _strict_property(section: type[Any], key: str, rule: Rule) -> JsonObject:
     found = _property(section, key, rule)
-    told = [rule.help]
+    sentences = [rule.help]
     default = found.pop("default", None)
     low, high = found.pop("minimum", None), found.pop("maximum", None)
     if low is not None and high is not None:
-        told.append(f"From {low:g} to {high:g}.")
+        sentences.append(f"From {low:g} to {high:g}.")
     if default is not None:
-        told.append(f"Null for {json.dumps(default)}.")
+        sentences.append(f"Null for {json.dumps(default)}.")
     if found.get("type", "object") == "object":  # which would have to name all of its keys
         found["type"] = "string"
-        told.append("As JSON text.")
+        sentences.append("As JSON text.")
     if not is_required(section, key):
         found["type"] = [found["type"], "null"]
         if "enum" in found:
             found["enum"] = [*found["enum"], None]
-    return found | {"description": " ".join(told)}
+    return found | {"description": " ".join(sentences)}
 
 
 def result_schema(annotation: Any) -> JsonObject:

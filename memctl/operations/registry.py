@@ -225,7 +225,7 @@ class Operation:
 
     name: str
     description: str
-    """In one line, for whoever chooses among operations, usually a model."""
+    """One line, for choosing among operations, usually by a model."""
     parameters: type[Any]
     """A frozen dataclass whose fields are declared with ``parameter``."""
     result: type[Any]

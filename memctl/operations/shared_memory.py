@@ -39,7 +39,7 @@ class SharedValue:
     key: str | None
     value: Any
     version: int
-    """Of the pool; a write with ``if_version`` is refused if somebody has written since."""
+    """Of the pool; a write with ``if_version`` is refused if the pool has changed since."""
 
 
 def read_shared_memory(context: OperationContext, asked: ReadPoolParameters) -> SharedValue:
@@ -164,7 +164,7 @@ class PoolReply:
 
 
 def create_memory_pool(context: OperationContext, asked: CreatePoolParameters) -> PoolReply:
-    """Make a pool as ``memctl pool create`` does; whoever makes it owns it."""
+    """Make a pool as ``memctl pool create`` does; the caller owns it."""
     from memctl.pools import Retention, parse_scope
 
     visibility, lifetime = parse_scope(asked.scope)
@@ -213,4 +213,4 @@ def _caller(context: OperationContext) -> str:
 
 
 def _pools(context: OperationContext) -> Pools:
-    return context.looking().pools.acting_as(_caller(context))
+    return context.reading_existing().pools.acting_as(_caller(context))

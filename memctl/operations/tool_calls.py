@@ -230,7 +230,7 @@ def answer_call(call: Mapping[str, Any], context: OperationContext) -> JsonObjec
 
     It is ``{"id", "function": {"name", "arguments"}}`` as OpenAI has it, the same with
     ``{"type": "tool_use", "id", "name", "input"}`` as Anthropic has it, or ``{"name",
-    "arguments"}``, which is answered with the plain result.  An argument that is wrong is told to
+    "arguments"}``, which is answered with the plain result.  A wrong argument is reported to
     the model.
     """
     function = call.get("function")
@@ -262,7 +262,7 @@ _CALL = 'write {"name": "answer", "arguments": {"question": "..."}}, or what a m
 
 
 def bounded(value: JsonObject, most: int = MOST_CHARACTERS) -> JsonObject:
-    """Return a result that is at most so many characters of JSON, with a note where it was cut.
+    """Return a result that is at most this many characters of JSON, with a note where it was cut.
 
     Long texts are cut first, then rows are left out at the end of the longest list.
     """
@@ -307,7 +307,7 @@ def _with_texts_cut(value: Any, longest: int) -> Any:
 
 
 def cut_text(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Return a text of at most so many characters, with a note where it was cut."""
+    """Return a text of at most this many characters, with a note where it was cut."""
     return text if len(text) <= most else f"{text[:most]}\n[{_CUT.format(most=most)}]"
 
 

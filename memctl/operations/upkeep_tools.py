@@ -278,7 +278,7 @@ def run_upkeep_job(context: OperationContext, asked: RunJobParameters) -> RunJob
     from memctl.upkeep.runner import Upkeep
     from memctl.upkeep.upkeep_job import UpkeepOptions
 
-    base = context.looking()
+    base = context.reading_existing()
     job = find_job(base, asked.job)
     if job not in JOBS:
         raise Unavailable(f"{asked.job} is a command of the owner's, whom alone it runs for")
@@ -380,7 +380,7 @@ def daily_summary(context: OperationContext, asked: SummaryParameters) -> Summar
     from memctl.upkeep.daily_summary import parse_day, summarise_day
 
     _require_whole(context, "the page is about what all users keep")
-    made = summarise_day(context.looking(), parse_day(asked.day, context.now))
+    made = summarise_day(context.reading_existing(), parse_day(asked.day, context.now))
     return SummaryReply(
         made.kb, made.day.isoformat(), made.text, made.documents, made.decisions,
         made.contradictions, made.insights, made.unanswered,

@@ -105,7 +105,7 @@ def _flag(given: Mapping[str, Any], key: str) -> bool:
 
 
 def may_read(pool: Pool, agent: str) -> bool:
-    """Whether an agent may read a pool: its owner may, everybody a global one."""
+    """Return whether an agent may read a pool: its owner may, everybody a global one."""
     access = Access.of(pool)
     return (
         agent == pool.owner
@@ -117,7 +117,7 @@ def may_read(pool: Pool, agent: str) -> bool:
 
 
 def may_write(pool: Pool, agent: str) -> bool:
-    """Whether an agent may write to a pool; who may write may also read."""
+    """Return whether an agent may write to a pool; who may write may also read."""
     access = Access.of(pool)
     return agent == pool.owner or access.public_write or agent in access.write
 
@@ -161,7 +161,7 @@ class Retention:
         return asdict(self)
 
     def is_expired(self, key: PoolKey, now: datetime) -> bool:
-        """Whether a key has outlived its time; one written after now, as clocks go, has not."""
+        """Return whether a key has expired; one that a faster clock wrote after now has not."""
         if self.ttl_seconds is None:
             return False
         return now - key.written_at >= timedelta(seconds=self.ttl_seconds)

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 DEFAULT_POOL = "default"
 """The pool that everybody may read and write; it is made when it is first used."""
 EVENT = "memory_pool_key_write"
-"""What a write to a key of a pool is called where subscribers are told of it."""
+"""The name of the event of a write to a key of a pool."""
 LONGEST_EVENT_VALUE = 4_096
 """Bytes of JSON that an event takes along; of a longer value, its digest."""
 _COUNTING_SECONDS = 1.0
@@ -73,7 +73,7 @@ class PoolValue:
     """The path; None for all data."""
     value: Any
     version: int
-    """Of the pool; a write with ``if_version`` fails when somebody has written since."""
+    """Of the pool; a write with ``if_version`` fails if the pool has changed since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,6 +320,7 @@ class Pools:
         """
 
         def revoked(pool: Pool) -> Access:
+            """Return the rights without those of the agent."""
             if agent == pool.owner:
                 raise UsageError(f"{agent!r} owns pool {pool_id!r}, and keeps every right in it")
             return Access.of(pool).revoking(agent)
@@ -336,11 +337,11 @@ class Pools:
         return changed
 
     def accessible_by(self, pool_id: str, agent: str) -> bool:
-        """Whether an agent may read a pool."""
+        """Return whether an agent may read a pool."""
         return may_read(self._existing(pool_id), agent)
 
     def writable_by(self, pool_id: str, agent: str) -> bool:
-        """Whether an agent may write to a pool."""
+        """Return whether an agent may write to a pool."""
         return may_write(self._existing(pool_id), agent)
 
     # --- data ------------------------------------------------------------------------------------
@@ -383,7 +384,7 @@ class Pools:
             NotFoundError: There is no such pool.
             AccessRefused: The caller may not write to it.
             UsageError: The path leads through a value that is no object, or JSON has no such value.
-            VersionConflict: Somebody has written since that version.
+            VersionConflict: The pool has changed since that version.
             QuotaExceeded: The pool would be too big.
         """
         path, given = parse_path(key), self._clean(checked_value(value), key.rpartition(".")[2])
@@ -456,7 +457,7 @@ class Pools:
             edit: Gives the new data.
             if_version: As for ``write``.
             written: The top-level keys that count as written, changed or not.
-            path: What subscribers are told was written; by default whatever differs.
+            path: What subscribers learn was written; by default whatever differs.
         """
         self._require_writable()
         with self._ledger.transaction():
@@ -479,7 +480,7 @@ class Pools:
             }
             kept = {name: _not_from_future(keys[name], now) for name in keys if name in after}
             made, evicted = _fitted(pool, {**kept, **fresh}, fresh)
-            told = (path,) if path else changed_paths(before, after)
+            notified = (path,) if path else changed_paths(before, after)
             data = {name: entry.value for name, entry in made.items()}
             size = _size(made.values())
             self._pools.keys.save(
@@ -504,7 +505,7 @@ class Pools:
                     now,
                     self.caller,
                     action,
-                    told,
+                    notified,
                     size,
                     data,
                     pool.session_id,
@@ -512,10 +513,10 @@ class Pools:
                 )
             )
             self._pools.events.add(
-                [self._event(pool, key, after, version, now) for key in told], pool_id
+                [self._event(pool, key, after, version, now) for key in notified], pool_id
             )
             self._pools.agents.note(pool, self.caller, now, is_write=True)
-        return PoolChange(pool_id, version, told, evicted, size)
+        return PoolChange(pool_id, version, notified, evicted, size)
 
     def _key(
         self,
@@ -617,9 +618,9 @@ class Pools:
         Args:
             after: The id of an event, as ``last_event`` gives the latest.
         """
-        told = [event for event in self._pools.events.after(after) if event.is_bulletin]
-        readable = {pool.pool_id for pool in self.list()} if told else set()
-        return [event for event in told if event.pool_id in readable]
+        bulletins = [event for event in self._pools.events.after(after) if event.is_bulletin]
+        readable = {pool.pool_id for pool in self.list()} if bulletins else set()
+        return [event for event in bulletins if event.pool_id in readable]
 
     def last_event(self) -> int:
         """Return the id of the latest event of all pools; 0 before the first."""
@@ -671,7 +672,7 @@ class Pools:
         return ending
 
     def of(self, *, run_id: str | None = None, session_id: str | None = None) -> Sequence[Pool]:
-        """Return all pools of a run, or of a conversation, whoever may read them.
+        """Return all pools of a run, or of a conversation, no matter who may read them.
 
         Raises:
             UsageError: Neither is named, or both are.
@@ -687,11 +688,11 @@ class Pools:
 
         Args:
             ending: Which, as ``to_end`` gave them.
-            unchanged: Only while nobody has written to any of them since.
+            unchanged: Only if none of them has changed since.
 
         Raises:
             AccessRefused: Another agent owns one of them by now.
-            VersionConflict: Somebody has written.
+            VersionConflict: One of them has changed.
         """
         self._require_writable()
         with self._ledger.transaction():
@@ -795,7 +796,7 @@ class Pools:
 
 
 def has_expired(ledger: Ledger, now: datetime) -> bool:
-    """Whether there is a pool that has expired, or a key that has outlived its time."""
+    """Return whether there is a pool that has expired, or a key that has outlived its time."""
     return any(True for _ in _expired(ledger, now))
 
 

@@ -46,7 +46,7 @@ def parse_path(key: str) -> tuple[str, ...]:
 
 
 def is_bulletin(key: str) -> bool:
-    """Whether subscribers are told of a key as a bulletin."""
+    """Return whether subscribers get a key as a bulletin."""
     return key == BULLETIN or key.startswith(f"{BULLETIN}.")
 
 
@@ -127,7 +127,7 @@ def kind_of(value: object) -> str:
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two values are the same JSON; to Python, 1, 1.0 and true are equal."""
+    """Return whether two values are the same JSON; to Python, 1, 1.0 and true are equal."""
     return encode_json(one) == encode_json(other)
 
 
@@ -143,12 +143,14 @@ def value_at(data: Data, path: tuple[str, ...]) -> Any:
             before = ".".join(path[:number])
             raise NotFoundError(f"{before!r} is {kind_of(found)}, so it has no key {part!r}")
         if part not in found:
-            raise NotFoundError(f"there is no key {'.'.join(path[: number + 1])!r}", _known(found))
+            raise NotFoundError(
+                f"there is no key {'.'.join(path[: number + 1])!r}", _known_keys(found)
+            )
         found = found[part]
     return found
 
 
-def _known(found: Data) -> str:
+def _known_keys(found: Data) -> str:
     names = sorted(found)[:_NAMED_KEYS]
     more = len(found) - len(names)
     listed = ", ".join(names) + (f" and {more:,} more" if more else "")

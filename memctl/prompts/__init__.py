@@ -76,7 +76,7 @@ def load_prompt(name: str, own: Path | None = None) -> Prompt:
 
 
 def guarded(prompt: Prompt) -> Prompt:
-    """Return instructions of somebody else's with what safety rests on."""
+    """Return a user's own instructions with the rules that safety rests on."""
     return replace(prompt, text=f"{prompt.text}\n\n{GUARD}")
 
 
@@ -104,7 +104,7 @@ def choose_variant(shares: Mapping[str, float], key: str = "") -> str:
 
 
 def is_shipped(name: str) -> bool:
-    """Tell whether the program comes with a prompt of a name."""
+    """Return whether the program comes with a prompt of a name."""
     return name in prompt_names()
 
 
@@ -132,7 +132,7 @@ def fenced(texts: Sequence[str], mark: str | None = None) -> str:
 
     Args:
         texts: The data, each text in a fence of its own.
-        mark: What the fences carry; by default told from the data, so that the same data gives
+        mark: What the fences carry; by default derived from the data, so that the same data gives
             the same text (and finds the reply that is known), and none can close its own fence.
     """
     chosen = mark or hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:12]

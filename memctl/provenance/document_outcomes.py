@@ -37,7 +37,7 @@ class DocumentOutcomes:
 
     Args:
         layout: Where the knowledge base stands.
-        settings: What is pinned for it.
+        settings: Its settings.
         store: Its tables and ledger.
         ids: Of the documents.
         now: The time.
@@ -58,7 +58,7 @@ class DocumentOutcomes:
         self._now = now
         self._found = self._read(sorted(ids))
 
-    def told(self, receipt: FileProvenance, noted: int | None = None) -> FileProvenance:
+    def complete(self, receipt: FileProvenance, noted: int | None = None) -> FileProvenance:
         """Add to a receipt what is known of its document, if that is still there.
 
         Args:
@@ -107,7 +107,7 @@ class DocumentOutcomes:
         entries = self._files.of_documents(ids)
         found = [self._unnoted(id_, entries.get(id_)) for id_ in ids]
         found.sort(key=lambda receipt: str(receipt.decided_at), reverse=True)
-        return [self.told(receipt) for receipt in found]
+        return [self.complete(receipt) for receipt in found]
 
     def _unnoted(self, id_: str, entry: FileEntry | None) -> FileProvenance:
         row = self._found[id_]
@@ -160,7 +160,7 @@ class MemoryTally:
         where = col("document_id").is_in(list(roots))
         table = snapshot.scan("memories", where, _MEMORY_COLUMNS)
         self._parts = Counter(roots.values())
-        self._counts = self._counted(table)
+        self._counts = self._count_memories(table)
         self._originals = self._counted_originals(table)
         self._last_pages = self._furthest(table)
         self._changed = self._histories(table)
@@ -209,7 +209,7 @@ class MemoryTally:
 
     # --- inside ---
 
-    def _counted(self, table: pa.Table) -> defaultdict[str, Counter[tuple[str, str]]]:
+    def _count_memories(self, table: pa.Table) -> defaultdict[str, Counter[tuple[str, str]]]:
         """Count by level and type, of a memory that was edited its newest version alone."""
         found: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
         groups = table.group_by(["document_id", "level", "type"]).aggregate([("id", "count")])

@@ -107,12 +107,12 @@ class FileProvenance:
     hint: str = ""
     error: str = ""
     retry: str = ""
-    """The command that has a failed file tried again, once what it failed for is mended."""
+    """The command that has a failed file tried again, once the reason of the failure is gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileReference:
-    """A file that somebody asks about, in one knowledge base."""
+    """A file that is asked about, in one knowledge base."""
 
     path: Path
     """Where it is, or was, if what was given is a path."""
@@ -121,14 +121,14 @@ class FileReference:
 
     @classmethod
     def of(cls, file: str) -> FileReference:
-        """Say what is meant by what was given."""
+        """Return the file that a name or a path means."""
         if is_url(file):
             return cls(absolute(Path(file)), plain_url(file).partition("://")[2])
         given = path_of(printable(expand_path(file)))
         return cls(absolute(given), printable(given))
 
     def matches(self, path: Path) -> bool:
-        """Tell whether a file is the one that is meant, or one of those of that name."""
+        """Return whether a file is the one that is meant, or one of those of that name."""
         return path == self.path or printable(path).endswith(f"{os.sep}{self.name}")
 
     def within(self, layout: Layout) -> str:

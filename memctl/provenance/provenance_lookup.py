@@ -44,7 +44,7 @@ def file_provenance(
 
     Args:
         layout: Where the knowledge base stands.
-        settings: What is pinned for it.
+        settings: Its settings.
         store: Its tables and ledger.
         file: A path, or the last parts of one.
         now: The time.
@@ -57,7 +57,7 @@ def file_provenance(
     return [
         *PendingFiles(layout, settings, store.ledger).receipts(asked),
         *(
-            documents.told(_provenance(layout, entry), noted.get(entry.document_id or ""))
+            documents.complete(_provenance(layout, entry), noted.get(entry.document_id or ""))
             for entry in entries
         ),
         *documents.unnoted(asked),
@@ -81,7 +81,7 @@ def _provenance(layout: Layout, entry: ProvenanceEntry) -> FileProvenance:
         layout.name,
         **noted
         | {
-            "memories": None,  # what became of them since is told of the document
+            "memories": None,  # what became of them since belongs to the document
             "place": printable(place) if entry.place else "",
             "is_there": is_there,
             "retry": _retry(layout, entry, place) if entry.outcome == "failed" and is_there else "",
@@ -99,9 +99,9 @@ def _retry(layout: Layout, entry: ProvenanceEntry, place: Path) -> str:
 
 
 MAX_NAMES = 3
-"""So many names are told."""
+"""At most this many names are returned."""
 _COMPARED = 20_000
-"""So many are looked at: comparing letter by letter takes its time."""
+"""At most this many are compared: comparing letter by letter takes its time."""
 _SHORTEST_PART = 3
 
 
@@ -110,11 +110,11 @@ def similar_file_names(
 ) -> list[str]:
     """Return names that are like that of a file, the most alike first.
 
-    What is in private namespaces, or may be, is not told.
+    Names in private namespaces, or that may be in one, are left out.
 
     Args:
         layout: Where the knowledge base stands.
-        settings: What is pinned for it.
+        settings: Its settings.
         store: Its tables and ledger.
         file: The name, or a path.
     """
@@ -160,7 +160,7 @@ class PendingFiles:
 
     Args:
         layout: Where it stands.
-        settings: What is pinned for it.
+        settings: Its settings.
         ledger: What is going on in it.
     """
 
@@ -181,7 +181,7 @@ class PendingFiles:
                 yield from self._in_inbox(inbox, path)
 
     def _goes_on(self) -> str:
-        """Say who goes on with what has been claimed, where whoever claimed it is gone."""
+        """Return a hint at who goes on with what a process that is gone has claimed."""
         return "" if is_watched(self._layout) else f"{_NO_WATCH}: {self._watch} takes it up again"
 
     @property
@@ -190,13 +190,13 @@ class PendingFiles:
         return f"memctl watch{which}"
 
     def _in_inbox(self, inbox: Inbox, path: Path) -> Iterator[FileProvenance]:
-        """Say what the watcher makes of a file, by looking at the inbox as it does."""
+        """Return what the watcher makes of a file, by scanning the inbox as it does."""
         left: dict[Path, SkipReason] = {}
         exclude = excluded_folders(self._layout, inbox.path)
         found = scan_inbox(inbox.path, exclude, towards=path, left=left.__setitem__)
         for place in (path, *path.parents):
             if place in left:
-                yield self._left(path, place, left[place])
+                yield self._skipped_receipt(path, place, left[place])
                 return
         for file in found.files:
             if path in file.sidecars:
@@ -209,7 +209,7 @@ class PendingFiles:
             hint = f"{what_to_do}; it is looked at again then"
             yield self._receipt(path, "waiting", reason=reason, hint=hint)
 
-    def _left(self, path: Path, place: Path, why: SkipReason) -> FileProvenance:
+    def _skipped_receipt(self, path: Path, place: Path, why: SkipReason) -> FileProvenance:
         what = "it" if place == path else f"its folder {display_path(printable(place))}"
         hint = _way_in(path, why, "it" if place == path else "that folder")
         return self._receipt(
@@ -233,7 +233,7 @@ class PendingFiles:
         )
 
     def _prospect(self, file: InboxFile) -> tuple[str, str, int | None]:
-        """Say why a file has not been taken yet, who will, and which process that is."""
+        """Return why a file has not been taken yet, who will, and which process that is."""
         name, status = self._layout.name, self._settings.status
         if status != "active":
             return f"knowledge base {name!r} is {status}", f"memctl kb resume {name}", None
@@ -258,17 +258,17 @@ class PendingFiles:
                 return event.message, event.hint or hint
         return "", hint
 
-    def _receipt(self, path: Path, outcome: FileOutcomeKind, **told: Any) -> FileProvenance:
+    def _receipt(self, path: Path, outcome: FileOutcomeKind, **values: Any) -> FileProvenance:
         is_there = outcome != "processing"
         name = printable(path)
         tries = self._ledger.provenance.attempts(name)
         return FileProvenance(
-            self._layout.name, name, outcome, is_there=is_there, tries=tries, **told
+            self._layout.name, name, outcome, is_there=is_there, tries=tries, **values
         )
 
 
 def _way_in(path: Path, why: SkipReason, what: str) -> str:
-    """Say how to have a file remembered that is left in an inbox for what it, or a folder, is."""
+    """Return how to have a file remembered that an inbox skips for what it, or a folder, is."""
     name = shlex.quote(printable(path))
     if why in _BY_NAME:
         return f"give {what} another name, or take it in as it is: memctl ingest {name}"

@@ -1,6 +1,6 @@
 """What one knowledge base notes of the questions it is asked.
 
-Whoever asks does not wait for it: what cannot be written at once is written with the next
+Queries do not wait for it: what cannot be written at once is written with the next
 question, or when the knowledge base is closed; what cannot be written at all is not.
 """
 
@@ -78,7 +78,7 @@ def quality(
     """Return how good what a question gave was, from 0 to 1.
 
     The weighted mean of what is known of: the confidence of the answer, how many of the hits that
-    were asked for there are, how good somebody found it, and the relevance of the best hit.
+    were asked for there are, how good it was judged to be, and the relevance of the best hit.
     """
     parts = {
         "confidence": confidence,
@@ -152,7 +152,7 @@ class QueryLog:
         self._name = name
         self._waiting: list[_Noted] = []
         self._mutex = threading.Lock()
-        self._told = False
+        self._has_logged_failure = False
 
     def note(
         self,
@@ -161,7 +161,7 @@ class QueryLog:
         *,
         is_private: bool = False,
     ) -> bool:
-        """Note a question, and which memories it showed with which score.
+        """Record a question, and which memories it showed with which score.
 
         Args:
             asked: The question.
@@ -188,7 +188,7 @@ class QueryLog:
             return self._write(_PATIENCE) and enabled
 
     def note_shown(self, memory_id: str, at: datetime, *, is_private: bool) -> None:
-        """Note that a memory was read by its id."""
+        """Record that a memory was read by its id."""
         with self._mutex:
             self._waiting.append(_Noted(at, self._accesses([memory_id], "show", at), is_private))
             self._write(_PATIENCE)
@@ -200,7 +200,7 @@ class QueryLog:
         return tuple(AccessEntry(at, id_, query_id, kind, self._user, self._agent) for id_ in ids)
 
     def judge(self, query_id: str, verdict: Verdict, score: float | None = None) -> bool:
-        """Note how good what a question gave was; say whether there is such a question.
+        """Record how good what a question gave was; say whether there is such a question.
 
         Args:
             query_id: Which.
@@ -215,7 +215,7 @@ class QueryLog:
         return self._judge(query_id, verdict, given)
 
     def take_back(self, query_id: str) -> bool:
-        """Note that nobody judges a question any more; say whether there is such a question."""
+        """Take back the judgement of a question; return whether there is such a question."""
         self.flush()
         return self._judge(query_id, None, None)
 
@@ -289,14 +289,14 @@ class QueryLog:
             with self._ledger.transaction(wait, durable=False):
                 for noted in self._waiting:
                     self._write_one(noted)
-        except LockedError:  # somebody else is writing, for a moment
+        except LockedError:  # another process is writing, for a moment
             del self._waiting[:-_MOST_WAITING]
             return True
         except (KnowledgeBaseUnavailable, DamagedError) as error:
             self._waiting.clear()
-            if not self._told:
+            if not self._has_logged_failure:
                 _log.debug("questions are not logged in %s: %s", self._name, error)
-            self._told = True
+            self._has_logged_failure = True
             return False
         self._waiting.clear()
         return True

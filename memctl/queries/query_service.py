@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from memctl.search.searcher import Searcher
 
 _MOST_UNASKED = 5
-"""So many passages at most are put in front of a message that did not ask for any."""
+"""At most this many passages are put before a message that did not ask for any."""
 _FEWEST_EXCERPTS = 20
 _SHORTEST_EXCERPT = 20
 """Tokens; enough hits are searched for to use up the budget of a context."""
@@ -90,7 +90,7 @@ class QueryService:
             limit: How many hits.
             duplicates: Which duplicates are folded: ``exact``, ``near``, or ``keep`` for none.
             diversity: 0 to 1: how much a hit loses for being like a better one.
-            per_document: At most so many hits per document; 0 means no limit.
+            per_document: At most this many hits per document; 0 means no limit.
             threshold: Least relevance of a hit, 0 to 1; 0.7 keeps what is clearly relevant.
             answer: Whether to answer, with citations, as well as to find memories.
             explain: Whether to report how the search went.
@@ -177,7 +177,7 @@ class QueryService:
 
         Args:
             question: In words.
-            budget: At most so many tokens.
+            budget: At most this many tokens.
             mode: How memories are found; by default as configured.
             filters: What it is limited to.
             auto: Whether it may be any message, most of which need no memory: those get a text only
@@ -206,7 +206,7 @@ class QueryService:
 
         Args:
             question: What comes after it bears on this, with its own share of the budget.
-            budget: At most so many tokens.
+            budget: At most this many tokens.
             user: Whose profile stands above it.
             agent: The agent that knows it.
             filters: What it is limited to.
@@ -344,13 +344,13 @@ class _QuerySession:
         """Search for what a question asks, answer it if that is wanted, and log it."""
         started = time.monotonic()
         try:
-            return self._asked(question, options, started)
+            return self._ask(question, options, started)
         except MemctlError as error:
             if options.log and question.text.strip():
                 self._log_failure(question.text, options, error, time.monotonic() - started)
             raise
 
-    def _asked(self, question: Question, options: QueryOptions, started: float) -> QueryResult:
+    def _ask(self, question: Question, options: QueryOptions, started: float) -> QueryResult:
         from memctl.search.answering.evidence_sentences import (
             MAX_HITS_READ,
             rank_hits,
@@ -361,7 +361,7 @@ class _QuerySession:
         limit = options.limit or self.search_context.config.query.limit
         search = self.search_context.search_options(max(limit, MAX_HITS_READ), options)
         outcome, notes = _search_message(searcher, question.text, self._mode, search)
-        outcome = self._judged(outcome, options.threshold)
+        outcome = self._with_relevance(outcome, options.threshold)
         answer, hits = None, outcome.listed
         if options.answer:
             sentences = rank_sentences(outcome)
@@ -429,7 +429,7 @@ class _QuerySession:
     def _log_failure(
         self, question: str, options: QueryOptions, error: MemctlError, seconds: float
     ) -> None:
-        """Note a question that could not be asked, with the class of what went wrong."""
+        """Record a question that could not be asked, with the class of what went wrong."""
         config = self.search_context.config
         how = AskedHow(
             status="failed",
@@ -442,7 +442,7 @@ class _QuerySession:
         )
         self._log(self._logged(question, "query", options.filters, False, seconds, how), ())
 
-    def _judged(self, outcome: SearchOutcome, threshold: float | None) -> SearchOutcome:
+    def _with_relevance(self, outcome: SearchOutcome, threshold: float | None) -> SearchOutcome:
         """Return what was found with the relevance of each hit, without those below a threshold.
 
         Raises:
@@ -506,7 +506,7 @@ class _QuerySession:
             if not is_memory_needed(outcome.asked, outcome.relevance, least):
                 return Context(question, "", 0, budget, (), notes, why=why)
         relevance = outcome.relevance
-        outcome = self._judged(outcome, threshold)
+        outcome = self._with_relevance(outcome, threshold)
         count = token_counter(outcome.embedder)
         hits = _context_hits(outcome, relevance, auto=auto)
         in_doubt = bool(hits) and not relevance.is_near
@@ -604,7 +604,7 @@ def _vector(outcome: SearchOutcome) -> tuple[str, bytes] | None:
 def _context_hits(outcome: SearchOutcome, relevance: Relevance, *, auto: bool) -> Sequence[Hit]:
     """Return the hits that may fill a context, best first.
 
-    Hits that are merely near the question help whoever asked it, but aren't put unasked in front of
+    Hits that are merely near the question help the person who asked, but are not put unasked before
     a message.
     """
     from memctl.search.answering.evidence_context import budget_order

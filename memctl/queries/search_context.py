@@ -57,7 +57,7 @@ class QueryOptions:
     diversity: float | None = None
     """0 to 1: how much a hit loses for being like a better one."""
     per_document: int | None = None
-    """At most so many hits per document; 0 means no limit."""
+    """At most this many hits per document; 0 means no limit."""
     threshold: float | None = None
     """Least relevance of a hit, 0 to 1; 0 for all."""
     answer: bool = True

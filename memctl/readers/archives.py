@@ -173,7 +173,7 @@ def _unpacked(content: IO[bytes], path: Path, key: str, budget: _Budget) -> Unit
 
 
 def _is_left_out(name: str) -> bool:
-    """Whether a member is hidden, or a note of the system, as such files in folders are."""
+    """Return whether a member is hidden, or a note of the system, as such files in folders are."""
     parts = PurePosixPath(name).parts
     return any(part.startswith(".") or part in _LEFT_OUT for part in parts if part != "..")
 

@@ -20,7 +20,7 @@ from memctl.records import SourceText, Unit
 _WANTED = ("VEVENT", "VTODO", "VJOURNAL")
 _KINDS = {"VEVENT": "event", "VTODO": "task", "VJOURNAL": "journal entry"}
 _MOST_DATES = 10
-"""So many exceptions of a recurrence are named."""
+"""At most this many exceptions of a recurrence are named."""
 
 Moment = date | datetime
 
@@ -79,7 +79,7 @@ def _pieces(event: Component) -> Iterator[Piece]:
     people = [_attendee(each) for each in event.all("ATTENDEE")]
     lines = (
         f"{title} is {said}." if said else f"{title}.",
-        f"{title} is due {_told(due, event.first('DUE'))}." if due else "",
+        f"{title} is due {_moment_text(due, event.first('DUE'))}." if due else "",
         f"{title} takes place {rule}." if (rule := _recurrence(event)) else "",
         f"{title} is organised by {_person(organiser)}." if organiser else "",
         f"Attendees of {title}: {_listed(people, len(people))}." if people else "",
@@ -183,26 +183,26 @@ def _when(event: Component) -> str:
     if start is None:
         return ""
     stated = event.first("DTSTART")
-    first = _told(start, stated)
+    first = _moment_text(start, stated)
     if end is None or end == start:
         return first
     if isinstance(start, datetime) and isinstance(end, datetime) and end.date() == start.date():
-        return f"on {_day(start)}, from {start:%H:%M} to {end:%H:%M}{_zone_told(start, stated)}"
-    last = _told(end, event.first("DTEND") or stated)
+        return f"on {_day(start)}, from {start:%H:%M} to {end:%H:%M}{_zone_name(start, stated)}"
+    last = _moment_text(end, event.first("DTEND") or stated)
     return f"from {first.removeprefix('on ')} to {last.removeprefix('on ')}"
 
 
-def _told(moment: Moment, stated: Property | None) -> str:
+def _moment_text(moment: Moment, stated: Property | None) -> str:
     if not isinstance(moment, datetime):
         return f"on {_day(moment)}"
-    return f"on {_day(moment)}, at {moment:%H:%M}{_zone_told(moment, stated)}"
+    return f"on {_day(moment)}, at {moment:%H:%M}{_zone_name(moment, stated)}"
 
 
 def _day(moment: Moment) -> str:
     return f"{moment:%A}, {moment.day} {moment:%B} {moment.year}"
 
 
-def _zone_told(moment: datetime, stated: Property | None) -> str:
+def _zone_name(moment: datetime, stated: Property | None) -> str:
     name = stated.parameters.get("TZID", "") if stated else ""
     return f" ({name})" if name else " (UTC)" if moment.tzinfo is UTC else ""
 
@@ -224,12 +224,12 @@ _SAID = ("FREQ", "INTERVAL", "BYDAY", "BYMONTHDAY", "BYMONTH", "BYSETPOS", "COUN
 
 def _recurrence(event: Component) -> str:
     """How an event recurs, in words; what has none here is quoted as it stands."""
-    told = [_rule(each.value) for each in event.all("RRULE")]
+    parts = [_rule(each.value) for each in event.all("RRULE")]
     also = [day for each in event.all("RDATE") for day in _days(each)]
     but = [day for each in event.all("EXDATE") for day in _days(each)]
-    told += [f"also on {_listed(also)}"] if also else []
-    told += [f"not on {_listed(but)}"] if but else []
-    return "; ".join(filter(None, told))
+    parts += [f"also on {_listed(also)}"] if also else []
+    parts += [f"not on {_listed(but)}"] if but else []
+    return "; ".join(filter(None, parts))
 
 
 def _rule(rule: str) -> str:
@@ -241,21 +241,21 @@ def _rule(rule: str) -> str:
     if unit is None:
         return rule.strip()
     interval = parts.get("INTERVAL", "1")
-    told = f"every {unit}" if interval == "1" else f"every {interval} {unit}s"
+    text = f"every {unit}" if interval == "1" else f"every {interval} {unit}s"
     if days := [_day_of_rule(day, parts) for day in parts.get("BYDAY", "").split(",") if day]:
-        told += f" on {_listed(days)}"
+        text += f" on {_listed(days)}"
     if numbers := [number for number in parts.get("BYMONTHDAY", "").split(",") if number]:
         last = ["the last day" if number == "-1" else f"day {number}" for number in numbers]
-        told += f" on {_listed(last)}"
+        text += f" on {_listed(last)}"
     if months := [_month(number) for number in parts.get("BYMONTH", "").split(",") if number]:
-        told += f" in {_listed(months)}"
+        text += f" in {_listed(months)}"
     if "COUNT" in parts:
-        told += f", {parts['COUNT']} times"
+        text += f", {parts['COUNT']} times"
     if "UNTIL" in parts:
         until = _moment(Property("UNTIL", parts["UNTIL"]))
-        told += f", until {_day(until)}" if until else ""
+        text += f", until {_day(until)}" if until else ""
     rest = [f"{name}={value}" for name, value in parts.items() if name and name not in _SAID]
-    return f"{told} ({'; '.join(rest)})" if rest else told
+    return f"{text} ({'; '.join(rest)})" if rest else text
 
 
 def _day_of_rule(day: str, parts: dict[str, str]) -> str:

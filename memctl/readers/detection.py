@@ -36,7 +36,7 @@ def detect_media_type(path: Path, name: str | None = None) -> MediaType:
         EmptySource: It has no bytes, or nothing but blanks.
         UnreadableSource: It has nothing but zero bytes.
         EncryptedSource: It is an Office file under a password.
-        UnreadableSource: It cannot be opened, or is of a kind that nobody here reads.
+        UnreadableSource: It cannot be opened, or no reader knows its kind.
     """
     shown = display_name(name or path.name)
     head, complete = _head(path, shown)
@@ -113,7 +113,7 @@ def _refined(found: MediaType, claimed: MediaType) -> MediaType:
 
 
 def is_text(head: bytes) -> bool:
-    """Whether the bytes look like text in some encoding."""
+    """Return whether the bytes look like text in some encoding."""
     if head.startswith((b"{\\rtf", b"SQLite format 3\0")):
         return False
     if encoding := encoding_by_mark(head):
@@ -266,7 +266,7 @@ def _guessed(text: str, sample: str, claimed: MediaType) -> MediaType:
 
 
 def _is_mail(sample: str) -> bool:
-    """Whether the sample begins with a block of message headers, then a blank line."""
+    """Return whether the sample begins with a block of message headers, then a blank line."""
     names: Counter[str] = Counter()
     lines = sample.split("\n")
     for number, line in enumerate(lines):
@@ -339,7 +339,7 @@ def _base_media(head: bytes) -> MediaType:
 
 
 def _mpeg_audio(head: bytes) -> bool:
-    """Whether a valid MPEG layer II or III frame header stands at the start."""
+    """Return whether a valid MPEG layer II or III frame header stands at the start."""
     if len(head) < 4 or head[0] != 0xFF or head[1] & 0xE0 != 0xE0:
         return False
     version, layer = (head[1] >> 3) & 3, (head[1] >> 1) & 3
@@ -355,7 +355,7 @@ def _late_pdf(head: bytes) -> MediaType:
 
 
 def unsupported_kind(head: bytes) -> str:
-    """What a file that nobody here reads is, in words; ``""`` when its signature is unknown."""
+    """Name the kind of a file that no reader knows; ``""`` if its signature is unknown."""
     if head[4:8] == b"ftyp":
         return "a HEIF or AVIF image"
     return next((kind for start, kind in _UNREAD if head.startswith(start)), "")
@@ -395,5 +395,5 @@ def office_type(path: Path) -> MediaType:
 
 
 def is_encrypted_office(head: bytes) -> bool:
-    """Whether this is the container that Office puts a password-protected file into."""
+    """Return whether this is the container that Office puts a password-protected file into."""
     return head.startswith(b"\xd0\xcf\x11\xe0") and "EncryptedPackage".encode("utf-16-le") in head

@@ -41,11 +41,11 @@ MAX_ATTACHMENT_BYTES = 5 * 1024 * 1024
 """Text attachments up to this size are read."""
 
 MOST_ATTACHMENTS = 500
-"""Fewer than so many of one message are looked into: each becomes memories of its own."""
+"""Fewer than this many of one message are looked into: each becomes memories of its own."""
 
 _HEADER_CHARS = 10_000
 _MAX_DEPTH = 5
-"""Messages forwarded as attachments are read so many levels deep."""
+"""Messages forwarded as attachments are read this many levels deep."""
 
 _SHOWN = ("From", "To", "Cc", "Date", "Subject")
 _BROKEN = (ValueError, TypeError, AttributeError, ArithmeticError, LookupError, MessageError)
@@ -211,7 +211,7 @@ def _own_end(text: str) -> int:
 
 
 def _is_original(text: str, paragraph: re.Match[str]) -> bool:
-    """Whether a paragraph opens the message that is answered, with its headers: Outlook's way."""
+    """Return whether a paragraph opens the answered message with its headers, as Outlook does."""
     if _FORWARDED.match(paragraph[0]):
         return False
     marked = _ORIGINAL.match(text, paragraph.start())

@@ -43,7 +43,7 @@ Part = TypeVar("Part")
 
 
 BYTES_PER_ALLOWANCE = 10_000_000
-"""A file gets its time once for each stretch of so many bytes."""
+"""A file gets its time once for each stretch of this many bytes."""
 
 _MAX_LINE_LENGTH = 128 << 20
 _LAST_SECONDS = 5.0
@@ -155,7 +155,7 @@ class Readers:
 
 
 class _Process:
-    """One process that reads; whoever holds it asks for one file after the other."""
+    """A process that reads one file after the other for its owner."""
 
     def __init__(self, limits: LimitSettings) -> None:
         self._limits = limits
@@ -402,7 +402,7 @@ def read(
         run: Where readers work.
 
     Raises:
-        UnreadableSource: It is missing, damaged, empty, encrypted, of a kind nobody reads, or gives
+        UnreadableSource: It is missing, damaged, empty, encrypted, of an unknown kind, or gives
             far more text than a file of its size holds.
     """
     shown = name or path.name

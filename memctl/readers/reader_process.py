@@ -2,7 +2,7 @@
 
 Requests and answers are lines of JSON on standard input and output; knowledge bases are unknown
 here.  The process exits when its parent is gone, after a while without requests, and when it has
-grown.  Whoever receives an answer checks it field by field, for the process may have been taken
+grown.  The receiver checks an answer field by field, for the process may have been taken
 over by the file that it was reading.
 """
 
@@ -75,7 +75,7 @@ def _answer_all(questions: IO[bytes], answers: IO[bytes], most_bytes: int) -> No
 
 
 def _next_question(questions: IO[bytes], *, is_idle: bool) -> Answer | None:
-    """What is asked next; None when nobody asks any more."""
+    """The next request; None when there are no more."""
     if is_idle and os.name == "posix":
         ready, _, _ = select.select([questions], [], [], _IDLE_SECONDS)
         if not ready:
@@ -237,7 +237,7 @@ def text_from_json(value: object, media_type: str, reader: str) -> SourceText:
             created_at=_optional(fields["created_at"], _moment),
             tags=_texts(fields["tags"]),
             links=_texts(fields["links"]),
-            metadata=_checked(_expect(fields["metadata"], dict)),
+            metadata=_check_value(_expect(fields["metadata"], dict)),
             missing=_texts(fields["missing"]),
             part=_count(fields["part"]),
             unit=_optional(fields["unit"], _unit),
@@ -355,12 +355,12 @@ def _moment(value: object) -> datetime:
     return moment
 
 
-def _checked(value: Any) -> Any:
+def _check_value(value: Any) -> Any:
     """Return a JSON value, checked: its texts can be stored and its numbers are finite."""
     if isinstance(value, dict):
-        return {_text(key): _checked(item) for key, item in value.items()}
+        return {_text(key): _check_value(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_checked(item) for item in value]
+        return [_check_value(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidMessage("a number is none")
     return _text(value) if isinstance(value, str) else value

@@ -56,7 +56,7 @@ def kind_of_units(path: Path, name: str) -> FileKind | None:
             return None
         kind = FILE_KINDS[detect_media_type(path, name)]
     except (UnreadableSource, OSError):
-        return None  # whoever reads it says why
+        return None  # its reader says why
     return kind if kind.units else None
 
 

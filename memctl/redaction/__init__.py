@@ -25,7 +25,7 @@ _TRIGGERS = frozenset(word for rule in RULES for word in rule.triggers)
 def redact_query(text: str) -> str:
     """Return ``text`` with ``[redacted]`` in place of what looks like a secret.
 
-    That includes any long run of random letters and digits: whoever asks means no checksum.
+    That includes any long run of random letters and digits: no question is about a checksum.
     """
     for rule in (BLOCKS, KEYS):
         text = _without(
@@ -68,7 +68,7 @@ def redact_with_offsets(text: str, offsets: Sequence[int]) -> tuple[str, list[in
     for rule in _rules_for(low):
         spans = [s for m in rule.matches(text, low) if rule.is_sure(m) for s in rule.spans(m)]
         if spans:
-            moved = _moved(moved, spans)
+            moved = _shift_offsets(moved, spans)
             text = _without(text, spans)
             low = lower_same_length(text)
     return text, moved
@@ -88,7 +88,7 @@ def _without(text: str, spans: Sequence[Span]) -> str:
     return "".join([*kept, text[last:]])
 
 
-def _moved(offsets: Iterable[int], spans: Sequence[Span]) -> list[int]:
+def _shift_offsets(offsets: Iterable[int], spans: Sequence[Span]) -> list[int]:
     """Where places are after each span has become a mark."""
     starts = [start for start, _ in spans]
     growth = [0, *accumulate(len(MARK) - (end - start) for start, end in spans)]

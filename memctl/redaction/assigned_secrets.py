@@ -1,4 +1,4 @@
-"""Secrets that are told by what stands before them: ``password=``, ``Bearer``, an address."""
+"""Secrets that are recognised by what stands before them: ``password=``, ``Bearer``, an address."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ _NOT_IN_SCHEMES = re.compile(r"[^A-Za-z0-9+.-]")
 
 
 def _names(_: str, low: str) -> Iterator[int]:
-    """Tell where what is assigned to may begin."""
+    """Yield where the name before an assignment may begin."""
     for match in _NAMED.finditer(low):
         here = match.start()
         if match[0] == "key":
@@ -132,7 +132,7 @@ def _names(_: str, low: str) -> Iterator[int]:
 
 
 def _schemes(text: str, _: str) -> Iterator[int]:
-    """Tell where addresses may begin."""
+    """Yield where addresses may begin."""
     here = text.find("://")
     while here >= 0:
         before = text[max(0, here - _LONGEST_SCHEME) : here]
@@ -143,7 +143,7 @@ def _schemes(text: str, _: str) -> Iterator[int]:
 
 
 def _is_sure(match: re.Match[str]) -> bool:
-    """Whether what follows ``password:`` and the like is no ordinary word or piece of code."""
+    """Return whether what follows ``password:`` etc. is no ordinary word or piece of code."""
     value = match[0][match.end(1) - match.start() :]
     if _CODE.search(value) or _OWN_NAME.fullmatch(value):
         return False
@@ -163,17 +163,17 @@ def _is_sure(match: re.Match[str]) -> bool:
 
 
 def _is_no_placeholder(match: re.Match[str]) -> bool:
-    """Whether an address has more than ``user:password`` before its host."""
+    """Return whether an address has more than ``user:password`` before its host."""
     return not _PLACEHOLDER.fullmatch(match[0][match.end(1) - match.start() :])
 
 
 def _are_sure(match: re.Match[str]) -> bool:
-    """Whether a block of lines has more than words."""
+    """Return whether a block of lines has more than words."""
     return bool(re.search(r"\d", match[0][match.end(1) - match.start() :]))
 
 
 def _items(match: re.Match[str]) -> Iterable[Span]:
-    """Tell where those items of a list stand that are no ordinary words."""
+    """Return the spans of the items of a list that are no ordinary words."""
     found = _ITEM.finditer(match.string, match.end(1), match.end())
     return [each.span(1) for each in found if _UNLIKE_WORDS.search(each[1])]
 

@@ -25,7 +25,7 @@ def lower_same_length(text: str) -> str:
 
 
 def at(*words: str) -> Starts:
-    """Tell where words in lower case stand."""
+    """Return a function that yields where words in lower case stand."""
     pattern = re.compile("|".join(map(re.escape, words)))
 
     def starts(_: str, low: str) -> Iterator[int]:
@@ -36,7 +36,7 @@ def at(*words: str) -> Starts:
 
 
 def at_word_before(*words: str) -> Starts:
-    """Tell where the words begin that stand before others; those begin with a space."""
+    """Return a function that yields where the words before others, with a space, begin."""
     found = at(*words)
 
     def starts(text: str, low: str) -> Iterator[int]:
@@ -49,7 +49,7 @@ def at_word_before(*words: str) -> Starts:
 
 
 def secret_part(match: re.Match[str]) -> Iterable[Span]:
-    """Tell where the secret stands, without what tells that it is one."""
+    """Return the span of the secret, without what marks it as one."""
     return (((match.end(1) if match.re.groups else match.start()), match.end()),)
 
 

@@ -81,7 +81,7 @@ _LONG = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_-]{14,}")
 """Keys begin with that, but for those that have one of these near their beginning."""
 _ODD = re.compile(r":AA|8Q~|\.atlasv1\.|ya29\.|1//0|hv[bs]\.|SG\.|dp\.|dt0c01\.|sntry|sk\.|eyJ")
 _BEFORE = {":AA": 10, "8Q~": 4, ".atlasv1.": 14}
-"""So many letters of a key stand before it at most."""
+"""At most this many letters of a key stand before it."""
 _BEGIN = re.compile(r"-{4,5} ?begin |putty-user-key-file-")
 
 
@@ -138,7 +138,7 @@ _VALUE = re.compile(
 )
 _NEXT_DOCUMENT = "\n---"
 _NEARBY = 5000
-"""So many letters before and after something say what it is of."""
+"""Letters before and after something that say what it belongs to."""
 _LONGEST_LINE = 300
 _LOGIN_OF_REGISTRY = re.compile(r'("auth"\s*:\s*")(?=[A-Za-z+/]*\d)[A-Za-z0-9+/]{16,}={0,2}(?=")')
 _MADE_BY_TERRAFORM = re.compile(
@@ -169,7 +169,7 @@ _COMMAND = re.compile(
 
 
 def _lines_with(*words: str) -> Starts:
-    """Tell where the lines begin that words stand in."""
+    """Return a function that yields where the lines begin that have some words."""
     found = at(*words)
 
     def starts(text: str, low: str) -> Iterator[int]:
@@ -184,14 +184,14 @@ def _lines_with(*words: str) -> Starts:
 
 
 def _data(text: str, low: str) -> Iterator[int]:
-    """Tell where the data of manifests may begin: at a line, or at a key in quotes."""
+    """Yield where the data of manifests may begin: at a line, or at a key in quotes."""
     in_quotes = at('"data"', '"stringdata"')
     lines = _lines_with("data:", "stringdata:")
     return iter(sorted({*in_quotes(text, low), *lines(text, low)}))
 
 
 def _is_of_secret(match: re.Match[str]) -> bool:
-    """Whether the manifest that data is of is one of a secret."""
+    """Return whether the manifest that data is of is one of a secret."""
     before, after = _around(match)
     is_yaml = not match[0].startswith('"')
     before = before.rpartition(_NEXT_DOCUMENT)[2] if is_yaml else before
@@ -211,7 +211,7 @@ def _values(match: re.Match[str]) -> Iterable[Span]:
 
 
 def _is_of_jwk(match: re.Match[str]) -> bool:
-    """Whether the object that it is in says what kind of key it is."""
+    """Return whether the object that it is in says what kind of key it is."""
     before, after = _around(match)
     return '"kty"' in before.rpartition("{")[2] or '"kty"' in after.partition("}")[0]
 

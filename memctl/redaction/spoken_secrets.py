@@ -128,7 +128,7 @@ _WIFI = re.compile(r"(?i)\b(WIFI:(?:[TSH]:[^;\n]{0,64};){0,3}P:)[^;\n]{4,64}(?=;
 
 
 def _is_said(match: re.Match[str]) -> bool:
-    """Whether a password that is told in a sentence is no ordinary word, date or name."""
+    """Return whether a password given in a sentence is no ordinary word, date or name."""
     value = match[0][match.end(1) - match.start() :]
     if match[1][-1] in "\"'`“" and " " in value:
         return bool(re.search(r"\d", value))
@@ -140,7 +140,7 @@ def _is_said(match: re.Match[str]) -> bool:
 
 
 def _is_pin(match: re.Match[str]) -> bool:
-    """Whether it is no postal code: those of India are called so, and have six digits."""
+    """Return whether it is no postal code: those of India are called so, and have six digits."""
     is_postal = match["code"] or match["colon"]
     return not (is_postal and match.end() - match.end(1) == 6)
 
@@ -154,8 +154,8 @@ def _has_digit(match: re.Match[str]) -> bool:
     return bool(re.search(r"\d", match[0][match.end(1) - match.start() :]))
 
 
-def _said(text: str, low: str) -> Iterator[int]:
-    """Tell where what passwords and keys are called may begin."""
+def _label_starts(text: str, low: str) -> Iterator[int]:
+    """Yield where a word for a password or a key may begin."""
     of_keys = at_word_before(" secret", " token", " key")
     places = {*at("pass", "pw", "kennwort", "mot de", "contrase")(text, low), *of_keys(text, low)}
     return iter(sorted(places))
@@ -167,7 +167,7 @@ SPOKEN = (
     Rule(
         _TRIGGERS,
         _SAID,
-        _said,
+        _label_starts,
         _is_said,
     ),
     Rule(_CHANGES, _CHANGED, at("chang", "reset", "set", "update"), _is_said),

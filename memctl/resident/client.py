@@ -79,7 +79,7 @@ def ask(arguments: Sequence[str], version: str) -> int | None:
 
 
 def is_reading(arguments: Sequence[str]) -> bool:
-    """Tell whether arguments are those of a command that reads."""
+    """Return whether arguments are those of a command that reads."""
     words = command_words(arguments)
     if not words or words[0] not in READING:
         return False

@@ -78,7 +78,7 @@ def start(config: Config) -> bool:
     with os.fdopen(ready, "rb") as source:
         said = source.read().decode("utf-8", "replace").strip()
     if said == READY:
-        child.returncode = 0  # it goes on, and nobody waits for it
+        child.returncode = 0  # it goes on, and is not waited for
         return True
     child.wait()
     if resident_status(config.home, "").running:
@@ -139,5 +139,5 @@ def _start(config: Config, option: str, pipe: int) -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         pass_fds=(pipe,),
-        start_new_session=True,  # Ctrl-C is for whoever started it
+        start_new_session=True,  # Ctrl-C is for the process that started it
     )

@@ -22,7 +22,7 @@ GREETING_SECONDS = 0.05
 BEAT_SECONDS = 0.5
 """How often a client that waits hears that its command is being carried out."""
 SILENT_SECONDS = 10.0
-"""After so long without a beat the process counts as dead; a busy machine may delay one."""
+"""After this long without a beat the process counts as dead; a busy machine may delay one."""
 STREAMS = 3
 DESCRIPTORS = STREAMS + 1
 """Standard input, output and error of the client, and its directory."""
@@ -36,7 +36,7 @@ _SET_BY_US = {"LANCE_LOG": "error", "LANCE_FTS_PARTITION_SIZE": "512"}
 
 
 def is_available() -> bool:
-    """Tell whether this system has what it takes: Unix sockets that carry open files."""
+    """Return whether this system has what it takes: Unix sockets that carry open files."""
     return sys.platform != "win32" and hasattr(socket, "send_fds")
 
 
@@ -77,7 +77,7 @@ def greeting(version: str, home: str, settings: str) -> dict[str, Any]:
 
 
 def is_own_folder(folder: str) -> bool:
-    """Tell whether a folder is this user's, and closed to everybody else."""
+    """Return whether a folder is this user's, and closed to everybody else."""
     try:
         found = os.lstat(folder)
     except OSError:
@@ -86,7 +86,7 @@ def is_own_folder(folder: str) -> bool:
 
 
 def is_own_socket(path: str) -> bool:
-    """Tell whether a socket is there that is this user's."""
+    """Return whether a socket is there that is this user's."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -200,7 +200,7 @@ class Connection:
             raise
 
     def content(self, size: int) -> bytes:
-        """Return so many bytes that follow a message.
+        """Return this many bytes that follow a message.
 
         Raises:
             OSError: They don't come.

@@ -64,13 +64,13 @@ class Served:
 
 
 class Server:
-    """Serves a home until it has nothing to do for long enough, or is told to stop.
+    """Serves a home until it is idle for long enough, or is stopped.
 
     Args:
         folder: That of the socket; it is made if it is not there.
         greeting: What clients are greeted with.
         run: Carries out a command and returns its exit code.
-        idle_seconds: After so long without a command it ends; 0 for never.
+        idle_seconds: After this long without a command it ends; 0 for never.
         lifeline: The open end of a pipe; when its other end is closed, it ends. -1 for none.
         settled: Called after each command; tells whether to go on.
     """
@@ -126,7 +126,7 @@ class Server:
                         Path(path).unlink()
 
     def _wait(self, listener: socket.socket) -> bool:
-        """Wait for a client; tell whether there is one, and whoever wants it still lives."""
+        """Wait for a client; return whether there is one, and its keeper lives."""
         watched = [listener.fileno(), *([self._lifeline] if self._lifeline >= 0 else [])]
         ready, _, _ = select.select(watched, [], [], self._idle_seconds or None)
         is_in_place = (self._folder / SOCKET).is_socket()  # else the home has gone
@@ -187,7 +187,7 @@ class Server:
 
 
 def _is_same_user(peer: socket.socket) -> bool:
-    """Tell whether the process at the other end is this user's, where the system says."""
+    """Return whether the process at the other end is this user's, where the system says."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True  # the folder keeps everybody else out
     credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
@@ -260,7 +260,7 @@ class _Output:
         self._pieces = pieces
         self._size = 0
         self.is_over = False
-        """Whether nobody wants any more of it."""
+        """Whether its client is gone."""
 
     def stream(self, number: int) -> io.RawIOBase:
         """Return a stream that adds to it."""
@@ -288,11 +288,11 @@ class _Stream(io.RawIOBase):
         return self._number
 
     def isatty(self) -> bool:
-        """Tell whether the caller's stream is a terminal."""
+        """Return whether the caller's stream is a terminal."""
         return os.isatty(self._number)
 
     def writable(self) -> bool:
-        """Whether it can be written to: it can."""
+        """Return whether it can be written to: it can."""
         return True
 
     def write(self, content: Any) -> int:
@@ -310,11 +310,11 @@ class _Input(io.RawIOBase):
         return 0
 
     def isatty(self) -> bool:
-        """Tell whether the caller's stream is a terminal."""
+        """Return whether the caller's stream is a terminal."""
         return os.isatty(0)
 
     def readable(self) -> bool:
-        """Whether it can be read: by its caller."""
+        """Return whether it can be read: by its caller."""
         return True
 
     def readinto(self, _: Any) -> int:

@@ -62,8 +62,8 @@ def add_missing(
     """
     from memctl.schema.arrow_tables import entities_table, relations_table
 
-    entities = _without(entities, _stored(transaction, "entities", entities))
-    relations = _without(relations, _stored(transaction, "relations", relations))
+    entities = _without(entities, _stored_ids(transaction, "entities", entities))
+    relations = _without(relations, _stored_ids(transaction, "relations", relations))
     append_rows(transaction, "entities", entities_table(list(entities.values())))
     append_rows(transaction, "relations", relations_table(list(relations.values())))
     return len(entities) + len(relations)
@@ -74,7 +74,7 @@ def replace_entities(
 ) -> None:
     """Put entities in the place of all that there are, and add relations that are lost.
 
-    Other relations are what consolidation found, and cannot be told from documents: they stay.
+    Relations that consolidation found cannot be derived from documents: they stay.
     """
     delete_rows(transaction, "entities", EVERYTHING)
     add_missing(transaction, entities, relations)
@@ -101,7 +101,7 @@ class EntityCounts:
         """What the transaction in progress adds, and what waits when it is done."""
 
     def moved(self, before: int, after: int) -> None:
-        """Note that upkeep has brought the entities from one version to another."""
+        """Record that upkeep has brought the entities from one version to another."""
         if before == self._version:
             self._version = after
 
@@ -132,7 +132,7 @@ class EntityCounts:
         self._staged = set(), {}
 
     def committed(self, transaction: Transaction) -> None:
-        """Note that what the transaction has written is there."""
+        """Record that what the transaction has written is there."""
         new, self._waiting = self._staged
         if self._known is not None:
             self._known |= new
@@ -143,14 +143,14 @@ class EntityCounts:
     def _known_of(self, transaction: Transaction, found: Mapping[str, Entity]) -> set[str]:
         """Return those of some entities that are there."""
         if self._commits and transaction.version("entities") != self._version:
-            self._known = None  # somebody else has written
+            self._known = None  # another process has written
         if self._known is None and self._commits >= COMMITS_COUNTED_AT_ONCE:
             snapshot = transaction.snapshot()
             if snapshot.count("entities") <= MAX_KNOWN_IDS:
                 batches = snapshot.batches("entities", None, ["id"])
                 self._known = {id_ for batch in batches for id_ in batch["id"].to_pylist()}
         if self._known is None:
-            return _stored(transaction, "entities", found)
+            return _stored_ids(transaction, "entities", found)
         return self._known.intersection(found)
 
 
@@ -162,7 +162,7 @@ def _count_up(transaction: Transaction, more: Mapping[str, Entity]) -> None:
     amend_rows(transaction, "entities", entities_table([_added(e, more[e.id]) for e in stored]))
 
 
-def _stored(transaction: Transaction, table: TableName, found: Collection[str]) -> set[str]:
+def _stored_ids(transaction: Transaction, table: TableName, found: Collection[str]) -> set[str]:
     return set(transaction.snapshot().get(table, list(found), ["id"])["id"].to_pylist())
 
 

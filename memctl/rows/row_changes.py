@@ -54,7 +54,7 @@ def set_columns(
 
 
 def mark_consolidated(transaction: Transaction, ids: Collection[str], *, done: bool) -> None:
-    """Say of memories that consolidation has looked at them, or is to look at them again."""
+    """Mark memories as consolidated, or as to be looked at again."""
     set_columns(transaction, "memories", ids, is_consolidated=done)
 
 

@@ -39,7 +39,7 @@ class Lineage(NamedTuple):
 
 
 def is_next_version(old: Lineage, new: Lineage) -> bool:
-    """Tell whether one memory was made out of the other, rather than that ended in its favour."""
+    """Return whether one memory was made out of the other, rather than that ended in its favour."""
     if old.document_id != new.document_id or new.version <= old.version:
         return False
     return old.document_id is None or old.created_at == new.created_at
@@ -74,7 +74,7 @@ def reinstate_after(
 ) -> None:
     """Let facts hold again from now on that ended in favour of a document which is history now.
 
-    They hold as new rows, so that what was believed meanwhile can still be told.  One that the
+    They hold as new rows, so that what was believed meanwhile can still be seen.  One that the
     document's newer version ends just the same stays ended.
 
     Args:
@@ -180,7 +180,7 @@ def of_live_documents(snapshot: Snapshot, rows: Iterable[Row]) -> set[str]:
 
 
 def _name_successors(transaction: Transaction, successors: Mapping[str, str | None]) -> None:
-    """Say what memories ended in favour of, without changing when."""
+    """Set what memories ended in favour of, without changing when."""
     newer = list(successors.values())
     set_columns(transaction, "memories", successors.keys(), superseded_by=newer)
 

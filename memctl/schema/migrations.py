@@ -35,7 +35,7 @@ MIGRATIONS: tuple[Migration, ...] = (
             "memories": ("doc_type", "agent_id", "source_type", "kind", "edited_by"),
         }
     ),
-    Migration(columns={"memories": ("archived_at",)}),  # what nobody has used for long
+    Migration(columns={"memories": ("archived_at",)}),  # memories that have not been used for long
 )
 """The first entry leads from version 1 to version 2.  Entries are only ever appended."""
 SCHEMA_VERSION = FIRST_VERSION + len(MIGRATIONS)

@@ -211,7 +211,7 @@ def _query_by_rules(outcome: SearchOutcome, judgement: _Judgement, spent: frozen
 
 
 def _may_lead_on(name: Sequence[str], statistics: TermStatistics) -> bool:
-    """Tell whether other memories may have a name too; the name of a file is only its own."""
+    """Return whether other memories may have a name too; the name of a file is only its own."""
     is_sample = statistics.sampled < statistics.memories
     return is_sample or all(statistics.frequencies.get(term, 0) > 1 for term in name)
 

@@ -92,7 +92,7 @@ def sample_term_statistics(snapshot: Snapshot, where: Expr | None) -> TermStatis
         or [pa.array([], pa.string())]
     )
     lists = pc.split_pattern(texts, " ")
-    return TermStatistics(count, len(texts), *_counted(lists))
+    return TermStatistics(count, len(texts), *_count_lists(lists))
 
 
 def read_spread_sample(
@@ -116,7 +116,7 @@ def read_spread_sample(
         yield snapshot.scan(table, where, [column], limit=size, offset=offset)
 
 
-def _counted(lists: pa.ListArray) -> tuple[int, dict[str, int]]:
+def _count_lists(lists: pa.ListArray) -> tuple[int, dict[str, int]]:
     """Return the number of terms and, for each term, in how many lists it occurs."""
     encoded = pc.list_flatten(lists).dictionary_encode()
     codes = np.asarray(encoded.indices, dtype=np.int64)

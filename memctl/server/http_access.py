@@ -42,7 +42,7 @@ _FORM: Final = "application/x-www-form-urlencoded"
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can connect to an address."""
+    """Return whether only this machine can connect to an address."""
     if host == "localhost":
         return True
     try:
@@ -108,7 +108,7 @@ class Logins:
         return session
 
     def knows(self, session: str) -> bool:
-        """Tell whether a session came of a login link."""
+        """Return whether a session came of a login link."""
         return session in self._sessions
 
 
@@ -127,7 +127,7 @@ class AccessRules:
 
 
 class AccessGuard:
-    """Middleware that refuses whoever may not come in, before anything else is done.
+    """Middleware that refuses unauthorized requests before anything else is done.
 
     Args:
         app: What is behind it.
@@ -155,7 +155,8 @@ class AccessGuard:
         body = _BoundedBody(receive, self._rules)
         started = False
 
-        async def noting(message: Message) -> None:
+        async def send_safely(message: Message) -> None:
+            """Send a message, with the safe headers if it begins the response."""
             nonlocal started
             started = started or message["type"] == "http.response.start"
             if message["type"] == "http.response.start":
@@ -163,7 +164,7 @@ class AccessGuard:
             await send(message)
 
         try:
-            await self._app(scope, body.receive, noting)
+            await self._app(scope, body.receive, send_safely)
         except BodyRefused as error:
             if not started:
                 reply = error_reply(error.status, error.message, error.hint)
@@ -259,7 +260,7 @@ class BodyRefused(Exception):
 
 
 class _BoundedBody:
-    """A body of at most so many bytes, each piece of which comes in time."""
+    """A body of at most this many bytes, each piece of which comes in time."""
 
     def __init__(self, receive: Receive, rules: AccessRules) -> None:
         self._receive = receive

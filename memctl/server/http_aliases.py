@@ -190,14 +190,14 @@ def _ask(context: OperationContext, asked: RagQuestion, *, answer: bool) -> Quer
 def _rag_query(context: OperationContext, asked: RagQuestion, _: Place) -> object:
     found = _ask(context, asked, answer=True)
     answer = found.answer
-    told: dict[str, Any] = {
+    reply: dict[str, Any] = {
         "answer": answer.text if answer else "",
         "sources": to_plain(answer.citations if answer else ()),
         "total_results": len(found.hits),
     }
     if found.mode == "agentic":
-        told["rounds"] = to_plain(found.explain).get("rounds") if found.explain else None
-    return _data({**told, "query_id": found.query_id, "mode": found.mode})
+        reply["rounds"] = to_plain(found.explain).get("rounds") if found.explain else None
+    return _data({**reply, "query_id": found.query_id, "mode": found.mode})
 
 
 def _rag_search(context: OperationContext, asked: RagQuestion, _: Place) -> object:
@@ -320,7 +320,7 @@ async def _agent_upload(request: Request) -> Response:
         if "knowledge_base" not in context.resources:
             raise UsageError(f"agent {agent!r} has no knowledge base", "see memctl agent show")
 
-    def told(report: IngestReport) -> Response:
+    def reply_of(report: IngestReport) -> Response:
         """Reply with what became of the one document."""
         outcome = report.outcomes[0]
         view = calls.carry_out(
@@ -360,7 +360,7 @@ async def _agent_upload(request: Request) -> Response:
         source=title or None,
         metadata={"upload_session": asked.session_id},
     )
-    return await ingest_reply(request, kb, caller, changed, told)
+    return await ingest_reply(request, kb, caller, changed, reply_of)
 
 
 def _doc_type_of(asked: AgentUpload, file: str, given: Mapping[str, Any]) -> DocType | None:

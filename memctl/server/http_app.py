@@ -27,9 +27,8 @@ from memctl.server.http_access import (
     error_reply,
 )
 from memctl.server.http_aliases import ALIASES, alias_routes
-from memctl.server.http_api import operation_routes
 from memctl.server.http_calls import Calls, failure_reply, json_reply
-from memctl.server.http_endpoints import route_of
+from memctl.server.http_endpoints import operation_route, route_of
 from memctl.server.http_jobs import JobQueue
 from memctl.server.http_mcp import mcp_routes
 from memctl.server.http_openapi import openapi_routes
@@ -67,6 +66,7 @@ def create_app(home: Home, settings: ServeSettings) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        """Run the queue of jobs for as long as the application is served."""
         calls: Calls = app.state.calls
         jobs: JobQueue = app.state.jobs
         jobs.start()
@@ -115,7 +115,7 @@ def _routes() -> Sequence[BaseRoute]:
         Route("/login", _log_in),
         Route("/v1/login", _new_login, methods=["POST"]),
         *mcp_routes(),
-        *operation_routes(),
+        operation_route(),
         *stream_routes(),
         *upload_routes(),
         *alias_routes(),

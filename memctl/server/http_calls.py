@@ -77,7 +77,7 @@ _STATUS: Mapping[type[MemctlError], int] = {
 
 
 def status_of(error: MemctlError) -> int:
-    """Return the status of HTTP that an error is told with."""
+    """Return the HTTP status of an error."""
     return next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
 
 
@@ -90,11 +90,11 @@ def failure_reply(request: Request, error: Exception) -> Response:
             reply.headers["retry-after"] = _RETRY_SECONDS
         return reply
     if isinstance(error, HTTPException):
-        told = error_reply(error.status_code, error.detail)
-        told.headers.update(error.headers or {})
+        plain = error_reply(error.status_code, error.detail)
+        plain.headers.update(error.headers or {})
         if error.status_code == 405:  # Starlette names those of one route of the path
-            told.headers["allow"] = ", ".join(sorted(_methods(request)))
-        return told
+            plain.headers["allow"] = ", ".join(sorted(_methods(request)))
+        return plain
     _log.error("a request failed", exc_info=error)
     return error_reply(500, f"unexpected {type(error).__name__}", "see the log of memctl serve")
 
@@ -140,7 +140,7 @@ class Calls:
         self.home = home
         self.read_only = read_only
         self.closing = threading.Event()
-        """Set when the server is told to stop: what streams ends then."""
+        """Set when the server is to stop: streams end then."""
         self._served = served or ((home.config.kb,) if home.config.kb else ())
         self._idle: dict[Caller, list[OperationContext]] = {}
         self._mutex = threading.Lock()
@@ -149,7 +149,7 @@ class Calls:
     # --- which knowledge bases --------------------------------------------------------------------
 
     def is_served(self, name: str) -> bool:
-        """Tell whether a knowledge base is offered: one that is private only if it was named."""
+        """Return whether a knowledge base is offered: one that is private only if it was named."""
         if self._served:
             return name in self._served
         return not (self.home.exists(name) and self.home.settings(name).private)
@@ -162,7 +162,7 @@ class Calls:
         return [entry for entry in found if entry.settings is None or not entry.settings.private]
 
     def may_create(self, name: str) -> bool:
-        """Tell whether a knowledge base of that name would be offered."""
+        """Return whether a knowledge base of that name would be offered."""
         return not self._served or name in self._served
 
     def require_served(self, name: str) -> str:
@@ -258,7 +258,7 @@ class Calls:
 
     @contextmanager
     def _context(self, caller: Caller) -> Iterator[OperationContext]:
-        """Give a context of a caller that nobody else uses meanwhile."""
+        """Give a context of a caller that no other request uses meanwhile."""
         with self._mutex:
             idle = self._idle.get(caller)
             context = idle.pop() if idle else None
@@ -303,7 +303,7 @@ class Calls:
         self._close_idle()
 
     def _close_idle(self) -> None:
-        """Close the knowledge bases that nobody uses now."""
+        """Close the knowledge bases that no request uses now."""
         with self._mutex:
             idle = [context for contexts in self._idle.values() for context in contexts]
             self._idle.clear()

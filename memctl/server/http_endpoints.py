@@ -17,11 +17,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from memctl.errors import AccessRefused, UsageError, VersionConflict
+from memctl.errors import AccessRefused, NotFoundError, UsageError, VersionConflict
 from memctl.operations.finding import NoParameters
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.parameters import parameter_schema, parse_arguments
-from memctl.operations.registry import Effect
+from memctl.operations.registry import Effect, find_operation
+from memctl.operations.tool_calls import carry_out
 from memctl.plain_values import arrow_batches, plain_rows
 from memctl.server.http_access import error_reply
 from memctl.server.http_calls import (
@@ -64,7 +65,7 @@ class Place:
             VersionConflict: It has.
         """
         if self.if_match not in (None, "*", etag):
-            raise VersionConflict("somebody has written since that version", "read it again")
+            raise VersionConflict("it has changed since that version", "read it again")
 
     @property
     def version(self) -> int | None:
@@ -140,6 +141,7 @@ def route_of(endpoint: Endpoint) -> Route:
     """Return the route of an endpoint."""
 
     async def handle(request: Request) -> Response:
+        """Check the arguments, carry out the endpoint and reply."""
         given = _query(endpoint, request.query_params) if endpoint.in_query else None
         if given is None:
             given = await json_body(request)
@@ -161,6 +163,28 @@ def route_of(endpoint: Endpoint) -> Route:
         return await calls_of(request).in_thread(lambda: reply(request, result, endpoint.status))
 
     return Route(endpoint.path, handle, methods=[endpoint.method])
+
+
+def operation_route() -> Route:
+    """Return the one route that offers every operation by its name."""
+    return Route("/v1/operations/{name}", _operation, methods=["POST"])
+
+
+async def _operation(request: Request) -> Response:
+    """Carry out any operation by its name; ``?kb=NAME``, repeatable, says of what."""
+    try:
+        operation = find_operation(request.path_params["name"])
+    except UsageError as error:
+        raise NotFoundError(error.message, error.hint) from None
+    given = await json_body(request)
+
+    def carry_out_checked(context: OperationContext) -> object:
+        """Carry out the operation with arguments as JSON has them."""
+        asked = parsed(operation.parameters, given, operation.name)
+        return carry_out(operation, asked, context)
+
+    kbs = request.query_params.getlist("kb")
+    return json_reply(await run(request, carry_out_checked, *kbs, effect=operation.effect))
 
 
 def _carry_out(endpoint: Endpoint, context: OperationContext, asked: Any, place: Place) -> object:

@@ -181,18 +181,18 @@ class JobQueue:
                 if not any(path.glob(".*.tmp")):
                     shutil.rmtree(path, ignore_errors=True)
                 continue
-            told = json.loads(request.read_bytes())
-            named = told["caller"]
+            stored = json.loads(request.read_bytes())
+            named = stored["caller"]
             caller = Caller(named["user"], named["agent"], named["session"], tuple(named["kbs"]))
             self._add(
                 Job(
                     path.name,
                     kb,
-                    told["kind"],
+                    stored["kind"],
                     caller,
-                    datetime.fromisoformat(told["created_at"]),
-                    told["arguments"],
-                    told["file"],
+                    datetime.fromisoformat(stored["created_at"]),
+                    stored["arguments"],
+                    stored["file"],
                 )
             )
 
@@ -222,12 +222,12 @@ class JobQueue:
                     "write",
                 )
             except MemctlError as error:
-                told = {"message": error.message, "hint": error.hint, "code": error.exit_code}
-                self._update(job_id, state="failed", error=told)
+                details = {"message": error.message, "hint": error.hint, "code": error.exit_code}
+                self._update(job_id, state="failed", error=details)
             except Exception as error:  # noqa: BLE001 - one job fails, and not the server
                 _log.exception("a job failed")
-                told = {"message": f"unexpected {type(error).__name__}", "hint": "", "code": 1}
-                self._update(job_id, state="failed", error=told)
+                details = {"message": f"unexpected {type(error).__name__}", "hint": "", "code": 1}
+                self._update(job_id, state="failed", error=details)
             else:
                 shutil.rmtree(self.folder_of(job.kb, job.id), ignore_errors=True)
                 self._update(job_id, state="done", result=result)

@@ -49,15 +49,15 @@ async def _receive(request: Request) -> Response:
     """Answer a message, or several; ``?tools=`` and ``?kb=`` are as for ``memctl mcp``."""
     version = request.headers.get(_VERSION_HEADER)
     if version is not None and version not in (*HANDSHAKE_VERSIONS, *STATELESS_VERSIONS):
-        return _refused(INVALID_REQUEST, f"Unsupported protocol version: {version[:40]}")
+        return _refusal(INVALID_REQUEST, f"Unsupported protocol version: {version[:40]}")
     try:
         message = json.loads(await request.body())
     except (ValueError, RecursionError):
-        return _refused(PARSE_ERROR, "Parse error")
+        return _refusal(PARSE_ERROR, "Parse error")
     if isinstance(message, list):
         return await _receive_many(request, message)
     if not _is_message(message):
-        return _refused(INVALID_REQUEST, "Invalid request")
+        return _refusal(INVALID_REQUEST, "Invalid request")
     if not _is_request(message):
         return Response(status_code=202)
     if _wants_progress(request, message):
@@ -68,12 +68,12 @@ async def _receive(request: Request) -> Response:
 async def _receive_many(request: Request, messages: list[Any]) -> Response:
     """Answer a batch, which only the revision 2025-03-26 has."""
     if not 0 < len(messages) <= _MOST_MESSAGES or not all(map(_is_message, messages)):
-        return _refused(INVALID_REQUEST, "Invalid request")
+        return _refusal(INVALID_REQUEST, "Invalid request")
     replies = [await _answer(request, each) for each in messages if _is_request(each)]
     return json_reply(replies) if replies else Response(status_code=202)
 
 
-def _refused(code: int, message: str) -> Response:
+def _refusal(code: int, message: str) -> Response:
     return json_reply(error_of(None, code, message), 400)
 
 
@@ -97,8 +97,8 @@ async def _answer(request: Request, message: Message, send: Send | None = None) 
     """Carry out a request, and return the response to it."""
     method, query = message["method"], request.query_params
     if method in _NEEDS_SESSION:
-        told = f"Method not found: {method} is for memctl mcp, which keeps a connection"
-        return error_of(message["id"], METHOD_NOT_FOUND, told)
+        problem = f"Method not found: {method} is for memctl mcp, which keeps a connection"
+        return error_of(message["id"], METHOD_NOT_FOUND, problem)
     wanted = [name.strip() for name in query.get("tools", "").split(",") if name.strip()]
 
     def answer(context: OperationContext) -> Message:
@@ -110,8 +110,8 @@ async def _answer(request: Request, message: Message, send: Send | None = None) 
     try:
         return await run(request, answer, *query.getlist("kb"), effect=_effect(request, message))
     except MemctlError as error:  # whom it is for, or of what, cannot be
-        told = f"{error.message} ({error.hint})" if error.hint else error.message
-        return error_of(message["id"], INVALID_PARAMS, told)
+        problem = f"{error.message} ({error.hint})" if error.hint else error.message
+        return error_of(message["id"], INVALID_PARAMS, problem)
 
 
 def _effect(request: Request, message: Message) -> Effect:
@@ -132,15 +132,15 @@ async def _answer_in_pieces(request: Request, message: Message) -> AsyncIterator
     loop, pieces = asyncio.get_running_loop(), asyncio.Queue[Message | None]()
 
     def put(piece: Message | None) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody reads any more
+        with suppress(RuntimeError):  # the loop is closed: there is no reader any more
             loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
     task = asyncio.ensure_future(_answer(request, message, put))
     task.add_done_callback(lambda _: put(None))
     while (piece := await pieces.get()) is not None:
-        yield _sent(piece)
-    yield _sent(await task)
+        yield _as_event(piece)
+    yield _as_event(await task)
 
 
-def _sent(message: Message) -> str:
+def _as_event(message: Message) -> str:
     return f"event: message\ndata: {json.dumps(message)}\n\n"

@@ -50,8 +50,8 @@ _FAILURES: Mapping[str, str] = {
     "401": "There is no token, or a wrong one.",
     "403": "The caller may not do that.",
     "404": "It is not there.",
-    "409": "Somebody else is writing, or it does not take part now.",
-    "412": "Somebody has written since that version.",
+    "409": "Another process is writing, or it does not take part now.",
+    "412": "It has changed since that version.",
     "413": "It is too big.",
     "415": "A body of that type is not taken.",
     "422": "It does not have the shape that is asked for.",
@@ -75,12 +75,12 @@ def openapi_routes(endpoints: Sequence[Endpoint]) -> Sequence[BaseRoute]:
 def openapi(endpoints: Iterable[Endpoint]) -> JsonObject:
     """Return the description of all operations and endpoints, and of what has its own routes."""
     paths: dict[str, JsonObject] = {}
-    for path, method, told in (
+    for path, method, described in (
         *map(_operation, OPERATIONS),
         *map(_endpoint, endpoints),
         *_OTHERS,
     ):
-        paths.setdefault(path, {})[method] = told
+        paths.setdefault(path, {})[method] = described
     return {
         "openapi": "3.1.0",
         "info": {
@@ -107,7 +107,7 @@ def _operation(operation: Operation) -> _Described:
         "description": "A knowledge base; repeatable.",
         "schema": {"type": "array", "items": _NAME_SCHEMA},
     }
-    told = {
+    operation_object = {
         "operationId": operation.name,
         "summary": operation.description,
         "tags": ["operations"],
@@ -115,13 +115,13 @@ def _operation(operation: Operation) -> _Described:
         "requestBody": _json_body(parameter_schema(operation.parameters)),
         "responses": _responses("200", _json_content(result_schema(operation.result))),
     }
-    return f"/v1/operations/{operation.name}", "post", told
+    return f"/v1/operations/{operation.name}", "post", operation_object
 
 
 def _endpoint(endpoint: Endpoint) -> _Described:
     schema = parameter_schema(endpoint.parameters)
     path, places = _path(endpoint.path)
-    told: JsonObject = {
+    operation_object: JsonObject = {
         "operationId": _id(endpoint.method, path),
         "summary": endpoint.summary,
         "tags": [_tag(path)],
@@ -129,10 +129,12 @@ def _endpoint(endpoint: Endpoint) -> _Described:
         "responses": _responses(str(endpoint.status), _result_content(endpoint)),
     }
     if endpoint.in_query:
-        told["parameters"] += [_query(name, each, schema) for name, each in _properties(schema)]
+        operation_object["parameters"] += [
+            _query(name, each, schema) for name, each in _properties(schema)
+        ]
     elif schema["properties"]:
-        told["requestBody"] = _json_body(schema)
-    return path, endpoint.method.lower(), told
+        operation_object["requestBody"] = _json_body(schema)
+    return path, endpoint.method.lower(), operation_object
 
 
 def _path(template: str) -> tuple[str, list[JsonObject]]:
@@ -151,15 +153,15 @@ def _properties(schema: JsonObject) -> Iterable[tuple[str, JsonObject]]:
     return properties.items()
 
 
-def _query(name: str, told: JsonObject, schema: JsonObject) -> JsonObject:
-    kind = {key: value for key, value in told.items() if key != "description"}
+def _query(name: str, property_schema: JsonObject, schema: JsonObject) -> JsonObject:
+    kind = {key: value for key, value in property_schema.items() if key != "description"}
     if kind.get("type") == "object":
         kind = {"type": "string", "contentMediaType": "application/json"}
     return {
         "name": name,
         "in": "query",
         "required": name in schema["required"],
-        "description": told.get("description", ""),
+        "description": property_schema.get("description", ""),
         "schema": kind,
     }
 
@@ -184,11 +186,11 @@ def _with_null(schema: JsonObject) -> JsonObject:
     return {**schema, "properties": properties}
 
 
-def _or_null(told: JsonObject) -> JsonObject:
-    if "type" not in told:
-        return told
-    words = {"enum": [*told["enum"], None]} if "enum" in told else {}
-    return {**told, "type": [told["type"], "null"], **words}
+def _or_null(schema: JsonObject) -> JsonObject:
+    if "type" not in schema:
+        return schema
+    words = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return {**schema, "type": [schema["type"], "null"], **words}
 
 
 def _json_content(schema: JsonObject) -> JsonObject:
@@ -253,7 +255,7 @@ def _other(
     is_open: bool = False,
 ) -> _Described:
     plain, places = _path(path)
-    told: JsonObject = {
+    operation_object: JsonObject = {
         "operationId": _id(method, plain),
         "summary": summary,
         "tags": [_tag(plain)],
@@ -261,20 +263,20 @@ def _other(
         "responses": _responses("200", content or _json_content({})),
     }
     for status, text in (also or {}).items():
-        told["responses"][status] = {"description": text, "content": _json_content({})}
+        operation_object["responses"][status] = {"description": text, "content": _json_content({})}
     if body is not None:
         schema = parameter_schema(body)
-        told["requestBody"] = _json_body(schema)
+        operation_object["requestBody"] = _json_body(schema)
         if takes_file:
             fields = {**schema["properties"], "file": _FILE}
             form = {"type": "object", "properties": fields}
-            told["requestBody"]["content"] |= {
+            operation_object["requestBody"]["content"] |= {
                 "multipart/form-data": {"schema": form},
                 "application/octet-stream": {"schema": {"type": "string"}},
             }
     if is_open:
-        told["security"] = []
-    return plain, method.lower(), told
+        operation_object["security"] = []
+    return plain, method.lower(), operation_object
 
 
 _EVENTS = parameter_schema(EventParameters)

@@ -74,12 +74,15 @@ def running_server(home: Path) -> ServerAddress | None:
     if not is_locked(folder / "lock", out_of_reach=False):
         return None
     try:
-        told = json.loads(read_regular(folder / "server.json"))
+        stored = json.loads(read_regular(folder / "server.json"))
     except (OSError, ValueError):  # it is just starting
         return None
-    path = told["socket"]
+    path = stored["socket"]
     return ServerAddress(
-        told["pid"], told["url"], Path(told["token_file"]), None if path is None else Path(path)
+        stored["pid"],
+        stored["url"],
+        Path(stored["token_file"]),
+        None if path is None else Path(path),
     )
 
 
@@ -112,12 +115,12 @@ def new_login(address: ServerAddress) -> str:
 
 
 def serve(home: Home, options: ServerOptions, announce: Announce) -> None:
-    """Serve a home until the process is told to stop; what is in hand is finished.
+    """Serve a home until the process is stopped; requests in hand are finished.
 
     Args:
         home: All knowledge bases on this disk.
         options: Where, and what.
-        announce: Told where, and which server, once it listens.
+        announce: Called with where, and which server, once it listens.
 
     Raises:
         LockedError: Another server serves this home.
@@ -138,9 +141,9 @@ def serve(home: Home, options: ServerOptions, announce: Announce) -> None:
             url = _url(listener)
             login = f"{url}/login?code={rules.logins.new_code()}"
             address = ServerAddress(os.getpid(), url, token_file.absolute(), options.socket, login)
-            told = {"pid": address.pid, "url": url, "token_file": os.fspath(address.token_file)}
-            told["socket"] = options.socket and os.fspath(options.socket.absolute())
-            save_file(folder / "server.json", json.dumps(told).encode())
+            stored = {"pid": address.pid, "url": url, "token_file": os.fspath(address.token_file)}
+            stored["socket"] = options.socket and os.fspath(options.socket.absolute())
+            save_file(folder / "server.json", json.dumps(stored).encode())
             try:
                 server = RunningServer(
                     _config(app), app.state.calls, lambda server: announce(address, server)
@@ -241,7 +244,7 @@ def warning_of(options: ServerOptions) -> str:
 
 
 class RunningServer(uvicorn.Server):
-    """A server that ends streams and finishes what is in hand when it is told to stop.
+    """A server that ends streams and finishes requests in hand when it is stopped.
 
     uvicorn raises the signal again after that, so that the process would end by it; here it ends as
     the other long commands do.
@@ -274,7 +277,7 @@ class RunningServer(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Note that it is to stop, and end what streams."""
+        """Record that it is to stop, and end what streams."""
         super().handle_exit(sig, frame)
         self._calls.closing.set()
 

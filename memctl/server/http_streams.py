@@ -48,9 +48,9 @@ def stream_routes() -> Sequence[BaseRoute]:
 
 def event(name: str, data: object, id_: object = None) -> str:
     """Return one event as it is sent."""
-    told = json.dumps(to_plain(data), allow_nan=False)
+    encoded = json.dumps(to_plain(data), allow_nan=False)
     number = "" if id_ is None else f"id: {id_}\n"
-    return f"{number}event: {name}\ndata: {told}\n\n"
+    return f"{number}event: {name}\ndata: {encoded}\n\n"
 
 
 def stream_reply(pieces: AsyncIterator[str]) -> Response:
@@ -83,7 +83,7 @@ async def _answer(request: Request, asked: QuestionParameters) -> AsyncIterator[
     loop, pieces = asyncio.get_running_loop(), asyncio.Queue[str | None]()
 
     def put(piece: str | None) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody reads any more
+        with suppress(RuntimeError):  # the loop is closed: there is no reader any more
             loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
     def ask(context: OperationContext) -> object:
@@ -104,8 +104,8 @@ async def _answer(request: Request, asked: QuestionParameters) -> AsyncIterator[
 
 def error_event(error: MemctlError) -> str:
     """Return what a stream that failed ends with."""
-    told = {"message": error.message, "hint": error.hint, "code": error.exit_code}
-    return event("error", {"error": told})
+    details = {"message": error.message, "hint": error.hint, "code": error.exit_code}
+    return event("error", {"error": details})
 
 
 # --- events of knowledge bases --------------------------------------------------------------------
@@ -151,6 +151,7 @@ async def _all_events(request: Request) -> Response:
         return json_reply({"items": found, "last": after})
 
     async def pieces() -> AsyncIterator[str]:
+        """Yield what is there, then what is new, until the client or the server ends."""
         nonlocal after, found
         polls = 0
         yield ": listening\n\n"
@@ -177,7 +178,7 @@ def _events_after(context: OperationContext, after: int | None) -> tuple[int, li
     """Return the number of the latest event, and those after one."""
     from memctl.pools import EVENT
 
-    base = context.looking()
+    base = context.reading_existing()
     pools = base.pools.acting_as()
     last = pools.last_event()
     if after is None:

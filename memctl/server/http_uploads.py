@@ -316,7 +316,7 @@ async def ingest_reply(
 
 
 def is_async(request: Request) -> bool:
-    """Tell whether a client wants a job rather than wait."""
+    """Return whether a client wants a job rather than wait."""
     wishes = ",".join(request.headers.getlist("prefer")).lower().split(",")
     return "respond-async" in (wish.partition(";")[0].strip() for wish in wishes)
 
@@ -358,7 +358,7 @@ async def _jobs(request: Request) -> Response:
 
 
 def _is_seen(job: Job, user: str | None) -> bool:
-    """Tell whether a job is one of a user who is named, if any is."""
+    """Return whether a job is one of a user who is named, if any is."""
     return user is None or job.caller.user == user
 
 
@@ -393,6 +393,7 @@ async def _job_events(request: Request) -> Response:
     jobs, calls, job_id = jobs_of(request), calls_of(request), _asked_job(request)
 
     async def pieces() -> AsyncIterator[str]:
+        """Yield the job whenever it has changed, until it ends."""
         before: Job | None = None
         while not calls.closing.is_set() and not await request.is_disconnected():
             job = jobs.get(job_id)

@@ -37,8 +37,8 @@ def list_prompts() -> Message:
                 "name": prompt.name,
                 "description": prompt.description,
                 "arguments": [
-                    {"name": name, "description": told, "required": name in prompt.required}
-                    for name, told in prompt.arguments.items()
+                    {"name": name, "description": description, "required": name in prompt.required}
+                    for name, description in prompt.arguments.items()
                 ],
             }
             for prompt in PROMPTS
@@ -111,12 +111,12 @@ def _session(context: OperationContext, given: Arguments) -> list[tuple[str, str
             missing = error
             continue
         context.check_readable(base, session.namespace, f"conversation {wanted!r}")
-        told = base.sessions.prompt(session, message)
+        turns = base.sessions.prompt(session, message)
         before = [
             ("user", fenced([each["content"]]))
             if each["role"] == "system"
             else (each["role"], each["content"])
-            for each in told[:-1]
+            for each in turns[:-1]
         ]
         return [*before, ("user", message)]
     raise missing or NotFoundError(f"there is no conversation {wanted!r}")

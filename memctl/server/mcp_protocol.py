@@ -67,7 +67,7 @@ def error_of(request_id: object, code: int, message: str, data: object = None) -
 
 
 def is_stateless(request: Message) -> bool:
-    """Tell whether a request is of a revision without handshake."""
+    """Return whether a request is of a revision without handshake."""
     return _VERSION_KEY in _meta(request) or request.get("method") == "server/discover"
 
 

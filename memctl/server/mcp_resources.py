@@ -94,14 +94,19 @@ def list_templates() -> Message:
     """Return how addresses are made."""
     return {
         "resourceTemplates": [
-            {"uriTemplate": template, "name": name, "description": told, "mimeType": media_type}
-            for template, name, told, media_type in _TEMPLATES
+            {
+                "uriTemplate": template,
+                "name": name,
+                "description": description,
+                "mimeType": media_type,
+            }
+            for template, name, description, media_type in _TEMPLATES
         ]
     }
 
 
 def is_watchable(uri: str) -> bool:
-    """Tell whether clients are told when a resource changes: pools and insights."""
+    """Return whether clients hear when a resource changes: pools and insights."""
     match = _OF_KB.fullmatch(uri)
     return _POOL.fullmatch(uri) is not None or (match is not None and match["kind"] == "insights")
 

@@ -89,7 +89,7 @@ class McpServer:
             self._waiting.put(message)
 
     def _notice(self, message: Message) -> None:
-        """Note that a request that waits or is carried out is not wanted any more."""
+        """Record that a request that waits or is carried out is not wanted any more."""
         params = message.get("params")
         if message["method"] == "notifications/cancelled" and isinstance(params, dict):
             key = _key({"id": params.get("requestId")})

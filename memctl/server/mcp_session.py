@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 
 def _nowhere(_: Message) -> None:
-    """Drop what a client cannot be told between request and response."""
+    """Drop messages that cannot be sent between request and response."""
 
 
 class McpSession:
@@ -94,15 +94,15 @@ class McpSession:
         except ProtocolError as error:
             return error_of(request.get("id"), error.code, error.message, error.data)
         except MemctlError as error:
-            told = f"{error.message} ({error.hint})" if error.hint else error.message
-            return error_of(request.get("id"), INVALID_PARAMS, told)
+            message = f"{error.message} ({error.hint})" if error.hint else error.message
+            return error_of(request.get("id"), INVALID_PARAMS, message)
         except Exception as error:  # noqa: BLE001 - one request fails, and not the server
             _log.exception("a request failed")
             return error_of(request.get("id"), INTERNAL_ERROR, f"{type(error).__name__}: {error}")
 
     @property
     def is_watching(self) -> bool:
-        """Whether the client wants to be told of changes."""
+        """Whether the client wants to hear of changes."""
         return bool(self._watched)
 
     def tell_changes(self) -> None:
@@ -152,19 +152,19 @@ class McpSession:
             if progress.done <= last:
                 return
             last = progress.done
-            told: Message = {"progressToken": token, "progress": progress.done}
+            params: Message = {"progressToken": token, "progress": progress.done}
             if progress.total:
-                told["total"] = progress.total
+                params["total"] = progress.total
             if progress.note:
-                told["message"] = progress.note
-            self._send(notification("notifications/progress", **told))
+                params["message"] = progress.note
+            self._send(notification("notifications/progress", **params))
 
         return tell
 
     def _subscribe(self, params: Mapping[str, Any]) -> Message:
         uri = params.get("uri")
         if not isinstance(uri, str) or not is_watchable(uri):
-            raise ProtocolError(INVALID_PARAMS, f"Nothing is told of: {uri}", {"uri": uri})
+            raise ProtocolError(INVALID_PARAMS, f"There are no updates of {uri}", {"uri": uri})
         if len(self._watched) >= _MOST_SUBSCRIPTIONS and uri not in self._watched:
             raise ProtocolError(INVALID_PARAMS, f"at most {_MOST_SUBSCRIPTIONS} subscriptions")
         read_resource(self._context, params)  # refuses what this caller may not see

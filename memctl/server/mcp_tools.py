@@ -67,7 +67,7 @@ class McpTool:
         properties = _some(schema["properties"], self.parameters)
         taken: JsonObject = {
             "type": "object",
-            "properties": {key: _short(key, told) for key, told in properties.items()},
+            "properties": {key: _short(key, each) for key, each in properties.items()},
         }
         if schema["required"]:
             taken["required"] = schema["required"]
@@ -78,7 +78,7 @@ class McpTool:
             "inputSchema": taken,
             "outputSchema": {
                 "type": "object",
-                "properties": {key: _outline(told) for key, told in given.items()},
+                "properties": {key: _outline(each) for key, each in given.items()},
             },
             "annotations": self._hints(),
         }
@@ -94,15 +94,15 @@ def _some(properties: JsonObject, names: tuple[str, ...] | None) -> JsonObject:
     return properties if names is None else {name: properties[name] for name in names}
 
 
-def _short(key: str, told: JsonObject) -> JsonObject:
+def _short(key: str, schema: JsonObject) -> JsonObject:
     """Return the schema of a parameter without its bounds, and where its name says all, no more."""
     left_out = {"minimum", "maximum", *(["description"] if key in _SELF_EXPLAINING else [])}
-    return {name: value for name, value in told.items() if name not in left_out}
+    return {name: value for name, value in schema.items() if name not in left_out}
 
 
-def _outline(told: JsonObject) -> JsonObject:
+def _outline(schema: JsonObject) -> JsonObject:
     """Return the schema of a value without what is nested in it."""
-    return {"type": told["type"]} if "type" in told else {}
+    return {"type": schema["type"]} if "type" in schema else {}
 
 
 def _form(

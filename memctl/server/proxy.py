@@ -38,7 +38,7 @@ Outcome = Literal["ok", "skipped", "failed"]
 MEMORY_HEADER = "x-memctl-memory"
 _PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings")
 _WAIT_SECONDS = 0.15
-"""So long a request waits for memory."""
+"""A request waits for memory at most this long."""
 _MOST_REPLY_BYTES = 4 << 20
 """Of a reply that is remembered; a longer one passes through, and is not."""
 _TIMEOUT = httpx.Timeout(600.0, connect=10.0)
@@ -215,21 +215,21 @@ async def _closing(reply: httpx.Response) -> AsyncIterator[None]:
 
 
 def _unreachable(upstream: str, error: httpx.HTTPError, outcome: Outcome) -> Response:
-    told = {
+    body = {
         "error": {
             "message": f"{upstream} cannot be reached: {error or type(error).__name__}",
             "type": "upstream_error",
             "code": "upstream_unreachable",
         }
     }
-    return JSONResponse(told, 502, {MEMORY_HEADER: outcome})
+    return JSONResponse(body, 502, {MEMORY_HEADER: outcome})
 
 
 # --- requests -------------------------------------------------------------------------------------
 
 
 def _read(exchange: _Exchange, request: Request) -> None:
-    """Note who says what in a request; one that is no chat is passed on as it is."""
+    """Record who says what in a request; one that is no chat is passed on as it is."""
     try:
         asked = json.loads(exchange.body)
     except (ValueError, RecursionError):
@@ -333,11 +333,11 @@ def _deltas(data: bytes) -> list[str]:
     """Return the pieces of a reply that came as a stream of events."""
     found = []
     for line in data.splitlines():
-        told = line.removeprefix(b"data:").strip()
-        if not line.startswith(b"data:") or told == b"[DONE]":
+        payload = line.removeprefix(b"data:").strip()
+        if not line.startswith(b"data:") or payload == b"[DONE]":
             continue
         try:
-            choices = json.loads(told).get("choices") or [{}]
+            choices = json.loads(payload).get("choices") or [{}]
             piece = choices[0].get("delta", {}).get("content")
         except (ValueError, AttributeError, LookupError, RecursionError):
             continue

@@ -179,7 +179,7 @@ class Compressor:
             done: list[Session] = []
 
             def note(_: object) -> None:
-                """Note it with the commit itself."""
+                """Record it with the commit itself."""
                 current = self.conversations.find(session.session_id, namespace=key[0])
                 ended = current.ended_at or now
                 done.append(
@@ -210,7 +210,7 @@ class Compressor:
             self._move_window(session, digest)
             return made
         source = self._archive(session, digest)
-        report = self.ingestor().ingest([source], settled=note)
+        report = self.ingestor().ingest([source], on_commit=note)
         outcome = report.outcomes[0]
         if outcome.outcome == "known":  # it was archived, and its window put back
             self._move_window(session, digest)

@@ -205,19 +205,19 @@ class Conversations:
             if current is None:
                 raise NotFoundError(f"the session {session.session_id!r} has been forgotten")
             number = self.ledger.turns.next_number(key)
-            told, new = [], []
+            known_turns, new = [], []
             for message, turn in zip(messages, made, strict=True):
-                known = self._known(key, message, turn)
+                known = self._known_turn(key, message, turn)
                 if known is None:
                     at = number if message.turn is None else message.turn
                     number = max(number, at + 1)
                     known = replace(turn, turn=at)
                     self.ledger.turns.save(known)
                     new.append(known)
-                told.append(known)
+                known_turns.append(known)
             if new:
                 self.ledger.sessions.save(continued(current, new))
-        return told
+        return known_turns
 
     def drop_media(
         self, session: str | None, namespace: str | None, before: datetime | None
@@ -234,7 +234,7 @@ class Conversations:
                 path.unlink(missing_ok=True)
 
     def end(self, session: Session) -> Session:
-        """Note that a conversation is over.
+        """Record that a conversation is over.
 
         Raises:
             UsageError: It was before.
@@ -289,7 +289,7 @@ class Conversations:
         external_id = message.external_id
         if external_id is not None and self.redacts:
             external_id = redact_name(external_id)
-        place, sha256 = ("", "") if message.media is None else self._kept(message)
+        place, sha256 = ("", "") if message.media is None else self._keep_file(message)
         type_ = message.message_type or (
             "text"
             if message.media is None
@@ -314,7 +314,7 @@ class Conversations:
             agent_id=session.agent_id,
         )
 
-    def _known(self, key: SessionKey, message: Message, turn: Turn) -> Turn | None:
+    def _known_turn(self, key: SessionKey, message: Message, turn: Turn) -> Turn | None:
         """Return the turn that a message is already, if the caller says which one it is.
 
         Raises:
@@ -335,7 +335,7 @@ class Conversations:
             )
         return known
 
-    def _kept(self, message: Message) -> tuple[str, str]:
+    def _keep_file(self, message: Message) -> tuple[str, str]:
         """Copy a file to the others of the knowledge base; return where it is, and its hash."""
         path = message.media
         assert path is not None
@@ -376,7 +376,7 @@ def continued(session: Session, turns: Iterable[Turn]) -> Session:
 
 
 def is_same(one: Turn, other: Turn) -> bool:
-    """Tell whether two turns say the same."""
+    """Return whether two turns say the same."""
     return (one.sender, one.content, one.media_sha256) == (
         other.sender,
         other.content,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger.ledger import Ledger
 
 REMEMBERED = timedelta(days=30)
-"""So long what was put into a prompt may come back."""
+"""How long what was put into a prompt may come back."""
 SHORTEST = 24
 """Characters; what is shorter is said by chance."""
 _MARK = re.compile(r"\s*(?:[-*>•]\s+)*(?P<number>\[\d+\]\s*)?(?:\([^()\n]{4,40}\):?\s*)?")
@@ -28,7 +28,7 @@ _WORD = re.compile(r"\w+")
 
 
 def note_injected(ledger: Ledger, text: str, at: datetime) -> None:
-    """Note that a text goes into a prompt; does nothing where this process may only read."""
+    """Record that a text goes into a prompt; does nothing where this process may only read."""
     digests = {_digest(said) for line in _lines(text) for _, _, said in _sentences(line)}
     if digests and ledger.is_writable:
         ledger.injected.note(sorted(digests), at)
@@ -48,10 +48,12 @@ def without_echo(ledger: Ledger, text: str, at: datetime, *, by_user: bool) -> s
     known = ledger.injected.known(found, at - REMEMBERED) if found else frozenset()
     if not known:
         return text
-    return "".join(_kept(line, lambda said: _digest(said) in known, by_user) for line in lines)
+    return "".join(
+        _without_echoes(line, lambda said: _digest(said) in known, by_user) for line in lines
+    )
 
 
-def _kept(line: str, is_known: Callable[[str], bool], by_user: bool) -> str:
+def _without_echoes(line: str, is_known: Callable[[str], bool], by_user: bool) -> str:
     mark = _MARK.match(line)
     if by_user and not (mark and mark["number"]):
         return line

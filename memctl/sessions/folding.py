@@ -43,15 +43,15 @@ if TYPE_CHECKING:
 
 CONVERSATION: DocType = "conversation"
 MOST_WHILE_READING = 2_000
-"""So many turns at most are taken over by who only wants to read; more are being imported."""
+"""A reader takes over at most this many turns; more are being imported."""
 PART_TURNS = 64
 PART_CHARS = 60_000
-"""So many turns, or so much text of them, are one part of a document."""
+"""One part of a document has at most this many turns, or this much text."""
 _AT_ONCE = 20_000
-"""So many turns are held at a time."""
+"""Turns held in memory at a time."""
 _ATTEMPTS = 5
 _WRITER_SECONDS, _PAUSE = 3.0, 0.05
-"""So long somebody who writes is waited for, looked at so often."""
+"""Seconds to wait for another writer, and between looks."""
 _MEDIA_CHARS = 1_000_000
 ECHO = "[…]"
 """In place of a turn that says nothing but what was put into its prompt; it has no word."""
@@ -61,7 +61,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Overtaken(Exception):
-    """Somebody else has taken these turns over, or they have been forgotten."""
+    """Another process has taken these turns over, or they have been forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class Folding:
     # --- inside ---
 
     def _writer_is_gone(self) -> bool:
-        """Give whoever writes a moment to come to an end."""
+        """Give another writer a moment to finish."""
         until = time.monotonic() + _WRITER_SECONDS
         while self.store.writer() is not None:
             if time.monotonic() >= until:
@@ -195,7 +195,7 @@ class Folding:
             numbers[root] += 1
 
         def note(outcomes: Iterable[FileOutcome]) -> None:
-            """Note with the commit itself which turns are in the tables."""
+            """Record with the commit itself which turns are in the tables."""
             taken = [
                 replace(turn, document_id=outcome.document_id)
                 for outcome in outcomes
@@ -221,8 +221,8 @@ class Folding:
 
     def _part(self, turns: Sequence[Turn], root: str, number: int, place: int) -> WantedSource:
         first = turns[0]
-        told = [replace(turn, content=self._new_in(turn)) for turn in turns]
-        text = text_of(told, self._read, [self.kept(turn) for turn in turns])
+        fresh = [replace(turn, content=self._new_in(turn)) for turn in turns]
+        text = text_of(fresh, self._read, [self.kept(turn) for turn in turns])
         text = replace(text, part=number)
         source = Source(
             source=first.source or source_of(first.session_id),
@@ -356,5 +356,5 @@ def _grouped(turns: Iterable[Turn]) -> Iterator[list[Turn]]:
 def _labels(turn: Turn) -> tuple[str, ...]:
     metadata: Mapping[str, object] = turn.metadata
     agent = turn.agent_id or ""
-    told = json.dumps(metadata, sort_keys=True, default=str) if metadata else ""
-    return (turn.namespace, turn.session_id, turn.source, turn.title, agent, *turn.tags, told)
+    stored = json.dumps(metadata, sort_keys=True, default=str) if metadata else ""
+    return (turn.namespace, turn.session_id, turn.source, turn.title, agent, *turn.tags, stored)

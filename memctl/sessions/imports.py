@@ -88,7 +88,7 @@ class Imported:
                     fields = json.loads(line)
                 except (ValueError, RecursionError) as error:
                     if not line.endswith(b"\n") and self.is_growing:
-                        break  # somebody is writing it
+                        break  # it is being written
                     yield _bad(name, number, f"not JSON ({error})")
                     continue
                 if isinstance(fields, dict) and isinstance(fields.get("messages"), list):
@@ -158,7 +158,7 @@ class Imported:
 
 
 def is_chat_log(path: Path) -> bool:
-    """Tell whether a file is one of messages as JSON lines, which grows as a conversation does."""
+    """Return whether a file has messages as JSON lines, and grows as a conversation does."""
     if path.suffix.lower() not in _LINES:
         return False
     try:
@@ -172,7 +172,7 @@ def is_chat_log(path: Path) -> bool:
 
 
 def is_message(fields: Any) -> bool:
-    """Tell whether an object of JSON says who says what."""
+    """Return whether an object of JSON says who says what."""
     return (
         isinstance(fields, dict)
         and any(isinstance(fields.get(key), str) for key in _SENDER_KEYS[:2])

@@ -22,7 +22,7 @@ from memctl.store.ledger.session_repositories import Session, SessionKey, Turn
 from memctl.understanding.text_outline import speaker_of
 
 LINES_TOGETHER = 2_000
-"""So many lines are written to the ledger in one step."""
+"""Lines that are written to the ledger in one step."""
 _PASSAGE = "passage"
 """The type of a line that is a document, though it names a conversation."""
 
@@ -39,7 +39,7 @@ class _Known:
     """Turns without an id by what they say: each is claimed by one line at most."""
 
     def add(self, turn: Turn, *, is_claimed: bool) -> None:
-        """Note a turn."""
+        """Record a turn."""
         digest = _digest(turn)
         self.number = max(self.number, turn.turn + 1)
         self.by_number[turn.turn] = digest
@@ -49,7 +49,7 @@ class _Known:
             self.unclaimed.setdefault(digest, []).append((turn.turn, turn.at))
 
     def claim(self, turn: Turn, at: datetime | None) -> bool:
-        """Tell whether something says this already, and let nothing else be known by it."""
+        """Return whether something says this already, and let nothing else be known by it."""
         found = self.unclaimed.get(_digest(turn), [])
         for place, (_, said_at) in enumerate(found):
             if at is None or at == said_at:
@@ -105,13 +105,13 @@ class TurnLines:
         left: list[SourceOrFailure] = []
         if self.dry_run:
             for source in sources:
-                left += self._judged(source, [])
+                left += self._judge(source, [])
             yield from left
             return
         with ledger.transaction():
             new: list[Turn] = []
             for source in sources:
-                left += self._judged(source, new)
+                left += self._judge(source, new)
             ledger.turns.save(*new)
             self._continue(new)
         self.added += len(new)
@@ -128,12 +128,12 @@ class TurnLines:
             known.session = replace(known.session, title=title)
             self.conversations.ledger.sessions.save(known.session)
 
-    def _judged(self, source: Source, new: list[Turn]) -> list[SourceOrFailure]:
-        """Note a turn that is new; return the outcome of one that is known."""
+    def _judge(self, source: Source, new: list[Turn]) -> list[SourceOrFailure]:
+        """Record a turn that is new; return the outcome of one that is known."""
         try:
             turn = self._turn(source)
         except UsageError as error:
-            return [_refused(source, error)]
+            return [_refusal(source, error)]
         known = self._of(turn)
         if turn.external_id is not None:
             there = known.by_id.get(turn.external_id)
@@ -176,7 +176,7 @@ class TurnLines:
         )
 
     def _of(self, turn: Turn) -> _Known:
-        """Return what a conversation has; looks again where somebody else has added to it."""
+        """Return what a conversation has; looks again where another process has added to it."""
         key = (turn.namespace, turn.session_id)
         ledger, known = self.conversations.ledger, self._known.get(key)
         current = None if self.dry_run and known else ledger.sessions.find(*key)
@@ -200,7 +200,7 @@ class TurnLines:
 
 
 def _is_turn(source: Source) -> bool:
-    """Tell whether a source is a message of a conversation."""
+    """Return whether a source is a message of a conversation."""
     return (
         source.path is None
         and not source.texts
@@ -217,7 +217,7 @@ def _digest(turn: Turn) -> bytes:
     return hashlib.blake2b(said, digest_size=16).digest()
 
 
-def _refused(source: Source, error: UsageError) -> FileOutcome:
+def _refusal(source: Source, error: UsageError) -> FileOutcome:
     return FileOutcome(
         source.source,
         "failed",

@@ -111,19 +111,19 @@ class Profiles:
         with self.ledger.transaction():
             former = self.get(user, agent) or self._empty(user, agent)
             written = replace(former, **cleaned)
-            return self._saved(former, replace(written, by=BY_USER, session_id=""))
+            return self._save(former, replace(written, by=BY_USER, session_id=""))
 
     def renew(self, session: Session) -> Profile | None:
         """Write the profile anew after a conversation; None where nothing is to be said."""
         agent = session.agent_id or ""
         former = self.get(session.user_id, agent) or self._empty(session.user_id, agent)
-        rows = self._stated(session.namespace)
+        rows = self._stated_rows(session.namespace)
         summary = self._summary(session)
         built = replace(former, **self._built_in(rows, summary, session.user_id, agent))
         made = self._by_model(former, built, session.namespace) or replace(built, by=BUILTIN)
         if not any(getattr(made, name) for name in PROFILE_FIELDS):
             return None
-        return self._saved(former, replace(made, session_id=session.session_id))
+        return self._save(former, replace(made, session_id=session.session_id))
 
     # --- inside ---
 
@@ -136,14 +136,14 @@ class Profiles:
             namespace=namespace, user_id=user, agent_id=agent, version=0, at=self.clock()
         )
 
-    def _saved(self, former: Profile, made: Profile) -> Profile:
+    def _save(self, former: Profile, made: Profile) -> Profile:
         if all(getattr(made, name) == getattr(former, name) for name in PROFILE_FIELDS):
             return former
         saved = replace(made, version=former.version + 1, at=self.clock())
         self.ledger.profiles.save(saved)
         return saved
 
-    def _stated(self, namespace: str) -> list[Row]:
+    def _stated_rows(self, namespace: str) -> list[Row]:
         """Return what was stated and still holds, the newest first."""
         filters = Filters(namespaces=(namespace,), types=_STATED, levels=("memory",))
         table = self.snapshot().scan("memories", memory_filter(filters, self.clock()), _COLUMNS)
@@ -173,17 +173,19 @@ class Profiles:
         preferences = [row for row in rows if row["type"] == "preference"]
         goals = [row for row in rows if row["type"] in ("plan", "decision", "memories")]
         return {
-            "user_info": _lines(self._written(user, agent, "user_info"), [*preferences, *own]),
+            "user_info": _lines(
+                self._written_by_user(user, agent, "user_info"), [*preferences, *own]
+            ),
             "last_conversation_summary": summary,
             "recent_goal_and_status": _lines("", goals),
             "important_context": _lines(
-                self._written(user, agent, "important_context"),
+                self._written_by_user(user, agent, "important_context"),
                 [row for row in facts if row not in own] or facts,
             ),
         }
 
-    def _written(self, user: str, agent: str, name: str) -> str:
-        """Return what somebody wrote into a field last; "" where nobody did."""
+    def _written_by_user(self, user: str, agent: str, name: str) -> str:
+        """Return what was last written into a field by hand; "" if nothing was."""
         versions = self.versions(user, agent)
         for place, each in enumerate(versions):
             before = getattr(versions[place + 1], name) if place + 1 < len(versions) else ""
@@ -198,7 +200,9 @@ class Profiles:
             if (found := self.model(namespace)) is None:
                 return None
             chat, prompt = found
-            data = fenced([_shown("Former profile", former), _shown("Known since", built)])
+            data = fenced(
+                [_profile_text("Former profile", former), _profile_text("Known since", built)]
+            )
             reply = chat.ask(prompt.text, data, ProfileReply, version=prompt.id)
         except MemctlError as error:
             _log.warning("the profile was put together without the model: %s", error.message)
@@ -209,13 +213,13 @@ class Profiles:
         return replace(former, **fields, by=f"model/{chat.name}/{prompt.id}")
 
 
-def _shown(title: str, profile: Profile) -> str:
+def _profile_text(title: str, profile: Profile) -> str:
     fields = "\n".join(f"{name}: {getattr(profile, name)}" for name in PROFILE_FIELDS)
     return f"{title}\n{fields}"
 
 
 def _lines(written: str, rows: Iterable[Row]) -> str:
-    """Return statements one a line, each once, after what somebody wrote."""
+    """Return statements one a line, each once, after what was written by hand."""
     lines = dict.fromkeys(line.strip() for line in written.splitlines() if line.strip())
     for row in rows:
         said = " ".join(_bare(row["text"]).split())[:_LONGEST_LINE]

@@ -95,7 +95,7 @@ class ConversationRecall:
             return _nothing(session, message, "does not refer to what was before")
         why = f"refers to what was before: {referring!r}" if referring else "auto_context is always"
         try:
-            found = self._found(session, without_reference(message, settings))
+            found = self._find(session, without_reference(message, settings))
         except MemctlError as error:
             _log.warning("nothing of other conversations: %s", error.message)
             return _nothing(session, message, error.message)
@@ -103,7 +103,7 @@ class ConversationRecall:
             found = self._latest(session)
         if not found:
             return _nothing(session, message, f"{why}; nothing relevant enough is known")
-        return self._shown(session, message, found, why)
+        return self._as_recall(session, message, found, why)
 
     def prompt(self, session: Session, message: str, system: str = "") -> list[dict[str, str]]:
         """Return the messages that prepare a model for a new message of the user."""
@@ -117,7 +117,7 @@ class ConversationRecall:
 
     # --- inside ---
 
-    def _found(self, session: Session, message: str) -> list[RecalledSession]:
+    def _find(self, session: Session, message: str) -> list[RecalledSession]:
         result = self.queries().query(
             message,
             filters=Filters(
@@ -169,7 +169,7 @@ class ConversationRecall:
             said = tuple(f"{turn.sender}: {turn.content}" for turn in turns if turn.content)
         return RecalledSession(session.session_id, session.started_at, said, 1.0)
 
-    def _shown(
+    def _as_recall(
         self, session: Session, message: str, found: Sequence[RecalledSession], why: str
     ) -> Recall:
         text = _block(found, self.settings.max_tokens)

@@ -76,7 +76,7 @@ def read_transcript(path: Path, session_id: str = "") -> list[TranscriptTurn]:
 
 
 def without_what_was_put_in(text: str) -> str:
-    """Return what somebody wrote, without what their agent or memory put around it."""
+    """Return what the user wrote, without what their agent or memory put around it."""
     if query := _QUERY.search(text):
         text = query[1]
     text = _PUT_IN.sub("", text).strip()
@@ -120,7 +120,7 @@ def _numbered(messages: list[Any]) -> Iterator[tuple[str, Json]]:
 
 
 def _is_of_another(entry: Json, session_id: str) -> bool:
-    """Tell whether a message was copied from another conversation, or is of a sub-agent."""
+    """Return whether a message was copied from another conversation, or is of a sub-agent."""
     own = entry.get("sessionId")
     return bool(session_id and isinstance(own, str) and own and own != session_id) or any(
         entry.get(flag) is True for flag in ("isSidechain", "isMeta", "isCompactSummary")

@@ -79,20 +79,20 @@ def suggestions(skills: Skills) -> list[SkillSuggestion]:
                 _suggested(view.skill_id, slug, "deprecate", f"unused for {days} days", "deprecate")
             )
         if view.uses >= LEAST_USES and successes / view.uses < LEAST_SUCCESS:
-            told = f"{successes} of {view.uses} uses went well: revise it"
-            found.append(_suggested(view.skill_id, slug, "revise", told, "version add"))
+            reason = f"{successes} of {view.uses} uses went well: revise it"
+            found.append(_suggested(view.skill_id, slug, "revise", reason, "version add"))
         better = clear.get(view.skill_id)
         active = {each.number for each in versions if each.is_active}
         if better is not None and better.better is not None and active != {better.better}:
-            told = (
+            reason = (
                 f"version {better.better} does better: {better.older_success:.0%} with"
                 f" {better.older}, {better.newer_success:.0%} with {better.newer}"
             )
             command = f"memctl skill version activate {slug} {better.better}"
-            found.append(SkillSuggestion(view.skill_id, slug, "activate", told, command))
+            found.append(SkillSuggestion(view.skill_id, slug, "activate", reason, command))
         if len(view.description) < SHORTEST_DESCRIPTION:
-            told = f"its description has {len(view.description)} characters: extend it"
-            found.append(_suggested(view.skill_id, slug, "extend", told, "version add"))
+            reason = f"its description has {len(view.description)} characters: extend it"
+            found.append(_suggested(view.skill_id, slug, "extend", reason, "version add"))
     return found
 
 
@@ -148,7 +148,7 @@ def gaps(
     Args:
         skills: The skills.
         teams: The agents of each team.
-        entries: Questions from the log that whoever asks may see.
+        entries: Logged questions that the acting user may see.
     """
     topics = _topics(skills, entries)
     found = [
@@ -169,21 +169,21 @@ def _topics(skills: Skills, entries: Sequence[QueryEntry]) -> list[tuple[str, tu
             for term in dict.fromkeys(terms(entry.question)):
                 asked.setdefault(term, {})[entry.question] = None
     counted = sorted(asked.items(), key=lambda each: (-len(each[1]), each[0]))
-    told: set[str] = set()
+    seen: set[str] = set()
     found = []
     for term, questions in counted:
-        new = [question for question in questions if question not in told]
+        new = [question for question in questions if question not in seen]
         if len(new) < _LEAST_QUESTIONS:
             continue
         hits = skills.search(" ".join(new)[:500], limit=1)
         if hits and hits[0].relevance >= _COVERED:
             continue
-        told.update(new)
-        found.append((_written(term, new[0]), tuple(new)))
+        seen.update(new)
+        found.append((_written_word(term, new[0]), tuple(new)))
     return found
 
 
-def _written(term: str, question: str) -> str:
+def _written_word(term: str, question: str) -> str:
     """Return the word of a question that a search term stands for."""
     words = (word.strip(".,;:!?\"'()") for word in question.split())
     return next((word for word in words if term in terms(word)), term)

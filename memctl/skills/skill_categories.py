@@ -13,7 +13,7 @@ from memctl.language.term_analysis import terms
 from memctl.literals import SkillCategory
 
 _NAME_WEIGHT = 3
-"""A word of the name counts as much as so many of the description."""
+"""A word of the name counts as much as this many of the description."""
 FALLBACK: SkillCategory = "operations"
 _WORDS: Mapping[SkillCategory, str] = {
     "code_generation": "generate code implement scaffold boilerplate snippet function class"

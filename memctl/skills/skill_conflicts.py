@@ -107,7 +107,7 @@ class SkillConflicts:
     """The conflicts among the skills of one knowledge base.
 
     Args:
-        skills: The skills, for whoever acts.
+        skills: The skills, for the acting user or agent.
     """
 
     def __init__(self, skills: Skills) -> None:
@@ -128,7 +128,7 @@ class SkillConflicts:
         known = {each.conflict_id: each for each in self._stored.conflicts.all()}
         current: dict[str, SkillConflict] = {}
         for found in self._findings(skills):
-            current[found.id] = _noted(found, known.get(found.id), uses, now)
+            current[found.id] = _as_conflict(found, known.get(found.id), uses, now)
         gone = [
             replace(each, status="resolved", resolved_at=now, resolved_by=_SCAN)
             for each in known.values()
@@ -150,12 +150,14 @@ class SkillConflicts:
         same_slug = {}
         for one, other in _pairs(skills, lambda skill: [skill.slug]):
             same_slug[one.skill_id, other.skill_id] = True
-            told = f"{one.name!r} and {other.name!r} have the same slug, {one.slug}"
-            yield _Finding("naming", "medium", one, other, told)
+            explanation = f"{one.name!r} and {other.name!r} have the same slug, {one.slug}"
+            yield _Finding("naming", "medium", one, other, explanation)
         for one, other in _pairs(skills, lambda skill: [_plain_name(skill.name)]):
             if (one.skill_id, other.skill_id) not in same_slug:
-                told = f"{one.name!r} and {other.name!r} differ in case, plural or hyphen only"
-                yield _Finding("naming", "low", one, other, told)
+                explanation = (
+                    f"{one.name!r} and {other.name!r} differ in case, plural or hyphen only"
+                )
+                yield _Finding("naming", "low", one, other, explanation)
 
     def _overlaps(self, skills: Sequence[Skill]) -> Iterator[_Finding]:
         """Skills of one category whose descriptions say the same, or that say the opposite."""
@@ -175,19 +177,19 @@ class SkillConflicts:
             for (first, second), cosine in described.items():
                 if cosine >= OVERLAP:
                     severity: Severity = "high" if cosine >= STRONG_OVERLAP else "medium"
-                    told = (
+                    explanation = (
                         f"both are for {category}, and their descriptions say nearly the same"
                         f" ({cosine:.2f})"
                     )
-                    yield _Finding("overlap", severity, group[first], group[second], told)
+                    yield _Finding("overlap", severity, group[first], group[second], explanation)
                 yield from self._contradiction(group[first], group[second])
 
     def _contradiction(self, one: Skill, other: Skill) -> Iterator[_Finding]:
         texts = [self._text(each) for each in (one, other)]
         pair = opposite_instructions(*texts)
         if pair:
-            told = f"for the same, one says {pair[0]!r} and the other {pair[1]!r}"
-            yield _Finding("contradiction", "high", one, other, told)
+            explanation = f"for the same, one says {pair[0]!r} and the other {pair[1]!r}"
+            yield _Finding("contradiction", "high", one, other, explanation)
 
     def _text(self, skill: Skill) -> str:
         version = self._stored.versions.find(skill.skill_id, skill.active_version)
@@ -202,16 +204,20 @@ class SkillConflicts:
                 slug, number = parse_requirement(requirement)
                 other = by_slug.get(slug)
                 if other is None:
-                    told = f"{skill.slug} requires {slug}, which is not there"
-                    yield _Finding("dependency", "high", skill, None, told, requirement)
+                    explanation = f"{skill.slug} requires {slug}, which is not there"
+                    yield _Finding("dependency", "high", skill, None, explanation, requirement)
                 elif other.status in ("deprecated", "archived"):
                     after = f"; {other.successor} replaces it" if other.successor else ""
-                    told = f"{skill.slug} requires {slug}, which is {other.status}{after}"
+                    explanation = f"{skill.slug} requires {slug}, which is {other.status}{after}"
                     severity: Severity = "medium" if other.status == "deprecated" else "high"
-                    yield _Finding("dependency", severity, skill, other, told, requirement)
+                    yield _Finding("dependency", severity, skill, other, explanation, requirement)
                 elif number is not None and number not in self._active_numbers(other):
-                    told = f"{skill.slug} requires version {number} of {slug}, which is not active"
-                    yield _Finding("version_mismatch", "medium", skill, other, told, requirement)
+                    explanation = (
+                        f"{skill.slug} requires version {number} of {slug}, which is not active"
+                    )
+                    yield _Finding(
+                        "version_mismatch", "medium", skill, other, explanation, requirement
+                    )
 
     def _active_numbers(self, skill: Skill) -> set[int]:
         return {v.number for v in self._stored.versions.of(skill.skill_id) if v.share > 0}
@@ -227,11 +233,11 @@ class SkillConflicts:
                 seen.add(slugs)
                 first, second = sorted(slugs)[0], sorted(slugs)[-1]
                 other = by_slug[second] if second != first else None
-                told = f"they require each other in a circle: {' -> '.join(circle)}"
+                explanation = f"they require each other in a circle: {' -> '.join(circle)}"
                 about = "circle: " + " ".join(sorted(slugs))
-                yield _Finding("dependency", "critical", by_slug[first], other, told, about)
+                yield _Finding("dependency", "critical", by_slug[first], other, explanation, about)
 
-    # --- settling --------------------------------------------------------------------------------
+    # --- resolving -------------------------------------------------------------------------------
 
     def find(self, id_: str) -> SkillConflict:
         """Return the conflict with an id, or the beginning of one.
@@ -312,7 +318,7 @@ class SkillConflicts:
         with ledger.transaction():
             current = {each.skill_id: each for each in self._stored.all()}
             started = dict(current)
-            tried = (self._repaired(each, current) for each in self._stored.conflicts.open())
+            tried = (self._repair_one(each, current) for each in self._stored.conflicts.open())
             repaired = [each for each in tried if each is not None]
             left = len(self._stored.conflicts.open()) - len(repaired)
             if dry_run or not repaired:
@@ -331,7 +337,7 @@ class SkillConflicts:
             ledger.jobs.finish(job, "done", now, {"repaired": len(repaired), "left": left})
         return SkillRepairReport(job, tuple(repaired), left, dry_run)
 
-    def _repaired(
+    def _repair_one(
         self, conflict: SkillConflict, current: dict[str, Skill]
     ) -> RepairedConflict | None:
         """Change what a conflict is about in ``current``, where that is simple."""
@@ -491,7 +497,7 @@ def _free_name(skill: Skill, slugs: set[str], plain: set[str]) -> tuple[str, str
     return name, slug_of(name)
 
 
-def _noted(
+def _as_conflict(
     found: _Finding, known: SkillConflict | None, uses: Mapping[str, int], now: datetime
 ) -> SkillConflict:
     other = found.other.skill_id if found.other else ""

@@ -26,7 +26,7 @@ SERVED_STATUS = "active"
 
 Count = Callable[[str], int]
 Memories = Callable[[str, int], Sequence[Hit]]
-"""Returns the memories that are nearest to a text, at most so many."""
+"""Returns the memories that are nearest to a text, at most this many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def skill_context(
     """Return a skill for a run.
 
     Args:
-        skills: The skills, for whoever asks.
+        skills: The skills, for the acting user or agent.
         word: The skill.
         task: What it is to be used for; by it the version is picked where several are active.
         budget: Most tokens.
@@ -81,7 +81,7 @@ def skill_context(
     skill = skills.find(word)
     version = skills.version_for(skill, task)
     needed = skills.dependencies(skill)
-    text, is_cut = _cut(version.content, budget, count)
+    text, is_cut = _cut_lines(version.content, budget, count)
     parts = [text]
 
     def add(heading: str, lines: Sequence[str], share: float) -> None:
@@ -91,14 +91,14 @@ def skill_context(
         if section:
             parts.append(section)
 
-    add("Requires, in this order", [_told(each) for each in needed.order], _DEPENDENCY_SHARE)
+    add("Requires, in this order", [_skill_line(each) for each in needed.order], _DEPENDENCY_SHARE)
     add("Cannot be had", needed.missing, 1.0)
     add("Open conflicts", [each.explanation for each in conflicts], 1.0)
     outcomes = [_outcome(use) for use in skills.uses(skill.skill_id, 50) if use.note]
     add("Earlier outcomes", outcomes[:_MOST_OUTCOMES], _OUTCOME_SHARE)
     if task:
         near = _bearing(memories(f"{task} {skill.name}", _NEAREST), f"{task} {skill.name}")
-        add("What is known", [_known(hit) for hit in near], 1.0)
+        add("What is known", [_hit_line(hit) for hit in near], 1.0)
     whole = "\n\n".join(parts)
     return SkillContext(
         skill_id=skill.skill_id,
@@ -118,7 +118,7 @@ def skill_context(
     )
 
 
-def _cut(text: str, budget: int, count: Count) -> tuple[str, bool]:
+def _cut_lines(text: str, budget: int, count: Count) -> tuple[str, bool]:
     """Return as many whole lines of a text as a budget has room for."""
     if count(text) <= budget:
         return text, False
@@ -147,11 +147,11 @@ def _bearing(hits: Sequence[Hit], asked: str) -> Sequence[Hit]:
     return [hit for hit in hits if len(wanted & set(terms(hit.text))) >= min(2, len(wanted))]
 
 
-def _known(hit: Hit) -> str:
+def _hit_line(hit: Hit) -> str:
     return f"{one_line(hit.text)} ({one_line(hit.title or hit.source)})"
 
 
-def _told(skill: Skill) -> str:
+def _skill_line(skill: Skill) -> str:
     status = "" if skill.status == "active" else f" ({skill.status})"
     return f"{skill.slug}{status}: {one_line(skill.description)}"
 

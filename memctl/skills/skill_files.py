@@ -126,11 +126,11 @@ def parse_skill(content: str, default_name: str, source: str = "") -> SkillDraft
         UnreadableSource: Its front matter cannot be read.
         UsageError: A value in it cannot be used.
     """
-    told, body = _front_matter(content)
-    extra = told.get("metadata")
-    known = {**(extra if isinstance(extra, dict) else {}), **told}
+    header, body = _front_matter(content)
+    extra = header.get("metadata")
+    known = {**(extra if isinstance(extra, dict) else {}), **header}
     known = {str(key).strip().lower().replace("_", "-"): value for key, value in known.items()}
-    name = one_line(known.get("name")) or _heading_of(body, told) or default_name
+    name = one_line(known.get("name")) or _heading_of(body, header) or default_name
     description = one_line(known.get("description")) or _first_paragraph(body)
     return SkillDraft(
         name=checked_skill_name(name),
@@ -179,8 +179,8 @@ def _words(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in words if word))
 
 
-def _heading_of(body: str, told: Mapping[str, Any]) -> str:
-    match = None if told else _HEADING.search(body)
+def _heading_of(body: str, header: Mapping[str, Any]) -> str:
+    match = None if header else _HEADING.search(body)
     return one_line(match[1]) if match else ""
 
 

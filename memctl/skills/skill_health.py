@@ -13,9 +13,9 @@ from memctl.literals import Severity
 
 SEVERITY_WEIGHTS: Mapping[Severity, int] = {"low": 1, "medium": 2, "high": 4, "critical": 8}
 NEUTRAL_USES = 3
-"""So many uses, half of them successful, are counted in before the first."""
+"""Uses, half of them successful, that are assumed before the first."""
 RECENCY_DAYS = 30.0
-"""After so many days without use, half of the recency is left."""
+"""After this many days without use, half of the recency is left."""
 FADING, FADING_DAYS, LEAST_EFFECTIVENESS = 0.9, 30, 0.1
 CLEAR_DIFFERENCE = 0.05
 """A difference that chance gives less often than this counts as one."""

@@ -1,4 +1,4 @@
-"""Skills that somebody wants to have: researched, proposed, reviewed, made; and what uses teach.
+"""Skills that were asked for: researched, proposed, reviewed, made; and what uses teach.
 
 Nothing that is proposed has an effect until a person has approved it.
 """
@@ -35,7 +35,7 @@ from memctl.store.ledger.skill_repositories import Skill, SkillProposal
 EXPIRES_AFTER = timedelta(days=14)
 NEAREST = 5
 LEAST_NOTES = 3
-"""So many notes of uses make a version worth proposing."""
+"""With this many notes of uses, a version is worth proposing."""
 _MOST_NOTES = 20
 _FREQUENT_WORDS = 6
 _LONGEST_TOPIC = 500
@@ -68,7 +68,7 @@ class SkillApproval:
 
     proposal: SkillProposal
     proposed: tuple[SkillProposal, ...]
-    """Proposals that were made for what it requires and nobody has."""
+    """Proposals that were made for required skills that are missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class SkillProposals:
     """The proposals of skills in one knowledge base.
 
     Args:
-        skills: The skills, for whoever acts.
+        skills: The skills, for the acting user or agent.
         nearest: Finds what is known of a topic.
     """
 
@@ -137,8 +137,8 @@ class SkillProposals:
         words = _frequent_words(hits, asked)
         clean = self._skills.clean
         named = checked_skill_name(clean(name) or asked[:1].upper() + asked[1:100])
-        told = one_line(clean(description)) or _description(asked, words)
-        inferred, fit = infer_category(named, f"{asked} {told}")
+        summary = one_line(clean(description)) or _description(asked, words)
+        inferred, fit = infer_category(named, f"{asked} {summary}")
         confidence = 0.2 + 0.1 * len(hits) + (0.3 if category else 0.3 * fit)
         if alike and alike[0].relevance >= _ALIKE:
             confidence /= 2
@@ -147,7 +147,7 @@ class SkillProposals:
             proposal_id=self._free_id(asked, now, parent or ""),
             topic=asked,
             name=named,
-            description=told,
+            description=summary,
             category=category or inferred,
             confidence=round(min(confidence, 0.95), 4),
             agent=self._skills.agent or "",
@@ -156,9 +156,9 @@ class SkillProposals:
             updated_at=now,
             expires_at=now + EXPIRES_AFTER,
             requires=needed,
-            content=_draft(named, told, category or inferred, needed, hits),
+            content=_draft(named, summary, category or inferred, needed, hits),
             findings=(
-                *(f"document: {_called(hit)}" for hit in hits),
+                *(f"document: {_hit_name(hit)}" for hit in hits),
                 *(f"skill: {hit.slug} ({hit.relevance:.2f})" for hit in alike),
             ),
             parent_id=parent,
@@ -188,7 +188,7 @@ class SkillProposals:
         """Return the proposal with an id, or the beginning of one.
 
         Raises:
-            NotFoundError: There is none that whoever acts may see.
+            NotFoundError: There is none that the acting user or agent may see.
             UsageError: Several begin so.
         """
         found = self._stored.proposals.select("substr(proposal_id, 1, length(?1)) = ?1", id_)
@@ -251,7 +251,7 @@ class SkillProposals:
         )
 
     def approve(self, id_: str, reasons: str = "") -> SkillApproval:
-        """Approve a proposal; what it requires and nobody has or proposes is proposed, too.
+        """Approve a proposal; required skills that are missing are proposed, too.
 
         Raises:
             AccessRefused: An agent acts.
@@ -307,7 +307,7 @@ class SkillProposals:
         return changed
 
     def expire(self) -> int:
-        """Mark the proposals as expired that nobody has reviewed in time; return how many."""
+        """Mark the proposals as expired that were not reviewed in time; return how many."""
         self._skills.require_writable()
         now = self._skills.clock()
         due = self._stored.proposals.select(
@@ -384,17 +384,17 @@ class SkillProposals:
             for use in reversed(self._stored.uses.of(skill.skill_id))
             if use.note.strip() and use.at > since and use.user_id in (None, self._skills.user)
         )
-        told = tuple(notes)[-_MOST_NOTES:]
-        if len(told) < LEAST_NOTES:
+        kept = tuple(notes)[-_MOST_NOTES:]
+        if len(kept) < LEAST_NOTES:
             return None
         if dry_run:
-            return LearnedVersion(skill.skill_id, skill.slug, None, told)
-        section = "\n".join((LEARNED, "", *(f"- {note}" for note in told), ""))
+            return LearnedVersion(skill.skill_id, skill.slug, None, kept)
+        section = "\n".join((LEARNED, "", *(f"- {note}" for note in kept), ""))
         content = f"{active.content.rstrip()}\n\n{section}"
         version = self._skills.add_version(
-            skill.skill_id, content, "experimental", f"from the notes of {len(told)} uses"
+            skill.skill_id, content, "experimental", f"from the notes of {len(kept)} uses"
         )
-        return LearnedVersion(skill.skill_id, skill.slug, version.number, told)
+        return LearnedVersion(skill.skill_id, skill.slug, version.number, kept)
 
 
 def _frequent_words(hits: Iterable[Hit], topic: str) -> Sequence[str]:
@@ -414,7 +414,7 @@ def _description(topic: str, words: Sequence[str]) -> str:
     return f"{topic[:1].upper()}{topic[1:].rstrip('.')}.{about}"
 
 
-def _called(hit: Hit) -> str:
+def _hit_name(hit: Hit) -> str:
     return one_line(hit.title or hit.source or hit.memory_id)[:120]
 
 
@@ -429,6 +429,6 @@ def _draft(
     lines += ["---", "", f"# {name}", "", description, ""]
     if hits:
         lines += ["## What is known", ""]
-        lines += [f"- {one_line(hit.text)[:300]} ({_called(hit)})" for hit in hits]
+        lines += [f"- {one_line(hit.text)[:300]} ({_hit_name(hit)})" for hit in hits]
         lines.append("")
     return "\n".join(lines)

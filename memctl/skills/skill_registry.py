@@ -82,7 +82,7 @@ _PERSON_HINT = "a person does that: memctl skill, with no agent named"
 
 
 class Skills:
-    """The skills of one knowledge base, for whoever acts.
+    """The skills of one knowledge base, for the acting user or agent.
 
     Args:
         ledger: Where they are kept.
@@ -411,7 +411,7 @@ class Skills:
 
         Args:
             text: What is to be done.
-            limit: At most so many.
+            limit: At most this many.
             category: Only of this one.
             every_status: Also those that are not active.
 
@@ -745,7 +745,7 @@ class Skills:
         version: int | None = None,
         dry_run: bool = False,
     ) -> SkillUse:
-        """Note how a use of a skill went; it counts for the version that was used.
+        """Record how a use of a skill went; it counts for the version that was used.
 
         Args:
             word: The skill.
@@ -1006,11 +1006,13 @@ def _word_scores(text: str, skills: Sequence[Skill]) -> Sequence[float]:
 
     asked = query_terms(text)
     named = [set(terms(each.name)) for each in skills]
-    told = [
+    descriptions = [
         set(terms(" ".join((each.description, *each.tags, each.category.replace("_", " ")))))
         for each in skills
     ]
-    counts = Counter(term for one, other in zip(named, told, strict=True) for term in one | other)
+    counts = Counter(
+        term for one, other in zip(named, descriptions, strict=True) for term in one | other
+    )
     weight = {term: math.log(1 + len(skills) / (0.5 + counts[term])) for term in asked}
     total = sum(weight.values()) * _NAME_WEIGHT or 1.0
     return [
@@ -1019,5 +1021,5 @@ def _word_scores(text: str, skills: Sequence[Skill]) -> Sequence[float]:
             for term in asked
         )
         / total
-        for name, words in zip(named, told, strict=True)
+        for name, words in zip(named, descriptions, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""What is told of skills: records that travel from the registry to every surface."""
+"""Views of skills: records that travel from the registry to every surface."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class VectorCache:
         return key in self._places
 
     def add(self, keys: Sequence[bytes], vectors: NDArray[np.floating[Any]]) -> None:
-        """Put vectors on it, durably; a key that is there already is passed over."""
+        """Add vectors, durably; keys that are there already are skipped."""
         new = {key: row for row, key in enumerate(keys) if key not in self._places}
         if not new:
             return
@@ -186,29 +186,29 @@ class VectorCache:
 
 @contextmanager
 def lock_vector_caches(folder: Path) -> Iterator[None]:
-    """Keep every other process from writing to the shelves of a knowledge base.
+    """Keep every other process from writing to a knowledge base's vector caches.
 
     Raises:
-        LockedError: Somebody does.
+        LockedError: Another process does.
         DiskRefused: The lock cannot be had.
     """
     (folder / VECTOR_CACHE_FOLDER).mkdir(exist_ok=True)
     held = LockedError(
-        f"somebody is making new vectors in {folder} already", "wait for that to end"
+        f"another process is already making new vectors in {folder}", "wait for that to end"
     )
     with hold_lock(folder / VECTOR_CACHE_FOLDER / _LOCK_FILE, 0, lambda: held):
         yield
 
 
 def drop_vector_caches(folder: Path) -> int:
-    """Remove every shelf of a knowledge base and return how many bytes they had."""
-    shelves = [path for path in (folder / VECTOR_CACHE_FOLDER).glob("*") if path.is_dir()]
-    size = sum(item.stat().st_size for path in shelves for item in path.iterdir())
-    for path in shelves:
+    """Remove every vector cache of a knowledge base and return how many bytes they had."""
+    caches = [path for path in (folder / VECTOR_CACHE_FOLDER).glob("*") if path.is_dir()]
+    size = sum(item.stat().st_size for path in caches for item in path.iterdir())
+    for path in caches:
         _remove(path)
     return size
 
 
-def _remove(shelf: Path) -> None:
-    (shelf / _STATE_FILE).unlink(missing_ok=True)  # first: without it nothing counts
-    shutil.rmtree(shelf, ignore_errors=True)
+def _remove(cache: Path) -> None:
+    (cache / _STATE_FILE).unlink(missing_ok=True)  # first: without it nothing counts
+    shutil.rmtree(cache, ignore_errors=True)

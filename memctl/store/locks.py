@@ -61,11 +61,11 @@ class WriteLock:
         self._clock = clock
 
     @contextmanager
-    def held(self, wait: float | None) -> Iterator[None]:
-        """Hold the lock; wait at most so many seconds for it, for ever with None.
+    def hold(self, wait: float | None) -> Iterator[None]:
+        """Hold the lock, waiting at most ``wait`` seconds for it; without a limit if None.
 
         Raises:
-            LockedError: Somebody else holds it; the message names the process.
+            LockedError: Another process holds it; the message names the process.
             DiskRefused: It cannot be had.
         """
         with hold_lock(self._path, wait, self._locked):
@@ -77,15 +77,15 @@ class WriteLock:
                     self._holder_path.unlink(missing_ok=True)
 
     def writer(self) -> Holder | None:
-        """Return who holds the lock now, by its own account; None when nobody does."""
+        """Return who holds the lock now, by its own account; None if it is free."""
         return self.holder() if self.is_held() else None
 
     def is_held(self) -> bool:
-        """Tell whether somebody holds the lock now; the kernel says so, not the signature."""
+        """Return whether the lock is held now; the kernel says so, not the signature."""
         return is_locked(self._path, out_of_reach=False)
 
     def holder(self) -> Holder | None:
-        """Return who signed last; None when nobody has or the signature cannot be read."""
+        """Return who signed last; None if there is no readable signature."""
         try:
             return Holder(**json.loads(self._holder_path.read_text("utf-8")))
         except (OSError, ValueError, TypeError):
@@ -110,7 +110,7 @@ class WriteLock:
 
 
 def is_watched(layout: Layout) -> bool:
-    """Whether a daemon, perhaps somebody else's, holds the watch lock of a knowledge base."""
+    """Return whether a daemon, perhaps another user's, holds the watch lock of a knowledge base."""
     return is_locked(layout.watch_lock, out_of_reach=True)
 
 
@@ -154,7 +154,7 @@ class ReaderLeases:
                 self._newest = None
                 self._own.give_up()
 
-    def held(self) -> list[Versions]:
+    def held_versions(self) -> list[Versions]:
         """Return every set of versions that a live reader may be looking at."""
         with self._mutex:
             mine: list[Versions] = [item.versions for item in self._snapshots]
@@ -218,7 +218,7 @@ def _versions_in(path: Path) -> list[Versions]:
 
 
 def _is_over(descriptor: int) -> bool:
-    """Whether the process that had locked a file is gone."""
+    """Return whether the process that had locked a file is gone."""
     if sys.platform == "win32":
         return time.time() - os.fstat(descriptor).st_mtime > LONGEST_SECONDS
     import fcntl

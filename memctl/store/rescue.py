@@ -54,7 +54,7 @@ class Trust:
     """Documents that earlier versions have with words that were forgotten since."""
 
     def stays(self, batch: pa.RecordBatch) -> pa.Array:
-        """Tell of rows of an earlier version whether they have not gone since, nor their words."""
+        """Return for rows of an earlier version whether they, and their words, still count."""
         stays = pc.invert(pc.is_in(batch["id"], pa.array(sorted(self.deleted), pa.string())))
         own = "document_id" if "document_id" in batch.schema.names else "id"
         if not self.blocked or own not in batch.schema.names:
@@ -64,7 +64,7 @@ class Trust:
         return pc.and_(stays, pc.invert(forgotten))
 
     def belongs(self, batch: pa.RecordBatch) -> pa.Array:
-        """Tell of rows from anywhere whether they belong to what counts."""
+        """Return for rows from anywhere whether they belong to what counts."""
         return pc.and_(self.is_known(batch), self.stays(batch))
 
 
@@ -121,7 +121,7 @@ def rescue(
         if kept + earlier >= expected:
             break
         earlier += gathered.add_all(parts, trust.belongs)
-    undone = tuple(_undone(gathered.dataset, loose, trust))
+    undone = tuple(_undone_rows(gathered.dataset, loose, trust))
     found = gathered.add_all((read_file(uri) for uri in loose), trust.belongs)
     create_indexes(table, gathered.dataset)
     missing = tuple(row for row in named if not gathered.has(row.id))
@@ -150,7 +150,7 @@ class _Gathered:
         )
 
     def has(self, id_: str) -> bool:
-        """Tell whether a row of that id is there by now."""
+        """Return whether a row of that id is there by now."""
         return hash(id_) in self._seen
 
     def add_all(
@@ -269,7 +269,7 @@ def _loose_files(datasets: Datasets, table: TableName) -> list[str]:
     return [files.file_uri(name) for name in reversed(loose)]
 
 
-def _undone(dataset: LanceDataset, loose: Iterable[str], trust: Trust) -> Iterator[LostRow]:
+def _undone_rows(dataset: LanceDataset, loose: Iterable[str], trust: Trust) -> Iterator[LostRow]:
     """Yield the rows that files which no version names have otherwise, in any of their columns."""
     for uri in loose:
         for batch in _until_unreadable(read_file(uri)):

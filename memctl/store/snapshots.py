@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 Versions = Mapping[TableName, int]
 
-_PINNED = (EMBEDDER, DIMENSION, VECTOR_ROWS)
+_SNAPSHOT_SETTINGS = (EMBEDDER, DIMENSION, VECTOR_ROWS)
 """What the ledger knows of the tables themselves."""
 
 
@@ -128,7 +128,7 @@ class Snapshots:
     def all(self) -> list[NamedSnapshot]:
         """Return every snapshot, the oldest first."""
         heads = self._ledger.heads()
-        return [self._shown(e, heads) for e in self._ledger.snapshots.all() if e.name in heads]
+        return [self._describe(e, heads) for e in self._ledger.snapshots.all() if e.name in heads]
 
     def get(self, name: str) -> NamedSnapshot:
         """Return the snapshot with a name.
@@ -136,7 +136,7 @@ class Snapshots:
         Raises:
             NotFoundError: There is none.
         """
-        return self._shown(self._entry(name), self._ledger.heads())
+        return self._describe(self._entry(name), self._ledger.heads())
 
     def read(self, name: str) -> Snapshot:
         """Return the tables as they were at a snapshot.
@@ -149,7 +149,7 @@ class Snapshots:
         return Snapshot(self._datasets, self._ledger.head(name), dimension)
 
     def delete(self, name: str) -> int:
-        """Delete a snapshot and the files that only it needed, unless somebody may be reading them.
+        """Delete a snapshot and the files that only it needed, unless they may still be read.
 
         Returns:
             How many bytes were freed at once; upkeep frees the rest.
@@ -161,7 +161,7 @@ class Snapshots:
         with self._ledger.transaction():
             self._ledger.forget_head(name)
             self._ledger.snapshots.remove(name)
-        with suppress(LockedError):  # whoever writes can do it as well
+        with suppress(LockedError):  # the process that writes can do it as well
             return self._store.prune(wait=0).bytes
         return 0
 
@@ -182,7 +182,7 @@ class Snapshots:
         verifier = Verifier(self._datasets, self._ledger, reads_rows=True)
         _require_none(verifier.damaged(self._ledger.head(name)), name)
         with self._store.write(wait) as transaction:
-            entry = self._entry(name)  # somebody may have deleted it while this waited
+            entry = self._entry(name)  # it may have been deleted while this waited
             versions, before = self._ledger.head(name), transaction.versions
             _require_none(verifier.damaged(versions), name)
             saved, former = self.free_name("restore"), transaction.snapshot()
@@ -196,7 +196,7 @@ class Snapshots:
                 """Name what was there before, and have the ledger say what belongs to this."""
                 self._name(saved, before)
                 self._ledger.snapshots.give_back(name)
-                self._pin(entry.pinned, since)
+                self._set_embedder(entry.pinned, since)
 
             transaction.ledger(give_back)
         self._store.switched()
@@ -206,7 +206,7 @@ class Snapshots:
         )
 
     def note_files(self, entries: Sequence[FileEntry]) -> None:
-        """Note of each snapshot which files it knew, where the ledger that did is lost.
+        """Record which files each snapshot knew, where the ledger that did is lost.
 
         Raises:
             DamagedError: Its documents cannot be read.
@@ -229,17 +229,17 @@ class Snapshots:
         return entry
 
     def _name(self, name: str, versions: Versions) -> None:
-        pinned = {key: self._ledger.meta(key) for key in _PINNED}
-        known = {key: value for key, value in pinned.items() if value is not None}
+        values = {key: self._ledger.meta(key) for key in _SNAPSHOT_SETTINGS}
+        known = {key: value for key, value in values.items() if value is not None}
         with self._ledger.transaction():
             self._ledger.name_head(name, versions)
             self._ledger.snapshots.add(name, self._clock(), known)
 
-    def _pin(self, pinned: Mapping[str, str], since: int) -> None:
+    def _set_embedder(self, settings: Mapping[str, str], since: int) -> None:
         """Record in the ledger which embedder the vectors are from, and which one before."""
         now = (self._ledger.meta(EMBEDDER), self._ledger.meta(DIMENSION))
-        changes = {VECTOR_ROWS: "0"} | dict(pinned)
-        if now != (pinned.get(EMBEDDER), pinned[DIMENSION]):
+        changes = {VECTOR_ROWS: "0"} | dict(settings)
+        if now != (settings.get(EMBEDDER), settings[DIMENSION]):
             former = {FORMER_EMBEDDER: now[0] or "", FORMER_DIMENSION: now[1] or ""}
             changes |= former | {EMBEDDER_SINCE: str(since)}
         for key, value in changes.items():
@@ -260,14 +260,14 @@ class Snapshots:
 
         The ledger has named the snapshot by then, so it exists without tags, too.
         """
-        pinned = self._entry(name).pinned
+        settings = self._entry(name).pinned
         try:
             for table, version in versions.items():
-                write_tag(self._datasets, table, name, version, pinned)
+                write_tag(self._datasets, table, name, version, settings)
         except (DiskRefused, OSError) as error:
             _log.warning("snapshot %s has no tags, run `memctl doctor --repair`: %s", name, error)
 
-    def _shown(self, entry: SnapshotEntry, heads: Mapping[str, Versions]) -> NamedSnapshot:
+    def _describe(self, entry: SnapshotEntry, heads: Mapping[str, Versions]) -> NamedSnapshot:
         embedder = entry.pinned.get(EMBEDDER, "")
         try:
             versions = heads[entry.name]
@@ -279,11 +279,16 @@ class Snapshots:
             return NamedSnapshot(
                 entry.name, entry.at, None, None, None, embedder, problem=error.message
             )
-        others = {path for name in heads if name != entry.name for path in self._known(heads[name])}
+        others = {
+            path
+            for name in heads
+            if name != entry.name
+            for path in self._readable_files(heads[name])
+        }
         own = sum(size for path, size in files.items() if path not in others)
         return NamedSnapshot(entry.name, entry.at, documents, memories, own, embedder)
 
-    def _known(self, versions: Versions) -> Mapping[str, int]:
+    def _readable_files(self, versions: Versions) -> Mapping[str, int]:
         """Return the files of versions; none where they cannot be read."""
         try:
             return self._files(versions)

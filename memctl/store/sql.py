@@ -116,7 +116,7 @@ def run_sql(
 
 @contextmanager
 def capped_process_memory(extra_bytes: int) -> Iterator[None]:
-    """Let this whole process take at most so many bytes more than now; no effect off Linux.
+    """Let this whole process take at most this many bytes more than now; no effect off Linux.
 
     For a process that does nothing else at the same time. Afterwards its former limit holds again:
     the process may be one that goes on, and its children would inherit the limit.
@@ -351,7 +351,7 @@ class _Guard:
             raise UsageError(message, hint) from error
 
     def _suggestion(self, found: re.Match[str]) -> str:
-        """DuckDB's suggestion of a table, unless it is one of its own, which nobody means."""
+        """Return the table that DuckDB suggests, unless it is one of DuckDB's own."""
         return found[0] if found[1] in self._tables else ""
 
 
@@ -379,7 +379,7 @@ def _stream(
 
 
 def _with_own_names(schema: pa.Schema) -> pa.Schema:
-    """Number the columns that share a name, ``a`` and ``a_2``: rows are told apart by name."""
+    """Number the columns that share a name, ``a`` and ``a_2``: JSON needs distinct names."""
     taken = set(schema.names)
     seen: set[str] = set()
     fields = []
@@ -607,11 +607,11 @@ LEDGER_TABLES = tuple(_ALL_COLUMNS)
 def ledger_tables(
     ledger: Ledger, wanted: Container[str], now: datetime | None = None
 ) -> dict[str, pa.Table]:
-    """Return the ledger's books as tables, without rows that have expired.
+    """Return the ledger's tables as Arrow tables, without rows that have expired.
 
     Args:
         ledger: The ledger.
-        wanted: Names of the books to read, or text that names them; the others come without rows.
+        wanted: Names of the tables to read, or text that names them; the others come without rows.
         now: What has expired by then is left out; by default nothing is.
 
     Raises:
@@ -619,16 +619,16 @@ def ledger_tables(
     """
     return {
         name: _ledger_table(
-            _ledger_rows(ledger, book, columns, now) if name in wanted else [], columns
+            _ledger_rows(ledger, table, columns, now) if name in wanted else [], columns
         )
-        for name, (book, columns) in _ALL_COLUMNS.items()
+        for name, (table, columns) in _ALL_COLUMNS.items()
     }
 
 
 def _ledger_rows(
-    ledger: Ledger, book: str, columns: Collection[str], now: datetime | None
+    ledger: Ledger, table: str, columns: Collection[str], now: datetime | None
 ) -> list[tuple[Any, ...]]:
-    ask, values = f"SELECT {', '.join(columns)} FROM {book}", []
+    ask, values = f"SELECT {', '.join(columns)} FROM {table}", []
     if now is not None and EXPIRES in columns:
         ask += f" WHERE {EXPIRES} IS NULL OR {EXPIRES} > ?"
         values = [to_text(now)]

@@ -105,7 +105,7 @@ class Store:
             UsageError: There is a store already.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        with WriteLock(folder, clock).held(30.0):
+        with WriteLock(folder, clock).hold(30.0):
             ledger = Ledger.create(folder / LEDGER_FILE)
             try:
                 if ledger.head():
@@ -189,7 +189,7 @@ class Store:
         self.ledger.require_writable()
 
     def snapshot(self) -> Snapshot:
-        """Return the tables as of the last commit, whoever made it.
+        """Return the tables as of the last commit of any process.
 
         Raises:
             KnowledgeBaseNotFound: It has been renamed or deleted since it was opened.
@@ -231,7 +231,7 @@ class Store:
             KnowledgeBaseNotFound: It has been renamed or deleted since it was opened.
             DamagedError: A table cannot be read.
         """
-        with self._held(wait), self._committed() as transaction:
+        with self._hold_lock(wait), self._committed() as transaction:
             yield transaction
 
     def former(self) -> tuple[str, int] | None:
@@ -243,38 +243,38 @@ class Store:
     def switch_vectors(
         self,
         transaction: Transaction,
-        shelf: VectorCache,
+        cache: VectorCache,
         columns: Sequence[str],
         keys: Callable[[pa.RecordBatch], Sequence[bytes]],
         former: str,
     ) -> None:
-        """Have every memory's vector taken from a shelf, at the very instant that HEAD moves.
+        """Take every memory's vector from a cache, at the very instant that HEAD moves.
 
         Args:
             transaction: The change that this is part of; call :meth:`switched` after it.
-            shelf: Has them all.
+            cache: Has them all.
             columns: What ``keys`` wants to know of memories.
-            keys: Gives the keys of some memories on the shelf.
+            keys: Gives the keys of memories in the cache.
             former: Id of what the vectors are from now.
         """
         transaction.replace_vectors(
-            shelf.dimension, columns, lambda batch: shelf.vectors(keys(batch))
+            cache.dimension, columns, lambda batch: cache.vectors(keys(batch))
         )
-        pinned = {
-            EMBEDDER: shelf.embedder,
-            DIMENSION: str(shelf.dimension),
+        settings = {
+            EMBEDDER: cache.embedder,
+            DIMENSION: str(cache.dimension),
             FORMER_EMBEDDER: former,
             FORMER_DIMENSION: str(self.dimension),
             EMBEDDER_SINCE: str(transaction.version("memories") + 1),
             VECTOR_ROWS: "0",
         }
 
-        def pin(_: sqlite3.Connection) -> None:
-            """Note in the ledger what the vectors are from."""
-            for key, value in pinned.items():
+        def record(_: sqlite3.Connection) -> None:
+            """Record in the ledger what the vectors are from."""
+            for key, value in settings.items():
                 self.ledger.set_meta(key, value)
 
-        transaction.ledger(pin)
+        transaction.ledger(record)
 
     def switched(self) -> None:
         """Go on with the embedder that the ledger names now."""
@@ -294,15 +294,15 @@ class Store:
             )
 
     def has_same_vectors(self) -> bool:
-        """Tell whether the vectors are from the embedder that they were from when it was opened."""
+        """Return whether the vectors are still from the same embedder as at opening."""
         now = (self.ledger.meta(EMBEDDER), self.ledger.meta(DIMENSION))
         return now == (self.embedder, str(self.dimension))
 
     @contextmanager
-    def _held(self, wait: Wait) -> Iterator[None]:
+    def _hold_lock(self, wait: Wait) -> Iterator[None]:
         self.require_writable()
         self.ledger.require_in_place()
-        with self._lock.held(self.wait_seconds if wait == AS_SET else wait):
+        with self._lock.hold(self.wait_seconds if wait == AS_SET else wait):
             self.ledger.require_in_place()  # it may have been renamed or deleted while this waited
             self._require_same_vectors()
             self._migrate()
@@ -364,7 +364,7 @@ class Store:
                 in the ledger as a job that failed.
         """
         began = self._clock()
-        with self._held(wait):
+        with self._hold_lock(wait):
             try:
                 with self._committed() as transaction:
                     before = transaction.snapshot()
@@ -392,17 +392,17 @@ class Store:
         )
 
     def prune(self, wait: Wait = AS_SET) -> Pruned:
-        """Remove every version that nobody can be reading and that has no name.
+        """Remove every version that has no name and no reader.
 
         Raises:
             LockedError: Another process or thread kept writing.
         """
-        with self._held(wait):
+        with self._hold_lock(wait):
             return self._pruned(force=True)
 
     def _pruned(self, *, force: bool) -> Pruned:
         now = self._clock()
-        return prune(self._datasets, self.ledger, self._leases.held(), now, force=force)
+        return prune(self._datasets, self.ledger, self._leases.held_versions(), now, force=force)
 
     def purge(self, wait: float | None = 30.0) -> Purged:
         """Remove from the tables' files what is in no row any more.
@@ -417,7 +417,7 @@ class Store:
             LockedError: Another process or thread kept writing.
             CoverageLost: Memories would not have been found any more; it was rolled back.
         """
-        with self._held(wait):
+        with self._hold_lock(wait):
             with self._committed() as transaction:
                 before = transaction.snapshot()
                 with translate_write_errors(self._datasets.storage.uri):
@@ -426,13 +426,13 @@ class Store:
             self._datasets.renew()
             self._await_readers()
             now = self._clock()
-            return purge(self._datasets, self.ledger, self._leases.held(), now)
+            return purge(self._datasets, self.ledger, self._leases.held_versions(), now)
 
     def _await_readers(self) -> None:
-        """Give whoever reads an earlier state a moment to come to an end."""
+        """Give readers of an earlier state a moment to finish."""
         for _ in range(_READERS_ARE_ASKED):
             named = list(self.ledger.heads().values())
-            if all(versions in named for versions in self._leases.held()):
+            if all(versions in named for versions in self._leases.held_versions()):
                 return
             time.sleep(_READERS_PAUSE)
 

@@ -1,6 +1,6 @@
 """Putting a store back into working order with as little loss as can be.
 
-Nothing is thrown away: what is unreadable is left beside, and every step is told.
+Nothing is thrown away: unreadable files are set aside, and every step is reported.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ for _table in DECLARATIONS.values():
         _WITNESSES[_owner.to[0]] = (_table.name, _owner.column, "id")
 """What knows of the rows of a table: another one, by which column, and by which of its own."""
 FILES_UNKNOWN = "files_unknown"
-"""Set in a ledger that was made anew until its book of inbox files has been, too."""
+"""Set in a ledger that was made anew until its table of inbox files has been, too."""
 MAX_LISTED = 5
 """Rows that a step names; its ``lost`` has them all."""
 
@@ -108,11 +108,11 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> RepairReport:
     damaged table every row is kept that can be read anywhere; broken indexes are made anew.
 
     Raises:
-        LockedError: Somebody is writing.
+        LockedError: Another process is writing.
         DamagedError: Nothing of a table can be read.
     """
     done: list[Step] = []
-    with WriteLock(folder, clock).held(5.0):
+    with WriteLock(folder, clock).hold(5.0):
         datasets = Datasets.of(folder)
         with closing(_ledger(folder, done)) as ledger:
             named = ledger.head()
@@ -130,9 +130,9 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> RepairReport:
             for table in _tables(datasets, named, version):
                 gone = ledger.deletions.ids() | ledger.forgotten.gone()
                 blocked = ledger.forgotten.blocked()
-                trust = Trust(_known(verifier, table, named), gone, blocked)
+                trust = Trust(_not_deleted(verifier, table, named), gone, blocked)
                 with translate_write_errors(datasets.uri(table)):
-                    head[table] = _repaired(
+                    head[table] = _repair_table(
                         verifier, table, named.get(table), columns.get(table), trust, repaired
                     )
             found = {table: _schema(datasets, table, head[table]).names for table in head}
@@ -150,7 +150,7 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> RepairReport:
                     done += _named_by_tags(ledger, datasets, tagged)
                 copy_manifests(datasets, ledger)
                 add_missing_checksums(datasets, ledger)
-            done += _tags_put_right(ledger, datasets)
+            done += _repair_tags(ledger, datasets)
             done += _damaged_snapshots(ledger, verifier)
     return repaired
 
@@ -169,14 +169,14 @@ def _ledger(folder: Path, done: list[Step]) -> Ledger:
     beside = [part for part in parts if part.exists()]
     for part in beside:
         quarantine(part)
-    told = "; the old one is kept beside it" if beside else ""
-    done.append(Step("ledger", f"made anew from the tables{told}"))
+    kept = "; the old one is kept beside it" if beside else ""
+    done.append(Step("ledger", f"made anew from the tables{kept}"))
     ledger = Ledger.create(path)
     ledger.set_meta(FILES_UNKNOWN, "1")
     return ledger
 
 
-def _repaired(
+def _repair_table(
     verifier: Verifier,
     table: TableName,
     version: int | None,
@@ -198,7 +198,7 @@ def _repaired(
     is_head = dataset is not None and version in (None, newest)
     if dataset is None or not is_head or not verifier.is_whole(dataset):
         doubtful = verifier.doubtful_in(dataset) if dataset is not None else []
-        found = _rescued(datasets, table, dataset, version, columns, trust, done)
+        found = _rescue_rows(datasets, table, dataset, version, columns, trust, done)
         repaired.losses[table] = Loss(found.lost, (*found.named, *doubtful))
         dataset = found.dataset
     elif dataset.version != dataset.latest_version:
@@ -229,8 +229,8 @@ def _with_manifests(datasets: Datasets, ledger: Ledger) -> Iterator[Step]:
         files.save(name, former)  # its own files are there, those of the one that counted are not
         datasets.renew()
         ledger.manifests.remove(table, version)
-        told = f"version {version} is not the one that was committed, of which files are gone"
-        yield Step(table, f"{told}: what differed is lost", lost_rows=1)
+        reason = f"version {version} is not the one that was committed, of which files are gone"
+        yield Step(table, f"{reason}: what differed is lost", lost_rows=1)
 
 
 def _without_lost_manifests(
@@ -264,7 +264,7 @@ def _newest_if_unreadable(datasets: Datasets, table: TableName) -> int | None:
     return None if newest is None or can_be_opened(datasets, table, newest) else newest
 
 
-def _rescued(
+def _rescue_rows(
     datasets: Datasets,
     table: TableName,
     dataset: LanceDataset | None,
@@ -282,32 +282,34 @@ def _rescued(
             f"nothing of the table {table} can be read", "restore the knowledge base from a backup"
         )
     if version is not None and opened != version:
-        done.append(_told_of_going_back(table, version, opened, found.undone))
+        done.append(_step_back(table, version, opened, found.undone))
     if opened is None and table == "memories":
-        told = "no version says any more what it had; what has no file in processed/ is lost"
-        done.append(Step(table, told, lost_rows=1))
-    told = f"kept {found.kept} of {before} rows" if found.lost else f"kept {found.kept} rows"
+        message = "no version says any more what it had; what has no file in processed/ is lost"
+        done.append(Step(table, message, lost_rows=1))
+    message = f"kept {found.kept} of {before} rows" if found.lost else f"kept {found.kept} rows"
     more = ((found.earlier, "an earlier version"), (found.loose, "files that no version names"))
-    told += "".join(f", {rows} more from {where}" for rows, where in more if rows)
-    done.append(Step(table, f"{told}; the others cannot be read" if found.lost else told))
+    message += "".join(f", {rows} more from {where}" for rows, where in more if rows)
+    if found.lost:
+        message += "; the others cannot be read"
+    done.append(Step(table, message))
     return found
 
 
-def _told_of_going_back(
+def _step_back(
     table: TableName, version: int, opened: int | None, undone: tuple[LostRow, ...]
 ) -> Step:
     if opened is None:
         return Step(table, f"went back from version {version} to what can be read of its files")
-    told = f"went back from version {version} to {opened}: what was changed since may be undone"
+    message = f"went back from version {version} to {opened}: what was changed since may be undone"
     if undone:
         named = ", ".join(row.id for row in undone[:MAX_LISTED])
         more = f" and {len(undone) - MAX_LISTED:,} others" if len(undone) > MAX_LISTED else ""
-        told += f", that of {named}{more} is"
-    return Step(table, told, max(1, len(undone)), undone)
+        message += f", that of {named}{more} is"
+    return Step(table, message, max(1, len(undone)), undone)
 
 
-def _known(verifier: Verifier, table: TableName, head: Mapping[TableName, int]) -> Believed:
-    """Tell rows of documents and memories that were deleted from those that are lost, as a rule.
+def _not_deleted(verifier: Verifier, table: TableName, head: Mapping[TableName, int]) -> Believed:
+    """Return a filter of documents and memories: rows that were, as a rule, not deleted.
 
     A document without a memory and a memory without its document were deleted, where the other
     table, which would know them, is whole.
@@ -326,14 +328,14 @@ def _known(verifier: Verifier, table: TableName, head: Mapping[TableName, int]) 
     dataset = verifier.datasets.fresh(other, version)
 
     @cache
-    def known() -> set[str]:
+    def known_ids() -> set[str]:
         """Return what the other table names; asked for only when something is to be rescued."""
         return set(dataset.to_table(columns=[named])[named].to_pylist())
 
     def is_known(batch: pa.RecordBatch) -> pa.Array:
         """Believe rows that the other table knows of, and memories of no document."""
         values = batch[own].to_pylist()
-        return pa.array([value is None or value in known() for value in values], pa.bool_())
+        return pa.array([value is None or value in known_ids() for value in values], pa.bool_())
 
     return is_known
 
@@ -354,11 +356,12 @@ def _without_lost_names(ledger: Ledger, verifier: Verifier) -> Iterator[Step]:
 
 
 def _damaged_snapshots(ledger: Ledger, verifier: Verifier) -> Iterator[Step]:
-    """Tell of the snapshots that lack files, which nothing brings back; some rows may be left."""
+    """Report snapshots that lack files: they cannot be restored, though some rows may be left."""
     for name, head in ledger.heads().items():
         if name != HEAD and (files := verifier.damaged(head)):
-            told = f"the snapshot {name} cannot be restored: {len(files)} of its files are lost"
-            yield Step("ledger", f"{told}; memctl snapshot delete {name} lets it go", lost_rows=1)
+            message = f"the snapshot {name} cannot be restored: {len(files)} of its files are lost"
+            hint = f"memctl snapshot delete {name} removes it"
+            yield Step("ledger", f"{message}; {hint}", lost_rows=1)
 
 
 def _can_be_opened(verifier: Verifier, table: TableName, version: int) -> bool:
@@ -366,7 +369,7 @@ def _can_be_opened(verifier: Verifier, table: TableName, version: int) -> bool:
 
 
 def _is_readable(verifier: Verifier, table: TableName, version: int) -> bool:
-    """Tell whether every row of a version can be read."""
+    """Return whether every row of a version can be read."""
     datasets = verifier.datasets
     if not can_be_opened(datasets, table, version):
         return False
@@ -393,9 +396,11 @@ def _named_by_tags(
             why = f"no tag says which version it is of {', '.join(lacking)}"
         elif not heads.items() <= readable:
             why = "versions of it cannot be read"
-        elif pinned := _pinned(datasets, found["memories"], int(ledger.meta(DIMENSION) or 0)):
+        elif settings := _tag_settings(
+            datasets, found["memories"], int(ledger.meta(DIMENSION) or 0)
+        ):
             ledger.name_head(name, heads)
-            ledger.snapshots.add(name, found["memories"].created_at, pinned)
+            ledger.snapshots.add(name, found["memories"].created_at, settings)
             yield Step("ledger", f"read the snapshot {name} back from the tables' tags")
             continue
         else:
@@ -403,21 +408,21 @@ def _named_by_tags(
         yield Step("ledger", f"the snapshot {name} is lost: {why}")
 
 
-def _pinned(datasets: Datasets, tag: Tag, dimension: int) -> Mapping[str, str]:
-    """Return what a tag says of its memories; of one that says nothing, whether they are alike."""
+def _tag_settings(datasets: Datasets, tag: Tag, dimension: int) -> Mapping[str, str]:
+    """Return the settings that a tag holds; without any, the dimension if the vectors fit it."""
     if tag.metadata:
         return tag.metadata
     alike = _dimension(datasets, tag.version) == dimension
     return {DIMENSION: str(dimension)} if alike else {}
 
 
-def _tags_put_right(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
+def _repair_tags(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
     """Have the tables' tags say what the ledger says: nothing is pruned while one is damaged."""
     for table in TABLES:
-        mended = repair_tags(datasets, ledger, table)
-        for name in mended.written:
+        repaired = repair_tags(datasets, ledger, table)
+        for name in repaired.written:
             yield Step(table, f"wrote the tag of the snapshot {name} anew")
-        for name in mended.removed:
+        for name in repaired.removed:
             yield Step(table, f"removed the unreadable tag of the snapshot {name}")
         for name, path in damaged_tags(datasets, table).items():
             datasets.files(table).set_aside(path)

@@ -27,7 +27,7 @@ PROMOTED = "promoted"
 """The method of memories that were short-term entries."""
 BASE_IMPORTANCE, STEP_IMPORTANCE, MOST_IMPORTANCE = 0.5, 0.05, 0.8
 MOST_AT_ONCE = 200
-"""So many entries become memories in one commit."""
+"""Entries that become memories in one commit."""
 _TYPES: dict[ShortTermType, str] = {
     "task_context": "",  # plan or fact, as its text says
     "conversation": "conversation_summary",
@@ -111,7 +111,7 @@ class Promoter:
         self._is_private = is_private
 
     def has_work(self) -> bool:
-        """Whether any entry or value is there at all."""
+        """Return whether any entry or value is there at all."""
         return bool(self._entries.count() or self._ledger.working.count())
 
     def run(
@@ -141,7 +141,7 @@ class Promoter:
         session = checked_name(session, "a session")
         plan = self._planned(session, namespace, now, at_once=at_once)
         if dry_run:
-            promoted = tuple(_shown(entry, None) for entry in plan.promoted)
+            promoted = tuple(_promoted_entry(entry, None) for entry in plan.promoted)
             return self._report(plan, promoted, 0, 0, began, dry_run=True)
         promoted, replaced = self._promote(plan.promoted, job)
         gone = [each for each in plan.withheld if each.is_expired(now) and not each.by_person]
@@ -209,7 +209,7 @@ class Promoter:
         kept: list[ShortTermEntry] = []
 
         def still_there() -> Collection[int]:
-            """Return which entries nobody has promoted, removed or written anew meanwhile."""
+            """Return the entries that were not promoted, removed or rewritten meanwhile."""
             return [place for place, entry in enumerate(entries) if self._is_unchanged(entry)]
 
         def finish(places: Collection[int]) -> None:
@@ -225,7 +225,9 @@ class Promoter:
             job=job,
         )
         answers = zip(kept, written.answers, strict=True)
-        return [_shown(entry, memory.id) for entry, memory in answers], len(written.replaced)
+        return [_promoted_entry(entry, memory.id) for entry, memory in answers], len(
+            written.replaced
+        )
 
     def _is_unchanged(self, entry: ShortTermEntry) -> bool:
         key = (entry.namespace, entry.agent, entry.session_id, entry.memory_key)
@@ -237,7 +239,7 @@ def _says_something(entry: ShortTermEntry) -> bool:
     return bool(text_of(entry.memory_value).strip())
 
 
-def _shown(entry: ShortTermEntry, memory_id: str | None) -> PromotedEntry:
+def _promoted_entry(entry: ShortTermEntry, memory_id: str | None) -> PromotedEntry:
     return PromotedEntry(
         entry.memory_key,
         entry.session_id,

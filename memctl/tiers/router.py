@@ -34,7 +34,7 @@ ROUTED = "routed"
 """The source and method of memories that were written by key."""
 LONG_TERM_IMPORTANCE = 0.7
 MOST_ENTRIES = 1_000
-"""So many short-term entries, the newest ones, take part in a search."""
+"""At most this many short-term entries, the newest, take part in a search."""
 SOON = timedelta(hours=1)
 
 
@@ -90,7 +90,7 @@ class RouterParts:
         require_writable: Raises where nothing may be changed.
         is_writable: Whether anything may be changed.
         long_term: Memories by key.
-        search: Finds memories for a question: at most so many, in the namespaces of a user.
+        search: Finds memories for a question: at most this many, in the namespaces of a user.
         embedder: Gives the embedder.
         pools: Gives the pools as an agent sees them.
         promote: Promotes what was read often enough in a session.
@@ -288,15 +288,17 @@ class Router:
         """Return every tier in numbers, private namespaces left out."""
         now = self._parts.clock()
         return (
-            self._counted("working", self._parts.ledger.working.current("TRUE", now=now), now),
-            self._counted(
+            self._tier_statistics(
+                "working", self._parts.ledger.working.current("TRUE", now=now), now
+            ),
+            self._tier_statistics(
                 "short_term", self._parts.ledger.short_term.current("TRUE", now=now), now
             ),
             self._parts.count_memories(),
             self._counted_pools(now),
         )
 
-    def _counted(
+    def _tier_statistics(
         self, tier: Tier, rows: Sequence[WorkingValue] | Sequence[ShortTermEntry], now: datetime
     ) -> TierStatistics:
         shown = [row for row in rows if row.namespace not in self._parts.private_namespaces]

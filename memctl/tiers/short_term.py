@@ -90,7 +90,7 @@ class ShortTermMemory:
                 *(now, seconds, now + timedelta(seconds=seconds)),
             )
         )
-        return self._found(key)
+        return self._find(key)
 
     def read(self, key: str) -> ShortTermEntry | None:
         """Return the entry of a key, and count the reading; None where there is none."""
@@ -120,7 +120,7 @@ class ShortTermMemory:
         """
         self._require_writable()
         with self._ledger.transaction():
-            found = self._found(key)
+            found = self._find(key)
             seconds = checked_ttl(ttl, found.ttl_seconds)
             end = self._now() + timedelta(seconds=seconds)
             refreshed = replace(found, ttl_seconds=seconds, expires_at=end)
@@ -159,7 +159,7 @@ class ShortTermMemory:
     def _at(self) -> dict[str, datetime]:
         return {"now": self._now()}
 
-    def _found(self, key: str) -> ShortTermEntry:
+    def _find(self, key: str) -> ShortTermEntry:
         if (found := self.find(key)) is None:
             raise NothingFound(
                 f"session {self.owner.session!r} of {self.owner.agent!r} has no entry {key!r}",

@@ -39,7 +39,7 @@ class TierOwner:
 
 
 class TierClock:
-    """Tells the time, and has somebody called where it is earlier than before.
+    """Gives the time, and calls a listener when it is earlier than before.
 
     Args:
         clock: What tells it.
@@ -116,7 +116,7 @@ class WorkingMemory:
         return self.get("value", key, default)
 
     def exists(self, key: str) -> bool:
-        """Whether there is a value of a key."""
+        """Return whether there is a value of a key."""
         return self.find("value", key) is not None
 
     def remove(self, key: str, place: WorkingPlace = "value") -> bool:
@@ -283,7 +283,7 @@ class WorkingMemory:
         """Return a value that another agent has shared with this one.
 
         Raises:
-            NothingFound: There is none for this agent; what others may read is not told.
+            NothingFound: There is none for this agent, whatever others may read.
         """
         found = self._ledger.shared_values.current(
             "namespace = ? AND agent = ? AND target = ? AND key = ?",

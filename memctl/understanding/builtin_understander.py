@@ -54,7 +54,7 @@ class BuiltinUnderstander:
     Args:
         embedder: Weighs keywords of longer texts by meaning where one is given.
         encoder: The reading model, which finds statements and names.
-        triggers: Phrases by which somebody says that something is to be kept.
+        triggers: Phrases by which a user says that something is to be kept.
     """
 
     def __init__(

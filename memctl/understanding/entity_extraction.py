@@ -158,7 +158,7 @@ def _add_names(text: str, start: int, end: int, found: _Found, is_heading: bool)
         return
     for position, written in _runs(text, start, end, capitals):
         is_first = position == start or _is_first_word(text, position, start)
-        known = _known(written, is_first)
+        known = _known_name(written, is_first)
         if known is None:
             continue
         name, type_, certain = known
@@ -196,7 +196,7 @@ def _is_shouted(text: str, start: int, end: int, capitals: Sequence[str]) -> boo
 
 
 def _is_first_word(text: str, position: int, start: int) -> bool:
-    """Whether a capital would stand here in any case: after a mark, a sign or at the start."""
+    """Return whether any word is capitalised here: after a mark, a sign or at the start."""
     before = text[max(start, position - 3) : position].rstrip(" ")
     if not before:
         return True
@@ -213,7 +213,7 @@ def _by_what_stands_before(text: str, position: int, written: str, name: str) ->
 
 
 @lru_cache(maxsize=50_000)
-def _known(written: str, is_first: bool) -> tuple[str, str, bool] | None:
+def _known_name(written: str, is_first: bool) -> tuple[str, str, bool] | None:
     """Name, type and certainty of a run of capitalised words; None where it names nothing."""
     words = _trimmed(_up_to_owner(written.rstrip(".").split(" ")))
     if is_first:

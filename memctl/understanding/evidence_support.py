@@ -121,7 +121,7 @@ def _is_common(word: str, languages: Iterable[str]) -> bool:
 
 
 def _stands_in(word: str, known: frozenset[str], languages: Sequence[str]) -> bool:
-    """Tell whether a word is known whole, or each part of one that is made of several."""
+    """Return whether a word is known whole, or each part of one that is made of several."""
     for language in languages or ("",):
         *parts, whole = terms(word, language) or [""]
         if not whole or whole in known:

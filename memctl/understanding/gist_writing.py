@@ -65,7 +65,7 @@ def gist(
 
 
 def _is_its_own(source: SourceText, lines: Sequence[Line]) -> bool:
-    """Whether the document is one line of few sentences, not a heading or an item of a list."""
+    """Return whether the document is one line of few sentences, no heading or list item."""
     text = source.text
     if source.segments or "\n" in text or not text[:1].isalpha():
         return False
@@ -83,7 +83,7 @@ def _plain(text: str) -> str:
 def _whole(source: SourceText, lines: Sequence[Line]) -> str:
     """All that a short document says, without its headings where it says more than these."""
     below = [line for line in lines if not _is_heading(source.text, line)]
-    said = [(line.start, _said(source.text, line)) for line in below]
+    said = [(line.start, _line_text(source.text, line)) for line in below]
     values = [part for part in source.segments if part.kind in ("table", "code")]
     said += [(part.start, source.text[part.start : part.end]) for part in values]
     whole = _joined(text for _, text in sorted(said) if not _ONLY_TAGS.fullmatch(text))
@@ -94,7 +94,7 @@ def _is_heading(text: str, line: Line) -> bool:
     return line.kind == "heading" or bool(_HEADING.match(text, line.start, line.end))
 
 
-def _said(text: str, line: Line) -> str:
+def _line_text(text: str, line: Line) -> str:
     return f"{line.speaker}: {_sentence(text, line)}" if line.speaker else _sentence(text, line)
 
 

@@ -33,7 +33,7 @@ _HEFT = tuple(length / _LONG_WORD + 0.4 for length in range(_LONG_WORD + 1))
 """What a word counts for by its length."""
 _LOG_OF_2 = log(2)
 _EARLY = 20
-"""Phrases within so many tokens from the start lose nothing for their place."""
+"""Phrases within this many tokens from the start lose nothing for their place."""
 _REMEMBERED = 100_000
 _TOKEN = re.compile(r"[^\W_]+(?:['’.\-][^\W_]+)*|[^\w\s]|\n")
 _ASCII_TOKEN = re.compile(r"[A-Za-z0-9]+(?:['.\-][A-Za-z0-9]+)*|[^\w\s]|\n")
@@ -66,7 +66,7 @@ def extract_keywords(
     ranked = _ranked(tokens, _carriers(language or "en"))
     if embedder is not None and len(ranked) > limit:
         ranked = _weighed_by_meaning(text, tokens, ranked, embedder)
-    return tuple(_shown(tokens, phrase) for phrase in _different(ranked, limit))
+    return tuple(_phrase_text(tokens, phrase) for phrase in _different(ranked, limit))
 
 
 def _tokens(text: str) -> list[str]:
@@ -76,7 +76,7 @@ def _tokens(text: str) -> list[str]:
     return [*(_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text), "\n"]
 
 
-def _shown(tokens: Sequence[str], phrase: _Ranked) -> str:
+def _phrase_text(tokens: Sequence[str], phrase: _Ranked) -> str:
     """A phrase as it was written."""
     _, _, start, words = phrase
     return " ".join(tokens[start : start + len(words)])
@@ -139,7 +139,7 @@ def _ranked(tokens: Sequence[str], carriers: Mapping[str, str]) -> list[_Ranked]
         if position > _EARLY:
             score /= 1.0 + 0.15 * log(position / _EARLY)
         found = -score, position, start, phrase
-        if tokens[start][0].isupper() and not _shown(tokens, found).isupper():
+        if tokens[start][0].isupper() and not _phrase_text(tokens, found).isupper():
             found = -score * 1.25, position, start, phrase
         ranked.append(found)
     ranked.sort()
@@ -147,7 +147,7 @@ def _ranked(tokens: Sequence[str], carriers: Mapping[str, str]) -> list[_Ranked]
 
 
 def _score(phrase: Words, times: int, counts: Mapping[str, int]) -> float:
-    """What a phrase counts for that comes so many times, and its words so often."""
+    """What a phrase counts for that comes this many times, and its words this often."""
     weight = 0.0
     for word in phrase:
         count = counts[word]
@@ -160,7 +160,7 @@ def _score(phrase: Words, times: int, counts: Mapping[str, int]) -> float:
 def _weighed_by_meaning(
     text: str, tokens: Sequence[str], ranked: Sequence[_Ranked], embedder: Embedder
 ) -> list[_Ranked]:
-    vectors = embedder.embed([text[:4000], *(_shown(tokens, phrase) for phrase in ranked)])
+    vectors = embedder.embed([text[:4000], *(_phrase_text(tokens, phrase) for phrase in ranked)])
     likenesses = vectors[1:] @ vectors[0]
     return sorted(
         (score * (0.5 + max(0.0, float(likeness))), position, start, words)
@@ -226,7 +226,7 @@ def _headings(source: SourceText) -> Iterator[str]:
 
 
 def _is_of_long_title(phrase: str, title: str) -> bool:
-    """Tell whether a phrase is a title of more than three words, or such a title cut short."""
+    """Return whether a phrase is a title of more than three words, or such a title cut short."""
     plain, named = (
         " ".join(_WORD.findall(text.lower())) for text in (phrase, _DATE_FIRST.sub("", title))
     )

@@ -33,7 +33,7 @@ class StrictModel(BaseModel):
 
 
 class NamedEntity(StrictModel):
-    """Somebody or something that the document names."""
+    """A person or thing that the document names."""
 
     name: str
     type: Annotated[EntityType, one_of(get_args(EntityType), "other")]

@@ -1,7 +1,7 @@
 """Statements and names by the built-in reading model: what of a document is worth remembering.
 
-Each sentence is read with its titles and the sentence before it.  What states something lasting
-becomes a memory that stands alone: with who says it, what it continues, and what it is under.
+Each sentence is read with its titles and the sentence before it.  What is worth
+remembering becomes a memory that stands alone: with its speaker, what it continues, and its titles.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ STATED_IMPORTANCE = {
 MAX_READ = 400
 """Sentences read of one document, or of one part of it."""
 KEPT = 0.55
-"""Least probability that a sentence states something lasting."""
+"""Least probability that a sentence states something worth remembering."""
 IMPORTANT = 0.6
 """Least importance of what is kept."""
 _MOST_OF_ROOT = 1.2
-"""At most so many memories of a document, times the root of the number of its sentences: the longer
+"""At most this many memories of a document, times the root of its number of sentences: the longer
 it is, the less of it is worth remembering."""
 _JOINED = 0.2
 """The least probability for what stands beside it."""
@@ -107,7 +107,7 @@ class ReadLine:
 
     @property
     def confidence(self) -> float:
-        """The probability that it states something lasting."""
+        """The probability that it states something worth remembering."""
         return 0.9 if self.stated_type else 1 - float(self.reading.labels[0])
 
     @property
@@ -194,6 +194,7 @@ def _widened(
     first = last = seed
 
     def adds(place: int, beside: int, least: float) -> bool:
+        """Return whether the sentence at a place belongs to the statement."""
         if not 0 <= place < len(read) or place in taken or read[seed].line.kind == "table":
             return False
         if read[seed].stated_type or read[place].stated_type:  # it stands alone
@@ -211,7 +212,7 @@ def _widened(
             and _ITEM.match(source.text, other.start) is None
         )
 
-    while _CONTINUES.match(_said(read[first])) and adds(first - 1, first, 0.0):
+    while _CONTINUES.match(_without_speaker(read[first])) and adds(first - 1, first, 0.0):
         first -= 1
     while adds(last + 1, last, _JOINED):
         last += 1
@@ -269,7 +270,7 @@ def _text(text: str, line: Line) -> str:
     return f"{line.speaker}: {said}" if line.speaker else said
 
 
-def _said(item: ReadLine) -> str:
+def _without_speaker(item: ReadLine) -> str:
     """Return a sentence without the name of who says it."""
     return item.text.removeprefix(f"{item.line.speaker}: ")
 
@@ -279,7 +280,7 @@ def _distilled(source: SourceText, items: Sequence[ReadLine]) -> Distilled:
     weightiest = max(items, key=lambda item: item.weight)
     start, end = items[0].line.start, items[-1].line.end
     speaker = items[0].line.speaker
-    text = " ".join([items[0].text, *map(_said, items[1:])])
+    text = " ".join([items[0].text, *map(_without_speaker, items[1:])])
     return Distilled(
         text=_standing_alone(source, items[0].line, text),
         type=weightiest.type,

@@ -79,7 +79,7 @@ _QUOTED = re.compile(
     r"|```.*?(?:```|\Z)|`[^`\n]+`|^\s*>[^\n]*",
     re.MULTILINE | re.DOTALL,
 )
-"""What somebody else said, and code."""
+"""What another person said, and code."""
 _POINTS_BACK = re.compile(
     r"\b(?:save|store|keep|remember|memori[sz]e|note|record|hold on to)\s+"
     r"(?:(?:this|that|it)\b(?!\s*:)|our work)|\bthis conversation\b",
@@ -274,7 +274,7 @@ def _sentences(message: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_stated(message: str, place: _Place) -> bool:
-    """Tell whether a phrase says something, and neither asks nor denies it."""
+    """Return whether a phrase says something, and neither asks nor denies it."""
     start, end = place.sentence
     sentence = without_inline_tags(message[start:end])
     if sentence.rstrip("\"'”’)]» ").endswith(QUESTION_MARKS) or _ASKS.match(sentence):
@@ -326,5 +326,5 @@ def _span(message: str, place: _Place) -> tuple[int, int]:
 
 
 def _is_order(phrase: _Phrase) -> bool:
-    """Tell whether a phrase says nothing itself of what is to be kept."""
+    """Return whether a phrase says nothing itself of what is to be kept."""
     return phrase.is_label or _ORDER.match(phrase.text) is not None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memctl.config import Config, CustomJob
 
 _MOST_SAID = 500
-"""Characters of what a command printed that are told when it fails."""
+"""Characters of a command's output that are reported when it fails."""
 
 
 class CommandFailed(MemctlError):

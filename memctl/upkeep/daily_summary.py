@@ -105,7 +105,7 @@ def summarise_day(base: KnowledgeBase, day: date, *, write: bool = False) -> Dai
         insights=len(insights),
         unanswered=len(unanswered),
     )
-    return _written(base, made) if write and not made.is_empty else made
+    return _write(base, made) if write and not made.is_empty else made
 
 
 def write_yesterday(context: UpkeepContext) -> Outcome:
@@ -119,7 +119,7 @@ def _midnight(day: date) -> datetime:
     return datetime.combine(day, time()).astimezone(UTC)
 
 
-def _written(base: KnowledgeBase, made: DailySummary) -> DailySummary:
+def _write(base: KnowledgeBase, made: DailySummary) -> DailySummary:
     name = f"{SOURCE} {made.day.isoformat()}"
     record = {"id": name, "text": made.text, "title": made.day.isoformat(), "source": name}
     report = base.documents.ingest(jsonl=io.BytesIO(json.dumps(record).encode()))
@@ -163,12 +163,12 @@ class _Sections:
             "relations", (col("relation_type") == CONTRADICTS) & new, ["source_id", "target_id"]
         ).to_pylist()
         holds = memory_filter(self._open(), self.after)
-        told = self._memories((col("type") == "contradiction") & (col("level") == "insight"))
+        insights = self._memories((col("type") == "contradiction") & (col("level") == "insight"))
         named = sorted({tie[end] for tie in ties for end in ("source_id", "target_id")})
         rows = self.snapshot.scan("memories", holds & col("id").is_in(named), ["id", "text"])
         texts = {row["id"]: _short(row["text"]) for row in rows.to_pylist()}
         pairs = [(texts.get(tie["source_id"]), texts.get(tie["target_id"])) for tie in ties]
-        return [*told, *(f"“{one}” / “{other}”" for one, other in pairs if one and other)]
+        return [*insights, *(f"“{one}” / “{other}”" for one, other in pairs if one and other)]
 
     def unanswered(self) -> list[str]:
         """Questions that found nothing; those of private things have no text."""

@@ -23,7 +23,7 @@ from memctl.upkeep.tidying import (
     prune_sessions,
     remove_expired_memories,
 )
-from memctl.upkeep.upkeep_job import Outcome, Told, UpkeepContext, UpkeepJob
+from memctl.upkeep.upkeep_job import JobNotice, Outcome, UpkeepContext, UpkeepJob
 from memctl.validation import nearest
 
 if TYPE_CHECKING:
@@ -38,16 +38,16 @@ def _take_over_sessions(context: UpkeepContext) -> Outcome:
     if context.options.dry_run:
         waiting = base.store.ledger.turns.count_pending()
         return Outcome({"messages": waiting, "summaries": 0})
-    folded, told = base.sessions.fold(), []
+    folded, notices = base.sessions.fold(), []
     if folded.turns:
         message = f"{folded.turns} messages of {len(folded.sessions)} conversations"
-        told.append(Told("heard", message, {"memories": folded.memories}))
+        notices.append(JobNotice("heard", message, {"memories": folded.memories}))
     summaries = base.sessions.compress_due()
     for made in summaries:
         message = f"{made.messages} messages of {made.session_id}"
-        told.append(Told("summarised", message, document_id=made.document_id))
+        notices.append(JobNotice("summarised", message, document_id=made.document_id))
     counts = {"messages": folded.turns, "summaries": len(summaries)}
-    return Outcome(counts, told=told)
+    return Outcome(counts, notices=notices)
 
 
 def _consolidate(context: UpkeepContext) -> Outcome:
@@ -57,8 +57,8 @@ def _consolidate(context: UpkeepContext) -> Outcome:
     if report.note:
         message += f"; without the model: {report.note}"
     said = bool(report.examined or report.waiting)
-    told = [Told("consolidated", message, detail)] if said else []
-    return Outcome(detail, told=told, worked=bool(report.examined))
+    notices = [JobNotice("consolidated", message, detail)] if said else []
+    return Outcome(detail, notices=notices, worked=bool(report.examined))
 
 
 def _compare(context: UpkeepContext) -> Outcome:
@@ -74,8 +74,8 @@ def _promote(context: UpkeepContext) -> Outcome:
     report = context.base.tiers.promote(dry_run=context.options.dry_run)
     detail = {"promoted": len(report.promoted), "removed": report.removed}
     message = f"{len(report.promoted)} short-term entries promoted, {report.removed} removed"
-    told = [Told("promoted", message, detail)] if report.promoted or report.removed else []
-    return Outcome(detail, told=told)
+    notices = [JobNotice("promoted", message, detail)] if report.promoted or report.removed else []
+    return Outcome(detail, notices=notices)
 
 
 def _tidy_tables(context: UpkeepContext) -> Outcome:
@@ -101,11 +101,12 @@ def _on_skills(name: str) -> UpkeepJob:
     at, run = SKILL_JOBS[name]
 
     def job(context: UpkeepContext) -> Outcome:
+        """Run the job on skills; on a dry run, count them."""
         if context.options.dry_run:
             return Outcome({"skills": context.base.store.ledger.skills.count()})
         report = run(context.base, context.now)
-        told = [Told("upkeep", text) for text in report.told]
-        return Outcome({"examined": report.examined, "changed": report.changed}, told=told)
+        notices = [JobNotice("upkeep", text) for text in report.messages]
+        return Outcome({"examined": report.examined, "changed": report.changed}, notices=notices)
 
     about = (run.__doc__ or "").partition(";")[0].partition(", where")[0] + "."
     return UpkeepJob(name, about, job, parse_schedule(at))
@@ -156,7 +157,7 @@ JOBS: tuple[UpkeepJob, ...] = (
     ),
     UpkeepJob(
         "rot",
-        "Archive distilled memories that nobody has used for long.",
+        "Archive distilled memories that have not been used for long.",
         archive_stale,
         daily("04:00"),
     ),

@@ -1,4 +1,4 @@
-"""Learnings: lessons from experience that gain by being confirmed and fade while nobody uses them.
+"""Learnings: lessons from experience that gain by being confirmed and fade while they are not used.
 
 Those that are marked for it, or that several agents confirm, are copied into the namespace that
 all users share.
@@ -35,7 +35,7 @@ SHARED = "shared"
 SHARE = "share"
 """The metadata by which a learning is marked to be shared."""
 AGENTS_TO_SHARE = 3
-"""So many agents have to say the same for it to be shared unasked."""
+"""This many agents have to say the same before it is shared unasked."""
 WEIGHTS: Mapping[str, float] = {"confidence": 0.4, "feedback": 0.3, "recency": 0.2, "sources": 0.1}
 """What the quality of an entry is made of; what is not known of it is left out."""
 _MANY_SOURCES = 3

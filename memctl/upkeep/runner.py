@@ -40,7 +40,7 @@ class JobStatus:
     about: str
     schedule: str
     is_default: bool
-    """Whether nobody has set the schedule."""
+    """Whether the schedule is the default one."""
     last_run: datetime | None
     state: str
     """Of the last run: ``done``, ``failed``, ``running``, ...; "" where there was none."""
@@ -119,9 +119,9 @@ class Upkeep:
         )
 
     def is_due(self, job: UpkeepJob) -> bool:
-        """Whether a job is due: its time has come, was missed, or its last run failed a while ago.
+        """Return whether a job is due: its time has come, was missed, or it failed a while ago.
 
-        What somebody took back is not done again before its time comes round.
+        A run that was undone is not repeated before it is due again.
         """
         if job.is_as_needed:
             return False

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.transaction import Transaction
 
 FEW = 20
-"""So many memories may always be archived in one run, however small the knowledge base is."""
+"""This many memories may be archived in one run even in a small knowledge base."""
 _EVERYTHING = Filters()
 
 
@@ -58,7 +58,7 @@ def fold_access_counts(context: UpkeepContext) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class StaleMemory:
-    """A memory that nobody has used for so long that it is put away."""
+    """A memory that has not been used for so long that it is archived."""
 
     id: str
     staleness: float
@@ -131,7 +131,7 @@ class _Grounds:
         )
 
     def bear(self, row: Mapping[str, Any]) -> bool:
-        """Tell whether anything that a memory was drawn from still holds."""
+        """Return whether anything that a memory was drawn from still holds."""
         document, sources = row["document_id"], row["source_ids"]
         if document is not None and document not in self.documents:
             return False
@@ -178,7 +178,7 @@ def _note_changes(
     what: str,
     ending: Sequence[str] = (),
 ) -> None:
-    """Note under a job what it has changed, after a look that all is still found."""
+    """Record under a job what it has changed, after a look that all is still found."""
     after = transaction.snapshot()
     require_found(before, after, ids, what, ending)
     if job is not None:
@@ -266,7 +266,7 @@ def _last(newer: Mapping[str, str], id_: str) -> str:
 
 
 def prune_sessions(context: UpkeepContext) -> Outcome:
-    """Summarise conversations that nobody has gone on with, and archive their messages."""
+    """Summarise conversations that have not gone on, and archive their messages."""
     base, days = context.base, context.config.upkeep.prune_sessions_days
     nothing = {"sessions": 0, "archived": 0}
     if days <= 0:

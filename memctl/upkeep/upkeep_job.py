@@ -21,7 +21,7 @@ AS_NEEDED = "as needed"
 
 @dataclass(frozen=True, slots=True)
 class UpkeepOptions:
-    """How a job runs when somebody runs it by hand."""
+    """How a job runs when it is started by hand."""
 
     dry_run: bool = False
     force: bool = False
@@ -31,7 +31,7 @@ class UpkeepOptions:
 
 
 BY_ITSELF = UpkeepOptions()
-"""How a job runs when nobody runs it by hand."""
+"""How a job runs on its schedule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class UpkeepContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class JobNotice:
     """Something that a watcher says of a run."""
 
     kind: JobEvent
@@ -71,21 +71,21 @@ class Outcome:
     """The memories that it is about."""
     warning: str = ""
     hint: str = ""
-    told: Sequence[Told] = ()
+    notices: Sequence[JobNotice] = ()
     worked: bool = False
     """Whether there may be more to do at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpkeepJob:
-    """Work that comes round again."""
+    """Recurring work."""
 
     name: str
     about: str
     """In one line."""
     run: Callable[[UpkeepContext], Outcome]
     schedule: Schedule = OFF
-    """When it runs where nobody has said otherwise."""
+    """Its default schedule."""
     is_as_needed: bool = False
     """Whether the watcher runs it whenever there is something to do, and no schedule says when."""
     keeps_own_entry: bool = False

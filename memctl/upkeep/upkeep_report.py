@@ -1,4 +1,4 @@
-"""What needs a look: entries that nobody reads, that lost their ground or that were judged bad."""
+"""What needs a look: memories that are not used, that lost their source or that were judged bad."""
 
 from __future__ import annotations
 

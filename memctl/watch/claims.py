@@ -73,7 +73,7 @@ class ClaimedFile:
 
     @property
     def has_changed(self) -> bool:
-        """Whether somebody has written to it since it was taken."""
+        """Whether it has been written to since it was taken."""
         return self.taken_as is not None and _file_signature(self.path) not in (self.taken_as, None)
 
     @property
@@ -130,7 +130,7 @@ class Claims:
 
         Args:
             files: Which.
-            refused: Told of those that cannot be moved and are still in their inboxes; when it
+            refused: Called with those that cannot be moved and are still in their inboxes; when it
                 raises, the others stay there too.
         """
         with self._ledger.transaction():
@@ -148,7 +148,7 @@ class Claims:
         ]
 
     def note_settled(self, settled: Iterable[tuple[ClaimedFile, FileOutcome]]) -> None:
-        """Note that files have become documents, within the commit that makes them known."""
+        """Record that files have become documents, within the commit that makes them known."""
         now = self._clock()
         for claimed, outcome in settled:
             if outcome.outcome != "failed":
@@ -168,7 +168,7 @@ class Claims:
                 found.append(claimed)
                 met.add(token)
         self._check_moved()
-        for token in entries.keys() - met:  # claimed in the book alone, or moved on already
+        for token in entries.keys() - met:  # claimed in the ledger alone, or moved on already
             self._ledger.files.remove(entries[token].path)
         return [*found, *self._loose()]
 
@@ -178,7 +178,7 @@ class Claims:
         table_storage(self._layout.folder).clear_temporaries()
 
     def note_try(self, reason: str, claimed: Iterable[ClaimedFile] | None = None) -> None:
-        """Note why files were not dealt with, which will be tried again.
+        """Record why files were not dealt with, which will be tried again.
 
         Args:
             reason: Why.
@@ -191,7 +191,7 @@ class Claims:
         self._ledger.provenance.note_attempt(map(printable, paths), reason, self._clock())
 
     def note_cut_off(self) -> None:
-        """Note of files in processing that whoever had them has left them without a word."""
+        """Record which files in processing were left by a process that ended without a word."""
         receipts = self._ledger.provenance
         silent = [
             path
@@ -217,15 +217,15 @@ class Claims:
         self._drop_folder(claimed)
 
     def send_on(
-        self, fates: Sequence[ClaimResult], told: Callable[[ClaimResult, Path | None], None]
+        self, fates: Sequence[ClaimResult], moved: Callable[[ClaimResult, Path | None], None]
     ) -> None:
         """Move files to ``processed/`` or, with the reason beside it, ``failed/``; or delete them.
 
-        One that somebody has taken away meanwhile has gone nowhere.
+        A file that was taken away meanwhile has gone nowhere.
 
         Args:
             fates: Which, and what became of them.
-            told: Told of each where it is now, once that is durable.
+            moved: Called with each and where it is now, once that is durable.
 
         Raises:
             OSError: One could not be moved; it is, as those after it are, still in processing.
@@ -234,7 +234,7 @@ class Claims:
         for fate in gone:
             self._complete_receipt(_Move(fate))
             self.put_back(fate.claimed)  # its sidecars, if they are still there
-            told(fate, None)
+            moved(fate, None)
         moves = self._moves(fate for fate in fates if fate not in gone)
         with self._ledger.transaction():
             for move in moves:
@@ -249,7 +249,7 @@ class Claims:
         finally:
             self._confirm(done)
             for move in done:
-                told(move.fate, move.target)
+                moved(move.fate, move.target)
 
     # --- inside ---
 
@@ -304,7 +304,7 @@ class Claims:
         return folder
 
     def _underway(self) -> list[FileEntry]:
-        """Files on their way by the book, by the paths that they came from."""
+        """The ledger's files on their way, by the paths that they came from."""
         return [
             entry
             for entry in self._ledger.files.entries(["claimed", "indexed"])
@@ -312,7 +312,7 @@ class Claims:
         ]
 
     def _is_target(self, entry: FileEntry) -> bool:
-        """Tell a row of where a file goes from one of where it came from."""
+        """Return whether a row says where a file goes, not where it came from."""
         ends = (self._layout.processed, self._layout.failed)
         return not set(ends).isdisjoint(Path(entry.path).parents)
 
@@ -344,7 +344,7 @@ class Claims:
         return claimed
 
     def _loose(self) -> list[ClaimedFile]:
-        """Files that somebody put into processing by hand."""
+        """Return files that were put into processing by hand."""
         found: list[ClaimedFile] = []
         for path in _children(self._layout.processing):
             if path.is_file() and not path.is_symlink() and not is_hidden(path.name):
@@ -409,12 +409,12 @@ class Claims:
         self._drop_folder(claimed)
 
     def _confirm(self, moves: Sequence[_Move]) -> None:
-        """Make moves durable; only then does the book say that they are done."""
+        """Make moves durable; only then does the ledger say that they are done."""
         if not moves:
             return
         places = [path for move in moves if move.target for path in (move.target, *move.sidecars)]
         for path in places:
-            sync_file(path)  # whoever put it into the inbox need not have done so
+            sync_file(path)  # the program that put it into the inbox need not have done so
         for folder in (*dict.fromkeys(path.parent for path in places), self._layout.processing):
             sync_folder(folder)
         with self._ledger.transaction():
@@ -512,7 +512,7 @@ def move_file(source: Path, target: Path) -> None:
 def rename_to_free(source: Path, target: Path) -> None:
     """Rename a file unless something has the new name, which the system sees to in the same step.
 
-    Where it cannot, somebody else's file of that very moment may be replaced.
+    Where it cannot, another process's file of that very moment may be replaced.
 
     Raises:
         FileExistsError: Something has that name.
@@ -568,7 +568,7 @@ def _copy_over(source: Path, target: Path) -> None:
 
 
 def is_half_copy(name: str) -> bool:
-    """Whether a process that was killed may have left this while moving a file from elsewhere."""
+    """Return whether a killed process may have left this while moving a file from elsewhere."""
     return _HALF_COPY.fullmatch(name) is not None
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
 
 _AGAIN_SECONDS = 300.0
-"""So long after the system has refused watches it is asked for them again."""
+"""How long after the system has refused watches it is asked again."""
 _EXHAUSTED = frozenset([errno.ENOSPC, errno.EMFILE, errno.ENOMEM])
 _UNHEARD = logging.NullHandler()
 
@@ -43,7 +43,7 @@ class Wake:
         self._rings.put(None)
 
     def sleep(self, seconds: float) -> bool:
-        """Sleep until it rings, at most so long; say whether it rang."""
+        """Sleep until it rings, at most this long; say whether it rang."""
         try:
             self._rings.get(timeout=max(seconds, 0.0))
         except Empty:

@@ -1,6 +1,6 @@
 """The inbox of a knowledge base by hand: put a file in, see what failed, and have it tried again.
 
-Does what somebody does who copies a file into the inbox and runs ``memctl watch --once``; files
+Has the effect of copying a file into the inbox and running ``memctl watch --once``; files
 take the same way as those that a watcher finds.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _PIECE = 1 << 20
 _SUFFIX_BYTES = 20
-"""Of a name that is too long so much of its end stays."""
+"""This much of the end of a name stays if it is too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,11 @@ def _files(folder: Path) -> Sequence[Path]:
 
 
 def _failed_file(layout: Layout, path: Path) -> FailedFile:
-    told: dict[str, str] = {}
+    stored: dict[str, str] = {}
     with suppress(OSError, ValueError):  # it may have been removed, or edited, by hand
-        told = json.loads(read_regular(reason_path(path)))
+        stored = json.loads(read_regular(reason_path(path)))
     name = printable(path.relative_to(layout.failed).as_posix())
-    reason, hint, at = (str(told.get(key, "")) for key in ("message", "hint", "at"))
+    reason, hint, at = (str(stored.get(key, "")) for key in ("message", "hint", "at"))
     return FailedFile(name, path.stat().st_size, reason, hint, at)
 
 

@@ -49,14 +49,14 @@ class MoveMode:
     claims: Claims
 
     def turn(self, inbox: Inbox) -> TurnResult:
-        """Take the first files of an inbox that stand still and that nobody writes to.
+        """Take the first files of an inbox that no longer change and that no process writes to.
 
-        Once moved, a file would go on growing where nobody looks at it any more.
+        Once moved, a file would go on growing where it is not looked at any more.
         """
         found = self.scanner.look(inbox)
-        ready, wait = self.scanner.settled(inbox, found.files)
+        ready, wait = self.scanner.ready_files(inbox, found.files)
         files = take_batch(file for file in ready if self.scanner.is_closed(file))
-        claimed = self.claims.claim(files, self._refused) if files else []
+        claimed = self.claims.claim(files, self._complain_refused) if files else []
         self._put_through(claimed)
         if ready and not files:
             wait = min(wait or self.scanner.settle_seconds, self.scanner.settle_seconds)
@@ -78,7 +78,7 @@ class MoveMode:
             self.reporter.say("put_back", claimed.source)
 
     def note_try(self, reason: str) -> None:
-        """Note why files that are in processing were not dealt with."""
+        """Record why files that are in processing were not dealt with."""
         self.claims.note_try(reason)
 
     def let_wait(self) -> None:
@@ -86,7 +86,7 @@ class MoveMode:
         for claimed in self._left_behind():
             self.claims.put_back(claimed)
 
-    def _refused(self, file: InboxFile, error: OSError) -> None:
+    def _complain_refused(self, file: InboxFile, error: OSError) -> None:
         if error.errno in _HOPELESS_ERRNOS:
             raise error
         self.reporter.complain("failed", printable(file.path), *error_message(error))
@@ -223,7 +223,7 @@ class KeptInbox:
                 self.ledger.files.save(entry)
 
     def missing(self, scan: InboxScan, rows: dict[str, FileEntry]) -> MissingFiles:
-        """Tell what became of files that two looks, some seconds apart, did not find.
+        """Find out what became of files that two scans, some seconds apart, did not find.
 
         Nothing is said while a folder cannot be listed.
         """
@@ -295,7 +295,7 @@ class KeepMode:
         found = self.scanner.look(inbox)
         rows = vault.rows()
         changed = vault.changed(found, rows)
-        ready, wait = self.scanner.settled(inbox, changed)
+        ready, wait = self.scanner.ready_files(inbox, changed)
         files = take_batch(ready)
         if files:
             self._take_in_place(vault, files, rows)

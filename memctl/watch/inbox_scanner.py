@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def out_of_reach(inbox: Path, ledger: Ledger) -> str:
-    """Say why an inbox cannot be looked into, "" where it can.
+    """Return why an inbox cannot be scanned; "" if it can.
 
     The folder of a share that is not mounted is there, and empty: what was in it is not deleted.
     """
@@ -67,7 +67,7 @@ class _Sighting:
 
 
 _CLOCK_DRIFT_SECONDS = 1.0
-"""By so much two clocks may come apart between two looks before one of them counts as set."""
+"""By this much two clocks may come apart between two looks before one of them counts as set."""
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ class StabilityTracker:
         return ready, min(waits, default=None)
 
     def _note_clock(self, now: float, wall_now: float) -> None:
-        """Note when the clock on the wall was set: ages that it tells begin anew then."""
+        """Record when the clock on the wall was set: ages that it tells begin anew then."""
         ahead = wall_now - now
         if self._ahead is not None and abs(ahead - self._ahead) > _CLOCK_DRIFT_SECONDS:
             self._steady_since = now
@@ -117,7 +117,7 @@ class StabilityTracker:
 
 FILES_AT_ONCE = 64
 BYTES_AT_ONCE = 32 << 20
-"""Files are taken in groups of at most so many, so that stopping never takes long."""
+"""Files are taken in groups of at most this many, so that stopping never takes long."""
 
 _OPEN_ELSEWHERE = "a program still has it open for writing"
 _TO_CLOSE_IT = "it is taken as soon as that is closed"
@@ -132,7 +132,7 @@ class InboxScanner:
     settle_seconds: float
     clock: Callable[[], datetime]
     monotonic: Callable[[], float] = time.monotonic
-    _settling: dict[Path, StabilityTracker] = field(default_factory=dict)
+    _trackers: dict[Path, StabilityTracker] = field(default_factory=dict)
     _out_of_reach: dict[Path, set[str]] = field(default_factory=dict)
     """What keeps folders of an inbox from being looked into."""
 
@@ -146,19 +146,19 @@ class InboxScanner:
         self._tell_of_problems(inbox, set(found.problems))
         return found
 
-    def settled(
+    def ready_files(
         self, inbox: Inbox, files: Sequence[InboxFile]
     ) -> tuple[list[InboxFile], float | None]:
         """Return the files that may be taken, and in how many seconds to look at the others."""
-        if inbox.path not in self._settling:
-            self._settling[inbox.path] = StabilityTracker(
+        if inbox.path not in self._trackers:
+            self._trackers[inbox.path] = StabilityTracker(
                 self.settle_seconds, lambda: self.clock().timestamp(), self.monotonic
             )
-        ready, wait = self._settling[inbox.path].ready(files)
+        ready, wait = self._trackers[inbox.path].ready(files)
         return [file for file in ready if self.is_readable(file)], wait
 
     def is_readable(self, file: InboxFile) -> bool:
-        """Whether a file and its sidecars may be read; say so if they may not."""
+        """Return whether a file and its sidecars may be read; say so if they may not."""
         if not file.obstacle:
             return True
         if file.path.exists():
@@ -167,7 +167,7 @@ class InboxScanner:
         return False
 
     def is_closed(self, file: InboxFile) -> bool:
-        """Whether no program has a file or a sidecar open for writing; say so if one has."""
+        """Return whether no program has a file or a sidecar open for writing; say so if one has."""
         is_open = any(is_being_written(path) for path in (file.path, *file.sidecars))
         key = f"open {file.path}"
         if is_open:
@@ -179,7 +179,7 @@ class InboxScanner:
         return not is_open
 
     def _tell_of_problems(self, inbox: Inbox, problems: set[str]) -> None:
-        """Say once that folders cannot be looked into, and that they can again."""
+        """Report once that folders cannot be scanned, and once that they can again."""
         place, before = printable(inbox.path), self._out_of_reach.get(inbox.path, set())
         for problem in sorted(problems):
             self.reporter.complain("waiting", place, problem, "it is looked at again later")

@@ -1,4 +1,4 @@
-"""Files of an inbox become memories, and whoever listens is told what became of each."""
+"""Files of an inbox become memories, and listeners hear what became of each."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from memctl.watch.scheduled_jobs import JobContext
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
 
-TOLD_EVERY_SECONDS = 30.0
-"""How far a big file is, is said so often."""
+PROGRESS_SECONDS = 30.0
+"""The progress of a big file is reported this often."""
 
 
 @dataclass(slots=True)
@@ -35,40 +35,42 @@ class Intake:
     beat: Callable[[], None]
     monotonic: Callable[[], float] = time.monotonic
     dealt_with: int = 0
-    """How many files have met their fate."""
-    _told_at: float = 0.0
-    _has_told: bool = False
+    """How many files are done."""
+    _reported_at: float = 0.0
+    _has_progress: bool = False
     """Whether the ledger says how far a file is."""
 
     def ingest(
-        self, sources: Sequence[Source], settled: OutcomeListener | None = None
+        self, sources: Sequence[Source], on_commit: OutcomeListener | None = None
     ) -> Sequence[FileOutcome]:
-        """Take sources in; ``settled`` is told of them within their commit."""
+        """Take sources in; ``on_commit`` is called with them within their commit."""
         logs = [each for each in sources if each.path is not None and is_chat_log(each.path)]
-        told = self._take_logs(logs, settled) if logs else []
+        logged = self._take_logs(logs, on_commit) if logs else []
         sources = [each for each in sources if each not in logs]
         if not sources:
-            return told
-        self._told_at = self.monotonic()
+            return logged
+        self._reported_at = self.monotonic()
         try:
-            report = self.base.services.ingestor.ingest(sources, self._progress, settled=settled)
+            report = self.base.services.ingestor.ingest(
+                sources, self._progress, on_commit=on_commit
+            )
         finally:
             self._forget_progress()
         self.jobs.schedule.note_write()
         self.jobs.report_comparison(report.facts)
         for outcome in report.outcomes:
             if outcome.part_of and outcome.outcome == "failed":
-                self._failed(outcome, outcome.source)
-        return [*told, *report.outcomes]
+                self._report_failed(outcome, outcome.source)
+        return [*logged, *report.outcomes]
 
     def _take_logs(
-        self, logs: Sequence[Source], settled: OutcomeListener | None
+        self, logs: Sequence[Source], on_commit: OutcomeListener | None
     ) -> list[FileOutcome]:
         """Take the messages of chat logs that are new; a log that has grown comes again."""
         outcomes = [self._log_taken(each) for each in logs]
-        if settled is not None:
+        if on_commit is not None:
             with self.base.store.ledger.transaction():
-                settled(outcomes)
+                on_commit(outcomes)
         self.jobs.schedule.note_write()
         return outcomes
 
@@ -93,27 +95,27 @@ class Intake:
         """Show that it is alive and, from time to time, how far a big file is."""
         self.beat()
         now = self.monotonic()
-        if progress.source and now - self._told_at >= TOLD_EVERY_SECONDS:
-            self._told_at, self._has_told = now, True
+        if progress.source and now - self._reported_at >= PROGRESS_SECONDS:
+            self._reported_at, self._has_progress = now, True
             self._keep_progress(f"{printable(progress.source)}: {progress.note}")
             self.reporter.say("working", progress.source, progress.note)
 
-    def _keep_progress(self, told: str) -> None:
-        """Have the ledger say it, for whoever asks; one that fails says so at the commit."""
+    def _keep_progress(self, progress: str) -> None:
+        """Have the ledger say how far it is; a ledger that fails says so at the commit."""
         with suppress(MemctlError):
-            self.base.store.ledger.set_meta(WORKS_ON, told)
+            self.base.store.ledger.set_meta(WORKS_ON, progress)
 
     def _forget_progress(self) -> None:
-        if self._has_told:
+        if self._has_progress:
             self._keep_progress("")
-            self._has_told = False
+            self._has_progress = False
 
     def tell(self, outcome: FileOutcome, sidecars: Sequence[Path], place: str) -> None:
-        """Say what became of a file, which is at ``place`` now."""
+        """Report what became of a file, which is at ``place`` now."""
         if outcome.outcome == "failed":
-            self._failed(outcome, place)
+            self._report_failed(outcome, place)
         else:
-            self._taken(self._with_sidecars(outcome, sidecars))
+            self._report_taken(self._with_sidecars(outcome, sidecars))
         self.dealt_with += 1
 
     def _with_sidecars(self, outcome: FileOutcome, sidecars: Sequence[Path]) -> FileOutcome:
@@ -124,7 +126,7 @@ class Intake:
         again = next((o for o in report.outcomes if o.outcome == "ingested"), None)
         return outcome if again is None else replace(again, source=outcome.source)
 
-    def _taken(self, outcome: FileOutcome) -> None:
+    def _report_taken(self, outcome: FileOutcome) -> None:
         kind: EventKind = outcome.outcome if outcome.outcome != "failed" else "failed"
         title, summary = ("", "") if self._is_private else (outcome.title, outcome.summary)
         message = outcome.reason if outcome.outcome == "empty" else summary
@@ -136,10 +138,10 @@ class Intake:
 
     @property
     def _is_private(self) -> bool:
-        """Whether what is told, which may end up in a log, may have no words of a document."""
+        """Whether events, which may end up in a log, must have no words of a document."""
         return self.base.settings.has_private
 
-    def _failed(self, outcome: FileOutcome, place: str) -> None:
+    def _report_failed(self, outcome: FileOutcome, place: str) -> None:
         self.reporter.keep("failed", place, outcome.reason, outcome.hint)
         detail = {"moved_to": place, "error": outcome.error}
         self.reporter.say("failed", outcome.source, outcome.reason, outcome.hint, detail=detail)

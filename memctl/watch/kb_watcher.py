@@ -75,18 +75,18 @@ class KnowledgeBaseWatcher:
     _drainer: MoveMode = field(init=False)
     _keeper: KeepMode = field(init=False)
     _polling: PollingNotice = field(init=False)
-    _told_event: int = field(init=False)
+    _last_event: int = field(init=False)
     """The latest write to a pool that was looked at."""
     _recovering: bool = True
     _retry_at: float = 0.0
     _retry_seconds: float = 0.0
-    _told_to_wait: bool = True
+    _may_say_waiting: bool = True
     """Whether the ledger may say that something is waited for."""
 
     def __post_init__(self) -> None:
         base, ledger, settle = self.base, self.base.store.ledger, self.options.settle_seconds
         schedule = Schedule(ledger, self.clock, self.options.upkeep_seconds, self.monotonic)
-        self._told_event = base.pools.acting_as().last_event()
+        self._last_event = base.pools.acting_as().last_event()
         reporter = self._reporter = Reporter(base, self.listener, self.clock)
         jobs = self._jobs = JobContext(base, self.upkeep, schedule, reporter)
         self._polling = PollingNotice(reporter, ledger, self.options.rescan_seconds)
@@ -113,7 +113,7 @@ class KnowledgeBaseWatcher:
             self._retry_at = self._retry_seconds = 0.0
             self._reporter.all_is_over()
             self._reporter.say("resumed")
-        if self._told_to_wait:
+        if self._may_say_waiting:
             self._note_wait("")
         return turn
 
@@ -122,11 +122,11 @@ class KnowledgeBaseWatcher:
         self._drainer.put_back()
 
     def note_polled(self, silent: Mapping[Path, str]) -> None:
-        """Take note of folders that send no events, each with why."""
+        """Record folders that send no events, each with why."""
         self._polling.note(silent)
 
     def release_unused(self) -> None:
-        """Be in nobody's way during a pause."""
+        """Do nothing that could hold up others during a pause."""
         self.base.store.release_unused()
 
     @property
@@ -136,7 +136,7 @@ class KnowledgeBaseWatcher:
 
     @property
     def dealt_with(self) -> int:
-        """How many files have met their fate."""
+        """How many files are done."""
         return self._intake.dealt_with
 
     @property
@@ -161,12 +161,12 @@ class KnowledgeBaseWatcher:
         return TurnResult(worked, min(waits, default=None))
 
     def _tell_bulletins(self) -> None:
-        """Say what agents have put on the boards of pools that may be read here."""
+        """Report the bulletins of pools that may be read here."""
         pools = self.base.pools.acting_as()
         last = pools.last_event()
-        if last == self._told_event:
+        if last == self._last_event:
             return
-        for event in pools.bulletins(after=self._told_event):
+        for event in pools.bulletins(after=self._last_event):
             value = event.digest if event.value is None else event.value
             detail = {"pool_id": event.pool_id, "key": event.key, "is_bulletin": True,
                       "value": event.value, "digest": event.digest, "removed": event.removed,
@@ -174,14 +174,14 @@ class KnowledgeBaseWatcher:
             said = "removed" if event.removed else encode_json(value)
             message = f"{event.writer}: {event.pool_id} {event.key}: {said}"
             self._reporter.say("bulletin", message=message, detail=detail)
-        self._told_event = last
+        self._last_event = last
 
     def _forget_the_rest(self) -> None:
         """Complete a forget that was cut off, and say so."""
         report = self.base.erasure.complete()
         if report is not None:
             self._jobs.schedule.note_write()
-            self._reporter.say("forgotten", message=report.told)
+            self._reporter.say("forgotten", message=report.summary)
 
     def _wait_after(self, error: MemctlError | OSError) -> TurnResult:
         """Wait for what failed; files that a model cannot be had for wait in their inboxes."""
@@ -208,7 +208,7 @@ class KnowledgeBaseWatcher:
         """Have the ledger say what is waited for; the disk that fails may be its own."""
         with suppress(MemctlError):
             self.base.store.ledger.set_meta(WAITS_FOR, message)
-            self._told_to_wait = bool(message)
+            self._may_say_waiting = bool(message)
 
     def _waiting(self, seconds: float) -> TurnResult:
         """One that is to end does not wait for a store that failed."""

@@ -119,7 +119,7 @@ class Reporter:
         document_id: str | None = None,
         detail: Mapping[str, object] | None = None,
     ) -> WatchEvent:
-        """Tell of one thing that happened."""
+        """Report one event."""
         event = WatchEvent(
             self.clock(), kind, self.base.name, source, message, hint, document_id, detail or {}
         )
@@ -129,18 +129,18 @@ class Reporter:
     def complain(
         self, kind: EventKind, source: str, message: str, hint: str = "", key: str = ""
     ) -> None:
-        """Say it once, however often it is met, even if in other words under the same key."""
+        """Report a problem once, however often it occurs, and in whatever words under its key."""
         key = key or message
         if key not in self._complaints:
             self._note(kind, source, message, hint)
             self._complaints[key] = self.say(kind, source, message, hint)
 
     def is_over(self, key: str) -> None:
-        """Say it anew when it is met again."""
+        """Report it again when it occurs again."""
         self._complaints.pop(key, None)
 
     def all_is_over(self) -> None:
-        """Say everything anew when it is met again."""
+        """Report everything again when it occurs again."""
         self._complaints.clear()
 
     def keep(self, kind: EventKind, source: str, message: str, hint: str) -> None:
@@ -162,35 +162,35 @@ def error_message(error: MemctlError | OSError) -> tuple[str, str]:
 
 
 POLLED = "watch_polls"
-"""Where the ledger keeps what is told of folders that send no events."""
+"""Where the ledger keeps the notices of folders that send no events."""
 _HINT = "nothing is lost, it is only seen later; memctl doctor knows the limits of the system"
 
 
 @dataclass(slots=True)
 class PollingNotice:
-    """What one knowledge base's watcher has told of folders that send no events."""
+    """What one knowledge base's watcher has reported of folders that send no events."""
 
     reporter: Reporter
     ledger: Ledger
     rescan_seconds: float
-    _told: Mapping[str, str] | None = None
+    _notices: Mapping[str, str] | None = None
 
     def note(self, silent: Mapping[Path, str]) -> None:
-        """Take note of folders that send no events, each with why; say each reason once."""
-        told = {why: self._said(why, silent) for why in dict.fromkeys(silent.values())}
-        for why in told.keys() - (self._told or {}).keys():
-            self.reporter.say("polling", message=told[why], hint=_HINT)
-        if told != self._told:
+        """Record folders that send no events, each with why; report each reason once."""
+        notices = {why: self._notice(why, silent) for why in dict.fromkeys(silent.values())}
+        for why in notices.keys() - (self._notices or {}).keys():
+            self.reporter.say("polling", message=notices[why], hint=_HINT)
+        if notices != self._notices:
             with suppress(MemctlError):  # a full disk has room for it at the next look
-                self.ledger.set_meta(POLLED, json.dumps(list(told.values())))
-                self._told = told
+                self.ledger.set_meta(POLLED, json.dumps(list(notices.values())))
+                self._notices = notices
 
-    def _said(self, why: str, silent: Mapping[Path, str]) -> str:
+    def _notice(self, why: str, silent: Mapping[Path, str]) -> str:
         folders = sorted(printable(folder) for folder, reason in silent.items() if reason == why)
         more = f" and {len(folders) - 1:,} more" if len(folders) > 1 else ""
         return f"{folders[0]}{more}: no events ({why}); looking every {self.rescan_seconds:g} s"
 
 
 def polled_folders(ledger: Ledger) -> tuple[str, ...]:
-    """Return what the watcher has told of folders that send no events."""
+    """Return what the watcher has reported of folders that send no events."""
     return tuple(json.loads(ledger.meta(POLLED) or "[]"))

@@ -31,10 +31,10 @@ Clock = Callable[[], datetime]
 _log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 60.0
-"""So long a consolidation that is due waits for files that have not settled yet."""
+"""A due consolidation waits at most this long for files that still change."""
 FIRST_COMPARE_SECONDS = 5.0
 LONGEST_COMPARE_SECONDS = 300.0
-"""So long facts that a model could not compare wait until it is tried again."""
+"""How long facts that a model could not compare wait until it is tried again."""
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class Schedule:
     _compare_seconds: float = 0.0
 
     def consolidation_due(self, interval_minutes: int, *, busy: bool = False) -> bool:
-        """Whether the interval has gone by since the last consolidation began; 0 is never.
+        """Return whether the interval has gone by since the last consolidation began; 0 is never.
 
         While files are about to be taken in it waits a little, so that it sees them.
         """
@@ -72,13 +72,13 @@ class Schedule:
         return ago >= timedelta(minutes=minutes) or ago < timedelta(0)
 
     def comparison_due(self) -> bool:
-        """Whether facts wait to be compared, and the model that does it may be tried again."""
+        """Return whether facts wait to be compared and the model may be tried again."""
         if self._compare_at is not None and self.monotonic() < self._compare_at:
             return False
         return self.ledger.comparisons.count() > 0
 
     def note_comparison(self, facts: FactComparison) -> None:
-        """Note whether facts could be compared; if not, it is tried again ever more seldom."""
+        """Record whether facts could be compared; if not, it is tried again ever more seldom."""
         if not facts.note:
             self._compare_at, self._compare_seconds = None, 0.0
             return
@@ -88,17 +88,17 @@ class Schedule:
         self._compare_at = self.monotonic() + self._compare_seconds
 
     def note_write(self) -> None:
-        """Note that there may be something to tidy up."""
+        """Record that there may be something to tidy up."""
         self._written = True
 
     def upkeep_due(self) -> bool:
-        """Whether there is something to tidy up, and the last upkeep is some time ago."""
+        """Return whether there is something to tidy up, and the last upkeep is some time ago."""
         if self._tidied is not None and self.monotonic() - self._tidied < self.upkeep_seconds:
             return False
         return self._written or has_expired(self.ledger, self.clock())
 
     def note_upkeep(self) -> None:
-        """Note that all is tidy."""
+        """Record that all is tidy."""
         self._written, self._tidied = False, self.monotonic()
 
 
@@ -112,21 +112,21 @@ class JobContext:
     reporter: Reporter
 
     def report_rollback(self, error: CoverageLost) -> None:
-        """Say that a job was undone; files go on being taken in, and it is tried when due again."""
+        """Report that a job was undone; ingest goes on, and the job is tried when due again."""
         self.reporter.complain("failed", "", error.message, error.hint, type(error).__name__)
 
     def report_comparison(self, facts: FactComparison) -> None:
-        """Say how new facts compare with what was known, and remember what waits."""
+        """Report how new facts compare with what was known, and remember what waits."""
         if facts.updated or facts.contradicted or facts.restated:
             detail = {"added": facts.added, "updated": facts.updated}
             detail |= {"contradicted": facts.contradicted, "restated": facts.restated}
-            self.reporter.say("compared", message=facts.told, detail=detail)
+            self.reporter.say("compared", message=facts.summary, detail=detail)
         self.schedule.note_comparison(facts)
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduledJob:
-    """Work that comes round again while nothing is to be taken from the inboxes."""
+    """Recurring work for the time when nothing is to be taken from the inboxes."""
 
     name: str
     is_due: Callable[[JobContext, bool], bool]
@@ -141,16 +141,19 @@ def _carry_out(context: JobContext, job: UpkeepJob) -> bool:
     """Run a job of upkeep, and say what it came to; return whether there may be more to do."""
     try:
         outcome, _ = context.upkeep.carry_out(job)
-    except LockedError as error:  # whoever writes will be done by the time that it is due again
+    except LockedError as error:  # the other writer is done by the time that it is due again
         _log.info("no %s now: %s", job.name, error.message)
         return False
     except CoverageLost as error:
         context.report_rollback(error)
         return False
     context.schedule.note_write()
-    for told in outcome.told:
+    for notice in outcome.notices:
         context.reporter.say(
-            told.kind, message=told.message, detail=told.detail, document_id=told.document_id
+            notice.kind,
+            message=notice.message,
+            detail=notice.detail,
+            document_id=notice.document_id,
         )
     if outcome.warning:
         context.reporter.complain("failed", "", outcome.warning, outcome.hint, job.name)
@@ -175,7 +178,7 @@ def _compare(context: JobContext) -> bool:
 
 
 def _sessions_are_due(context: JobContext, _busy: bool) -> bool:
-    """Whether something was said that is not in the tables, or a conversation has got long."""
+    """Return whether turns are not in the tables yet, or a conversation has got long."""
     if context.base.store.ledger.turns.has_pending():
         return True
     return context.base.sessions.is_any_due()
@@ -189,7 +192,7 @@ def _tidy_tables(context: JobContext) -> bool:
     try:
         remove_expired(context.base.store.ledger, context.base.clock())
         context.base.store.upkeep()
-    except LockedError as error:  # whoever writes can do it as well
+    except LockedError as error:  # the other writer can do it as well
         _log.info("no upkeep now: %s", error.message)
     except CoverageLost as error:
         context.report_rollback(error)
@@ -237,7 +240,7 @@ SCHEDULED_JOBS: tuple[ScheduledJob, ...] = (
 
 
 def abandon_cut_off_jobs(base: KnowledgeBase, now: datetime) -> None:
-    """Note which jobs a process that is gone left unfinished; the next run does their work.
+    """Record which jobs a process that is gone left unfinished; the next run does their work.
 
     Args:
         base: The knowledge base.

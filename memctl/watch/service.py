@@ -1,4 +1,4 @@
-"""The daemon: serves knowledge bases in turn until it is told to stop.
+"""The daemon: serves knowledge bases in turn until it is stopped.
 
 A loop that looks, takes and sleeps.  Events of the file system wake it, a rescan finds what they
 missed.  Each knowledge base has at most one daemon: a kernel lock on its folder says so.
@@ -71,7 +71,7 @@ class WatchService:
     Args:
         bases: Where they come from; asked again at every rescan.
         options: How to watch.
-        listener: Told of everything that happens.
+        listener: Called with everything that happens.
         clock: What tells the time.
     """
 
@@ -100,7 +100,7 @@ class WatchService:
         self._left: list[Leftover] = []
 
     def run(self) -> DrainResult:
-        """Serve until told to stop or, with ``once``, until everything is dealt with.
+        """Serve until stopped or, with ``once``, until everything is dealt with.
 
         Returns:
             How many files were dealt with and, with ``once``, what had to be left.
@@ -400,7 +400,7 @@ class WatchedBases:
         return settings.status == "active" and (bool(self._names) or settings.always_on)
 
     def open(self, name: str) -> KnowledgeBase:
-        """Open one of them, and make its own inbox where somebody has removed that.
+        """Open one of them, and make its own inbox again if it was removed.
 
         Raises:
             DiskRefused: It cannot be written to.
@@ -413,12 +413,12 @@ class WatchedBases:
         except BaseException:
             base.close()
             raise
-        with suppress(OSError):  # what keeps an inbox from being looked into is told when it is
+        with suppress(OSError):  # an inbox out of reach is reported when it is scanned
             base.layout.inbox.mkdir(mode=0o700, exist_ok=True)
         return base
 
     def is_changed(self, base: KnowledgeBase) -> bool:
-        """Say whether settings on disk differ from those it was opened with, or its ledger does.
+        """Return whether settings on disk differ from those it was opened with, or its ledger does.
 
         A repair makes a lost ledger anew; where none is there yet, there is nothing to go on with.
         """

@@ -60,7 +60,7 @@ class WatchStatus:
     polled: tuple[str, ...] = ()
     """Folders that are only looked into from time to time, and why."""
     never_taken: tuple[str, ...] = ()
-    """What lies in inboxes and is never taken as it is, though somebody may think so: not what is
+    """Files in inboxes that are never taken as they are, though one may expect it: not what is
     hidden, ignored, or the system's."""
 
 
@@ -105,7 +105,7 @@ def _working(base: KnowledgeBase, daemon: int | None, writer: int | None) -> str
 
 
 def _cut_off(base: KnowledgeBase) -> int:
-    """Return how many forgets have begun that nobody is at."""
+    """Return how many forgets were begun and cut off."""
     if is_locked(base.layout.forget_lock, out_of_reach=False):
         return 0
     return len(base.store.ledger.jobs.unfinished(FORGET))
@@ -117,8 +117,8 @@ def _problems(base: KnowledgeBase, *, alive: bool) -> Iterator[str]:
     Where the disk is full the watcher may have had no room to write its account down.
     """
     ledger, folder = base.store.ledger, base.layout.folder
-    if alive and (told := ledger.meta(WAITS_FOR)):
-        yield told
+    if alive and (message := ledger.meta(WAITS_FOR)):
+        yield message
     try:
         ledger.require_writable()
     except KnowledgeBaseUnavailable as error:
@@ -144,7 +144,7 @@ def _lying(base: KnowledgeBase) -> tuple[list[tuple[str, float]], tuple[str, ...
     left: list[str] = []
 
     def passed_over(path: Path, why: SkipReason) -> None:
-        """Take note of what somebody may miss."""
+        """Record what a user may miss."""
         if why in _MISSED:
             left.append(printable(path))
 

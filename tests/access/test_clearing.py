@@ -42,7 +42,7 @@ def test_clearing_a_base_keeps_its_settings_and_its_snapshot_brings_all_back(
     assert len(memories) == 3
     done(memctl("kb", "clear", "x", "--dry-run"))
     assert len(memctl("memory", "list", "-k", "x").rows) == 3
-    assert memctl("kb", "clear", "x").code == 2, "nobody is there to be asked"
+    assert memctl("kb", "clear", "x").code == 2, "there is no terminal to ask on"
     report = done(memctl("kb", "clear", "x", "--yes", "--keep-files", "-o", "json")).json
     assert report["deleted"]["memories"] == 3
     assert memctl("memory", "list", "-k", "x").rows == []

@@ -93,7 +93,7 @@ def test_one_that_cannot_be_repaired_keeps_no_other_waiting(memctl: Run, tmp_pat
     for path in (tmp_path / "home/kb/bare").rglob("*"):
         if path.is_file() and path.name != "kb.toml":
             path.write_bytes(b"")  # of which nothing can be read
-    with WriteLock(tmp_path / "home/kb/held", utc_now).held(5.0):
+    with WriteLock(tmp_path / "home/kb/held", utc_now).hold(5.0):
         done = memctl("doctor", "--repair", "-o", "json")
     assert done.code == 12, "damage is told of before a lock"
     assert {step["kb"] for step in done.json} == {"default"}

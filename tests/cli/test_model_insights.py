@@ -230,7 +230,7 @@ def test_where_it_is_configured_a_model_that_is_down_is_not_waited_for(
     assert result.code == 0
     assert report["insights"]
     assert report["waiting"] == 0
-    assert "note: told without the model: " in result.err
+    assert "note: found without the model: " in result.err
     assert waiting(notes) == 0
 
 

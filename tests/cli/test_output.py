@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.cli.commands.stats import bar
+from memctl.cli.commands.upkeep.stats import bar
 from memctl.cli.rendering.terminal_text import (
     format_clock,
     format_duration,
@@ -127,7 +127,7 @@ def test_a_stream_that_was_closed_beforehand_is_an_empty_one(two: Run) -> None:
     assert (unheard.returncode, unheard.stderr) == (0, "")
     assert "tea, not coffee" in run("memory list 2>&-").stdout
     assert "stdin is empty" in run("ingest - <&-").stderr
-    assert run("kb delete default <&-").stderr.startswith("error: nobody is there to be asked")
+    assert run("kb delete default <&-").stderr.startswith("error: no terminal to ask on")
     assert len(run("memory list").stdout.splitlines()) == 2
 
 

@@ -206,7 +206,7 @@ def test_what_cannot_be_noted_at_once_is_noted_when_the_command_ends(
     memctl, logged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process writes to the ledger while the question is asked, and then no more."""
-    from memctl.cli.commands import query
+    from memctl.cli.commands.questions import query
 
     memctl("ingest", "--text", CODE)
     ledger = tmp_path / "home/kb/default/ledger.sqlite"

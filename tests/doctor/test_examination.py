@@ -135,7 +135,7 @@ def test_one_without_settings_is_still_found(home: Home, doctor: Doctor) -> None
 
 def test_who_writes_and_who_watches_is_told(home: Home, doctor: Doctor) -> None:
     layout = home.layout("notes")
-    with WriteLock(layout.folder, utc_now).held(1.0):
+    with WriteLock(layout.folder, utc_now).hold(1.0):
         told = [each.message for each in doctor.examine("notes") if each.layer == "locks"]
         assert f"held by process {os.getpid()}" in told[0]
     (layout.folder / "lock.holder").write_text('{"pid": 1, "host": "h", "since": "then"}')
@@ -351,7 +351,7 @@ def test_vectors_of_another_length_than_is_pinned_are_damage(home: Home, doctor:
         base.store.ledger.set_meta("dimension", "8")
     finding = only([each for each in examined(doctor) if each.layer == "vectors"])
     assert finding.verdict == "damaged"
-    assert finding.message == "256 numbers each, where 8 are pinned"
+    assert finding.message == "256 numbers each, where 8 are expected"
     assert "doctor --repair" in finding.hint
     list(doctor.repair("notes"))
     assert examined(doctor) == []

@@ -358,7 +358,7 @@ def test_with_the_ledger_lost_what_was_deleted_stays_so_unless_documents_are_los
 
 def test_nothing_is_repaired_while_somebody_writes(home: Home, doctor: Doctor) -> None:
     with (
-        WriteLock(home.layout("notes").folder, utc_now).held(1.0),
+        WriteLock(home.layout("notes").folder, utc_now).hold(1.0),
         pytest.raises(LockedError, match=f"process {os.getpid()} on .* is writing"),
     ):
         told(doctor)

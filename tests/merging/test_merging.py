@@ -186,7 +186,7 @@ def test_what_came_in_is_found_and_what_disagrees_becomes_an_insight(two: Run) -
     tried = two("kb", "merge", "a", "b", "--dry-run")
     assert "1 thing of b into a" in tried.out
     assert len(two("document", "list", "-k", "a").rows) == 2
-    assert two("kb", "merge", "a", "b").code == 2, "nobody is there to be asked"
+    assert two("kb", "merge", "a", "b").code == 2, "there is no terminal to ask on"
     report = two("kb", "merge", "a", "b", "--yes", "-o", "json").json
     assert report["added"]["documents"] == 1
     assert report["same"] == 2, "a document and its passage"

@@ -102,7 +102,7 @@ def test_an_edit_is_a_version_of_the_same_document(call: Call, context: Operatio
     path = "/memories/versions.md"
     call("create", path=path, file_text="The boat is blue.")
     call("str_replace", path=path, old_str="blue", new_str="red")
-    base = context.looking()
+    base = context.reading_existing()
     rows = base.sql("select text, superseded_by from documents where external_id like '%versions%'")
     versions = sorted(rows.read_all().to_pylist(), key=lambda row: row["superseded_by"] is None)
     assert [row["text"] for row in versions] == ["The boat is blue.", "The boat is red."]

@@ -344,7 +344,7 @@ def test_a_locked_knowledge_base_is_told(connect: Connect, home: Path) -> None:
     client.call("browse")
     with memctl.open("notes", home=home) as notes:
         folder = notes.layout.folder
-    with WriteLock(folder, lambda: datetime.now(UTC)).held(60):
+    with WriteLock(folder, lambda: datetime.now(UTC)).hold(60):
         result = client.ask("tools/call", name="remember", arguments={"text": "It is late."})
     assert result["result"]["isError"] is True
     assert client.call("browse")["isError"] is False

@@ -240,7 +240,7 @@ def test_every_job_runs_on_an_empty_and_on_a_full_base(
     for _, job in SKILL_JOBS.values():
         assert job(kb, clock.now).changed == 0
     _repairable(memctl, write)
-    assert scan_skill_conflicts(kb, clock.now).told
+    assert scan_skill_conflicts(kb, clock.now).messages
     for _, job in SKILL_JOBS.values():
         job(kb, clock.now)
     for name, (_, job) in SKILL_JOBS.items():

@@ -28,7 +28,7 @@ def big(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
 def test_how_far_a_big_file_is_is_said_and_shown_by_status_as_long_as_it_is_in_work(
     big: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake, "TOLD_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(intake, "PROGRESS_SECONDS", 0.0)
     shown: list[str] = []
 
     def listen(event: WatchEvent) -> None:
@@ -59,5 +59,5 @@ def test_what_a_killed_watcher_said_of_a_big_file_is_shown_no_more(place: Place)
 def test_nothing_is_said_of_a_file_that_takes_less_than_that(
     big: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake, "TOLD_EVERY_SECONDS", 86_400.0)
+    monkeypatch.setattr(intake, "PROGRESS_SECONDS", 86_400.0)
     assert "working" not in {event.kind for event in big.drain()}

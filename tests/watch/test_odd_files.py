@@ -87,13 +87,13 @@ def test_a_file_that_is_taken_away_while_it_is_read_keeps_none_of_the_others(
     original = Intake.ingest
 
     def touched(
-        self: Intake, sources: list[Source], settled: OutcomeListener
+        self: Intake, sources: list[Source], on_commit: OutcomeListener
     ) -> Sequence[FileOutcome]:
         gone = [each.path for each in sources if each.source == "gone.txt" and each.path]
         early, late = (gone, []) if when == "before" else ([], gone)
         for path in early:
             path.unlink()
-        outcomes = original(self, sources, settled)
+        outcomes = original(self, sources, on_commit)
         for path in late:
             path.unlink()
         return outcomes
@@ -115,9 +115,9 @@ def test_subtitles_whose_recording_is_taken_away_go_back(
     original = Intake.ingest
 
     def touched(
-        self: Intake, sources: list[Source], settled: OutcomeListener
+        self: Intake, sources: list[Source], on_commit: OutcomeListener
     ) -> Sequence[FileOutcome]:
-        outcomes = original(self, sources, settled)
+        outcomes = original(self, sources, on_commit)
         for each in sources:
             if each.path and each.path.suffix == ".mp4":
                 each.path.unlink()

@@ -1,4 +1,4 @@
-"""The commands, one module for each noun.
+"""The commands, one module for each noun, in a package for each theme.
 
 A module declares options, calls the layers below and prints what they return.
 """

@@ -17,7 +17,7 @@ import typer
 from memctl.cli.arguments import input_folder
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import command
-from memctl.cli.commands.graph import show_step
+from memctl.cli.commands.content.graph import show_step
 from memctl.cli.rendering.answer_view import show_result
 from memctl.cli.rendering.output_formats import Column, emit, print_paragraph
 from memctl.cli.rendering.terminal_text import format_count, format_size, one_line
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _NAME = "demo"
 _SETTLE_SECONDS = 0.3
 _SHOWN = 2
-"""Of files and rows that are alike only so many are shown: the whole tour has 60 lines."""
+"""Of files and rows that are alike only this many are shown: the whole tour has 60 lines."""
 _HOPS = 2
 _NAMED = 8
 _SAMPLE_QUESTIONS = (
@@ -45,8 +45,8 @@ _READ_BACK = """\
 import duckdb, pyarrow.ipc
 memories = pyarrow.ipc.open_file({path!r}).read_all()
 counts = "select n || ' ' || type from (select type, count(*) n from memories group by type)"
-told = ", ".join(row[0] for row in duckdb.sql(counts + " order by n desc, type").fetchall())
-print("  read back by DuckDB:", told)"""
+counted = ", ".join(row[0] for row in duckdb.sql(counts + " order by n desc, type").fetchall())
+print("  read back by DuckDB:", counted)"""
 
 _UNDERSTOOD = (
     Column("title", "DOCUMENT", lambda text: one_line(text, 28)),
@@ -180,7 +180,7 @@ def _listening(
     with context.progress("reading") as bar:
 
         def listen(event: WatchEvent) -> None:
-            """Keep what is told of a file, and show how many there have been."""
+            """Keep the events of files, and show how many there have been."""
             if event.source:
                 events.append(event)
                 if bar is not None:

@@ -20,7 +20,7 @@ _COPIES = 3
 
 
 def is_found(result: QueryResult) -> bool:
-    """Say whether what was asked for is there: hits that are only near are no answer."""
+    """Return whether what was asked for is there: hits that are only near are no answer."""
     return bool(result.hits) if result.answer is None else result.answer.found
 
 
@@ -36,7 +36,7 @@ def show_result(
     Args:
         console: Where to.
         result: What the question gave.
-        explain: Whether to print what each leg gave.
+        explain: Whether to print what each signal gave.
         streamed: Whether the answer has been printed already, unchecked.
     """
     answer = result.answer
@@ -179,6 +179,6 @@ def _show_hit(console: Console, hit: Hit, *, explain: bool, name_kb: bool) -> No
         print_paragraph(console, f"no longer: {one_line(said, _SNIPPET)}", "dim", 5)
     _show_folded(console, hit, name_kb=name_kb)
     if explain:
-        legs = "  ".join(f"{leg} {score:.3f}" for leg, score in hit.legs.items())
-        print_paragraph(console, f"score {hit.score:.3f}: {legs}", "dim", 5)
+        scores = "  ".join(f"{name} {score:.3f}" for name, score in hit.legs.items())
+        print_paragraph(console, f"score {hit.score:.3f}: {scores}", "dim", 5)
         print_paragraph(console, f"{hit.memory_id} in {hit.document_id} of {hit.kb}", "dim", 5)

@@ -151,7 +151,7 @@ class _Terminal(io.RawIOBase):
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def writable(self) -> bool:
-        """Whether it can be written to: it can."""
+        """Return whether it can be written to: it can."""
         return True
 
     def write(self, content: ReadableBuffer) -> int:

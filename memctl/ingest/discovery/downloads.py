@@ -1,7 +1,7 @@
 """A page of the web is fetched by its URL: within bounds, and not from a private network.
 
 Every address that a host name stands for is checked, at every redirect, and the connection goes to
-the address that was checked: whoever owns the name cannot change what it stands for in between.
+the address that was checked: the owner of the name cannot change its address in between.
 No proxy is used.  It knows nothing of what becomes of a page.
 """
 
@@ -115,11 +115,11 @@ def _connected(
     with closing(made(host.encode("idna").decode(), port)) as connection:
         sock = connection.sock = _socket(host, port, settings, deadline)
 
-        def cut() -> None:
+        def close_socket() -> None:
             with suppress(OSError):  # it has been closed
                 sock.shutdown(socket.SHUT_RDWR)
 
-        timer = threading.Timer(max(0.0, deadline - time.monotonic()), cut)
+        timer = threading.Timer(max(0.0, deadline - time.monotonic()), close_socket)
         timer.daemon = True
         timer.start()
         try:
@@ -161,7 +161,7 @@ def _socket(host: str, port: int, settings: WebSettings, deadline: float) -> soc
 
 
 def _is_public(text: str) -> bool:
-    """Whether an address, and the one of version 4 that it may carry, is one of the internet."""
+    """Return whether an address, and an IPv4 address in it, is one of the public internet."""
     address = ipaddress.ip_address(text)
     carried: list[Any] = [address]
     if isinstance(address, ipaddress.IPv6Address):

@@ -1,6 +1,6 @@
 """What lies in an inbox: which files of it may be taken, and why the others are left.
 
-The watcher takes what a scan gives and nothing else, so whoever asks about one file asks a scan.
+The watcher takes what a scan gives and nothing else, so questions about one file ask a scan.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ALLOW_READING_HINT = "allow it to be read; it is left where it is"
 """What to do about an obstacle."""
 SkipListener = Callable[[Path, "SkipReason"], None]
-"""Told of a file that is left, or of a folder that is not looked into, and why."""
+"""Called with a file that is skipped, or a folder that is not entered, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class InboxFile:
         return f"cannot read {printable(self.path)}: permission denied"
 
     def is_unchanged_since(self, row: FileEntry | None) -> bool:
-        """Whether it looks as it did when it was taken in, of an inbox whose files stay."""
+        """Return whether it looks as it did when it was taken in, of an inbox whose files stay."""
         return row is not None and (row.size, row.mtime_ns) == (self.size, self.mtime_ns)
 
 
@@ -104,7 +104,7 @@ def scan_inbox(
         inbox: The folder.
         exclude: Folders within it that are none of its business.
         towards: Look only into the folders on the way to this path.
-        left: Told of everything that is passed over.
+        left: Called with everything that is skipped.
     """
     look = _Scanner(inbox, exclude, towards, left)
     files: list[InboxFile] = []
@@ -159,7 +159,7 @@ def _file(entry: os.DirEntry[str], inbox: Path) -> InboxFile | None:
         return None
     modified = modified_ns(status)
     # On Windows st_ctime is the time of creation and says nothing about changes.  Elsewhere no
-    # change goes without it, and nobody sets it to the future, as the other may have been.
+    # change goes without it, and programs do not set it to the future, unlike the other.
     newest = modified if os.name == "nt" else status.st_ctime_ns
     return InboxFile(Path(entry.path), inbox, status.st_size, modified, newest)
 

@@ -77,13 +77,13 @@ def open_inputs(
     left_out: SkipListener | None = None,
     web: WebSettings | None = None,
 ) -> Iterator[tuple[Iterable[SourceOrFailure], int | None]]:
-    """Give the sources, and how many there are if that can be told beforehand.
+    """Return the sources, and how many there are if that is known beforehand.
 
     Args:
         given: Where they are.
         labels: What is said of all of them.
         folder: Of the knowledge base that they are for, where a stream is kept meanwhile.
-        left_out: Told of everything in a folder that is not taken in, and why.
+        left_out: Called with everything in a folder that is skipped, and why.
         web: What fetching a page may take.
 
     Raises:
@@ -129,7 +129,7 @@ def _fetched(
 def _jsonl_sources(
     given: Path | str | BinaryIO, labels: Labels, stack: ExitStack
 ) -> tuple[Iterable[SourceOrFailure], int | None]:
-    """Return the sources of JSON lines, and how many there are if that can be told."""
+    """Return the sources of JSON lines, and how many there are if that is known."""
     if isinstance(given, (str, Path)):
         total = count_lines(Path(given))
         return from_jsonl(stack.enter_context(Path(given).open("rb")), str(given), labels), total

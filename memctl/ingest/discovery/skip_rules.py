@@ -1,4 +1,4 @@
-"""What in a folder is left alone, and why: one answer for whoever looks through folders."""
+"""Which entries of a folder are skipped, and why: the one answer for all that scan folders."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ SKIP_REASONS_IN_WORDS: Mapping[SkipReason, str] = {
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a file or folder of that name is one that people do not mean to show."""
+    """Return whether a file or folder of that name is one that people do not mean to show."""
     return name.startswith(".")
 
 
 def may_be_taken(name: str) -> bool:
-    """Whether a name is not that of a hidden, temporary or half-downloaded file."""
+    """Return whether a name is not that of a hidden, temporary or half-downloaded file."""
     return _skip_reason_by_name(name) is None
 
 
 def skip_reason(entry: os.DirEntry[str], rules: IgnoreRules) -> SkipReason | None:
-    """Why an entry of a folder that somebody gives is not taken; None for one that is.
+    """Return why an entry of a given folder is skipped; None for one that is taken.
 
     A folder that is taken is looked into.
     """
@@ -141,7 +141,7 @@ class IgnoreRules:
         return IgnoreRules((*self.specs, *found))
 
     def ignore(self, path: Path, *, is_folder: bool) -> bool:
-        """Whether the last rule that speaks about ``path`` says to leave it alone."""
+        """Return whether the last rule that speaks about ``path`` says to leave it alone."""
         for folder, spec in reversed(self.specs):
             relative = path.relative_to(folder).as_posix() + ("/" if is_folder else "")
             verdict = spec.check_file(relative).include

@@ -81,7 +81,7 @@ class Source:
     turn: int | None = None
     speaker: str | None = None
     type: str = ""
-    """The type of its passages; by default told from the text."""
+    """The type of its passages; by default derived from the text."""
     tags: tuple[str, ...] = ()
     metadata: Metadata = field(default_factory=dict)
     line: int | None = None
@@ -119,7 +119,7 @@ def printable(path: str | Path) -> str:
 
 
 def path_of(text: str) -> Path:
-    """The path that :func:`printable` told: the one of that very name, where there is such a file.
+    """Return the path that :func:`printable` printed; a file of that very name comes first.
 
     Where there is none, what looks like an escaped byte is taken for one.
     """
@@ -135,7 +135,7 @@ def absolute(path: Path) -> Path:
 
 
 def is_url(text: str) -> bool:
-    """Whether a text is the URL of a page of the web."""
+    """Return whether a text is the URL of a page of the web."""
     return _URL.match(text) is not None
 
 
@@ -161,7 +161,7 @@ def from_paths(
 
     A path that is not there or is no regular file becomes a failed outcome.  In folders, hidden
     and ignored files are left out, and so are links, pipes and devices, and subtitles that are
-    read with the recording beside them; ``left_out`` is told of each.
+    read with the recording beside them; ``left_out`` is called with each.
     """
     labels = labels or Labels()
     for path in paths:
@@ -298,7 +298,7 @@ STDIN_NAME = "stdin"
 
 
 def is_stdin_buffer(path: Path) -> bool:
-    """Whether a file is a copy of standard input."""
+    """Return whether a file is a copy of standard input."""
     return is_temporary(path.name, STDIN_NAME)
 
 
@@ -321,5 +321,5 @@ def buffer_stdin(stream: BinaryIO, folder: Path) -> Iterator[Path]:
 
 
 def clear_stdin_buffers(folder: Path) -> None:
-    """Remove copies of standard input that nobody reads any more."""
+    """Remove copies of standard input that no process reads any more."""
     clear_temporaries(filter(is_stdin_buffer, folder.glob(f".{STDIN_NAME}.*")))

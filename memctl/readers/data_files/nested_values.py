@@ -19,7 +19,7 @@ from memctl.readers.file_names import shorten
 from memctl.readers.pieces import Piece, group_lines
 
 MAX_DEPTH = 100
-"""Values nested deeper than this are refused: nobody wrote them to be read."""
+"""Values nested deeper than this are refused: no person wrote them."""
 
 LINE_CHARS = 200
 """A list of scalars up to this long is one line; a longer string is a piece of its own."""
@@ -41,7 +41,7 @@ def too_deep(what: str = "it") -> UnreadableSource:
 
 
 def is_too_deep(value: Any) -> bool:
-    """Whether the fields of a value are refused."""
+    """Return whether the fields of a value are refused."""
     try:
         deque(fields_of(value), maxlen=0)
     except UnreadableSource:
@@ -59,7 +59,7 @@ def scalar_text(value: object) -> str:
 
 
 def is_scalar(value: object) -> bool:
-    """Whether it has no parts of its own."""
+    """Return whether it has no parts of its own."""
     return not isinstance(value, dict | list)
 
 
@@ -152,7 +152,7 @@ def _lines(name: str, value: Any) -> list[str]:
 
 
 def is_records(values: Sequence[Any]) -> bool:
-    """Whether a list holds nothing but objects."""
+    """Return whether a list holds nothing but objects."""
     return bool(values) and all(isinstance(value, dict) for value in values)
 
 
@@ -165,11 +165,11 @@ def records_pieces(records: Sequence[Mapping[str, Any]], heading: str = "") -> I
 
 
 def are_turns(records: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the objects say who spoke and what was said, and little else."""
-    return len(records) >= 2 and all(_spoken(record) for record in records)
+    """Return whether the objects say who spoke and what was said, and little else."""
+    return len(records) >= 2 and all(_speaker_and_words(record) for record in records)
 
 
-def _spoken(record: Mapping[str, Any]) -> tuple[str, str] | None:
+def _speaker_and_words(record: Mapping[str, Any]) -> tuple[str, str] | None:
     speaker = next((k for k in _SPEAKER_KEYS if isinstance(record.get(k), str)), None)
     words = next((k for k in _WORDS_KEYS if isinstance(record.get(k), str)), None)
     if speaker is None or words is None or len(record) > 8:
@@ -181,7 +181,7 @@ def _spoken(record: Mapping[str, Any]) -> tuple[str, str] | None:
 def turn_pieces(records: Sequence[Mapping[str, Any]], heading: str = "") -> Iterator[Piece]:
     """One turn for each object that :func:`are_turns` was asked about."""
     for record in records:
-        if spoken := _spoken(record):
+        if spoken := _speaker_and_words(record):
             speaker, said = spoken
             name = re.sub(r"\s+", " ", speaker)
             when = next((parse_timestamp(record[key]) for key in _WHEN_KEYS if key in record), None)

@@ -71,7 +71,7 @@ def _sample_rows(lines: Sequence[str], mark: str) -> list[list[str]]:
 
 
 def _is_tabular(lines: Sequence[str], mark: str, columns: int) -> bool:
-    """Whether the cells are as short as cells are, and the rows too even to be prose."""
+    """Return whether the cells are as short as cells are, and the rows too even to be prose."""
     rows = _sample_rows(lines, mark)
     cells = [cell.strip() for row in rows for cell in row]
     if not cells or sum(map(len, cells)) > 40 * len(cells):
@@ -84,12 +84,12 @@ def _is_tabular(lines: Sequence[str], mark: str, columns: int) -> bool:
 
 
 def is_value(cell: str) -> bool:
-    """Whether a cell holds a number, a date or a time rather than words."""
+    """Return whether a cell holds a number, a date or a time rather than words."""
     return bool(_NUMBER.match(cell) or _DATE.match(cell))
 
 
 def looks_like_header(row: Sequence[str], below: Sequence[Sequence[str]] = ()) -> bool:
-    """Whether the first row names the columns: words, short, no two the same.
+    """Return whether the first row names the columns: words, short, no two the same.
 
     Two may be the same where a column of numbers or dates below shows that it is no row of data.
     """
@@ -103,7 +103,7 @@ def looks_like_header(row: Sequence[str], below: Sequence[Sequence[str]] = ()) -
 
 
 def _has_values(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether some column of the rows holds nothing but numbers or dates."""
+    """Return whether some column of the rows holds nothing but numbers or dates."""
     width = max(map(len, rows), default=0)
     columns = ([r[n].strip() for r in rows if n < len(r) and r[n].strip()] for n in range(width))
     return any(column and all(map(is_value, column)) for column in columns)
@@ -163,7 +163,7 @@ def separated_rows(lines: Iterable[str], mark: str) -> Iterator[list[str]]:
 
 
 def _is_unclosed(lines: Sequence[str]) -> bool:
-    """Whether a row runs over these lines only because a quote in them is never closed."""
+    """Return whether a row runs over these lines only because a quote in them is never closed."""
     return len(lines) > 1 and sum(line.count('"') for line in lines) % 2 == 1
 
 

@@ -136,7 +136,7 @@ def separated_pieces(text: str) -> Iterator[Piece]:
     if dialect is None:
         return prose_pieces(text)
     lines = (f"{line}\n" for line in text.split("\n"))
-    preamble, header, rows = _opened(separated_rows(lines, dialect.delimiter), dialect)
+    preamble, header, rows = _split_header(separated_rows(lines, dialect.delimiter), dialect)
     return chain(preamble, row_pieces(header, rows))
 
 
@@ -151,12 +151,12 @@ def _named_dialect(sample: str) -> Dialect | None:
 def _table_parts(
     head: SourceText, rows: Iterator[list[str]], dialect: Dialect
 ) -> Iterator[SourceText]:
-    preamble, header, rest = _opened(rows, dialect)
+    preamble, header, rest = _split_header(rows, dialect)
     head = replace(head, metadata={"columns": header, "delimiter": dialect.delimiter})
     return assemble(head, chain(preamble, row_pieces(header, rest)), PART_CHARS)
 
 
-def _opened(
+def _split_header(
     rows: Iterator[list[str]], dialect: Dialect
 ) -> tuple[list[Piece], list[str], Iterator[list[str]]]:
     """What stands above the table, the columns' names, and the data rows."""

@@ -152,7 +152,7 @@ class _PageParser:
         if tag in _BLOCKS and not self._in_cell(tag):
             self._flush()
         if tag not in _SELF_CLOSING and len(self._open) < MAX_DEPTH:
-            self._open.append(self._opened(tag, attributes))
+            self._open.append(self._open_element(tag, attributes))
         self._enter(tag, attributes)
 
     def _end(self, tag: str) -> None:
@@ -181,7 +181,7 @@ class _PageParser:
 
     # --- elements ---------------------------------------------------------------------------------
 
-    def _opened(self, tag: str, attributes: Attributes) -> _Open:
+    def _open_element(self, tag: str, attributes: Attributes) -> _Open:
         parent = self._open[-1] if self._open else _Open("")
         main = parent.main or tag in ("main", "article") or attributes.get("role") == "main"
         return _Open(
@@ -280,7 +280,7 @@ class _PageParser:
     # --- tables -----------------------------------------------------------------------------------
 
     def _in_cell(self, tag: str) -> bool:
-        """Whether text goes on inside a table's cell, where only table elements break it."""
+        """Return whether text goes on inside a table's cell, where only table elements break it."""
         table = self._tables[-1] if self._tables else None
         inside = table is not None and table.in_cell and not table.is_layout
         if inside and tag not in ("table", "tr", "td", "th", "thead", "tbody", "tfoot", "caption"):
@@ -372,7 +372,7 @@ def _is_hidden(attributes: Attributes) -> bool:
 
 
 def _is_quoted(attributes: Attributes) -> bool:
-    """Whether a mail program marks an element as the message it answers, or as a signature."""
+    """Return whether a mail program marks an element as the answered message or a signature."""
     return bool(_QUOTED_NAME.search(f"{attributes.get('id', '')} {attributes.get('class', '')}"))
 
 

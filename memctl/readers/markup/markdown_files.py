@@ -89,7 +89,7 @@ def _first_heading(body: str) -> str:
 
 
 def is_mere_day(heading: str) -> bool:
-    """Tell whether a heading says nothing but the day, as that of a daily note may."""
+    """Return whether a heading says nothing but the day, as that of a daily note may."""
     words = _DAY_WORDS.findall(heading.casefold())
     weekdays = sum(word in weekday_numbers() for word in words)
     months = sum(word in month_numbers() for word in words)

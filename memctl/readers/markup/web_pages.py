@@ -39,7 +39,7 @@ _MIN_CHARACTERS = 30
 
 _LINK_SHARE = 0.7
 _LINK_RUN = 3
-"""So many blocks in a row that are mostly links make a menu."""
+"""This many blocks in a row that are mostly links make a menu."""
 
 
 def read(path: Path, name: str) -> Iterator[SourceText]:

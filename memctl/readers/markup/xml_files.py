@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 200 * 1024 * 1024
 
 _CHILDREN_AT_ONCE = 200
-"""So many children of the root are in memory before they are turned into text."""
+"""Children of the root that are in memory before they are turned into text."""
 
 _MAX_NAME_LENGTH = 100
 """A name is said with every value and attribute, so no more than this of it is."""
@@ -133,7 +133,7 @@ def _local(name: str) -> str:
 
 
 def is_mixed(element: Element) -> bool:
-    """Whether text and elements stand side by side in it, as in a paragraph."""
+    """Return whether text and elements stand side by side in it, as in a paragraph."""
     if not len(element):
         return False
     return bool((element.text or "").strip()) or any(

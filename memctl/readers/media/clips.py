@@ -134,10 +134,10 @@ def audio_segments(path: Path, name: str, media_type: str, seconds: float) -> It
             f"{display_name(name)} is too big, or of a kind that cannot be sent as it is",
             "pip install av; with it, the sound is taken out and cut",
         )
-    yield from _cut(path, name, kind.container or kind.upload_suffix)
+    yield from _cut_clips(path, name, kind.container or kind.upload_suffix)
 
 
-def _cut(path: Path, name: str, format_: str) -> Iterator[Clip]:
+def _cut_clips(path: Path, name: str, format_: str) -> Iterator[Clip]:
     import av
 
     at_once = int(MAX_SECONDS * _RATE)

@@ -44,7 +44,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     Raises:
         UnreadableSource: It is damaged, or has too many pixels to decode.
     """
-    with _opened(path, name) as image:
+    with _open_image(path, name) as image:
         found = image_properties(image)
         size, kind = image.size, image.format or ""
         pages = list(_page_texts(image, name))
@@ -54,7 +54,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
 
 
 @contextmanager
-def _opened(path: Path, name: str) -> Iterator[Image]:
+def _open_image(path: Path, name: str) -> Iterator[Image]:
     from PIL import Image
     from PIL import UnidentifiedImageError as Unidentified
 
@@ -78,7 +78,7 @@ def image_pages(path: Path, name: str, most: int) -> Iterator[tuple[int | None, 
     Raises:
         UnreadableSource: It is damaged, or has too many pixels to decode.
     """
-    with _opened(path, name) as image:
+    with _open_image(path, name) as image:
         is_paged = image.format == "TIFF" and _frame_count(image) > 1
         for number in _frames(image)[: most if is_paged else 1]:
             image.seek(number)
@@ -281,7 +281,7 @@ def _first(*values: object) -> str:
 
 
 def _joined(values: tuple[object, ...]) -> str:
-    """The different descriptions, without those that nobody wrote."""
+    """The different descriptions, without those that no person wrote."""
     texts = dict.fromkeys(filter(None, map(_text, values)))
     return "\n".join(text for text in texts if not _BY_CAMERA.search(text))
 

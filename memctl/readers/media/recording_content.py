@@ -111,7 +111,7 @@ def _timed_cues(lyrics: str) -> Iterator[Cue]:
 
 
 KEY_FRAMES = 12
-"""So many frames of a video are looked at, evenly spread."""
+"""Frames of a video that are examined, evenly spread."""
 
 SECONDS_A_FRAME = 5
 MAX_PIXELS = 40_000_000
@@ -136,7 +136,7 @@ class VideoContent:
 
 
 @contextmanager
-def _opened(path: Path, name: str, container: str) -> Iterator[Any]:
+def _open_container(path: Path, name: str, container: str) -> Iterator[Any]:
     """Open a video; the format is always named and the bytes are handed over, so that no file can
     make FFmpeg take it for a playlist and open other files or addresses."""
     import av
@@ -157,7 +157,7 @@ def read_video(path: Path, name: str, container: str) -> VideoContent | None:
     """
     if find_spec("av") is None:
         return None
-    with _opened(path, name, container) as source:
+    with _open_container(path, name, container) as source:
         video = _picture_stream(source)
         return VideoContent(
             seconds=max(0.0, (source.duration or 0) / _MICROSECONDS),
@@ -183,7 +183,7 @@ def key_frames(path: Path, name: str, container: str) -> Iterator[tuple[float, A
     """
     if find_spec("av") is None:
         return
-    with _opened(path, name, container) as source:
+    with _open_container(path, name, container) as source:
         video = _picture_stream(source)
         if video and 0 < video.codec_context.width * video.codec_context.height <= MAX_PIXELS:
             yield from _key_frames(source, video)

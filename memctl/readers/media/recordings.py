@@ -1,4 +1,4 @@
-"""Sound and video become what is said in them, as far as somebody has written it down.
+"""Sound and video become what is said in them, as far as there is a text of it.
 
 Words come from a subtitle file beside the recording, from subtitles or lyrics inside it, and from
 text on the screen; nothing here listens.
@@ -65,7 +65,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         UnreadableSource: It is damaged, or neither sound nor video.
     """
     contents = _read_contents(path, name)
-    spoken = list(_spoken(contents))
+    spoken = list(_spoken_pieces(contents))
     summary = _summary(contents, name)
     pieces = [Piece(summary + "\n", "properties"), *spoken, *_screen(contents)]
     if len(pieces) > 1 and "\n" not in summary:
@@ -97,7 +97,7 @@ def _read_contents(path: Path, name: str) -> _Contents:
 # --- words ---------------------------------------------------------------------------------------
 
 
-def _spoken(contents: _Contents) -> Iterator[Piece]:
+def _spoken_pieces(contents: _Contents) -> Iterator[Piece]:
     """What is said, from the best source that has any words."""
     recording = contents.recording
     sources = (

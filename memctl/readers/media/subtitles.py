@@ -65,7 +65,7 @@ def cue_pieces(cues: Iterable[Cue]) -> Iterator[Piece]:
     before: tuple[str, ...] = ()
     speaker: str | None = None
     for cue in cues:
-        speaker, lines = _spoken(cue.lines)
+        speaker, lines = _split_speaker(cue.lines)
         new = tuple(line for line in lines if line not in before)
         before = lines
         if new:
@@ -102,7 +102,7 @@ def _seconds(groups: tuple[str | None, ...]) -> float:
     return int(hours) * 3600 + int(minutes) * 60 + int(seconds) + int(fraction.ljust(3, "0")) / 1000
 
 
-def _spoken(lines: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
+def _split_speaker(lines: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
     """Who speaks, where a voice tag or a leading ``Name:`` tells, and the lines as plain text."""
     voice = next((match[1].strip() for line in lines if (match := _VOICE.search(line))), None)
     plain = [" ".join(html.unescape(_TAG.sub("", line)).split()) for line in lines]

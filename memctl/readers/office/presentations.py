@@ -43,7 +43,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
 def _pieces(slides: Iterable[Any]) -> Iterator[Piece]:
     read = set()
     for number, slide in enumerate(slides, 1):
-        if slide.part.partname in read:  # nobody shows the very same slide twice
+        if slide.part.partname in read:  # the very same slide is never shown twice
             continue
         read.add(slide.part.partname)
         title = slide.shapes.title

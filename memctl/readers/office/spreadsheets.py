@@ -42,7 +42,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     with open_regular(path) as file:
         with damage_as_unreadable(name, EXCEL, own), without_warnings():
             book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
-            # No two sheets of a book that somebody made are kept in one place.
+            # No program keeps two sheets of a workbook in one part.
             sheets = list({sheet._worksheet_path: sheet for sheet in book.worksheets}.values())
             titles = [str(sheet.title) for sheet in sheets]
             head = head_of(book.properties, name, sheets=titles)

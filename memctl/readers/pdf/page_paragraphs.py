@@ -15,7 +15,7 @@ Lines = list[str]
 Key = tuple[str, int | None]
 
 _EDGE = 3
-"""So many lines at the top and the bottom of a page may be repeated ones."""
+"""Lines at the top and the bottom of a page that may be repeated ones."""
 _EDGE_SHARE = 4
 _MIN_REPEATS = 3
 _FULL_SHARE = 0.7
@@ -152,7 +152,7 @@ def _full_length(lines: Lines) -> float:
 
 
 def _parts(line: str, following: str, full: float) -> bool:
-    """Whether a paragraph ends here: after a short last line, and on either side of a title."""
+    """Return whether a paragraph ends here: after a short last line, and beside a title."""
     if " | " in line:
         return " | " not in following
     if line.endswith(_ENDS):
@@ -166,7 +166,7 @@ def _may_be_title(line: str, full: float) -> bool:
 
 
 def _is_broken_up(line: str) -> bool:
-    """Whether the line is a row of cells or an entry in a table of contents."""
+    """Return whether the line is a row of cells or an entry in a table of contents."""
     return " | " in line or " … " in line
 
 
@@ -183,7 +183,7 @@ def _wraps(line: str, following: str, full: float) -> bool:
 
 
 def _is_row(line: str) -> bool:
-    """Whether this looks like a row of a table: every third word or more is a number."""
+    """Return whether this looks like a row of a table: every third word or more is a number."""
     words = line.split()
     return 3 * sum(any(c.isdecimal() for c in word) for word in words) >= len(words)
 

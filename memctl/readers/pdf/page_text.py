@@ -1,7 +1,7 @@
 """The text of a PDF page, put together from where its letters stand.
 
 A program that writes a PDF may leave out spaces, and draw its lines in any pieces.  So words are
-told apart by the gaps between letters, as the widths in the fonts give them, cells by wider gaps,
+separated by the gaps between letters, as the widths in the fonts give them, cells by wider gaps,
 and columns that are drawn line by line across the page are read one after the other.  Knows nothing
 of what the text says.  See ISO 32000-1, 9.4, for the operators.
 """
@@ -221,7 +221,7 @@ class _Canvas:
         matrix: Matrix,
         within: tuple[int, ...] = (),
     ) -> None:
-        """Note every run of text of a stream."""
+        """Record every run of text of a stream."""
         from pypdf.generic import ContentStream
 
         before, self._state = self._state, self._state.copy()
@@ -287,7 +287,7 @@ class _Canvas:
         self._line = self._place = _times((1.0, 0.0, 0.0, 1.0, along, up), self._line)
 
     def _show(self, shown: Sequence[Any]) -> None:
-        """Note strings with the gaps between them, which are in thousandths of the font size."""
+        """Record strings with the gaps between them, which are in thousandths of the font size."""
         state = self._state
         matrix = _times(self._place, state.matrix)
         wide, tall = math.hypot(matrix[0], matrix[1]), math.hypot(matrix[2], matrix[3])
@@ -507,7 +507,7 @@ def _sides(block: Iterable[Line], gutter: float) -> tuple[list[Line], list[Line]
 
 
 def _are_columns(block: Sequence[Line], left: Sequence[Line], right: Sequence[Line]) -> bool:
-    """Whether these are two columns of running text and not the rows of a table."""
+    """Return whether these are two columns of running text and not the rows of a table."""
     in_both = len(left) + len(right) - len(block)
     return in_both >= _MIN_COLUMN_LINES and _is_running(left) and _is_running(right)
 

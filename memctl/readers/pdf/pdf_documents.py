@@ -157,7 +157,7 @@ def _nothing_read(head: SourceText, pages: Sequence[PageText]) -> Piece:
 
 
 OCR_PAGES = 200
-"""So many pages of one file are read by OCR at most; each takes a second or so."""
+"""At most this many pages of one file are read by OCR; each takes about a second."""
 
 _LITTLE_TEXT = 20
 """A page with fewer characters than this may be a picture of a page."""
@@ -265,7 +265,7 @@ def _turned(image: Image, clockwise: int) -> Image:
 
 
 def _is_drawn(page: PageObject) -> bool:
-    """Whether a page without letters still shows something: text can be drawn as shapes."""
+    """Return whether a page without letters still shows something: text can be drawn as shapes."""
     contents = page.get_contents()
     return contents is not None and len(contents.get_data()) > _MAX_DRAWING
 
@@ -335,7 +335,9 @@ def pdf_properties(reader: PdfReader) -> DocumentProperties:
         title=plausible_title(_text(info.get("title"))),
         authors=plausible_authors(_text(info.get("author"))),
         created_at=plausible_date(info.get("created")),
-        metadata={key: text for key in ("subject", "keywords") if (text := _stated(info.get(key)))},
+        metadata={
+            key: text for key in ("subject", "keywords") if (text := _stated_title(info.get(key)))
+        },
     )
 
 
@@ -370,6 +372,6 @@ def _text(value: object) -> str:
     return storable_text(value)[:_MAX_LENGTH] if isinstance(value, str) else ""
 
 
-def _stated(value: object) -> str:
+def _stated_title(value: object) -> str:
     text = clean_title(_text(value))
     return "" if text.lower().strip("()") in ("unspecified", "none") else text

@@ -84,12 +84,12 @@ def chat_style(text: str) -> Style:
 
 
 def looks_like_chat(text: str) -> bool:
-    """Whether the text is a conversation written down."""
+    """Return whether the text is a conversation written down."""
     return bool(chat_style(text))
 
 
 def _has_time(turn: re.Match[str]) -> bool:
-    """Whether it opens with a time as chats have it; a lower-case name is a program's, in a log."""
+    """Return whether it opens with a time as in chats; lower-case names are those of programs."""
     if "<" in turn[0]:
         return True
     return bool(turn.groupdict().get("clock")) and not turn["speaker"][0].islower()
@@ -129,7 +129,7 @@ class ChatReader:
         return turn
 
     def _is_notice(self, line: str) -> bool:
-        """Whether the program says it: a line with a time that nobody speaks."""
+        """Return whether the program says it: a line with a time and no speaker."""
         if self._style != "time":
             return False
         return self._opening(line) is None and bool(_NOTICE.match(line.lstrip(_INVISIBLE)))
@@ -174,7 +174,7 @@ def _starts_section(line: str) -> bool:
 
 
 def _day_comes_first(sample: str) -> bool:
-    """Whether ``05/06/2026`` in this text is the fifth of June rather than of May the sixth."""
+    """Return whether ``05/06/2026`` in this text is the fifth of June, not May the sixth."""
     pairs = re.findall(
         r"^\W?(\d{1,2})[/.-](\d{1,2})[/.-]\d{2,4}\b(.*)", sample[:_SAMPLE_CHARS], re.M
     )

@@ -59,7 +59,7 @@ def encoding_of_bytes(content: bytes, declared: str = "") -> str:
 
 
 def _is_legacy(encoding: str) -> bool:
-    """Whether Python can decode text by that name and it is another than UTF-8 or ASCII."""
+    """Return whether Python can decode text by that name and it is another than UTF-8 or ASCII."""
     try:
         known = codecs.lookup(encoding)
     except (LookupError, ValueError):
@@ -100,7 +100,7 @@ def _legacy_encoding(sample: bytes) -> str:
 
 
 def _mostly_utf8(sample: bytes) -> bool:
-    """Whether this is UTF-8 with a few damaged places rather than another encoding."""
+    """Return whether this is UTF-8 with a few damaged places rather than another encoding."""
     text = sample.decode("utf-8", "replace").strip("\ufffd")
     damaged = text.count("\ufffd")
     foreign = sum(character >= "\x80" for character in text) - damaged

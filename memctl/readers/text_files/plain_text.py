@@ -54,7 +54,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         links=find_wikilinks(first),
     )
     make = ChatReader(first, head.created_at).pieces if looks_like_chat(first) else prose_pieces
-    return assemble(head, _made(chain([first], blocks), make))
+    return assemble(head, _make_pieces(chain([first], blocks), make))
 
 
 def read_log(path: Path, name: str) -> Iterator[SourceText]:
@@ -64,11 +64,13 @@ def read_log(path: Path, name: str) -> Iterator[SourceText]:
     title, created_at = title_from_name(name), date_from_name(name)
     head = new_document(title=title, created_at=created_at)
     if looks_like_chat(first):
-        return assemble(head, _made(chain([first], blocks), ChatReader(first, created_at).pieces))
+        return assemble(
+            head, _make_pieces(chain([first], blocks), ChatReader(first, created_at).pieces)
+        )
     return assemble(head, log_pieces(chain([first], blocks)))
 
 
-def _made(blocks: Iterable[str], make: PieceMaker) -> Iterator[Piece]:
+def _make_pieces(blocks: Iterable[str], make: PieceMaker) -> Iterator[Piece]:
     for block in blocks:
         yield from make(block)
 
@@ -105,7 +107,7 @@ def read_rst(path: Path, name: str) -> Iterator[SourceText]:
         title=(clean_title(titles[0]) if titles else "") or title_from_name(name),
         created_at=date_from_name(name),
     )
-    return assemble(head, _made(chain([first], blocks), _rst_pieces))
+    return assemble(head, _make_pieces(chain([first], blocks), _rst_pieces))
 
 
 def _rst_headings(text: str) -> list[tuple[str, int, int]]:
@@ -154,7 +156,7 @@ def read_code(path: Path, name: str) -> Iterator[SourceText]:
         title=clean_title(Path(name).name) or title_from_name(name),
         metadata={"programming_language": language} if language else {},
     )
-    return assemble(head, _made(text_blocks(path), code_pieces))
+    return assemble(head, _make_pieces(text_blocks(path), code_pieces))
 
 
 def code_pieces(text: str) -> Iterator[Piece]:

@@ -32,7 +32,7 @@ CountTokens = Callable[[str], int]
 _MIN_PART = 0.5
 """The share of a hit that is worth showing without the rest."""
 _MAX_MISSES = 6
-"""After so many hits in a row that don't fit, no other is tried."""
+"""After this many hits in a row that don't fit, no other is tried."""
 _COMMUNITY_SHARE = 4
 """At most a quarter of the budget is for communities: evidence comes first."""
 _LONG_NUMBER = 1000

@@ -86,7 +86,7 @@ def _part(hit: Hit, span: Span, *, is_data: bool, is_header: bool) -> Part:
 
 
 def _is_title(hit: Hit, start: int, end: int) -> bool:
-    """Tell whether a line stands above others; notes are written without full stops, too."""
+    """Return whether a line stands above others; notes are written without full stops, too."""
     line = hit.text[start:end]
     begins = start == 0 or hit.text[:start].endswith("\n\n")
     return (
@@ -103,7 +103,7 @@ def _spans(text: str) -> list[Span]:
         for sentence in split_sentences(text)
         if not text.startswith("#", sentence[0])
         for start, end in _entries(text, sentence)
-        for part in _cut(text, start, end)
+        for part in _cut_lines(text, start, end)
     ]
     return parts[:_MAX_PARTS]
 
@@ -114,7 +114,7 @@ def _entries(text: str, sentence: Span) -> list[Span]:
     return lines if all(_ENTRY.match(text[start:end]) for start, end in lines) else [sentence]
 
 
-def _cut(text: str, start: int, end: int) -> Iterator[Span]:
+def _cut_lines(text: str, start: int, end: int) -> Iterator[Span]:
     """Cut what has no sentences, such as a table row, at line ends or else between words."""
     while end - start > _LONGEST_QUOTE:
         at = max(text.rfind("\n", start, start + _LONGEST_QUOTE), start)
@@ -131,12 +131,12 @@ def _cut(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def is_question(sentence: str) -> bool:
-    """Tell whether a sentence asks something."""
+    """Return whether a sentence asks something."""
     return sentence.rstrip("\"'”’)*_").endswith(("?", "？", "؟"))
 
 
 def is_table_row(sentence: str) -> bool:
-    """Tell whether it is a table row, written as "label: value; label: value"."""
+    """Return whether it is a table row, written as "label: value; label: value"."""
     return _ROW.match(sentence) is not None
 
 
@@ -153,7 +153,7 @@ def speech_start(sentence: str) -> int:
 
 
 def _are_entries(text: str) -> bool:
-    """Tell whether a text is nothing but values with labels, like data under a key."""
+    """Return whether a text is nothing but values with labels, like data under a key."""
     lines = [line for line in text.splitlines() if line.strip()]
     forms = (_ENTRY, _ITEM, _LABEL)
     return bool(text) and all(any(form.match(line) for form in forms) for line in lines)
@@ -196,22 +196,22 @@ _ASKS_WHAT_HAPPENED = re.compile(
 
 
 def asks_what_happened(question: str) -> bool:
-    """Tell whether a question asks for what happened, usually at some time."""
+    """Return whether a question asks for what happened, usually at some time."""
     return _ASKS_WHAT_HAPPENED.search(question) is not None
 
 
 def asks_when(question: str) -> bool:
-    """Tell whether a question asks for a time."""
+    """Return whether a question asks for a time."""
     return _ASKS_WHEN.search(question) is not None
 
 
 def has_date(sentence: str) -> bool:
-    """Tell whether a sentence names an absolute date, unlike "last week"."""
+    """Return whether a sentence names an absolute date, unlike "last week"."""
     return _ABSOLUTE_DATE.search(sentence) is not None
 
 
 def has_relative_time(sentence: str) -> bool:
-    """Tell whether a sentence names a time relative to when it was said."""
+    """Return whether a sentence names a time relative to when it was said."""
     return _RELATIVE.search(sentence) is not None
 
 

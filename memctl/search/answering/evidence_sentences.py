@@ -108,7 +108,7 @@ class EvidenceSentence:
 
 
 def _has_ended(hit: Hit, start: int, end: int) -> bool:
-    """Tell whether more than half of what stands at some place of a hit has ended."""
+    """Return whether more than half of what stands at some place of a hit has ended."""
     if hit.start is None:
         return False
     first, last = hit.start + start, hit.start + end
@@ -258,7 +258,7 @@ def _quote_span(hit: Hit, parts: Sequence[Part], place: int) -> Span:
 
 
 def _goes_on(hit: Hit, one: Part, other: Part) -> bool:
-    """Tell whether a sentence follows another in its paragraph, not as another item of a list.
+    """Return whether a sentence follows another in its paragraph, not as another item of a list.
 
     Of two facts of which one has ended, neither goes with the other.
     """
@@ -330,7 +330,7 @@ def _time_weight(found: frozenset[str], question: Question) -> float:
 
 
 def _is_of_another(text: str, found: frozenset[str], question: Question, *, is_row: bool) -> bool:
-    """Tell whether a sentence lacks what tells the thing asked about from others of its kind.
+    """Return whether a sentence lacks what tells the thing asked about from others of its kind.
 
     That is a number, such as that of a flat or a version, and for the row of a table a name.
     """

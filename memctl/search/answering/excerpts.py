@@ -212,5 +212,5 @@ def cite(number: int, item: HitExcerpt) -> Citation:
 
 
 def _has_offsets(hit: Hit) -> bool:
-    """Tell whether a hit's text is that of its document between its offsets."""
+    """Return whether a hit's text is that of its document between its offsets."""
     return hit.start is not None and hit.end is not None and hit.end - hit.start == len(hit.text)

@@ -73,7 +73,7 @@ _ABOUT = re.compile(
     r"|qui est|parle-moi de|quién es|chi è|wie is) (?P<subject>[^,;:.?!]{2,60})[?!.\s]*",
     re.IGNORECASE,
 )
-"""A question for all that is known of somebody or something."""
+"""A question for all that is known of a person or thing."""
 _FEWEST_KNOWN, _MOST_KNOWN, _LONGEST_SUBJECT = 2, 6, 4
 """Sentences that tell of a subject, and words that name one."""
 _SAME_TEXT = 0.7
@@ -139,7 +139,7 @@ def answer_confidence(sentences: Sequence[EvidenceSentence]) -> float:
 
 
 def _agrees(one: EvidenceSentence, other: EvidenceSentence) -> bool:
-    """Tell whether two sentences are quoted together, or say the same or the same value."""
+    """Return whether two sentences are quoted together, or say the same or the same value."""
     values = stated_values(one.text) & stated_values(other.text)
     return bool(values) or _repeats(one, other)
 
@@ -186,7 +186,7 @@ def _without_speaker(item: EvidenceSentence) -> EvidenceSentence:
 
 
 def _differ(one: EvidenceSentence, other: EvidenceSentence) -> bool:
-    """Tell whether two sentences give different values for the same thing."""
+    """Return whether two sentences give different values for the same thing."""
     same_document = one.hit.document == other.hit.document
     if one.hit.memory_id == other.hit.memory_id:
         return False
@@ -220,7 +220,7 @@ def _newest_value(
 
 
 def _are_quoted(outcome: SearchOutcome, one: EvidenceSentence, other: EvidenceSentence) -> bool:
-    """Tell whether an insight on a change quotes both sentences."""
+    """Return whether an insight on a change quotes both sentences."""
     shown = [without_wikilinks(item.text) for item in (one, other)]
     quotes = [" ".join(_MARKERS.sub("", text).split()).rstrip(".") for text in shown]
     return any(
@@ -286,7 +286,7 @@ def _plain_answer(ordered: Sequence[EvidenceSentence], question: str) -> str:
 
 
 def _needs_date(item: EvidenceSentence) -> bool:
-    """Tell whether a sentence answers nothing without the day on which it was said."""
+    """Return whether a sentence answers nothing without the day on which it was said."""
     text = item.quoted_text
     said = item.hit.session_id is not None or (has_relative_time(text) and not item.path)
     return said and not has_date(text)

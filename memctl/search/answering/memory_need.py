@@ -146,7 +146,7 @@ def without_reference(message: str, settings: AutoContextSettings = _DEFAULTS) -
 
 
 def is_only_reference(message: str, settings: AutoContextSettings = _DEFAULTS) -> bool:
-    """Tell whether a message that refers back says nothing of what it is about."""
+    """Return whether a message that refers back says nothing of what it is about."""
     from memctl.search.answering.relevance import GENERIC_TERMS
 
     return not any(
@@ -167,12 +167,12 @@ def _any_of(phrases: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def is_instruction(message: str) -> bool:
-    """Tell whether a message is small talk, or an instruction rather than a question."""
+    """Return whether a message is small talk, or an instruction rather than a question."""
     return _ORDER.match(message) is not None
 
 
 def is_memory_needed(message: Question, relevance: Relevance, least: float) -> bool:
-    """Tell whether hits are worth showing to a message that doesn't refer back."""
+    """Return whether hits are worth showing to a message that doesn't refer back."""
     return len(message.slots) >= _MIN_CONTENT_WORDS and relevance.score >= least
 
 
@@ -184,7 +184,7 @@ def extract_question(message: str) -> str:
 
 
 def has_own_subject(question: str) -> bool:
-    """Tell whether a question says what it is about, without the sentences before it.
+    """Return whether a question says what it is about, without the sentences before it.
 
     A pronoun may stand for a name before it in the question itself.
     """

@@ -140,7 +140,7 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
 
 
 def _is_of(row: _Row, day: str) -> bool:
-    """Tell whether a row has a date of a day, a month or a year in ISO 8601."""
+    """Return whether a row has a date of a day, a month or a year in ISO 8601."""
     text = row.hit.text[row.start : row.end]
     return any(span.iso.startswith(day) for span in date_spans(text, row.hit.created_at))
 

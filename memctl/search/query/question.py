@@ -58,7 +58,7 @@ class TimeExpression:
         return self.first == date.min or self.last == date.max
 
     def contains(self, day: date) -> bool:
-        """Tell whether a day lies within the period."""
+        """Return whether a day lies within the period."""
         return self.first <= day <= self.last
 
     def fit(self, day: date) -> float:
@@ -176,7 +176,7 @@ def _terms_by_word(words: Sequence[str], language: str, own: str | None) -> list
 
 
 def _is_only_asking(words: Sequence[str], at: int) -> bool:
-    """Tell whether a word only belongs to the asking, such as "much" in "how much is the rent"."""
+    """Return whether a word only belongs to the asking: "much" in "how much is the rent"."""
     word = words[at].strip(WORD_PUNCTUATION).lower()
     before = words[at - 1].strip(WORD_PUNCTUATION).lower() if at else ""
     first = words[0].strip(WORD_PUNCTUATION).lower()

@@ -224,14 +224,14 @@ def _pieces(text: str) -> Iterator[_Piece]:
 
 
 def _only_quotes(pieces: Sequence[_Piece]) -> bool:
-    """Tell whether a long text has quotation marks, but no operators."""
+    """Return whether a long text has quotation marks, but no operators."""
     words = sum(piece.kind == "word" for piece in pieces)
     marks = (piece.kind == "phrase" for piece in pieces if piece.is_mark)
     return words > _MOST_BESIDE_PHRASES and all(marks)
 
 
 def _is_operator(word: str, before: str, *, shouted: bool) -> bool:
-    """Tell an operator from emphasis, as in "do NOT" or in a text all in capitals."""
+    """Return whether a word is an operator, not emphasis as in "do NOT" or a text in capitals."""
     if word == "NOT":
         return not shouted and (before in ("AND", "OR") or before.lower() not in stop_words("en"))
     return word in ("AND", "OR")
@@ -403,7 +403,7 @@ def resolve_patterns(node: Node, found: Mapping[Pattern, Sequence[str]]) -> Node
 
 
 def matches_node(node: Node, text: str) -> bool:
-    """Tell whether a memory has what is required.
+    """Return whether a memory has what is required.
 
     Args:
         node: What is required, with its patterns resolved.

@@ -101,7 +101,7 @@ def similar_words(
 
 
 def _is_ending(other: str, word: str) -> bool:
-    """Tell whether a word is the end of another, whose vector then contains its own.
+    """Return whether a word is the end of another, whose vector then contains its own.
 
     A wildcat is no cat, and a xylophone no phone.
     """

@@ -109,7 +109,7 @@ def _question_dates(text: str) -> list[_QuestionDate]:
 
 
 def _is_day_of_any_year(written: str) -> bool:
-    """Tell "19 March" from "tomorrow" and "in 3 days", which name no date."""
+    """Return whether a day is named, such as "19 March", and not counted, such as "in 3 days"."""
     return _has_digit(written) and not _COUNTED.search(written)
 
 

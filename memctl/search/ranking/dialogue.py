@@ -81,7 +81,7 @@ def _is_turn(candidate: Candidate) -> bool:
 
 
 def _is_small_talk(turns: Sequence[ScoredCandidate]) -> bool:
-    """Tell whether people talk with each other; the replies of an assistant are long."""
+    """Return whether people talk with each other; the replies of an assistant are long."""
     short = sum(_length(item.candidate) <= _SHORT_TURN for item in turns)
     return short >= _SMALL_TALK_SHARE * len(turns)
 

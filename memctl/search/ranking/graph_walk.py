@@ -30,7 +30,7 @@ from memctl.search.retrieval.candidates import Candidate, Key
 _MAX_DISTANCE = 0.8
 """A passage at a larger cosine distance from the question starts no walk."""
 _STEP_DECAY = 0.5
-"""Each step counts so much of the one before it."""
+"""Each step counts this much of the one before it."""
 _QUESTION_NAME_WEIGHT = 0.25
 """What a name in the question counts, next to the passage most like it."""
 _MAX_REACHED = 60

@@ -34,7 +34,7 @@ from memctl.search.retrieval.candidates import Candidate, Key
 MAX_SEEDS = 5
 """Number of the best hits that are followed."""
 RANK_DECAY = 0.8
-"""Each of them counts so much of the one before it."""
+"""Each of them counts this much of the one before it."""
 LINK_WEIGHT = 4.0
 """In standard deviations of the candidates' scores, for a name that two documents share."""
 TITLE_LINK_FACTOR = 4.0
@@ -90,7 +90,7 @@ def boost_multi_hop(
 
 
 def name_rarity(documents: int) -> float:
-    """Return the weight of a name that so many documents have: 0 for one, and for many."""
+    """Return the weight of a name by how many documents have it: 0 for one, and for many."""
     return 1 / log2(1 + documents) if 2 <= documents <= _MAX_SHARING else 0.0
 
 

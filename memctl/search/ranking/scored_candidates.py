@@ -68,7 +68,7 @@ def score_candidates(
     Args:
         candidates: The candidates.
         plan: What was asked for.
-        reference: Only the first so many candidates set the scale; None for all.
+        reference: How many of the first candidates set the scale; None for all.
     """
     keyword = np.array([each.keyword for each in candidates], dtype=np.float64)
     vector = np.array([each.vector for each in candidates], dtype=np.float64)
@@ -301,7 +301,7 @@ NO_SPACE = -1
 
 
 class Scale(Protocol):
-    """Puts scores on a common scale, which the first so many of them set, or all."""
+    """Puts scores on a common scale, set by the first of them or by all."""
 
     def __call__(self, scores: Scores, reference: int | None = None, /) -> Scores:
         """Return the scores on that scale."""
@@ -331,7 +331,7 @@ def fuse(
         vector: The vector scores.
         fusion: How to fuse them.
         spaces: See ``normalize_within``.
-        reference: Only the first so many scores set the scale; None for all.
+        reference: How many of the first scores set the scale; None for all.
         keyword_weight: The share of keyword scores in ``weighted``, 0 to 1.
     """
     scale = {"minmax": minmax, "rrf": reciprocal_rank}.get(fusion, zscore)

@@ -114,7 +114,7 @@ def _with_same_ending(
 
 
 def _may_say_the_same(one: ScoredCandidate, other: ScoredCandidate) -> bool:
-    """Tell whether the search terms of two are equal where they can't be the title's."""
+    """Return whether the search terms of two are equal where they can't be the title's."""
     left, right = (item.candidate.row["search_text"] for item in (one, other))
     common = max(_length_below_title(one), _length_below_title(other))
     fits = common <= min(len(left), len(right))

@@ -135,7 +135,7 @@ def boost_similar(
     """Raise the hits that resemble other good hits, where the question names nothing.
 
     After the cluster hypothesis (van Rijsbergen 1979) and score regularization (Diaz 2005).  It
-    helps questions about a subject; where one is about somebody or something with a name it buries
+    helps questions about a subject; where one is about a named person or thing it buries
     the one right hit, and in conversations similar turns say little, so it stays out of both.
     """
     best, rest = list(items[:_MAX_COMPARED]), list(items[_MAX_COMPARED:])
@@ -175,7 +175,7 @@ def _are_turns(best: Sequence[ScoredCandidate]) -> bool:
 
 
 def _names_something(best: Sequence[ScoredCandidate], context: ScoringContext) -> bool:
-    """Tell whether the question has a name, or all words of a name in the best hits."""
+    """Return whether the question has a name, or all words of a name in the best hits."""
     if context.question.names:
         return True
     asked = context.question_terms

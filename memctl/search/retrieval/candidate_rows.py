@@ -176,7 +176,7 @@ class ValiditySpan:
     """Exclusive; None for no end."""
 
     def contains(self, at: datetime) -> bool:
-        """Tell whether a moment lies within it."""
+        """Return whether a moment lies within it."""
         return self.since <= at and (self.until is None or at < self.until)
 
 

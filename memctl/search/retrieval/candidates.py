@@ -90,7 +90,7 @@ class Retriever:
     modes: frozenset[Mode]
     """The search modes that use it."""
     find: Callable[[RetrievalQuery, TableRows, int], Sequence[int]]
-    """Returns the numbers of at most so many rows."""
+    """Returns the numbers of at most this many rows."""
 
 
 def _find_by_keyword(query: RetrievalQuery, rows: TableRows, limit: int) -> Sequence[int]:

@@ -71,7 +71,7 @@ class Corpus:
         )
 
     def is_of(self, sources: Sources) -> bool:
-        """Tell whether these are its snapshots, or others of the same table versions."""
+        """Return whether these are its snapshots, or others of the same table versions."""
         return {kb: each.versions for kb, each in self.sources.items()} == {
             kb: each.versions for kb, each in sources.items()
         }
@@ -95,7 +95,7 @@ class Corpus:
         return self._languages.setdefault(within, tuple(dict.fromkeys([*common, "en"])))
 
     def has_any(self, filters: Filters) -> bool:
-        """Tell whether any memory matched the filters when they were first asked for."""
+        """Return whether any memory matched the filters when they were first asked for."""
         if filters not in self._has_any:
             where = self._where(filters, self._clock())
             self._has_any[filters] = any(self._counts(where).values())
@@ -264,7 +264,7 @@ def _ended_by_document(
 
 
 def _rests_on_other_words(row: Mapping[str, Any], later: Mapping[str, Any] | None) -> bool:
-    """Tell a newer fact from a later version of the same fact, which rests on the same words."""
+    """Return whether a fact is newer, not a later version of the same fact on the same words."""
     if row["start"] is None or later is None or later["start"] is None:
         return False
     return any(row[name] != later[name] for name in ("document_id", "start", "end"))

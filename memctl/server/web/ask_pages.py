@@ -119,7 +119,7 @@ def _pieces(text: str, known: set[int]) -> Iterator[AnswerPiece]:
 
 
 def judge(context: OperationContext, asked: Asked) -> Done:
-    """Note whether an answer was good, as ``memctl query --feedback`` does."""
+    """Record whether an answer was good, as ``memctl query --feedback`` does."""
     verdict: Verdict = asked.choice("verdict", Verdict, "bad")
     given = FeedbackParameters(query_id=asked.text("query_id"), verdict=verdict)
     return Done(address("/", kb=asked.kbs), feedback(context, given), "judged")

@@ -99,14 +99,14 @@ def _taken_in(context: OperationContext, base: KnowledgeBase) -> str:
 
 def take_in_waiting(context: OperationContext, _: Asked) -> Done:
     """Take in what waits, as ``memctl watch --once`` does."""
-    base = context.looking()
+    base = context.reading_existing()
     notice = _taken_in(context, base)
     return Done(address("/inbox", kb=base.name), {"kb": base.name}, notice)
 
 
 def try_again(context: OperationContext, asked: Asked) -> Done:
     """Have a failed file tried again."""
-    base = context.looking()
+    base = context.reading_existing()
     base.resources.require_writable()
     placed = retry(base.layout, asked.text("file"))
     notice = _taken_in(context, base)

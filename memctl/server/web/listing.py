@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
 
 Fetch = Callable[["KnowledgeBase", int, int], "pa.Table"]
-"""Returns at most so many rows of a knowledge base, after so many."""
+"""Returns rows of a knowledge base: at most how many, after how many."""
 Row = dict[str, Any]
 FILTER_FIELDS = ("level", "type", "tag", "namespace", "session", "since", "until", "as_of",
                  "source", "doc_type")  # fmt: skip
@@ -68,7 +68,7 @@ def gathered(
         offset: How many to skip.
         descending: Whether the greatest comes first.
         count: Returns how many rows one has.
-        limit: At most so many.
+        limit: At most this many.
     """
     bases = bases_of(context)
     rows: list[Row] = []
@@ -90,7 +90,7 @@ def filters_of(context: OperationContext, asked: Asked) -> Filters:
     """Return what a list is limited to by the fields of its form.
 
     Raises:
-        UsageError: One of them cannot be read, or names a namespace of somebody else.
+        UsageError: One of them cannot be read, or names another user's namespace.
     """
     from dataclasses import replace
 

@@ -185,13 +185,13 @@ def remove_memory(context: OperationContext, asked: Asked) -> Done:
     id_ = view.memory.id
     context.check_changeable(base, view.memory.namespace, f"memory {id_!r}")
     if asked.text("how") == _FORGET:
-        return _forgotten(base, Selection(memories=(id_,)), "/memories")
+        return _forget(base, Selection(memories=(id_,)), "/memories")
     return Done(
         address("/memories", kb=base.name), {"deleted": base.memories.delete(id_)}, "deleted"
     )
 
 
-def _forgotten(base: KnowledgeBase, selection: Selection, to: str) -> Done:
+def _forget(base: KnowledgeBase, selection: Selection, to: str) -> Done:
     report = base.forget(selection)
     notice = "partly-forgotten" if report.left else "forgotten"
     return Done(address(to, kb=base.name), report, notice)
@@ -387,7 +387,7 @@ def remove_document(context: OperationContext, asked: Asked) -> Done:
     _check_own(context, base, view)
     id_ = view.document.id
     if asked.text("how") == _FORGET:
-        return _forgotten(base, Selection(documents=(id_,)), "/documents")
+        return _forget(base, Selection(documents=(id_,)), "/documents")
     gone = {"deleted_memories": base.documents.delete(id_)}
     return Done(address("/documents", kb=base.name), gone, "deleted")
 

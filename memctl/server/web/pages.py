@@ -130,7 +130,7 @@ class Asked:
         return parse_instant(given, self.now) if given and self.now else None
 
     def has(self, name: str) -> bool:
-        """Tell whether a box was ticked, or a button of that name pressed."""
+        """Return whether a box was ticked, or a button of that name pressed."""
         return bool(self.text(name))
 
     @property
@@ -144,7 +144,7 @@ class Asked:
         return self.number("offset", 0)
 
 
-async def _asked(request: Request) -> Asked:
+async def _parse_request(request: Request) -> Asked:
     fields: dict[str, list[str]] = {}
     files: list[UploadFile] = []
     for name, value in request.query_params.multi_items():
@@ -217,7 +217,7 @@ Change = Callable[[OperationContext, Asked], Page | Done]
 
 
 def wants_json(request: Request) -> bool:
-    """Tell whether a program asks, rather than a browser."""
+    """Return whether a program asks, rather than a browser."""
     if "format" in request.query_params:
         return request.query_params["format"] == "json"
     accepted = request.headers.get("accept", "")
@@ -249,7 +249,7 @@ def _route(path: str, view: Change, effect: Effect, methods: list[str]) -> Route
     async def endpoint(request: Request) -> Response:
         """Answer one request."""
         try:
-            asked = await _asked(request)
+            asked = await _parse_request(request)
             found = await run(
                 request, lambda context: view(context, asked), *asked.kbs, effect=effect
             )
@@ -298,12 +298,12 @@ def page_reply(
 
 def error_page(request: Request, error: Exception) -> Response:
     """Return what went wrong, as a page or as JSON."""
-    told = failure_reply(request, error)
+    reply = failure_reply(request, error)
     if wants_json(request):
-        return told
+        return reply
     message, hint = _message(error)
     found = Page("error.html", "Not possible", {"message": message, "hint": hint})
-    status = status_of(error) if isinstance(error, MemctlError) else told.status_code
+    status = status_of(error) if isinstance(error, MemctlError) else reply.status_code
     return page_reply(request, found, status=status)
 
 
@@ -312,7 +312,7 @@ _LOG_IN = "open this page with the command memctl open; its link works once for 
 
 
 def as_page(accepted: str, reply: Response) -> Response:
-    """Return an error that is told to programs as a page, where a browser asks.
+    """Return an error as a page where a browser asks, otherwise as for programs.
 
     Args:
         accepted: The Accept header.

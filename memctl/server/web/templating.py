@@ -62,10 +62,10 @@ def visible(value: Any) -> Any:
     """Return a text with control characters and overrides of its direction shown, not acted on."""
     if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
         return value
-    return _HIDDEN.sub(_shown, value)
+    return _HIDDEN.sub(_visible_character, value)
 
 
-def _shown(found: re.Match[str]) -> str:
+def _visible_character(found: re.Match[str]) -> str:
     character = found[0]
     category = unicodedata.category(character)
     is_hidden = category in ("Cc", "Cs") or (category == "Cf" and character not in _KEPT)

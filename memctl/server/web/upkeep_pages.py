@@ -85,7 +85,7 @@ def undo(context: OperationContext, asked: Asked) -> Done:
 
 def consolidate(context: OperationContext, _: Asked) -> Done:
     """Draw insights now, as ``memctl consolidate`` does."""
-    base = context.looking()
+    base = context.reading_existing()
     report = base.consolidate()
     return Done(address("/insights", kb=base.name), report, "consolidated")
 

@@ -1,7 +1,7 @@
 """Who read which memory, and who changed what: ids, names and numbers, never words.
 
 The audit trail is a chain: each entry holds the hash of the one before, so that an entry which
-was removed or altered can be told.
+was removed or altered can be detected.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class AccessEntry:
     """The question that it was shown for; "" where there was none."""
     kind: AccessKind
     user: str
-    """Whose question it was; "" where nobody was named."""
+    """Whose question it was; "" where no one was named."""
     agent: str
     """Who asked for them; "" where a person did."""
 
@@ -86,7 +86,7 @@ class AccessTrailRepository(Repository[AccessEntry]):
     table = LedgerTable("accesses", AccessEntry, order="id")
 
     def add(self, entries: Iterable[AccessEntry], keep: int) -> None:
-        """Note accesses, and drop all but the newest ones; a power cut may take it back."""
+        """Record accesses, and drop all but the newest ones; a power cut may take it back."""
         with self._ledger.transaction(durable=False):
             self.write(entries, durable=False)
             self.trim(keep)
@@ -158,12 +158,12 @@ class AuditRepository(Repository[AuditEntry]):
 
     @contextmanager
     def action(self, name: str, *objects: str, is_job: bool = False) -> Iterator[None]:
-        """Say what is being done inside; what is nested in it belongs to it, but for jobs.
+        """Name the action of a block; nested actions belong to it, except jobs.
 
         Args:
             name: What is done.
             objects: What it is about, besides the rows that it writes.
-            is_job: Whether it is a job, of which the trail tells whoever started it.
+            is_job: Whether it is a job; jobs are recorded no matter who started them.
         """
         outer = _scope.get()
         inner = outer if outer is not None and not is_job else _Scope(name, objects, is_job)
@@ -180,7 +180,7 @@ class AuditRepository(Repository[AuditEntry]):
         before: Mapping[TableName, int],
         after: Mapping[TableName, int],
     ) -> None:
-        """Note a commit of the tables, within the ledger's transaction that makes it count.
+        """Record a commit of the tables, within the ledger's transaction that makes it count.
 
         Args:
             at: When.
@@ -210,7 +210,7 @@ class AuditRepository(Repository[AuditEntry]):
         before: Mapping[str, int] | None = None,
         after: Mapping[str, int] | None = None,
     ) -> None:
-        """Note a change; within an action it is told as a part of that."""
+        """Record a change; within an action it is recorded as a part of that."""
         scope = _scope.get()
         action = scope.action if scope else action
         within = scope.objects if scope else ()
@@ -248,7 +248,7 @@ class AuditRepository(Repository[AuditEntry]):
             since: Only from then on.
             actor: Only of this one; a bare name finds ``user NAME`` and ``agent NAME`` too.
             about: Only with an object that begins so.
-            limit: At most so many; -1 for all.
+            limit: At most this many; -1 for all.
         """
         return self.select(
             "at >= coalesce(?1, at)"

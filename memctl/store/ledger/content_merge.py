@@ -15,8 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from memctl.store.ledger.content_tables import CONTENT_TABLES, ContentTable
-from memctl.store.ledger.merged_values import MERGED_VALUES, MergedValue
+from memctl.store.ledger.content_tables import (
+    CONTENT_TABLES,
+    MERGED_VALUES,
+    ContentTable,
+    MergedValue,
+)
 from memctl.store.ledger.repository import LedgerTable, from_text
 from memctl.store.ledger.session_repositories import TURNS, SessionKey
 
@@ -83,7 +87,7 @@ def _splits(
     """Yield conversations that differ: the key, the id that one gets, and whether it is ours."""
     mine, others = _by_session(ours), _by_session(theirs)
     for key in sorted(mine.keys() & others.keys()):
-        one, other = _said(mine[key]), _said(others[key])
+        one, other = _texts_by_turn(mine[key]), _texts_by_turn(others[key])
         if all(one[turn] == other[turn] for turn in one.keys() & other.keys()):
             continue
         is_ours = (_last(mine[key]), _text(one)) < (_last(others[key]), _text(other))
@@ -251,7 +255,7 @@ def _by_session(turns: Iterable[_Values]) -> dict[SessionKey, list[_Values]]:
     return found
 
 
-def _said(turns: Iterable[_Values]) -> dict[int, list[str]]:
+def _texts_by_turn(turns: Iterable[_Values]) -> dict[int, list[str]]:
     return {turn["turn"]: [turn["sender"], turn["content"]] for turn in turns}
 
 

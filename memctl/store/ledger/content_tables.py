@@ -21,7 +21,6 @@ from memctl.store.ledger.feedback_repositories import (
     USES,
     VARIANTS,
 )
-from memctl.store.ledger.merged_values import MERGED_VALUES
 from memctl.store.ledger.pool_repositories import (
     PoolAgentRepository,
     PoolEventRepository,
@@ -52,6 +51,27 @@ from memctl.store.ledger.tier_repositories import (
 _Row = tuple[Any, ...]
 EXPIRES = "expires_at"
 """The column that says when a row ends, where a table has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergedValue:
+    """A row that gave way to a later one of the same key when knowledge bases were merged."""
+
+    table_name: str
+    key: str
+    """The columns that the row is found by, as JSON."""
+    value: str
+    """All its columns, as JSON."""
+    origin: str
+    """The knowledge base that it was in."""
+    written_at: datetime
+    namespace: str = ""
+    session_id: str = ""
+
+
+MERGED_VALUES: LedgerTable[MergedValue] = LedgerTable(
+    "merged_values", MergedValue, ("table_name", "key", "value"), "written_at"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +330,7 @@ NO_CONTENT = ContentSelection()
 
 
 def has_content(ledger: Connections, selection: ContentSelection) -> bool:
-    """Tell whether any table has a row that is meant."""
+    """Return whether any table has a row that is meant."""
     with ledger.reading() as connection:
         for declared in CONTENT_TABLES:
             if found := selection.condition(declared):

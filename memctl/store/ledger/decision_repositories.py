@@ -65,7 +65,7 @@ class ChangeRepository(Repository[ColumnChange]):
     table = LedgerTable("job_changes", ColumnChange, order="table_name, row_id")
 
     def add(self, job: int, changes: Iterable[RowChange]) -> None:
-        """Note what a commit of a job changes; of several changes of a column the latest counts.
+        """Record what a commit of a job changes; of several changes of a column the latest counts.
 
         Raises:
             LockedError: The job was undone while it ran.
@@ -160,7 +160,7 @@ def _row_change(table: TableName, id_: str, columns: Mapping[str, ColumnChange])
 
 @dataclass(frozen=True, slots=True)
 class NameDecision:
-    """What somebody said of two names, each in the form in which names are compared."""
+    """A user's decision on two names, each in the form in which names are compared."""
 
     one: str
     other: str
@@ -174,7 +174,7 @@ class NameDecisionRepository(Repository[NameDecision]):
     table = LedgerTable("name_decisions", NameDecision, ("one", "other"), "at, one, other")
 
     def put(self, pairs: Iterable[tuple[str, str]], now: datetime, *, same: bool) -> None:
-        """Note of pairs of names that they mean the same, or that they do not."""
+        """Record that pairs of names mean the same, or that they do not."""
         ordered = map(sorted, pairs)
         self.write(NameDecision(one, other, same, now) for one, other in ordered)
 
@@ -257,16 +257,16 @@ class Deletions:
         return self._before.union(self._new) - self._again
 
     def keep(self, rows: Mapping[str, str | None]) -> None:
-        """Note rows that are deleted by hand, each with the document that it was of."""
+        """Record rows that are deleted by hand, each with the document that it was of."""
         self._new |= rows
         self._again.difference_update(rows)
 
     def let_go_of(self, documents: Iterable[str]) -> None:
-        """Note documents that go with everything made of them, so that nothing can come back."""
+        """Record documents that go with everything made of them, so that nothing can come back."""
         self._removed_documents.update(documents)
 
     def written(self, table: TableName, rows: pa.Table) -> None:
-        """Note rows that are written: they are neither deleted nor forgotten any more."""
+        """Record rows that are written: they are neither deleted nor forgotten any more."""
         if table not in DELETABLE or not (self._before or self._new or self._gone):
             return
         import pyarrow as pa

@@ -19,11 +19,11 @@ PromptOrigin = Literal["shipped", "own", "suggested"]
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What somebody thinks of one answer or one conversation."""
+    """A judgement of one answer or one conversation."""
 
     feedback_id: str
     namespace: str
-    """That of the conversations of whoever judges."""
+    """That of the judge's conversations."""
     at: datetime
     query_id: str = ""
     """The question that is judged; "" where a whole conversation is."""
@@ -35,7 +35,7 @@ class Feedback:
     example: str = ""
     """What the answer should have been."""
     task: TaskOutcome = ""
-    """Whether what was to be done was done; "" where nobody says."""
+    """Whether the task was done; "" where that is unknown."""
     example_id: str | None = None
     """The memory that the example became."""
     user_id: str | None = None
@@ -237,7 +237,7 @@ class UseRepository(Repository[PromptUse]):
     table = USES
 
     def note(self, use: PromptUse) -> None:
-        """Note a use; the same again is known."""
+        """Record a use; the same again is known."""
         self.write([use], "DO NOTHING", durable=False)
 
     def of(self, task: str) -> list[PromptUse]:

@@ -203,7 +203,7 @@ class Ledger:
             )
 
     def is_replaced(self) -> bool:
-        """Tell whether another ledger stands where the one stood that was opened."""
+        """Return whether another ledger stands where the one stood that was opened."""
         return self._path.exists() and file_identity(self._path) != self._identity
 
     def close(self) -> None:
@@ -232,10 +232,10 @@ class Ledger:
         """Write the whole file anew, so that nothing which was deleted can be read from it.
 
         Returns:
-            Whether the log could be emptied too: not while somebody else is reading.
+            Whether the log could be emptied too: not while another process is reading.
 
         Raises:
-            LockedError: Somebody else is writing.
+            LockedError: Another process is writing.
         """
         with self._mutex, translate_sqlite_errors(self._path):
             self.require_writable()
@@ -452,7 +452,7 @@ def translate_sqlite_errors(path: Path) -> Iterator[None]:
 
 
 def is_refusal(error: sqlite3.OperationalError) -> bool:
-    """Tell a disk that takes nothing more, or nothing from this user, from damage."""
+    """Return whether the disk is full or read-only for this user, as opposed to damage."""
     code = error.sqlite_errorcode
     return code in _REFUSALS or code & 0xFF in _REFUSALS
 
@@ -539,7 +539,7 @@ def _log_of(path: Path) -> Path:
 
 
 def _copied(path: Path) -> tuple[sqlite3.Connection, Fingerprint]:
-    """Copy a ledger into memory, again if somebody who may write it did so meanwhile."""
+    """Copy a ledger into memory, again if another process wrote to it meanwhile."""
     for _ in range(_ATTEMPTS):
         before = fingerprint(path)
         connection = _in_memory(path)
@@ -582,7 +582,7 @@ class JobContext:
 
 @contextmanager
 def job_context(ledger: Ledger, kind: str, clock: Callable[[], datetime]) -> Iterator[JobContext]:
-    """Note what is done inside as a job, whoever wanted it."""
+    """Record what is done inside as a job, whether a schedule or a user started it."""
     job = JobContext(ledger.jobs.start(kind, clock()))
     try:
         with ledger.audit.action(f"job {kind}", f"job {job.id}", is_job=True):

@@ -23,7 +23,7 @@ _OLDER = {
     "events": "at < ?1",
     "query_log": "at < ?1 AND question != ''",
 }
-"""What each book has that was noted before an instant, and can go without what stays."""
+"""What each table has that was noted before an instant, and can go without what stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Erasure:
 def erase_from_ledger(connection: sqlite3.Connection, erased: Erasure) -> None:
     """Strike it, within a transaction of the ledger's.
 
-    All replies of models go, for which of them rest on a text cannot be told from their keys.
+    All replies of models go, because their keys do not say which texts they rest on.
     Questions that hold some of it, or were answered by it, lose their text.
     """
     ids = [(id_,) for id_ in erased.ids]
@@ -67,11 +67,11 @@ def erase_from_ledger(connection: sqlite3.Connection, erased: Erasure) -> None:
     connection.executemany("INSERT OR IGNORE INTO blocked_documents VALUES (?)", blocked)
     _note_for_snapshots(connection, erased)
     _erase_files(connection, erased)
-    for book in ("access_log", "accesses", "confirmations"):
-        connection.executemany(f"DELETE FROM {book} WHERE memory_id = ?", ids)
+    for table in ("access_log", "accesses", "confirmations"):
+        connection.executemany(f"DELETE FROM {table} WHERE memory_id = ?", ids)
     strike_audited(connection, erased.ids, erased.says)
-    for book in ("comparisons", "snapshot_comparisons"):
-        connection.executemany(f"DELETE FROM {book} WHERE memory_id = ?", ids)
+    for table in ("comparisons", "snapshot_comparisons"):
+        connection.executemany(f"DELETE FROM {table} WHERE memory_id = ?", ids)
     connection.executemany("DELETE FROM snapshot_files WHERE document_id = ?", ids)
     connection.executemany("DELETE FROM job_changes WHERE row_id = ?", ids)
     connection.executemany("DELETE FROM feedback_effects WHERE memory_id = ?", ids)
@@ -85,7 +85,7 @@ def erase_from_ledger(connection: sqlite3.Connection, erased: Erasure) -> None:
 
 
 def _note_for_snapshots(connection: sqlite3.Connection, erased: Erasure) -> None:
-    """Note what must not come back with a snapshot, where there is any."""
+    """Record what must not come back with a snapshot, where there is any."""
     where = "WHERE EXISTS (SELECT 1 FROM snapshots)"
     connection.executemany(
         f"INSERT OR REPLACE INTO forgotten SELECT ?, FALSE {where}", [(i,) for i in erased.ids]
@@ -96,8 +96,8 @@ def _note_for_snapshots(connection: sqlite3.Connection, erased: Erasure) -> None
 
 
 def has_older_entries(ledger: Connections, before: datetime) -> bool:
-    """Tell whether something was noted before an instant that goes with what is older."""
-    rows = (f"EXISTS (SELECT 1 FROM {book} WHERE {noted})" for book, noted in _OLDER.items())
+    """Return whether something was noted before an instant that goes with what is older."""
+    rows = (f"EXISTS (SELECT 1 FROM {table} WHERE {noted})" for table, noted in _OLDER.items())
     with ledger.reading() as connection:
         (found,) = connection.execute(f"SELECT {' OR '.join(rows)}", (to_text(before),)).fetchone()
     return bool(found)
@@ -106,8 +106,8 @@ def has_older_entries(ledger: Connections, before: datetime) -> bool:
 def _erase_older(connection: sqlite3.Connection, before: datetime) -> None:
     """Strike what was noted before an instant; of questions, the text."""
     then = (to_text(before),)
-    for book in ("receipts", "events"):
-        connection.execute(f"DELETE FROM {book} WHERE {_OLDER[book]}", then)
+    for table in ("receipts", "events"):
+        connection.execute(f"DELETE FROM {table} WHERE {_OLDER[table]}", then)
     connection.execute(
         "UPDATE query_log SET question = '', filters = '{}', hit_ids = '[]'"
         f" WHERE {_OLDER['query_log']}",
@@ -138,15 +138,15 @@ def _erase_receipts(connection: sqlite3.Connection, erased: Erasure) -> frozense
     if erased.without is None:
         gone |= spoken.keys()
     else:
-        told = [(*map(erased.without, texts), number) for number, texts in spoken.items()]
+        redacted = [(*map(erased.without, texts), number) for number, texts in spoken.items()]
         settings = ", ".join(f"{column} = ?" for column in _TEXTS_OF_RECEIPTS)
-        connection.executemany(f"UPDATE receipts SET {settings} WHERE id = ?", told)
+        connection.executemany(f"UPDATE receipts SET {settings} WHERE id = ?", redacted)
     connection.executemany("DELETE FROM receipts WHERE id = ?", [(number,) for number in gone])
     return places
 
 
 def _owners(rows: Sequence[tuple[Any, ...]]) -> dict[int, str | None]:
-    """Say of each reading which document it is of, for files of one name may be of several.
+    """Return the document of each reading; files of one name may belong to several.
 
     One that came to nothing is of the next one there that came to something, else of the last.
     """
@@ -162,33 +162,33 @@ def _owners(rows: Sequence[tuple[Any, ...]]) -> dict[int, str | None]:
 
 def _erase_files(connection: sqlite3.Connection, erased: Erasure) -> None:
     """Strike why files failed; that they are known has to stay, or they would be taken in anew."""
-    for book in ("files", "snapshot_files"):
-        rows = connection.execute(f"SELECT path, reason, hint FROM {book}").fetchall()
+    for table in ("files", "snapshot_files"):
+        rows = connection.execute(f"SELECT path, reason, hint FROM {table}").fetchall()
         spoken = [(path,) for path, *texts in rows if any(map(erased.says, texts))]
-        connection.executemany(f"UPDATE {book} SET reason = '', hint = '' WHERE path = ?", spoken)
+        connection.executemany(f"UPDATE {table} SET reason = '', hint = '' WHERE path = ?", spoken)
 
 
 def _erase_decisions(connection: sqlite3.Connection, erased: Erasure) -> None:
-    for book in ("name_decisions", "snapshot_names"):
-        rows = connection.execute(f"SELECT one, other FROM {book}").fetchall()
+    for table in ("name_decisions", "snapshot_names"):
+        rows = connection.execute(f"SELECT one, other FROM {table}").fetchall()
         gone = [
             pair
             for pair in rows
             if not erased.names.isdisjoint(pair) or any(map(erased.says, pair))
         ]
-        connection.executemany(f"DELETE FROM {book} WHERE one = ? AND other = ?", gone)
+        connection.executemany(f"DELETE FROM {table} WHERE one = ? AND other = ?", gone)
 
 
 def _erase_questions(connection: sqlite3.Connection, erased: Erasure) -> None:
     rows = connection.execute("SELECT id, question, filters, hit_ids FROM query_log").fetchall()
-    told = []
+    emptied = []
     for number, question, filters, hits in rows:
         ids = json.loads(hits)
         left = [id_ for id_ in ids if id_ not in erased.ids]
         if not erased.answers.isdisjoint(ids) or erased.says(question) or erased.says(filters):
-            told.append((json.dumps(left), number))
+            emptied.append((json.dumps(left), number))
     connection.executemany(
-        "UPDATE query_log SET question = '', filters = '{}', hit_ids = ? WHERE id = ?", told
+        "UPDATE query_log SET question = '', filters = '{}', hit_ids = ? WHERE id = ?", emptied
     )
     if erased.content.session is not None:
         connection.execute(

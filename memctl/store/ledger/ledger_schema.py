@@ -369,7 +369,7 @@ def require_content(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def is_current(connection: sqlite3.Connection, path: Path) -> bool:
-    """Say whether a ledger has all tables; an older one lacks some.
+    """Return whether a ledger has all tables; an older one lacks some.
 
     Raises:
         KnowledgeBaseUnavailable: A newer version of memctl has written it.
@@ -384,7 +384,7 @@ def is_current(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def lacking(connection: sqlite3.Connection) -> list[str]:
-    """Tell of tables and columns that a ledger of this version has, and this one does not."""
+    """Return tables and columns that a ledger of this version has, and this one lacks."""
     there = _columns(connection)
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
         for statements in _MIGRATIONS:

@@ -105,7 +105,7 @@ class ProvenanceRepository(Repository[ProvenanceEntry]):
     )
 
     def add(self, outcomes: Iterable[FileOutcome], now: datetime, pipeline_version: int) -> None:
-        """Note what became of files; sources without a file are skipped."""
+        """Record what became of files; sources without a file are skipped."""
         entries = [
             ProvenanceEntry(
                 decided_at=now,
@@ -119,7 +119,7 @@ class ProvenanceRepository(Repository[ProvenanceEntry]):
             self.write(entries, durable=False)
 
     def note_attempt(self, paths: Iterable[str], reason: str, now: datetime) -> None:
-        """Note why files were not dealt with, by the paths they are from; they are tried again."""
+        """Record why files were not ingested, by the paths they are from; they are tried again."""
         rows = [(path, reason, to_text(now)) for path in paths]
         if rows:
             self.execute_each(
@@ -143,7 +143,7 @@ class ProvenanceRepository(Repository[ProvenanceEntry]):
         claimed_at: datetime | None,
         now: datetime,
     ) -> None:
-        """Note where a file that was read in ``processing/`` is from and where it goes."""
+        """Record where a file that was read in ``processing/`` is from and where it goes."""
         instants = [None if each is None else to_text(each) for each in (seen_at, claimed_at, now)]
         with self._ledger.transaction():
             self.execute(
@@ -277,7 +277,7 @@ class QueryDetail:
     quality: float | None = None
     """From 0 to 1; see ``queries.query_log.quality``."""
     score: float | None = None
-    """How good somebody found the answer, from 0 to 1."""
+    """How good the answer was judged to be, from 0 to 1."""
     grounding: float | None = None
     """The share of the answer's sentences that what they cite supports."""
     fusion: str = ""
@@ -331,7 +331,7 @@ class QueryRepository(Repository[QueryEntry]):
     table = LedgerTable("query_log", QueryEntry, order="id")
 
     def add(self, entry: QueryEntry, keep: int = MAX_QUERIES) -> None:
-        """Note a question, and drop all but the newest ones."""
+        """Record a question, and drop all but the newest ones."""
         with self._ledger.transaction():
             self.save(entry)
             self.trim(keep)
@@ -346,7 +346,7 @@ class QueryRepository(Repository[QueryEntry]):
         return self.select("TRUE", order="id DESC", limit=limit)
 
     def judge(self, query_id: str, verdict: Verdict | None) -> bool:
-        """Note how good an answer was, or that nobody says so; tell whether it is known."""
+        """Record how good an answer was, None to clear it; return whether the answer is known."""
         where = "query_id = ? AND query_id <> ''"
         found = self.count(where, query_id) > 0
         if found:  # only the ledgers that have the question must be writable
@@ -487,7 +487,7 @@ class ComparisonRepository(Repository[Comparison]):
     table = LedgerTable("comparisons", Comparison, ("memory_id",), "memory_id")
 
     def add(self, memory_ids: Iterable[str], now: datetime) -> None:
-        """Note facts that are to be compared."""
+        """Record facts that are to be compared."""
         self.write((Comparison(each, now) for each in memory_ids), "DO NOTHING")
 
     def discard(self, memory_ids: Iterable[str]) -> None:

@@ -67,7 +67,7 @@ class Pool:
     read_count: int = 0
     write_count: int = 0
     user_id: str | None = None
-    """The user that it was made for; None for nobody in particular."""
+    """The user that it was made for; None if it is for no particular user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ class PoolEventRepository(Repository[PoolEvent]):
     table = LedgerTable("pool_events", PoolEvent, ("id",))
 
     def add(self, events: Iterable[PoolEvent], pool_id: str) -> None:
-        """Note writes to one pool, and drop its oldest ones."""
+        """Record writes to one pool, and drop its oldest ones."""
         with self._ledger.transaction():
             self.write(events)
             self.execute(

@@ -23,10 +23,10 @@ class Profile:
     user_id: str
     at: datetime
     agent_id: str = ""
-    """The agent that knows it; "" for what is known whoever asks."""
+    """The agent that knows it; "" for what every agent knows."""
     version: int = 1
     session_id: str = ""
-    """The conversation whose end made it; "" where somebody wrote it."""
+    """The conversation whose end made it; "" where a user or an agent wrote it."""
     by: str = "builtin"
     """Who wrote it: ``builtin``, ``user``, or the name of a model."""
     user_info: str = ""
@@ -86,7 +86,7 @@ class InjectedRepository(Repository[InjectedSpan]):
     table = INJECTED
 
     def note(self, digests: Iterable[str], at: datetime) -> None:
-        """Note sentences; what is known already counts as new again."""
+        """Record sentences; what is known already counts as new again."""
         self.write((InjectedSpan(digest, at) for digest in digests), durable=False)
         if self.count() > MOST_INJECTED:
             self.delete(

@@ -1,7 +1,7 @@
 """Conversations and what is said in them, as it comes in.
 
-A turn is here before it is in the tables, and stays here after: what was said last can be told
-without looking at the tables.  Must never know what the words mean.
+A turn is here before it is in the tables, and stays here after: the latest messages are
+read without the tables.  Must never know what the words mean.
 """
 
 from __future__ import annotations
@@ -157,12 +157,12 @@ class TurnRepository(Repository[Turn]):
         return {str(row[0]) for row in self.rows(ask)}
 
     def lose_documents(self, documents: Iterable[str]) -> None:
-        """Note that documents are not there any more: their turns wait to be taken over again."""
+        """Record that documents are not there any more: their turns wait to be taken over again."""
         statement = "UPDATE turns SET document_id = NULL WHERE document_id = ?"
         self.execute_each(statement, ((each,) for each in documents))
 
     def has_pending(self) -> bool:
-        """Tell whether turns are not in the tables yet; costs next to nothing."""
+        """Return whether turns are not in the tables yet; costs next to nothing."""
         return bool(
             self.rows("SELECT EXISTS (SELECT 1 FROM turns WHERE document_id IS NULL)")[0][0]
         )
@@ -179,15 +179,15 @@ class TurnRepository(Repository[Turn]):
         return self.select(where, *key, limit=limit)
 
     def note_documents(self, turns: Iterable[Turn]) -> int:
-        """Note in which documents turns are; return of how many it was not known before."""
-        told = 0
+        """Record in which documents turns are; return how many turns had no document before."""
+        changed = 0
         for turn in turns:
-            told += self.execute(
+            changed += self.execute(
                 "UPDATE turns SET document_id = ? WHERE document_id IS NULL"
                 " AND namespace = ? AND session_id = ? AND turn = ?",
                 *(turn.document_id, turn.namespace, turn.session_id, turn.turn),
             ).rowcount
-        return told
+        return changed
 
 
 def _marks(values: Sequence[str]) -> str:

@@ -116,7 +116,7 @@ class SkillUse:
 
 @dataclass(frozen=True, slots=True)
 class SkillProposal:
-    """A skill that somebody wants to have."""
+    """A skill that an agent or a user asked for."""
 
     proposal_id: str
     topic: str
@@ -264,7 +264,7 @@ class SkillConflictRepository(Repository[SkillConflict]):
     )
 
     def open(self) -> list[SkillConflict]:
-        """Return those that nobody has settled."""
+        """Return those that are still open."""
         return self.select("status IN ('detected', 'acknowledged')")
 
 

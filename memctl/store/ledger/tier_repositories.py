@@ -88,7 +88,7 @@ class ShortTermEntry:
     last_accessed_at: datetime | None = None
 
     def is_expired(self, now: datetime) -> bool:
-        """Whether its time is over."""
+        """Return whether its time is over."""
         return self.expires_at <= now
 
 

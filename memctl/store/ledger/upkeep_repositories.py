@@ -23,7 +23,7 @@ class JobSchedule:
 
 
 class ScheduleRepository(Repository[JobSchedule]):
-    """Schedules that somebody has set."""
+    """Schedules that a user has set."""
 
     table = LedgerTable("job_schedules", JobSchedule, ("job",))
 
@@ -33,14 +33,14 @@ class ScheduleRepository(Repository[JobSchedule]):
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """Somebody found again what a learning says."""
+    """A later observation of what a learning says."""
 
     memory_id: str
     source: str
     """The agent or user that confirms it, or the question whose answer was judged good."""
     at: datetime
     job_id: int | None = None
-    """The job that noted it; None where somebody did."""
+    """The job that noted it; None where a user or an agent did."""
 
 
 class ConfirmationRepository(Repository[Confirmation]):
@@ -49,7 +49,7 @@ class ConfirmationRepository(Repository[Confirmation]):
     table = LedgerTable("confirmations", Confirmation, ("memory_id", "source"), "memory_id, at")
 
     def add(self, confirmations: Iterable[Confirmation]) -> None:
-        """Note confirmations; the same one again changes nothing."""
+        """Record confirmations; the same one again changes nothing."""
         self.write(confirmations, "DO NOTHING")
 
     def of(self, memory_ids: Iterable[str]) -> dict[str, list[Confirmation]]:

@@ -45,10 +45,10 @@ class SnapshotRepository(Repository[SnapshotEntry]):
 
     table = LedgerTable("snapshots", SnapshotEntry, ("name",), "at, name")
 
-    def add(self, name: str, now: datetime, pinned: Mapping[str, str]) -> None:
-        """Note a snapshot under a name that is free, with the rows that belong to it."""
+    def add(self, name: str, now: datetime, settings: Mapping[str, str]) -> None:
+        """Record a snapshot under a name that is free, with the rows that belong to it."""
         with self._ledger.transaction() as connection:
-            self.write([SnapshotEntry(name, now, pinned)], "DO NOTHING")
+            self.write([SnapshotEntry(name, now, settings)], "DO NOTHING")
             copy_to_snapshot(connection, name)
             for copies, (source, columns, where) in _COPIED.items():
                 self.execute(
@@ -143,7 +143,7 @@ class Checksum(NamedTuple):
     """How long a file is, and its CRC-32.
 
     CRC-32 tells each change of up to four bytes that stand together, and all but one in 2^32 of
-    the others; a digest that nobody could forge would take five times as long.
+    the others; a cryptographic digest would take five times as long.
     """
 
     size: int
@@ -170,7 +170,7 @@ class ChecksumRepository(Repository[FileChecksum]):
     table = LedgerTable("file_sums", FileChecksum, ("table_name", "path"))
 
     def add(self, table: TableName, sums: Checksums) -> None:
-        """Note files of a table; a file that is known keeps its first checksum."""
+        """Record files of a table; a file that is known keeps its first checksum."""
         if sums:
             self.write(
                 (FileChecksum(table, path, *each) for path, each in sums.items()), "DO NOTHING"

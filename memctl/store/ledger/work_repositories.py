@@ -75,7 +75,7 @@ class FileRepository(Repository[FileEntry]):
         reason: str = "",
         hint: str = "",
     ) -> None:
-        """Note the next step of a file that is known; a known hash or document is kept."""
+        """Record the next step of a file that is known; a known hash or document is kept."""
         self.execute(
             "UPDATE files SET state = ?, updated_at = ?, sha256 = coalesce(?, sha256),"
             " document_id = coalesce(?, document_id), reason = ?, hint = ? WHERE path = ?",
@@ -83,7 +83,7 @@ class FileRepository(Repository[FileEntry]):
         )
 
     def release_document(self, document_id: str) -> None:
-        """Note that a document was deleted by hand: its files are not ingested again."""
+        """Record that a document was deleted by hand: its files are not ingested again."""
         self.execute("UPDATE files SET document_id = NULL WHERE document_id = ?", document_id)
 
     def counts(self) -> dict[FileState, int]:
@@ -112,7 +112,7 @@ class JobRepository(Repository[Job]):
     table = LedgerTable("jobs", Job, ("id",), "id DESC")
 
     def start(self, kind: str, now: datetime, detail: Mapping[str, Any] | None = None) -> int:
-        """Note that a job has begun and return its number."""
+        """Record that a job has begun and return its number."""
         cursor = self.execute(
             "INSERT INTO jobs (kind, state, started_at, detail) VALUES (?, 'running', ?, ?)",
             *(kind, to_text(now), json.dumps(dict(detail or {}))),
@@ -122,7 +122,7 @@ class JobRepository(Repository[Job]):
     def finish(
         self, job: int, state: JobState, now: datetime, detail: Mapping[str, Any] | None = None
     ) -> None:
-        """Note how a job ended; ``detail``, if given, replaces what was noted at its start.
+        """Record how a job ended; ``detail``, if given, replaces what was noted at its start.
 
         A job that was undone while it ran stays undone.
         """
@@ -133,18 +133,18 @@ class JobRepository(Repository[Job]):
         )
 
     def undo(self, job: int, now: datetime) -> None:
-        """Note that what a job did has been undone."""
+        """Record that what a job did has been undone."""
         self.execute(
             "UPDATE jobs SET state = 'undone', finished_at = coalesce(finished_at, ?) WHERE id = ?",
             *(to_text(now), job),
         )
 
     def note(self, job: int, detail: Mapping[str, Any]) -> None:
-        """Note how far a job has come, in place of what was noted before."""
+        """Record how far a job has come, in place of what was noted before."""
         self.execute("UPDATE jobs SET detail = ? WHERE id = ?", json.dumps(dict(detail)), job)
 
     def fail(self, job: int, now: datetime, message: str, hint: str) -> None:
-        """Note why a job failed, also as an event, which the status shows."""
+        """Record why a job failed, also as an event, which the status shows."""
         with self._ledger.transaction():
             self.finish(job, "failed", now, {"error": message, "hint": hint})
             ((kind,),) = self.rows("SELECT kind FROM jobs WHERE id = ?", job)
@@ -196,7 +196,7 @@ class EventRepository(Repository[Event]):
     table = LedgerTable("events", Event, order="id DESC")
 
     def add(self, event: Event) -> None:
-        """Note an event, and drop the oldest ones."""
+        """Record an event, and drop the oldest ones."""
         with self._ledger.transaction():
             self.save(event)
             self.trim(MAX_EVENTS)
@@ -225,7 +225,7 @@ class DaemonRepository(Repository[DaemonEntry]):
     table = LedgerTable("daemon", DaemonEntry)
 
     def register(self, pid: int, host: str, now: datetime) -> None:
-        """Note that this process is the daemon from now on, whoever was before."""
+        """Record that this process is the daemon from now on."""
         entry = DaemonEntry(pid, host, now, now)
         self.execute(
             f"INSERT OR REPLACE INTO daemon (id, {self.table.columns})"
@@ -234,11 +234,11 @@ class DaemonRepository(Repository[DaemonEntry]):
         )
 
     def beat(self, pid: int, now: datetime) -> None:
-        """Note that the daemon is alive."""
+        """Record that the daemon is alive."""
         self.execute("UPDATE daemon SET heartbeat_at = ? WHERE pid = ?", to_text(now), pid)
 
     def clear(self, pid: int) -> None:
-        """Note that the daemon has left, unless another has taken over."""
+        """Record that the daemon has left, unless another has taken over."""
         self.delete("pid = ?", pid)
 
     def current(self) -> DaemonEntry | None:
@@ -264,7 +264,7 @@ class AccessRepository(Repository[Access]):
     table = LedgerTable("access_log", Access, ("memory_id",), "memory_id")
 
     def add(self, memory_ids: Iterable[str], now: datetime) -> None:
-        """Note that memories were shown."""
+        """Record that memories were shown."""
         self.write(
             (Access(memory_id, 1, now) for memory_id in memory_ids),
             "(memory_id) DO UPDATE SET count = count + 1, last_at = max(last_at, excluded.last_at)",

@@ -39,7 +39,7 @@ _SUMMED = (DATA, DELETIONS, INDEXES)
 _READ_BYTES = 1 << 20
 """At once."""
 CHECKSUM_BATCH_BYTES = 1 << 30
-"""An upkeep reads so much, and one file more, of what memctl of before has written without sums."""
+"""Bytes, and one file more, that an upkeep reads of files of older versions without checksums."""
 
 
 def checksum_of(files: TableFiles, name: str) -> Checksum:
@@ -80,7 +80,7 @@ def add_missing_checksums(datasets: Datasets, ledger: Ledger, most: int | None =
     Args:
         datasets: The tables; the caller holds the lock.
         ledger: Where they are noted.
-        most: Stop when so many bytes have been read; by default at the end.
+        most: Stop when this many bytes have been read; by default at the end.
     """
     read = 0
     for table, version in ledger.head().items():
@@ -152,11 +152,11 @@ class Verifier:
         )
 
     def of_rows(self, dataset: LanceDataset, fragment: LanceFragment) -> State:
-        """Tell of the files of some rows, with their deletions, whether all are the same."""
+        """Return whether the files of some rows, with their deletions, are unchanged."""
         return self._of(self.datasets.files_of(dataset), fragment_files(fragment))
 
     def can_be_read(self, dataset: LanceDataset, fragment: LanceFragment) -> bool:
-        """Tell whether some rows can be read, which those of the same files as before can."""
+        """Return whether some rows can be read, which those of the same files as before can."""
         files = (dataset.uri, *fragment_files(fragment))
         if files not in self._read:
             is_same = self.of_rows(dataset, fragment) == "same"
@@ -164,7 +164,7 @@ class Verifier:
         return self._read[files]
 
     def is_whole(self, dataset: LanceDataset) -> bool:
-        """Tell whether every row of a version can be read."""
+        """Return whether every row of a version can be read."""
         return all(self.can_be_read(dataset, fragment) for fragment in dataset.get_fragments())
 
     def doubtful(self, versions: Mapping[TableName, int]) -> dict[TableName, list[LostRow]]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SAMPLED = 50
-"""So many memories are looked up at most; each takes some 5 ms."""
+"""At most this many memories are looked up; each takes about 5 ms."""
 _WORDS = 12
 _TOP_HITS = 100
 _SAME = 0.01
@@ -140,9 +140,9 @@ def require_there(
                 f" such as {min(gone)}",
                 _HINT,
             )
-    holds, lasting = col("valid_to").is_null(), ("id", "expires_at")
+    holds, expiry = col("valid_to").is_null(), ("id", "expires_at")
     expected = {*ending, *going.get("memories", ())}
-    _require_none(_lost_rows(before, after, "memories", holds, lasting) - expected, job)
+    _require_none(_lost_rows(before, after, "memories", holds, expiry) - expected, job)
 
 
 def _lost_rows(
@@ -213,14 +213,14 @@ def _not_said(snapshot: Snapshot, texts: Mapping[str, str]) -> set[str]:
     """Those that a search for all of some of their own words does not find, nor their like."""
 
     def is_said(id_: str, text: str) -> bool:
-        """Whether the search finds one."""
+        """Return whether the search finds one."""
         words = sorted(set(text.split()), key=lambda word: (-len(word), word))[:_WORDS]
         found = snapshot.keyword(
             words, limit=_TOP_HITS, columns=["id", "search_text"], require_all=True
         )
         return id_ in found["id"].to_pylist() or text in found["search_text"].to_pylist()
 
-    return _lost(texts, is_said)
+    return _missing_keys(texts, is_said)
 
 
 def _not_near(snapshot: Snapshot, vectors: Mapping[str, NDArray[np.float32]]) -> set[str]:
@@ -228,16 +228,16 @@ def _not_near(snapshot: Snapshot, vectors: Mapping[str, NDArray[np.float32]]) ->
     among = col("id").is_in(list(vectors))
 
     def is_near(id_: str, vector: NDArray[np.float32]) -> bool:
-        """Whether the search finds one."""
+        """Return whether the search finds one."""
         found = snapshot.nearest(vector, among, len(vectors), ["id"])
         distances = dict(zip(found["id"].to_pylist(), found[DISTANCE].to_pylist(), strict=True))
         return not vector.any() or distances.get(id_, 1.0) <= _SAME
 
-    return _lost(vectors, is_near)
+    return _missing_keys(vectors, is_near)
 
 
-def _lost(sought: Mapping[str, T], is_found: Callable[[str, T], bool]) -> set[str]:
+def _missing_keys(wanted: Mapping[str, T], is_found: Callable[[str, T], bool]) -> set[str]:
     """Those that are not found; looked up in threads, as the engine works outside Python's lock."""
     with ThreadPoolExecutor(processor_count()) as pool:
-        found = pool.map(is_found, sought.keys(), sought.values())
-        return {id_ for id_, there in zip(sought, found, strict=True) if not there}
+        found = pool.map(is_found, wanted.keys(), wanted.values())
+        return {id_ for id_, there in zip(wanted, found, strict=True) if not there}

@@ -79,7 +79,7 @@ def lancedb() -> ModuleType:
 
 
 def bounded_scan(batch_bytes: int) -> dict[str, Any]:
-    """Return how to scan within about so many bytes a batch and little more.
+    """Return how to scan within about this many bytes a batch and little more.
 
     By default lance 13 reads up to 2 GB ahead of what is asked for: 300,000 vectors take 190 MB
     while they are read, and 100 MB so.

@@ -360,7 +360,7 @@ def as_arrow(expression: Expr) -> pc.Expression:
 
 
 def is_user_written(expression: Expr) -> bool:
-    """Tell whether a part of the expression was written by a user, so that errors are theirs."""
+    """Return whether a part of the expression was written by a user, so that errors are theirs."""
     match expression:
         case Every(parts) | Some(parts):
             return any(map(is_user_written, parts))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ENGINE_ERRORS = (OSError, ValueError, RuntimeError)
 READ_BYTES = 8 << 20
-"""Rows are read in pieces of about so many bytes."""
+"""Rows are read in pieces of about this many bytes."""
 
 _LARGE_INDEXES = ("Inverted", "IVF")
 """How the types begin of indexes that the engine (lance 13) loads whole, however large, when it is
@@ -72,7 +72,7 @@ def versions_on_disk(datasets: Datasets, table: TableName) -> list[int]:
 
 
 def can_be_opened(datasets: Datasets, table: TableName, version: int) -> bool:
-    """Tell whether the manifest of a version can be read."""
+    """Return whether the manifest of a version can be read."""
     try:
         datasets.fresh(table, version)
     except DamagedError:
@@ -117,14 +117,14 @@ def read_file(uri: str) -> Iterator[pa.RecordBatch]:
 
 
 def index_sizes_match(files: TableFiles, folder: str, size: int | None) -> bool:
-    """Tell whether the files of an index have the bytes that they had; older ones say no size."""
+    """Return whether the files of an index have the bytes that they had; older ones say no size."""
     sizes = {name: files.size(name) for name in files.names(folder)}
     is_as_long = size in (None, 0, sum(sizes.values()))
     return bool(sizes) and is_as_long and all(_has_an_end(files, *each) for each in sizes.items())
 
 
 def _has_an_end(files: TableFiles, name: str, size: int) -> bool:
-    """Tell whether the last bytes of a file are anything but zeros, as the engine's mark is."""
+    """Return whether the last bytes of a file are anything but zeros, as the engine's mark is."""
     with files.open(name) as file:
         file.seek(max(size - _END_BYTES, 0))
         return any(file.read())
@@ -136,7 +136,7 @@ def vector_length(snapshot: Snapshot) -> int:
 
 
 def can_be_read(dataset: LanceDataset, fragment: LanceFragment) -> bool:
-    """Tell whether every row of a file can be read, and which of them are deleted."""
+    """Return whether every row of a file can be read, and which of them are deleted."""
     try:
         for batch in rows_of(dataset, fragment):
             batch.validate(full=True)  # bytes that have changed may be no text any more
@@ -179,7 +179,7 @@ def index_files(files: TableFiles, index: IndexDescription) -> Iterator[str]:
 
 
 def index_is_complete(files: TableFiles, index: IndexDescription) -> bool:
-    """Tell whether an index of a table has all of its files, as long as they were."""
+    """Return whether an index of a table has all of its files, as long as they were."""
     return all(
         index_sizes_match(files, f"{INDEXES}/{segment.uuid}", segment.size_bytes)
         for segment in index.segments
@@ -255,7 +255,7 @@ def require_written(datasets: Datasets, table: TableName, version: int, new: set
 
 
 def _has_its_files(fragment: LanceFragment) -> bool:
-    """Tell whether the files of rows can be opened, and its file of deletions read."""
+    """Return whether the files of rows can be opened, and its file of deletions read."""
     try:
         with without_panics():
             fragment.validate()
@@ -265,7 +265,7 @@ def _has_its_files(fragment: LanceFragment) -> bool:
 
 
 PLACES = 1 << 32
-"""So many addresses each file has."""
+"""The number of addresses of each file."""
 _PAGES = "page_data.lance"
 """In the folder of a B-tree: its values in order, each with the address of its row."""
 

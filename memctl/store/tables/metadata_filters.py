@@ -182,10 +182,10 @@ def _tester(name: str, value: Any) -> Test:
 
 def _is_equal(found: object, value: object) -> bool:
     """Compare as a person writes them: 2024 is "2024"."""
-    return found == value or _written(found) == _written(value)
+    return found == value or _value_text(found) == _value_text(value)
 
 
-def _written(value: object) -> str:
+def _value_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -216,9 +216,9 @@ def _as_type(key: str, kind: pa.DataType, value: Any) -> Any:
             instant = datetime.fromisoformat(str(value))
             return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
         if pa.types.is_boolean(kind):
-            return {"true": True, "false": False}[_written(value)]
+            return {"true": True, "false": False}[_value_text(value)]
         if pa.types.is_integer(kind) or pa.types.is_floating(kind):
             return float(value)
     except (KeyError, TypeError, ValueError):
         raise UsageError(f"{key!r} cannot be {value!r}", _HINT) from None
-    return _written(value)
+    return _value_text(value)

@@ -224,8 +224,12 @@ class Snapshot:
 
         All that the two differ in is among them.  Raises as :meth:`scan` does.
         """
-        theirs = {_named(part) for part in other.dataset(table).get_fragments()}
-        own = [part for part in self.dataset(table).get_fragments() if _named(part) not in theirs]
+        theirs = {_fragment_key(part) for part in other.dataset(table).get_fragments()}
+        own = [
+            part
+            for part in self.dataset(table).get_fragments()
+            if _fragment_key(part) not in theirs
+        ]
         if not own:
             return pa.schema([self._schemas[table].field(name) for name in columns]).empty_table()
         with self._reading(table, where):
@@ -253,7 +257,7 @@ class Snapshot:
             limit: The most rows to return.
             columns: All but the vector by default.
             require_all: Whether a memory must contain every term rather than any.
-            edits: By so many letters a memory's terms may differ from these, up to 2.
+            edits: How many letters of a memory's terms may differ from these, up to 2.
         """
         query = " ".join(" ".join(terms).split())
         names = self._columns_or_all_but_vector(columns)
@@ -399,7 +403,7 @@ class Snapshot:
 
     @contextmanager
     def _reading(self, table: TableName, where: Expr | None) -> Iterator[None]:
-        """Tell a condition that cannot be used from a table that cannot be read."""
+        """Raise UsageError for a condition that cannot be used, else DamagedError."""
         try:
             with without_panics():
                 yield
@@ -416,12 +420,12 @@ class Snapshot:
 
 
 def spread_positions(count: int, most: int) -> list[int]:
-    """Return so many numbers below a count, from all over, the first and the last among them."""
+    """Return numbers below a count, evenly spread, the first and the last among them."""
     numbers: list[int] = np.linspace(0, count - 1, min(most, count)).astype(int).tolist()
     return numbers
 
 
-def _named(part: LanceFragment) -> str:
+def _fragment_key(part: LanceFragment) -> str:
     """What tells the rows of a file, as far as they are not deleted, from those of any other."""
     return json.dumps(part.metadata.to_json(), sort_keys=True)
 
@@ -456,13 +460,13 @@ A_LOOKUP, A_ROW = 1_000, 60
 """What looking rows up costs, and each of them, next to a row when all are read one after another:
 of 100,000 memories lance 13 finds 200 in 17 ms, and reads all in 120."""
 _PATIENCE = 2
-"""Reading all pays when so many times its cost has gone into single rows; no one question does."""
+"""Reading all pays once single rows have cost this many times as much; one question does not."""
 
 
 class CachedSnapshot(Snapshot):
     """The same tables as another snapshot has, kept for as long as anybody likes.
 
-    It keeps nothing from being pruned: whoever reads has to hold that other one meanwhile.
+    It keeps nothing from being pruned: readers must hold the other snapshot meanwhile.
     """
 
     def __init__(self, of: Snapshot) -> None:
@@ -505,7 +509,7 @@ class CachedSnapshot(Snapshot):
     ) -> list[int]:
         """Return the numbers of what :meth:`nearest` finds.
 
-        With vectors at hand the nearest are told from the fairly near in half the time.
+        With vectors in memory, picking the nearest among the near takes half the time.
         """
         if VECTOR not in self._held:
             return super().nearest_rows(vector, where, limit)

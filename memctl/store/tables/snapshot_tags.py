@@ -33,7 +33,7 @@ class Tag:
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class RepairedTags:
     """The snapshots whose tags have been repaired."""
 
     written: tuple[str, ...]
@@ -56,7 +56,7 @@ def snapshot_tags(datasets: Datasets, table: TableName) -> Tags:
 
 
 def damaged_tags(datasets: Datasets, table: TableName) -> dict[str, str]:
-    """Return others' tags, each with its file, that cannot be read: nobody knows what they said."""
+    """Return tags of other programs that cannot be read, each with its file."""
     files = datasets.files(table)
     others = {name: path for name, path in _tags(files).items() if not name.startswith(_PREFIX)}
     return {name: path for name, path in others.items() if _read(files, path) is None}
@@ -101,7 +101,7 @@ def wrong_tags(tags: Tags, wanted: Mapping[str, int]) -> list[str]:
     return [name for name, version in wanted.items() if not _names(tags.get(name), version)]
 
 
-def repair_tags(datasets: Datasets, ledger: Ledger, table: TableName) -> Mended:
+def repair_tags(datasets: Datasets, ledger: Ledger, table: TableName) -> RepairedTags:
     """Make the tags of snapshots on a table agree with the ledger.
 
     A version with a tag is never pruned, and none at all is while a tag is damaged.
@@ -117,10 +117,10 @@ def repair_tags(datasets: Datasets, ledger: Ledger, table: TableName) -> Mended:
         with translate_write_errors(datasets.uri(table)):
             for name in removed:
                 dataset.tags.delete(f"{_PREFIX}{name}")
-    pinned = {entry.name: entry.pinned for entry in ledger.snapshots.all()} if writable else {}
+    settings = {entry.name: entry.pinned for entry in ledger.snapshots.all()} if writable else {}
     for name in writable:
-        write_tag(datasets, table, name, wanted[name], pinned.get(name, {}))
-    return Mended(tuple(writable), tuple(name for name in removed if tags[name] is None))
+        write_tag(datasets, table, name, wanted[name], settings.get(name, {}))
+    return RepairedTags(tuple(writable), tuple(name for name in removed if tags[name] is None))
 
 
 def wanted_versions(ledger: Ledger, table: TableName) -> dict[str, int]:

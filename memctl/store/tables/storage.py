@@ -42,11 +42,11 @@ class TableFiles(Protocol):
         ...
 
     def exists(self, name: str = "") -> bool:
-        """Tell whether a file is there; without a name, whether the table is."""
+        """Return whether a file is there; without a name, whether the table is."""
         ...
 
     def is_blocked(self) -> bool:
-        """Tell whether something else stands where the table should be."""
+        """Return whether something else stands where the table should be."""
         ...
 
     def names(self, folder: str = "") -> set[str]:
@@ -117,7 +117,7 @@ class TableStorage(Protocol):
         ...
 
     def holds(self, table: TableName, path: Path) -> bool:
-        """Tell whether a path of this machine is one of a table's files."""
+        """Return whether a path of this machine is one of a table's files."""
         ...
 
     def clear_temporaries(self) -> None:
@@ -178,7 +178,7 @@ class LocalStorage:
         return sum(path.lstat().st_size for path in found if path.is_file())
 
     def holds(self, table: TableName, path: Path) -> bool:
-        """Tell whether a path of this machine is one of a table's files."""
+        """Return whether a path of this machine is one of a table's files."""
         return self.files(table).folder in path.parents
 
     def clear_temporaries(self) -> None:
@@ -205,11 +205,11 @@ class LocalTableFiles:
         return str(self.folder / name)
 
     def exists(self, name: str = "") -> bool:
-        """Tell whether a file is there; without a name, whether the table is."""
+        """Return whether a file is there; without a name, whether the table is."""
         return (self.folder / name).is_file() if name else self.folder.is_dir()
 
     def is_blocked(self) -> bool:
-        """Tell whether a file stands where the table should be."""
+        """Return whether a file stands where the table should be."""
         return self.folder.is_file()
 
     def names(self, folder: str = "") -> set[str]:

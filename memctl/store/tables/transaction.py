@@ -176,14 +176,14 @@ class Transaction:
         dataset = self._writable("memories")
         schema = pa.schema([schemas(dimension)["memories"].field(VECTOR)])
 
-        def made(batch: pa.RecordBatch) -> pa.RecordBatch:
+        def vectors_of(batch: pa.RecordBatch) -> pa.RecordBatch:
             """Return the vectors of the memories of a batch."""
             return pa.record_batch([vector_array(vectors(batch))], schema=schema)
 
         with translate_write_errors(self._datasets.uri("memories")):
             dataset.drop_columns([VECTOR])
             dataset.add_columns(
-                lance().batch_udf(output_schema=schema)(made), read_columns=list(columns)
+                lance().batch_udf(output_schema=schema)(vectors_of), read_columns=list(columns)
             )
         self._dimension, self._schemas = dimension, schemas(dimension)
 
@@ -368,9 +368,9 @@ class Transaction:
 
     def _writable(self, table: TableName) -> LanceDataset:
         self._flush(table)
-        return self._opened(table)
+        return self._dataset(table)
 
-    def _opened(self, table: TableName) -> LanceDataset:
+    def _dataset(self, table: TableName) -> LanceDataset:
         if table not in self._open:
             self._known[table] = self._datasets.files(table).names()
             drop_unfinished(self._datasets.files(table), self._known[table])
@@ -378,7 +378,7 @@ class Transaction:
         return self._open[table]
 
     def _count(self, table: TableName, rows: pa.Table, count: int | None = None) -> None:
-        """Note for the audit trail how many rows are written, and which the first of them are."""
+        """Record for the audit trail how many rows are written, and which the first of them are."""
         before, ids = self._written.get(table, (0, []))
         more = rows["id"].slice(0, MOST_OBJECTS - len(ids)).to_pylist()
         count = rows.num_rows if count is None else count
@@ -391,14 +391,14 @@ class Transaction:
     def _flush(self, table: TableName) -> None:
         held = self._held.pop(table, None)
         if held is not None:
-            dataset = self._opened(table)
+            dataset = self._dataset(table)
             with translate_write_errors(self._datasets.uri(table)):
                 self._open[table] = lance().write_dataset(
                     pa.concat_tables(held.parts), dataset, mode="append"
                 )
 
     def _has_any(self, table: TableName, ids: list[str]) -> bool:
-        """Tell whether rows with some of these ids exist: looking is cheaper than merging."""
+        """Return whether rows with some of these ids exist: looking is cheaper than merging."""
         if table in self._held and not self._held[table].known_ids().isdisjoint(ids):
             return True
         dataset = self._open.get(table) or self._datasets.at(table, self._head[table])
@@ -433,7 +433,7 @@ class Transaction:
 
 
 def _drop_between(head: int, restored: LanceDataset) -> None:
-    """Remove what was written beyond HEAD: nobody reads it, and it may be what fills the disk."""
+    """Remove what was written beyond HEAD: it has no reader, and may be what fills the disk."""
     versions = (int(item["version"]) for item in restored.version_refs())
     gone = [version for version in versions if head < version < restored.version]
     try:
@@ -487,7 +487,7 @@ TRACKED_COLUMNS: Mapping[TableName, tuple[str, ...]] = {
 
 def record_changes(
     transaction: Transaction,
-    book: ChangeRepository,
+    changes: ChangeRepository,
     job: int,
     before: Snapshot,
     after: Snapshot,
@@ -497,7 +497,7 @@ def record_changes(
 
     Args:
         transaction: What it has written with.
-        book: Where to.
+        changes: Where to.
         job: Its number.
         before: The tables when the transaction began.
         after: The tables as it leaves them.
@@ -506,12 +506,12 @@ def record_changes(
     found = [
         change
         for table, ids in written.items()
-        for change in _changed(
+        for change in _row_changes(
             table, tracked_values(before, table, ids), tracked_values(after, table, ids)
         )
     ]
     if found:
-        transaction.ledger(lambda _: book.add(job, found))
+        transaction.ledger(lambda _: changes.add(job, found))
 
 
 def tracked_values(
@@ -537,7 +537,7 @@ def rows_from_tracked(
     return pa.table(columns)
 
 
-def _changed(
+def _row_changes(
     table: TableName, before: Mapping[str, TrackedRow], after: Mapping[str, TrackedRow]
 ) -> list[RowChange]:
     found = []

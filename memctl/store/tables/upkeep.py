@@ -82,7 +82,7 @@ class Improvement:
     vector_index_built: bool
 
     def touches(self, table: TableName) -> bool:
-        """Whether rows or an index of a table have been written anew."""
+        """Return whether rows or an index of a table have been written anew."""
         built = self.vector_index_built and table == "memories"
         return built or table in (*self.compacted, *self.indexed)
 
@@ -129,7 +129,7 @@ def _compact(
     if target is None:
         return False
     kept = [item.id for item in files if _is_full(item)]
-    kept += _changed(dataset, verifier, target)
+    kept += _changed_files(dataset, verifier, target)
     transaction.dataset(table).optimize.compact_files(
         target_rows_per_fragment=target,
         materialize_deletions_threshold=MAX_DELETED_SHARE,
@@ -140,7 +140,7 @@ def _compact(
     return True
 
 
-def _changed(dataset: LanceDataset, verifier: Verifier, target: int) -> list[int]:
+def _changed_files(dataset: LanceDataset, verifier: Verifier, target: int) -> list[int]:
     """Return the files that would be joined though bytes in them have changed since.
 
     Written anew with a sum of its own what is wrong would not be found any more.
@@ -249,7 +249,7 @@ def prune(
     force: bool = False,
     grace: timedelta = GRACE,
 ) -> Pruned:
-    """Remove versions that nobody can be reading; the caller holds the write lock.
+    """Remove versions that have no reader; the caller holds the write lock.
 
     A version stays while it is HEAD or has another name, while a reader holds it, and for a while
     after it was HEAD.  Versions in the middle of a transaction never were, and go at once.
@@ -309,7 +309,7 @@ class Purged:
 
     bytes: int
     held: tuple[Versions, ...] = ()
-    """Earlier versions that somebody may be reading."""
+    """Earlier versions that may still be read."""
 
 
 def rewrite_without_deleted(transaction: Transaction, ledger: Ledger) -> None:
@@ -349,7 +349,7 @@ def purge(datasets: Datasets, ledger: Ledger, held: Iterable[Versions], now: dat
 def _remove_orphans(datasets: Datasets, table: TableName) -> int:
     """Remove files that no version names: writers that were killed have left them.
 
-    Whoever writes holds the lock, so none of them is of a change that is about to be committed.
+    The caller holds the write lock, so none belongs to a change that is about to be committed.
     """
     files = datasets.files(table)
     needed = {

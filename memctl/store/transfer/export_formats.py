@@ -1,7 +1,7 @@
 """Streams of Arrow batches written as Arrow IPC, Parquet, JSON lines or CSV, in bounded memory.
 
 Vectors are widened to float32, which every reader of these formats takes (float16 loses nothing
-by it).  CSV has no vectors: a list of 256 numbers in a cell serves nobody.
+by it).  CSV has no vectors: a list of 256 numbers in a cell is of no use.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def format_of(path: Path) -> ExportFormat | None:
 
 
 def is_streamed(path: Path) -> bool:
-    """Tell whether Arrow in a file of this name is the stream format rather than the file one."""
+    """Return whether Arrow in a file of this name is the stream format rather than the file one."""
     return path.suffix.lower() == _STREAM_ENDING
 
 
@@ -112,7 +112,7 @@ class _Unclosed:
         self._sink.flush()
 
     def close(self) -> None:
-        """Have the sink pass on what it holds, and leave it open for whoever opened it."""
+        """Have the sink pass on what it holds, and leave it open."""
         self._sink.flush()
 
 

@@ -100,7 +100,7 @@ def ledger_restorer(ledger: Ledger, name: str, content: bytes, now: datetime) ->
 
     Args:
         ledger: Where to.
-        name: Which of the books.
+        name: Which of the ledger's tables.
         content: As :func:`exported_books` gives it.
         now: Since when facts wait here.
 
@@ -110,14 +110,14 @@ def ledger_restorer(ledger: Ledger, name: str, content: bytes, now: datetime) ->
     try:
         rows = [json.loads(line) for line in content.splitlines()]
         if name == "names":
-            decisions = [_decision(_checked(row, _NAME)) for row in rows]
+            decisions = [_decision(_check_row(row, _NAME)) for row in rows]
             return lambda _: ledger.names.write(decisions)
         if name == "queries":
-            entries = [_query(_checked(row, _QUERY)) for row in rows]
+            entries = [_query(_check_row(row, _QUERY)) for row in rows]
             return lambda _: ledger.queries.write(entries)
         if name == "content":
-            return import_content(_checked(row, _CONTENT) for row in rows)
-        waiting = [_checked(row, _COMPARISON)["memory_id"] for row in rows]
+            return import_content(_check_row(row, _CONTENT) for row in rows)
+        waiting = [_check_row(row, _COMPARISON)["memory_id"] for row in rows]
         return lambda _: ledger.comparisons.add(waiting, now)
     except (ValueError, TypeError, RecursionError) as error:  # no JSON, no instant, other values
         raise DamagedError(
@@ -125,7 +125,7 @@ def ledger_restorer(ledger: Ledger, name: str, content: bytes, now: datetime) ->
         ) from error
 
 
-def _checked(row: Any, kinds: _Kinds) -> Mapping[str, Any]:
+def _check_row(row: Any, kinds: _Kinds) -> Mapping[str, Any]:
     if not isinstance(row, dict) or row.keys() != kinds.keys():
         raise ValueError("a line has other keys")
     wrong = [key for key, kind in kinds.items() if not isinstance(row[key], kind)]
@@ -196,7 +196,7 @@ def export_table(
             at a path (the stream format where it ends in ``.arrows``) and the stream format
             elsewhere.  CSV leaves vectors out and has lists as JSON.
         where: Only rows for which it holds; by default all.
-        progress: Told after every batch, in rows.
+        progress: Called after every batch, with rows.
 
     Raises:
         OSError: The sink cannot be written; a path is then as it was.
@@ -225,7 +225,7 @@ def export_rows(
     chosen = format_ or (format_of(sink) if isinstance(sink, Path) else None) or "jsonl"
     streamed = not isinstance(sink, Path) or is_streamed(sink) or _is_kept(sink)
     counter = _Counter(total, progress)
-    with _opened(sink) as file, writer(file, reader.schema, chosen, streamed=streamed) as write:
+    with _open_sink(sink) as file, writer(file, reader.schema, chosen, streamed=streamed) as write:
         for batch in reader:
             write(batch)
             counter.add(batch.num_rows)
@@ -245,7 +245,7 @@ def _is_kept(path: Path) -> bool:
 
 
 @contextmanager
-def _opened(sink: Path | BinaryIO) -> Iterator[BinaryIO]:
+def _open_sink(sink: Path | BinaryIO) -> Iterator[BinaryIO]:
     if isinstance(sink, Path):
         with sink.open("wb") if _is_kept(sink) else atomic_write(sink) as file:
             yield file
@@ -282,7 +282,7 @@ class Manifest:
     rows: Mapping[str, int]
     exported_at: str
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """The knowledge base's settings, for whoever makes a new one to import into."""
+    """The knowledge base's settings, for a new one that imports the export."""
     format: str = FORMAT
     format_version: int = FORMAT_VERSION
     tables_schema: int = FIRST_VERSION
@@ -310,7 +310,7 @@ def export_all(
         ledger: What goes along is of it.
         settings: Kept in the manifest; must be JSON.
         media: The folder of pictures, recordings and files that go along.
-        progress: Told after every part, in rows.
+        progress: Called after every part, with rows.
     """
     rows: dict[str, int] = {table: snapshot.count(table) for table in TABLES}
     dimension = snapshot.schema("memories").field("vector").type.list_size
@@ -318,10 +318,10 @@ def export_all(
         embedder, dimension, rows, now.isoformat(), settings or {}, tables_schema=SCHEMA_VERSION
     )
     counter = _Counter(sum(rows.values()), progress)
-    with _opened(sink) as file, tarfile.open(fileobj=file, mode="w|") as archive:
+    with _open_sink(sink) as file, tarfile.open(fileobj=file, mode="w|") as archive:
         _add(archive, _MANIFEST, json.dumps(asdict(manifest), indent=2).encode(), now)
-        for book, content in export_ledger(ledger) if ledger else ():
-            _add(archive, f"ledger/{book}.jsonl", content, now)
+        for name, content in export_ledger(ledger) if ledger else ():
+            _add(archive, f"ledger/{name}.jsonl", content, now)
         for table in TABLES:
             for number, batch in enumerate(_batches(snapshot, table)):
                 _add(archive, f"{table}/{number:06}.arrow", _as_ipc(batch), now)
@@ -369,7 +369,7 @@ def import_all(
     *,
     embedder: str,
     now: datetime,
-    told: Callable[[Manifest], None] | None = None,
+    on_manifest: Callable[[Manifest], None] | None = None,
     media: Path | None = None,
     progress: ProgressListener | None = None,
 ) -> int:
@@ -380,9 +380,9 @@ def import_all(
         source: A path or a binary file, which need not be seekable.
         embedder: Id of the model that the store is for.
         now: When that is.
-        told: Told what the export says of itself, before anything is written.
+        on_manifest: Called with what the export says of itself, before anything is written.
         media: The folder for pictures, recordings and files that came along.
-        progress: Told after every part, in rows.
+        progress: Called after every part, with rows.
 
     Raises:
         UsageError: The source is no export, is of another model, or the store is not empty.
@@ -392,19 +392,25 @@ def import_all(
     if isinstance(source, Path):
         with source.open("rb") as file:
             return import_all(
-                store, file, embedder=embedder, now=now, told=told, media=media, progress=progress
+                store,
+                file,
+                embedder=embedder,
+                now=now,
+                on_manifest=on_manifest,
+                media=media,
+                progress=progress,
             )
     with _archive(source) as archive:
         manifest = _manifest(archive)
         _check_model(manifest, embedder, store.dimension)
         with store.write() as transaction:
             _check_empty(transaction.snapshot())
-            if told is not None:
-                told(manifest)
+            if on_manifest is not None:
+                on_manifest(manifest)
             counter = _Counter(sum(manifest.rows.values()), progress)
-            books = partial(ledger_restorer, store.ledger, now=now)
+            restorer = partial(ledger_restorer, store.ledger, now=now)
             members = _without_media(_members(archive), media)
-            found = _import_parts(members, transaction, manifest, books, counter)
+            found = _import_parts(members, transaction, manifest, restorer, counter)
             _check_complete(manifest, found)
     return counter.done
 
@@ -502,7 +508,7 @@ def _import_parts(
     members: Iterable[tuple[str, bytes]],
     transaction: Transaction,
     manifest: Manifest,
-    books: Callable[[str, bytes], Statement],
+    restorer: Callable[[str, bytes], Statement],
     counter: _Counter,
 ) -> dict[str, int]:
     found: dict[str, int] = dict.fromkeys(TABLES, 0)
@@ -510,8 +516,8 @@ def _import_parts(
     expected = schemas(manifest.dimension, manifest.tables_schema)
     names = {table: schema.names for table, schema in schemas(manifest.dimension).items()}
     for name, content in members:
-        if book := _LEDGER_MEMBER.fullmatch(name):
-            transaction.ledger(books(book[1], content))
+        if member := _LEDGER_MEMBER.fullmatch(name):
+            transaction.ledger(restorer(member[1], content))
             continue
         table: TableName = name.partition("/")[0]  # type: ignore[assignment]
         if table not in expected:
@@ -600,7 +606,7 @@ _LONGEST_ID = 200
 """Characters; those that are made here have some thirty."""
 # --- checking imported rows before they become part of a knowledge base -------------------------
 
-_BAD_ROWS_HINT = "it was damaged, or made to do harm: ask whoever made it for another one"
+_BAD_ROWS_HINT = "it was damaged, or made to do harm: ask its sender for another one"
 
 
 class ImportedRows:
@@ -621,26 +627,26 @@ class ImportedRows:
         declared = self._declared
         for column in declared.required:
             if batch[column].null_count:
-                raise self._refused(f"rows without {column}")
+                raise self._bad_rows(f"rows without {column}")
         for column in declared.json_columns:
             if not all(map(_is_object, _distinct(batch[column]))):
-                raise self._refused(f"rows whose {column} is no JSON object")
+                raise self._bad_rows(f"rows whose {column} is no JSON object")
         for column, choices in declared.choices.items():
             if not set(_distinct(batch[column])) <= set(choices):
-                raise self._refused(f"rows of a {column} that there is not")
+                raise self._bad_rows(f"rows of a {column} that there is not")
         for name in batch.schema.names:
             if what := _wrong_in(declared, name, batch[name]):
-                raise self._refused(f"rows with {what} as {name}")
+                raise self._bad_rows(f"rows with {what} as {name}")
         if VECTOR in batch.schema.names:
             self._check_vectors(batch[VECTOR])
         self._ids.append(batch["id"])
 
     def _check_vectors(self, column: pa.FixedSizeListArray) -> None:
         if column.null_count:
-            raise self._refused("rows without a vector")
+            raise self._bad_rows("rows without a vector")
         rows = vector_rows(column)
         if not np.isfinite(rows).all():
-            raise self._refused("vectors with something else than numbers")
+            raise self._bad_rows("vectors with something else than numbers")
         self._is_any_found = self._is_any_found or bool(rows.any())
 
     def check_whole(self) -> None:
@@ -650,12 +656,12 @@ class ImportedRows:
             UsageError: There are some.
         """
         if self._declared.has_vector and any(map(len, self._ids)) and not self._is_any_found:
-            raise self._refused("vectors of nothing but zeros")
+            raise self._bad_rows("vectors of nothing but zeros")
         ids = pa.chunked_array(self._ids, pa.string())
         if pc.count_distinct(ids).as_py() != len(ids):
-            raise self._refused("several rows of one id")
+            raise self._bad_rows("several rows of one id")
 
-    def _refused(self, what: str) -> UsageError:
+    def _bad_rows(self, what: str) -> UsageError:
         return UsageError(
             f"the export cannot be imported: {self._declared.name} has {what}", _BAD_ROWS_HINT
         )

@@ -1,0 +1,1 @@
+"""Knowledge bases, users, settings, models and the processes that serve them."""

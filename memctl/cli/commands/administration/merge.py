@@ -1,0 +1,162 @@
+"""memctl kb merge, kb diff: two knowledge bases become one, or are compared."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memctl.cli.arguments import input_folder
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import DryRun, Output, Yes, command
+from memctl.cli.commands.administration.kb import ExistingName, app
+from memctl.cli.rendering.output_formats import emit_one
+from memctl.cli.rendering.terminal_text import format_count, one_line
+from memctl.errors import KnowledgeBaseNotFound
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.merging.kb_diff import KnowledgeBaseDiff
+    from memctl.merging.kb_merge import MergeReport
+
+__all__ = ["app"]
+_SHOWN = 20
+"""At most this many things are listed on a terminal."""
+_PLURALS = {"memory": "memories"}
+OtherName = Annotated[
+    str, typer.Argument(metavar="OTHER", help="The one that is read; it stays as it is.")
+]
+FromHome = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="HOME",
+        help="The home that OTHER is in, such as that of another machine; by default this one.",
+    ),
+]
+
+
+@contextmanager
+def _open_both(
+    context: CommandContext, name: str, other: str, home: str | None, *, writes: bool
+) -> Iterator[tuple[KnowledgeBase, KnowledgeBase]]:
+    """Open both knowledge bases.
+
+    Raises:
+        KnowledgeBaseNotFound: There is no such home, or no such knowledge base in it.
+    """
+    from memctl.home import Home
+
+    where = context.home
+    if home is not None:
+        folder = input_folder(home, "name the folder that has kb/ in it")
+        where = Home(dataclasses.replace(context.config, home=folder))
+        if not (folder / "kb").is_dir():
+            raise KnowledgeBaseNotFound(f"{folder} is no home of memctl", "it has a folder kb/")
+    first = context.home.open_for_writing(name) if writes else context.home.open(name)
+    with first as kb, where.open(other) as second:
+        yield kb, second
+
+
+@command(
+    app,
+    "merge",
+    """
+    memctl kb merge notes diary --dry-run
+    memctl kb merge notes notes --from /media/usb/memctl
+    """,
+    identity=True,
+)
+def merge(
+    context: CommandContext,
+    name: ExistingName,
+    other: OtherName,
+    home: FromHome = None,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    output: Output = None,
+) -> None:
+    """Take another knowledge base into one, without losing anything.
+
+    What both know is one memory then.  Of what was edited in both the later version counts, and
+    the earlier one is its history.  Values of pools that gave way are in the table merged_values.
+    What does not agree becomes an insight with the next consolidation.  OTHER stays as it is, and
+    a snapshot is made first.  Something that was forgotten in one only is there again.
+    """
+    with _open_both(context, name, other, home, writes=not dry_run) as (kb, second):
+        from memctl.merging.kb_diff import diff
+        from memctl.merging.kb_merge import merge as merge_into
+        from memctl.merging.kb_merge import require_mergeable
+
+        require_mergeable(kb, second)
+        coming = sum(each.kb == second.name for each in diff(kb, second).only) if dry_run else 0
+        if not context.confirm_or_preview(
+            f"take at least {format_count(coming, 'thing')} of {second.name} into {kb.name}",
+            f"take {second.name} into {kb.name}?",
+            yes=yes,
+            dry_run=dry_run,
+        ):
+            return
+        report = merge_into(kb, second)
+    emit_one(report, output, lambda: _print_report(context, report))
+
+
+def _print_report(context: CommandContext, report: MergeReport) -> None:
+    came = ", ".join(f"{n:,} {table}" for table, n in report.added.items() if n) or "nothing new"
+    lines = [f"{report.kb} has taken in {report.other}: {came}"]
+    for number, text in (
+        (report.same, "documents and memories were known"),
+        (report.edited_in_both, "edited in both: the later version counts"),
+        (report.kept_values, "values gave way to later ones; see memctl sql 'from merged_values'"),
+        (report.split_sessions, "conversations of one id are two now"),
+        (report.redrawn, "insights on conversations are drawn anew by memctl consolidate"),
+    ):
+        if number:
+            lines.append(f"  {number:,} {text}")
+    lines.append(f"memctl snapshot restore {report.snapshot} -k {report.kb} goes back")
+    context.console.print("\n".join(lines), soft_wrap=True, markup=False)
+
+
+@command(
+    app,
+    "diff",
+    """
+    memctl kb diff notes diary
+    memctl kb diff notes notes --from /media/usb/memctl -o json | jq '.disagreements'
+    """,
+    identity=True,
+)
+def diff(
+    context: CommandContext,
+    name: ExistingName,
+    other: OtherName,
+    home: FromHome = None,
+    output: Output = None,
+) -> None:
+    """Show what only one of two knows, and where they disagree."""
+    with _open_both(context, name, other, home, writes=False) as (kb, second):
+        from memctl.merging.kb_diff import diff as compare
+
+        found = compare(kb, second)
+    emit_one(found, output, lambda: _print_diff(context, found))
+
+
+def _print_diff(context: CommandContext, found: KnowledgeBaseDiff) -> None:
+    same = (format_count(n, kind, _PLURALS.get(kind, "")) for kind, n in found.same.items())
+    lines = [f"both: {', '.join(same)}"]
+    for kb in dict.fromkeys((found.kb, found.other)):
+        only = [each for each in found.only if each.kb == kb]
+        lines += ["", f"only in {kb}: {len(only):,}"]
+        for each in only[:_SHOWN]:
+            lines.append(f"  {each.created_at:%Y-%m-%d}  {one_line(each.text, 70)}")
+        if len(only) > _SHOWN:
+            lines.append(f"  and {len(only) - _SHOWN:,} more: -o json has all")
+    lines += ["", f"disagreements: {len(found.disagreements)}"]
+    for disagreement in found.disagreements:
+        lines.append(f"  {disagreement.headline}")
+        lines += [f"    {found.kb}: {text}" for text in disagreement.ours]
+        lines += [f"    {found.other}: {text}" for text in disagreement.theirs]
+    context.console.print("\n".join(lines), soft_wrap=True, markup=False)

@@ -1,0 +1,1 @@
+"""What agents work with: sessions, values, pools, skills, tools and hooks."""

@@ -1,0 +1,671 @@
+"""memctl session: conversations, turn by turn."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
+
+import typer
+
+from memctl.cli.arguments import input_file, parse_path, read_question, refuse_empty
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import (
+    DryRun,
+    KnowledgeBaseOption,
+    KnowledgeBasesOption,
+    Limit,
+    NamespacesOption,
+    Output,
+    UserOption,
+    Yes,
+    command,
+    flag,
+    group,
+)
+from memctl.cli.commands.content.ingest import raise_failures, reporting_a_stop, show_report
+from memctl.cli.rendering.output_formats import (
+    Column,
+    emit,
+    emit_each,
+    emit_one,
+    format_instant,
+    print_facts,
+    print_json,
+    print_line,
+    print_paragraph,
+    print_text,
+    with_kb_column,
+)
+from memctl.cli.rendering.terminal_text import format_count, format_moment, one_line, shortened
+from memctl.errors import (
+    MemctlError,
+    NotFoundError,
+    NothingFound,
+    PartialFailure,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.sessions.compression import Compression
+    from memctl.store.ledger.session_repositories import Session, Turn
+
+app = group("session", "Conversations: carried on, listed, summarised and forgotten.")
+
+Id = Annotated[str, typer.Argument(metavar="SESSION", help="The conversation's id.")]
+Namespace = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace", metavar="NAME", help="Where it is, if several have one of that id."
+    ),
+]
+NewNamespace = Annotated[
+    str | None,
+    typer.Option("--namespace", metavar="NAME", help="Where it goes; by default as the user's do."),
+]
+Sender = Literal["user", "agent", "assistant", "system", "tool"]
+MediaKind = Literal["text", "image", "audio", "video", "file"]
+StatusName = Literal["open", "compressed", "archived", "ended"]
+
+_LIST = (
+    Column("session_id", "SESSION"),
+    Column("status", "STATUS"),
+    Column("user_id", "USER"),
+    Column("agent_id", "AGENT"),
+    Column("message_count", "MESSAGES", right=True),
+    Column("last_at", "LAST", format_instant),
+    Column("title", "TITLE", lambda text: shortened(text, 40)),
+)
+_SHOWN_TURNS = 20
+
+
+@command(
+    app,
+    "start",
+    """
+    memctl session start --user ann --agent helper
+    memctl session start --id standup-1 --title "Monday standup"
+    """,
+    identity=True,
+)
+def start(
+    context: CommandContext,
+    session_id: str | None = typer.Option(
+        None, "--id", metavar="ID", help="Its id; by default one is made."
+    ),
+    title: str = typer.Option("", "--title", metavar="TEXT", help="What it is called."),
+    namespace: NewNamespace = None,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Begin a conversation, and print its id.
+
+    -o json prints the whole conversation.
+    """
+    refuse_empty({"--id": session_id, "--namespace": namespace})
+    with context.writing(kb) as base:
+        session = base.sessions.start(
+            session_id,
+            namespace=namespace,
+            title=title,
+        )
+    if output is None:
+        typer.echo(session.session_id)
+    else:
+        emit_one(session, output, lambda: typer.echo(session.session_id))
+
+
+@command(
+    app,
+    "say",
+    """
+    memctl session say standup-1 "we decided to ship on Friday" --by user
+    memctl session say standup-1 "look at this" --by user --file cat.png
+    echo "noted" | memctl session say standup-1 - --by agent
+    """,
+    identity=True,
+)
+def say(
+    context: CommandContext,
+    id_: Id,
+    text: str = typer.Argument("", metavar="TEXT", help="What is said; - is stdin."),
+    by: Sender = typer.Option("user", "--by", help="Who says it."),
+    type_: MediaKind | None = typer.Option(
+        None, "--type", help="What kind of message; by default as its file is."
+    ),
+    file: str | None = typer.Option(
+        None, "--file", metavar="FILE", help="A picture, recording or file that comes with it."
+    ),
+    link: bool = flag("--link", "Leave that file where it is instead of copying it."),
+    namespace: Namespace = None,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Add a message to a conversation.
+
+    It is on disk when the command ends, and found by the next query.  A conversation that had ended
+    goes on.
+
+    A message of the user with a trigger, such as `remember: ...`, is kept as a memory of its own:
+    `success`, `memory_type`, `text` and `tags` tell what.  See [triggers] of the settings.
+    """
+    from memctl.cli.rendering.output_formats import to_plain
+    from memctl.sessions.conversations import Message
+
+    words = sys.stdin.read().strip() if text == "-" else text
+    media = None if file is None else input_file(file, "--file takes a picture, recording or file")
+    with _open_session(context, id_, namespace, kb) as (base, session):
+        message = Message(sender=by, content=words, message_type=type_, media=media, links=link)
+        turn = base.sessions.say(session, message)[0]
+        kept = base.sessions.kept(turn)
+        _compress_if_due(context, base, session)
+    result = {**to_plain(turn), **kept}
+    emit_one(result, output, lambda: _show_said(context, turn, kept))
+
+
+@command(
+    app,
+    "record",
+    """
+    memctl session record standup-1 - < messages.jsonl
+    my-chat-bot | memctl session record -
+    """,
+    identity=True,
+)
+def record(
+    context: CommandContext,
+    id_: str = typer.Argument(
+        "-", metavar="[SESSION]", help="The conversation; by default a new one is begun."
+    ),
+    lines: str = typer.Argument("-", metavar="-", help="Messages are read from standard input."),
+    namespace: NewNamespace = None,
+    kb: KnowledgeBaseOption = None,
+) -> None:
+    """Add messages from a pipe as they come, one JSON object a line.
+
+    A line has `sender` and `content`, and may have `type`, `at`, `turn` and `id`; a line with the
+    `id`, or the `turn`, and the words of one before is known.  For each, one line is printed when
+    it is on disk, with what is kept of it because its user asked for that.  A line that is no
+    message is named with its number, the rest goes on, and the exit code is 3.
+    """
+    if lines != "-":
+        raise UsageError(f"messages come from standard input, not from {lines}", "use -")
+    failed = 0
+    with context.writing(kb) as base:
+        if id_ == "-":
+            session = base.sessions.start(namespace=namespace)
+            context.say(f"session {session.session_id}")
+        else:
+            session = base.sessions.get(id_, namespace=namespace)
+        for number, line in _lines(sys.stdin.buffer):
+            failed += not _record(context, base, session, number, line)
+        if base.store.ledger.turns.has_pending():
+            base.sessions.fold(session)
+    if failed:
+        raise PartialFailure(
+            f"{format_count(failed, 'line')} not recorded",
+            'a line is {"sender": "user", "content": "..."}',
+        )
+
+
+def _record(
+    context: CommandContext, base: KnowledgeBase, session: Session, number: int, line: bytes
+) -> bool:
+    """Add one message and print what it became; say why where it is none."""
+    from memctl.sessions.imports import recorded_message
+
+    try:
+        message = recorded_message(line)
+        turn = base.sessions.say(session, message)[0]
+    except NotFoundError:
+        raise
+    except (MemctlError, ValueError) as error:
+        print_line({"line": number, "error": str(error)})
+        context.say(f"error: line {number}: {one_line(str(error))}")
+        sys.stdout.flush()
+        return False
+    result: dict[str, Any] = {"session_id": turn.session_id, "turn": turn.turn, "at": turn.at}
+    print_line({"line": number, **result, **base.sessions.kept(turn)})
+    sys.stdout.flush()
+    _compress_if_due(context, base, session)
+    return True
+
+
+def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    from memctl.sessions.conversations import LONGEST_MESSAGE
+
+    number = 0
+    while line := stream.readline(2 * LONGEST_MESSAGE):
+        number += 1
+        if line.strip():
+            yield number, line
+
+
+@command(
+    app,
+    "list",
+    """
+    memctl session list
+    memctl session list --user ann --status open -o json
+    """,
+    identity=True,
+)
+def list_(
+    context: CommandContext,
+    status: StatusName | None = typer.Option(None, "--status", help="Only of this status."),
+    namespace: NamespacesOption = None,
+    kb: KnowledgeBasesOption = None,
+    limit: Limit = 50,
+    output: Output = None,
+) -> None:
+    """List conversations, the latest first."""
+    from memctl.cli.rendering.output_formats import to_plain
+
+    rows: list[dict[str, Any]] = []
+    with context.reading(kb) as bases:
+        for base in bases:
+            found = base.sessions.list(
+                user=context.config.user,
+                namespaces=namespace or (),
+                status=status,
+                limit=limit + 1 if limit else None,
+            )
+            if limit and len(found) > limit:
+                context.say(
+                    f"note: only the first {limit} of {base.name} are shown; -n 0 shows all"
+                )
+                found = found[:limit]
+            rows += [{"kb": base.name, **to_plain(each)} for each in found]
+        emit(rows, with_kb_column(_LIST, len(bases)), output)
+
+
+@command(
+    app,
+    "show",
+    """
+    memctl session show standup-1
+    memctl session show standup-1 --last 5 -o json
+    """,
+    identity=True,
+)
+def show(
+    context: CommandContext,
+    id_: Id,
+    last: int | None = typer.Option(
+        None, "--last", metavar="N", min=1, help="Only the last messages."
+    ),
+    namespace: Namespace = None,
+    kb: KnowledgeBasesOption = None,
+    output: Output = None,
+) -> None:
+    """Show a conversation with its messages."""
+    from memctl.cli.rendering.output_formats import to_plain
+
+    with context.reading(kb) as bases:
+        base, session = _find_session(list(bases), id_, namespace)
+        turns = base.sessions.turns(session, last=last)
+    whole = {**to_plain(session), "turns": [to_plain(turn) for turn in turns]}
+    emit_one(whole, output, lambda: _show(context, session, turns))
+
+
+def _show(context: CommandContext, session: Session, turns: Any) -> None:
+    out = context.console
+    out.print(one_line(session.title or session.session_id), style="bold")
+    facts = {
+        "id": session.session_id,
+        "status": session.status,
+        "user": session.user_id,
+        "agent": session.agent_id,
+        "namespace": session.namespace,
+        "began": format_moment(session.started_at),
+        "last message": format_moment(session.last_at),
+        "messages": session.message_count,
+    }
+    print_facts(out, {key: value for key, value in facts.items() if value is not None})
+    if session.summary:
+        out.print("\nsummary", style="dim")
+        for line in session.summary.splitlines():
+            print_paragraph(out, line, indent=2)
+    shown = turns[-_SHOWN_TURNS:]
+    if len(shown) < len(turns):
+        out.print(f"\n  {len(turns) - len(shown)} messages before; -o json shows all", style="dim")
+    for turn in shown:
+        _show_turn(context, turn)
+
+
+def _show_turn(context: CommandContext, turn: Turn) -> None:
+    out = context.console
+    media = f" [{turn.message_type}: {turn.media}]" if turn.media else ""
+    out.print(f"\n{turn.turn}  {one_line(turn.sender)}  {format_moment(turn.at)}", style="dim")
+    print_paragraph(out, f"{turn.content}{media}".strip(), indent=2)
+
+
+@command(app, "end", "memctl session end standup-1", identity=True)
+def end(
+    context: CommandContext,
+    id_: Id,
+    namespace: Namespace = None,
+    dry_run: DryRun = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """End a conversation: it gets its title and a summary."""
+    with _open_session(context, id_, namespace, kb) as (base, session):
+        ended = session if dry_run else base.sessions.end(session)
+    done = "would end" if dry_run else "ended"
+    emit_one(ended, output, lambda: context.console.print(f"{done} {ended.session_id}"))
+
+
+@command(
+    app,
+    "compress",
+    """
+    memctl session compress standup-1
+    memctl session compress standup-1 --keep 20 --dry-run
+    """,
+    identity=True,
+)
+def compress(
+    context: CommandContext,
+    id_: Id,
+    keep: int | None = typer.Option(
+        None, "--keep", metavar="N", min=0, help="Messages that stay as they are; 10 by default."
+    ),
+    namespace: Namespace = None,
+    dry_run: DryRun = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Summarise all but the latest messages, and archive that.
+
+    The messages stay and are found as before.  See [compression] of the settings for when this is
+    done by itself.
+    """
+    with _open_session(context, id_, namespace, kb) as (base, session):
+        made = base.sessions.compress(session, keep=keep, dry_run=dry_run)
+    emit_one(made, output, lambda: _show_compression(context, made))
+
+
+@command(
+    app,
+    "archive",
+    """
+    memctl session archive standup-1
+    memctl session archive standup-1 --dry-run
+    """,
+    identity=True,
+)
+def archive(
+    context: CommandContext,
+    id_: Id,
+    namespace: Namespace = None,
+    dry_run: DryRun = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Summarise all of a conversation and put it away.
+
+    The messages stay and are found as before.
+    """
+    with _open_session(context, id_, namespace, kb) as (base, session):
+        made = base.sessions.archive(session, dry_run=dry_run)
+    emit_one(made, output, lambda: _show_compression(context, made))
+
+
+def _show_compression(context: CommandContext, made: Compression) -> None:
+    verb = "would summarise" if made.dry_run else "summarised"
+    said = f"{verb} {format_count(made.messages, 'message')}, {made.kept} stay as they are"
+    context.console.print(f"{made.session_id}: {said}")
+    if made.document_id:
+        context.console.print(f"  archived as {made.document_id}", style="dim")
+    for line in made.summary.splitlines():
+        print_paragraph(context.console, line, indent=2)
+
+
+@command(app, "summary", "memctl session summary standup-1", identity=True)
+def summary(
+    context: CommandContext,
+    id_: Id,
+    namespace: Namespace = None,
+    kb: KnowledgeBasesOption = None,
+    output: Output = None,
+) -> None:
+    """Print the summary of a conversation, made now if it has none."""
+    with context.reading(kb) as bases:
+        base, session = _find_session(list(bases), id_, namespace)
+        text, through = session.summary, session.summarized_through
+        if not text and session.message_count:
+            text = base.sessions.compress(session, keep=0, dry_run=True).summary
+    result = {
+        "session_id": session.session_id,
+        "namespace": session.namespace,
+        "summary": text,
+        "summarized_through": through,
+    }
+    emit_one(result, output, lambda: context.console.print(text or "nothing was said yet"))
+
+
+@command(
+    app,
+    "recall",
+    """
+    memctl session recall today "what did we discuss about the lease?"
+    memctl session recall today "remind me of the door code" -o json
+    """,
+)
+def recall(
+    context: CommandContext,
+    id_: Id,
+    message: str = typer.Argument(..., metavar="MESSAGE", help="The message; - is stdin."),
+    namespace: Namespace = None,
+    kb: KnowledgeBasesOption = None,
+    exit_code: bool = flag("--exit-code", "Exit with 4 when nothing was found."),
+    output: Output = None,
+) -> None:
+    """Print what other conversations say of a message.
+
+    It is empty unless the message refers to what was before ("what did we discuss about ...") and
+    something clearly relevant is known.  See [auto_context] of the settings.
+    """
+    with context.reading(kb) as bases:
+        base, session = _find_session(list(bases), id_, namespace)
+        found = base.sessions.recall(session, read_question([message]))
+    if output not in (None, "table"):
+        emit_one(found, output, lambda: None)
+    elif found.text:
+        print_text(found.text)
+    if not found.text and exit_code:
+        raise NothingFound("nothing was found")
+
+
+@command(
+    app,
+    "prompt",
+    """
+    memctl session prompt today "what did we discuss about the lease?"
+    memctl session prompt today "and now?" --system system.md | jq length
+    """,
+)
+def prompt(
+    context: CommandContext,
+    id_: Id,
+    message: str = typer.Argument(..., metavar="MESSAGE", help="The new message; - is stdin."),
+    system: str | None = typer.Option(
+        None, "--system", metavar="FILE", help="A file with the system prompt."
+    ),
+    namespace: Namespace = None,
+    kb: KnowledgeBasesOption = None,
+) -> None:
+    """Print the messages to send to a model, as JSON.
+
+    They are the system prompt, the summary of what is no longer in the window, what other
+    conversations say where the message refers to them, the last messages, and the new one.  The new
+    one is not added to the conversation: `memctl session say` does that.
+    """
+    text = ""
+    if system is not None:
+        file = input_file(system, "--system takes a file with the system prompt")
+        text = file.read_text(encoding="utf-8", errors="replace").strip()
+    with context.reading(kb) as bases:
+        base, session = _find_session(list(bases), id_, namespace)
+        print_json(base.sessions.prompt(session, read_question([message]), text))
+
+
+@command(
+    app,
+    "import",
+    """
+    memctl session import conversations.json --user ann
+    memctl session import chat.txt --id standup-1 --dry-run
+    """,
+    identity=True,
+)
+def import_(
+    context: CommandContext,
+    files: list[str] = typer.Argument(..., metavar="FILE", help="Files of conversations."),
+    session_id: str | None = typer.Option(
+        None, "--id", metavar="ID", help="The conversation of all; by default as the files say."
+    ),
+    namespace: NewNamespace = None,
+    dry_run: DryRun = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Import conversations from files.
+
+    These are exports of ChatGPT, Claude, Telegram, Slack and WhatsApp, lists of messages with
+    `role` and `content` as JSON or JSON lines, and chats written down as `Ann: good morning`.
+    Messages that are known are left alone, so that a file may come again with more.
+    """
+    refuse_empty({"--id": session_id, "--namespace": namespace})
+    paths = [parse_path(each) for each in files]
+    with context.trying(kb) if dry_run else context.writing(kb) as base:
+        with (
+            context.progress("importing") as listener,
+            reporting_a_stop(context, base.name, output),
+        ):
+            report = base.sessions.import_files(
+                paths,
+                namespace=namespace,
+                session_id=session_id,
+                dry_run=dry_run,
+                progress=listener,
+            )
+        show_report(context, base.name, report, output)
+    raise_failures(report, one_input=len(paths) == 1 and len(report.outcomes) == 1)
+
+
+@command(
+    app,
+    "forget",
+    """
+    memctl session forget standup-1
+    memctl session forget --user ann --before 2026-01-01 --yes
+    """,
+)
+def forget(
+    context: CommandContext,
+    id_: str | None = typer.Argument(None, metavar="[SESSION]", help="The conversation."),
+    user: UserOption = None,
+    before: str | None = typer.Option(
+        None, "--before", metavar="DATE", help="All whose last message is older."
+    ),
+    namespace: Namespace = None,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Remove conversations for good, and search what is left.
+
+    With them go their messages, memories, insights, archive documents and the copies of their
+    files; see memctl forget.
+    """
+    from memctl.cli.commands.content.forget import show_forgotten
+
+    if id_ is None and user is None and before is None:
+        raise UsageError("forget which conversations?", "name one, or --user NAME, --before DATE")
+    with context.writing_existing(kb) as base:
+        found = _sessions_to_forget(base, id_, user, before, namespace)
+        names = ", ".join(each.session_id for each in found[:5]) + (", ..." if found[5:] else "")
+        if not dry_run:
+            what = format_count(len(found), "conversation")
+            context.confirm(f"forget {what} for good ({names})?", yes=yes)
+        reports = [base.sessions.forget(each, dry_run=dry_run) for each in found]
+    emit_each(reports, output, lambda report: show_forgotten(context, report))
+    if left := [left for report in reports for left in report.left]:
+        places = ", ".join(dict.fromkeys(each.place for each in left))
+        raise PartialFailure(f"some of it is left in {one_line(places, 200)}", left[0].hint)
+
+
+def _sessions_to_forget(
+    base: KnowledgeBase,
+    id_: str | None,
+    user: str | None,
+    before: str | None,
+    namespace: str | None,
+) -> list[Session]:
+    """Return the conversations that are to be forgotten.
+
+    Raises:
+        NotFoundError: There are none.
+    """
+    from memctl.cli.arguments import parse_instant
+    from memctl.home import utc_now
+
+    if id_ is not None:
+        return [base.sessions.get(id_, namespace=namespace, user=user)]
+    until = parse_instant(before, utc_now()) if before else None
+    namespaces = (namespace,) if namespace else ()
+    found = [
+        each
+        for each in base.sessions.list(user=user, namespaces=namespaces)
+        if until is None or each.last_at < until
+    ]
+    if not found:
+        raise NotFoundError("there are no such conversations", "memctl session list shows them")
+    return found
+
+
+# --- inside --------------------------------------------------------------------------------------
+
+
+def _compress_if_due(context: CommandContext, base: KnowledgeBase, session: Session) -> None:
+    for made in base.sessions.compress_due(session):
+        context.say(f"note: summarised {format_count(made.messages, 'message')} of it")
+
+
+def _show_said(context: CommandContext, turn: Turn, kept: Mapping[str, Any]) -> None:
+    context.console.print(f"{turn.session_id}: turn {turn.turn}")
+    if kept["success"]:
+        tags = " ".join(f"#{tag}" for tag in kept["tags"])
+        said = one_line(f"{kept['text']} {tags}".strip(), 200)
+        context.console.print(f"  kept as {kept['memory_type']}: {said}", style="dim")
+
+
+@contextmanager
+def _open_session(
+    context: CommandContext, id_: str, namespace: str | None, kb: list[str] | None
+) -> Iterator[tuple[KnowledgeBase, Session]]:
+    """Open the knowledge base to change a conversation in; give both."""
+    with context.writing_existing(kb) as base:
+        yield base, base.sessions.get(id_, namespace=namespace)
+
+
+def _find_session(
+    bases: list[KnowledgeBase], id_: str, namespace: str | None
+) -> tuple[KnowledgeBase, Session]:
+    """Return the first knowledge base that has a conversation, and the conversation.
+
+    Raises:
+        NotFoundError: None has; says what there is.
+    """
+    missing: NotFoundError | None = None
+    for base in bases:
+        try:
+            return base, base.sessions.get(id_, namespace=namespace)
+        except NotFoundError as error:
+            missing = missing or error
+    raise missing or NotFoundError(f"there is no session {id_!r}")

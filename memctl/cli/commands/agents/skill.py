@@ -1,0 +1,1029 @@
+"""memctl skill: capabilities of agents, found by what they do and judged by how they do."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memctl.cli.arguments import input_file, input_path, parse_path, read_question, refuse_empty
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import (
+    DryRun,
+    KnowledgeBaseOption,
+    Limit,
+    Output,
+    Yes,
+    command,
+    group,
+)
+from memctl.cli.completion import complete_skill
+from memctl.cli.rendering.output_formats import (
+    Column,
+    console,
+    emit,
+    emit_facts,
+    emit_one,
+    format_instant,
+    print_facts,
+    print_text,
+    to_plain,
+)
+from memctl.cli.rendering.terminal_text import format_count, one_line
+from memctl.errors import NothingFound, PartialFailure, UsageError
+from memctl.literals import ChangeType, ConflictStatus, ProposalStatus, SkillCategory, SkillStatus
+
+if TYPE_CHECKING:
+    from memctl.skills.skill_conflicts import SkillRepairReport
+    from memctl.skills.skill_views import SkillImport
+
+app = group("skill", "Keep, find, version and judge the skills of agents.")
+version_app = group("version", "Versions of a skill: which one agents get.")
+app.add_typer(version_app)
+
+SkillWord = Annotated[
+    str,
+    typer.Argument(metavar="SKILL", help="Its slug, name or id.", autocompletion=complete_skill),
+]
+ProposalWord = Annotated[
+    str, typer.Argument(metavar="PROPOSAL", help="Its id; see memctl skill proposals.")
+]
+ConflictWord = Annotated[
+    str, typer.Argument(metavar="CONFLICT", help="Its id; see memctl skill conflicts.")
+]
+CategoryOption = Annotated[
+    SkillCategory | None, typer.Option("--category", help="One of 21; see docs/skills.md.")
+]
+Because = Annotated[str, typer.Option("--because", metavar="TEXT", help="The reason.")]
+Change = Annotated[
+    ChangeType, typer.Option("--type", help="How it differs from the version before.")
+]
+Notes = Annotated[str, typer.Option("--notes", metavar="TEXT", help="What is new in it.")]
+
+_LIST = (
+    Column("slug", "SKILL"),
+    Column("category", "CATEGORY"),
+    Column("status", "STATUS"),
+    Column("version", "VERSION", right=True),
+    Column("health", "HEALTH", right=True),
+    Column("uses", "USES", right=True),
+    Column("open_conflicts", "CONFLICTS", right=True),
+    Column("description", "DESCRIPTION", one_line, wrap=True),
+)
+_HITS = (
+    Column("rank", "#", right=True),
+    Column("slug", "SKILL"),
+    Column("score", "SCORE", right=True),
+    Column("health", "HEALTH", right=True),
+    Column("category", "CATEGORY"),
+    Column("description", "DESCRIPTION", one_line, wrap=True),
+)
+_IMPORTS = (
+    Column("outcome", "OUTCOME"),
+    Column("slug", "SKILL"),
+    Column("version", "VERSION", right=True),
+    Column("category", "CATEGORY"),
+    Column("source", "FILE"),
+    Column("reason", "REASON", wrap=True),
+)
+_VERSIONS = (
+    Column("number", "VERSION", right=True),
+    Column("change_type", "TYPE"),
+    Column("share", "SHARE", right=True),
+    Column("uses", "USES", right=True),
+    Column("success", "SUCCESS", right=True),
+    Column("created_at", "MADE", format_instant),
+    Column("notes", "NOTES", one_line, wrap=True),
+)
+_PROPOSALS = (
+    Column("proposal_id", "PROPOSAL"),
+    Column("status", "STATUS"),
+    Column("name", "NAME"),
+    Column("category", "CATEGORY"),
+    Column("confidence", "CONFIDENCE", right=True),
+    Column("agent", "AGENT"),
+    Column("expires_at", "EXPIRES", format_instant),
+)
+_CONFLICTS = (
+    Column("conflict_id", "CONFLICT"),
+    Column("type", "TYPE"),
+    Column("severity", "SEVERITY"),
+    Column("priority", "PRIORITY", right=True),
+    Column("status", "STATUS"),
+    Column("explanation", "WHAT", one_line, wrap=True),
+)
+_SUGGESTIONS = (
+    Column("slug", "SKILL"),
+    Column("kind", "KIND"),
+    Column("text", "WHY", wrap=True),
+    Column("command", "COMMAND"),
+)
+_GAPS = (
+    Column("team", "TEAM"),
+    Column("kind", "KIND"),
+    Column("name", "NAME"),
+    Column("weight", "QUESTIONS", right=True),
+)
+_USES = (
+    Column("at", "AT", format_instant),
+    Column("version", "VERSION", right=True),
+    Column("success", "OK"),
+    Column("agent", "AGENT"),
+    Column("task", "TASK", one_line),
+    Column("note", "NOTE", one_line, wrap=True),
+)
+
+
+# --- skills --------------------------------------------------------------------------------------
+
+
+@command(
+    app,
+    "add",
+    """
+    memctl skill add ~/.claude/skills
+    memctl skill add skills/deploy/SKILL.md --category deployment
+    memctl skill add skills/ --dry-run
+    """,
+    identity=True,
+)
+def add(
+    context: CommandContext,
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="A SKILL.md, a Markdown file, or a folder.")
+    ],
+    category: CategoryOption = None,
+    type_: Change = "minor",
+    notes: Notes = "",
+    dry_run: DryRun = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Import skills from files; nothing of them is ever run.
+
+    A folder with a SKILL.md is one skill with all its files; of any other folder, every folder
+    below it that has a SKILL.md, and the Markdown files in it.  What is there already is
+    recognised; a file that has changed becomes the next version, which is active.  With an agent
+    named, skills are drafts and versions wait until a person activates them.
+    """
+    given = input_path(path, "give a folder with skills")
+    opened = context.trying(kb) if dry_run else context.writing(kb)
+    with opened as base:
+        found = base.skills.acting_as().add(
+            given, category=category, change_type=type_, notes=notes, dry_run=dry_run
+        )
+    emit(found, _IMPORTS, output)
+    for each in found:
+        for left_out in each.left_out:
+            context.say(f"note: {each.slug}: left out {left_out}")
+        if each.outcome == "failed":
+            context.say(f"failed: {each.source}: {each.reason}")
+            context.suggest(each.hint)
+    _say_imported(context, found, dry_run=dry_run)
+
+
+def _say_imported(context: CommandContext, found: Sequence[SkillImport], *, dry_run: bool) -> None:
+    counts = {kind: sum(e.outcome == kind for e in found) for kind in
+              ("added", "version", "unchanged", "failed")}  # fmt: skip
+    if not found:
+        raise NothingFound("no skill was found there", "a skill is a folder with a SKILL.md")
+    would = "would be " if dry_run else ""
+    context.say(
+        f"{would}{counts['added']} added, {format_count(counts['version'], 'new version')},"
+        f" {counts['unchanged']} unchanged"
+    )
+    if counts["failed"]:
+        raise PartialFailure(f"{format_count(counts['failed'], 'file')} could not be imported")
+
+
+@command(
+    app,
+    "list",
+    """
+    memctl skill list
+    memctl skill list --category deployment --status active
+    memctl skill list --of coder -o json
+    """,
+    identity=True,
+)
+def list_(
+    context: CommandContext,
+    category: CategoryOption = None,
+    status: Annotated[
+        SkillStatus | None, typer.Option("--status", help="By default all but archived.")
+    ] = None,
+    of: Annotated[
+        str | None, typer.Option("--of", metavar="AGENT", help="Those that this agent has.")
+    ] = None,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """List skills with their health."""
+    refuse_empty({"--of": of})
+    with context.reading_existing(kb) as base:
+        rows = base.skills.acting_as().list(category=category, status=status, agent=of)
+    emit(rows, _LIST, output)
+    if not rows:
+        context.hint("import some: memctl skill add FOLDER")
+
+
+@command(
+    app,
+    "show",
+    "memctl skill show deploy-to-kubernetes\nmemctl skill show deploy-to-kubernetes -o json",
+    identity=True,
+)
+def show(
+    context: CommandContext,
+    skill: SkillWord,
+    text: Annotated[
+        bool, typer.Option("--text", help="Print its text, as it was imported.")
+    ] = False,
+    version: Annotated[
+        int | None, typer.Option("--version", metavar="N", min=1, help="With --text, which one.")
+    ] = None,
+    uses: Annotated[bool, typer.Option("--uses", help="List its uses instead.")] = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Show a skill: versions, files, agents and what it requires."""
+    with context.reading_existing(kb) as base:
+        skills = base.skills.acting_as()
+        if text or version is not None:
+            found = skills.find(skill)
+            print_text(skills.version(found, version or found.active_version).content)
+            return
+        if uses:
+            emit(skills.uses(skill), _USES, output)
+            return
+        details = skills.show(skill)
+
+    def table() -> None:
+        """Print it for people."""
+        plain = to_plain(details)
+        out = console()
+        print_facts(out, {**plain["skill"], "source": details.source}, indent=0)
+        for name in ("execution", "metadata"):
+            if plain[name]:
+                out.print(f"{name}:")
+                print_facts(out, plain[name])
+        for circle in details.cycles:
+            out.print(f"circle: {' -> '.join(circle)}", markup=False)
+        for missing in details.missing:
+            out.print(f"missing: {missing}", markup=False)
+        for file in details.files:
+            out.print(f"file: {file.path} ({file.size:,} bytes)", markup=False)
+        emit(details.versions, _VERSIONS, "table")
+
+    emit_one(details, output, table)
+
+
+@command(
+    app,
+    "search",
+    """
+    memctl skill search "deploy to kubernetes"
+    memctl skill search review a pull request --category code_review -o json
+    """,
+    identity=True,
+)
+def search(
+    context: CommandContext,
+    words: Annotated[
+        list[str], typer.Argument(metavar="WORDS", help="What is to be done; - is standard input.")
+    ],
+    category: CategoryOption = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also drafts, and what is deprecated or archived.")
+    ] = False,
+    limit: Limit = 10,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Find skills by what they do, ranked with their health."""
+    asked = read_question(words)
+    with context.reading_existing(kb) as base:
+        hits = base.skills.acting_as().search(
+            asked, limit=limit or sys.maxsize, category=category, every_status=every
+        )
+    emit(hits, _HITS, output)
+    if not hits:
+        context.hint("nothing fits; propose one: memctl skill propose TOPIC")
+
+
+@command(
+    app,
+    "context",
+    """
+    memctl skill context deploy-to-kubernetes --task "roll out release 4.2"
+    memctl skill context deploy-to-kubernetes --budget 1000 -o json
+    """,
+    identity=True,
+)
+def context_(
+    context: CommandContext,
+    skill: SkillWord,
+    task: Annotated[
+        str | None, typer.Option("--task", metavar="TEXT", help="What it is to be used for.")
+    ] = None,
+    budget: Annotated[
+        int, typer.Option("--budget", metavar="TOKENS", min=50, help="At most this many tokens.")
+    ] = 4_000,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Print a skill for a run, with what bears on it.
+
+    Its text comes first, then what it requires, open conflicts, earlier outcomes, and with --task
+    what is known of the task.  Where several versions are active, the task decides which one it
+    is, always the same for the same task.
+    """
+    refuse_empty({"--task": task})
+    with context.reading_existing(kb) as base:
+        found = base.skills.context(skill, task=task, budget=budget)
+    emit_one(found, output, lambda: print_text(found.text))
+    for circle in found.cycles:
+        context.say(f"note: {' -> '.join(circle)} require each other")
+    for missing in found.missing:
+        context.say(f"note: {missing} is required and not there")
+    if found.is_cut:
+        context.say(f"note: cut to {found.tokens:,} tokens; --budget gives more")
+
+
+@command(
+    app,
+    "assign",
+    """
+    memctl skill assign code-review --agent coder
+    memctl skill assign code-review --agent coder --off
+    """,
+)
+def assign(
+    context: CommandContext,
+    skill: SkillWord,
+    to: Annotated[str, typer.Option("--agent", metavar="NAME", help="The agent that gets it.")],
+    off: Annotated[
+        bool, typer.Option("--off", help="Switch it off: that agent no longer finds it.")
+    ] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Take it away instead.")] = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Give a skill to an agent, or switch it off for one."""
+    if off and remove:
+        raise UsageError("--off and --remove do not go together", "give one of them")
+    with context.reading_existing(kb) as base:
+        skills = base.skills.acting_as()
+        if remove:
+            skills.unassign(skill, to)
+            context.say(f"{to} no longer has {skill}")
+            return
+        made = skills.assign(skill, to, enabled=not off)
+    context.say(f"{skill} is switched off for {to}" if off else f"{to} has {skill}")
+    if output is not None:
+        emit_facts(made, output)
+
+
+@command(
+    app,
+    "used",
+    """
+    memctl skill used deploy-to-kubernetes --ok --task release-4.2 --seconds 93
+    memctl skill used deploy-to-kubernetes --failed --note "the cluster needs a login first"
+    """,
+    identity=True,
+)
+def used(
+    context: CommandContext,
+    skill: SkillWord,
+    success: Annotated[
+        bool | None, typer.Option("--ok/--failed", help="Whether it went well.")
+    ] = None,
+    task: Annotated[str, typer.Option("--task", metavar="TEXT", help="What it was used for.")] = "",
+    note: Annotated[
+        str, typer.Option("--note", metavar="TEXT", help="What is to be learned from it.")
+    ] = "",
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", metavar="N", help="How long it took.")
+    ] = None,
+    version: Annotated[
+        int | None,
+        typer.Option("--version", metavar="N", min=1, help="By default the task's version."),
+    ] = None,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Record how a use of a skill went."""
+    if success is None:
+        raise UsageError("how did it go?", "say --ok or --failed")
+    with context.reading_existing(kb) as base:
+        use = base.skills.acting_as().record_use(
+            skill, success=success, task=task, note=note, duration=seconds, version=version
+        )
+    context.say(f"noted for version {use.version} of {skill}")
+    if output is not None:
+        emit_facts(use, output)
+
+
+@command(
+    app,
+    "health",
+    "memctl skill health\nmemctl skill health --compare -o json",
+    identity=True,
+)
+def health(
+    context: CommandContext,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Compare versions: is the newer one better?")
+    ] = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """List skills by health, the least healthy first."""
+    with context.reading_existing(kb) as base:
+        skills = base.skills.acting_as()
+        if compare:
+            emit(skills.evolution(), _EVOLUTION, output)
+            return
+        rows = sorted(skills.list(), key=lambda each: (each.health, each.slug))
+    emit(rows, _LIST, output)
+
+
+_EVOLUTION = (
+    Column("name", "SKILL"),
+    Column("older", "OLDER", right=True),
+    Column("newer", "NEWER", right=True),
+    Column("older_success", "SUCCESS", right=True),
+    Column("newer_success", "SUCCESS", right=True),
+    Column("chance", "CHANCE", right=True),
+    Column("better", "BETTER", right=True),
+)
+
+
+@command(app, "suggest", "memctl skill suggest\nmemctl skill suggest -o json")
+def suggest(context: CommandContext, kb: KnowledgeBaseOption = None, output: Output = None) -> None:
+    """Suggest what to do about skills; nothing is changed."""
+    with context.reading_existing(kb) as base:
+        rows = base.skills.suggestions()
+    emit(rows, _SUGGESTIONS, output)
+
+
+@command(
+    app,
+    "gaps",
+    "memctl skill gaps\nmemctl skill gaps --coverage -o json",
+    identity=True,
+)
+def gaps(
+    context: CommandContext,
+    coverage: Annotated[
+        bool, typer.Option("--coverage", help="List what each team has skills for instead.")
+    ] = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """List what no skill is for, by team.
+
+    Topics of questions that memory could not answer, and categories without an active skill.
+    """
+    with context.reading_existing(kb) as base:
+        if coverage:
+            emit(base.skills.coverage(), _COVERAGE, output)
+            return
+        rows = base.skills.gaps()
+    emit(rows, _GAPS, output)
+
+
+_COVERAGE = (
+    Column("team", "TEAM"),
+    Column("skills", "SKILLS", right=True),
+    Column("coverage", "COVERAGE", right=True),
+    Column("lacking", "LACKING", ", ".join, wrap=True),
+)
+
+
+@command(
+    app,
+    "activate",
+    "memctl skill activate deploy-to-kubernetes",
+    identity=True,
+)
+def activate(context: CommandContext, skill: SkillWord, kb: KnowledgeBaseOption = None) -> None:
+    """Make a draft or deprecated skill active."""
+    _set_status(context, skill, "active", None, kb)
+
+
+@command(
+    app,
+    "deprecate",
+    "memctl skill deprecate deploy-by-hand --successor deploy-to-kubernetes",
+    identity=True,
+)
+def deprecate(
+    context: CommandContext,
+    skill: SkillWord,
+    successor: Annotated[
+        str | None, typer.Option("--successor", metavar="SKILL", help="What replaces it.")
+    ] = None,
+    kb: KnowledgeBaseOption = None,
+) -> None:
+    """Say that a skill should no longer be used."""
+    refuse_empty({"--successor": successor})
+    _set_status(context, skill, "deprecated", successor, kb)
+
+
+@command(app, "archive", "memctl skill archive deploy-by-hand", identity=True)
+def archive(context: CommandContext, skill: SkillWord, kb: KnowledgeBaseOption = None) -> None:
+    """Put a skill away; listings leave it out."""
+    _set_status(context, skill, "archived", None, kb)
+
+
+def _set_status(
+    context: CommandContext,
+    skill: str,
+    status: SkillStatus,
+    successor: str | None,
+    kb: Sequence[str] | None,
+) -> None:
+    with context.reading_existing(kb) as base:
+        changed = base.skills.acting_as().set_status(skill, status, successor)
+    context.say(f"{changed.slug} is {changed.status}")
+
+
+@command(app, "delete", "memctl skill delete deploy-by-hand --yes", identity=True)
+def delete(
+    context: CommandContext,
+    skill: SkillWord,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    kb: KnowledgeBaseOption = None,
+) -> None:
+    """Delete a skill with its versions, files and uses."""
+    with context.reading_existing(kb) as base:
+        skills = base.skills.acting_as()
+        found = skills.find(skill)
+        count = format_count(len(skills.versions(found.skill_id)), "version")
+        what = f"skill {found.slug} of {base.name} ({count})"
+        if context.confirm_or_preview(
+            f"delete {what}", f"delete {what}?", yes=yes, dry_run=dry_run
+        ):
+            skills.delete(found.skill_id)
+            context.say(f"deleted {what}")
+
+
+@command(app, "export", "memctl skill export --to skills-of-today", identity=True)
+def export(
+    context: CommandContext,
+    to: Annotated[str, typer.Option("--to", metavar="FOLDER", help="Where they go.")],
+    every: Annotated[
+        bool, typer.Option("--all", help="Also drafts, and what is deprecated or archived.")
+    ] = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Write skills as folders with a SKILL.md, to read or for git.
+
+    The registry is what counts: the folder is not kept up to date.
+    """
+    folder = parse_path(to)
+    if folder.is_file():
+        raise UsageError(f"{to} is a file", "name a folder, or one that is not there yet")
+    with context.reading_existing(kb) as base:
+        written, left_out = base.skills.acting_as().export(folder.absolute(), every_status=every)
+    emit([{"folder": str(each)} for each in written], (Column("folder", "FOLDER"),), output)
+    for each in left_out:
+        context.say(f"note: left out {each}")
+
+
+# --- versions ------------------------------------------------------------------------------------
+
+
+@command(
+    version_app,
+    "add",
+    """
+    memctl skill version add deploy-to-kubernetes SKILL.md --type patch --notes "mention helm"
+    memctl skill version add deploy-to-kubernetes - --activate < SKILL.md
+    """,
+    identity=True,
+)
+def version_add(
+    context: CommandContext,
+    skill: SkillWord,
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="Its whole text; - is standard input.")
+    ],
+    type_: Change = "minor",
+    notes: Notes = "",
+    at_once: Annotated[
+        bool, typer.Option("--activate", help="Have agents get it at once.")
+    ] = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Add a version of a skill; it waits until it is activated."""
+    content = _text_of(file)
+    with context.reading_existing(kb) as base:
+        skills = base.skills.acting_as()
+        if at_once:
+            skills.require_person("activate a version")
+        made = skills.add_version(skill, content, type_, notes, "" if file == "-" else file)
+        if at_once:
+            skills.activate(skill, made.number)
+        views = skills.versions(skill)
+    context.say(f"version {made.number} of {skill} is {'active' if at_once else 'not active yet'}")
+    if output is not None:
+        emit_facts(views[-1], output)
+
+
+def _text_of(file: str) -> str:
+    from memctl.skills.skill_files import checked_skill_text, read_skill_text
+
+    if file == "-":
+        return checked_skill_text(sys.stdin.buffer.read())
+    return read_skill_text(input_file(file, "give a Markdown file"))
+
+
+@command(version_app, "list", "memctl skill version list deploy-to-kubernetes", identity=True)
+def version_list(
+    context: CommandContext,
+    skill: SkillWord,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """List the versions of a skill, and how each did."""
+    with context.reading_existing(kb) as base:
+        rows = base.skills.acting_as().versions(skill)
+    emit(rows, _VERSIONS, output)
+
+
+@command(
+    version_app, "activate", "memctl skill version activate deploy-to-kubernetes 2", identity=True
+)
+def version_activate(
+    context: CommandContext,
+    skill: SkillWord,
+    number: Annotated[
+        int, typer.Argument(metavar="N", min=1, help="See memctl skill version list.")
+    ],
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Have agents get one version; the others are kept."""
+    with context.reading_existing(kb) as base:
+        made = base.skills.acting_as().activate(skill, number)
+    context.say(f"version {number} of {skill} is active")
+    if output is not None:
+        emit_facts(made, output)
+
+
+@command(
+    version_app, "split", "memctl skill version split deploy-to-kubernetes 1=90 2=10", identity=True
+)
+def version_split(
+    context: CommandContext,
+    skill: SkillWord,
+    shares: Annotated[
+        list[str], typer.Argument(metavar="N=PERCENT", help="At least two, 100 together.")
+    ],
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Share tasks out among versions; a task keeps its version."""
+    with context.reading_existing(kb) as base:
+        rows = base.skills.acting_as().split(skill, _shares(shares))
+    emit(rows, _VERSIONS, output)
+
+
+def _shares(words: Sequence[str]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for word in words:
+        number, equals, share = word.partition("=")
+        digits = share.removesuffix("%")
+        if not (equals and _is_number(number) and _is_number(digits)):
+            raise UsageError(f"{word!r} is no share", "write 1=90 2=10")
+        if int(number) in found:
+            raise UsageError(f"version {number} is named twice", "write 1=90 2=10")
+        found[int(number)] = int(digits)
+    return found
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 7
+
+
+# --- proposals -----------------------------------------------------------------------------------
+
+
+@command(
+    app,
+    "propose",
+    """
+    memctl skill propose "Kubernetes deployment automation"
+    memctl skill propose "invoice checks" --requires read-pdf --requires send-mail --submit
+    """,
+    identity=True,
+)
+def propose(
+    context: CommandContext,
+    topic: Annotated[list[str], typer.Argument(metavar="TOPIC", help="What it is to be for.")],
+    name: Annotated[
+        str, typer.Option("--name", metavar="TEXT", help="By default as the topic.")
+    ] = "",
+    description: Annotated[
+        str, typer.Option("--description", metavar="TEXT", help="What it does, and when to use it.")
+    ] = "",
+    category: CategoryOption = None,
+    requires: Annotated[
+        list[str] | None,
+        typer.Option("--requires", metavar="SKILL", help="A skill that it needs; repeatable."),
+    ] = None,
+    submit_: Annotated[bool, typer.Option("--submit", help="Hand it in for review.")] = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Look into a topic and propose a skill for it."""
+    with context.reading_existing(kb) as base:
+        made = base.skills.proposals().propose(
+            " ".join(topic),
+            name=name,
+            description=description,
+            category=category,
+            requires=requires or (),
+            submitted=submit_,
+        )
+    emit_facts(made, output)
+    if not submit_:
+        context.hint(f"hand it in: memctl skill submit {made.proposal_id}")
+
+
+@command(
+    app,
+    "proposals",
+    "memctl skill proposals\nmemctl skill proposals --status submitted -o json",
+    identity=True,
+)
+def proposals(
+    context: CommandContext,
+    status: Annotated[
+        ProposalStatus | None, typer.Option("--status", help="Only in this one.")
+    ] = None,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """List proposals of skills, the latest first."""
+    with context.reading_existing(kb) as base:
+        rows = base.skills.proposals().list(status)
+    emit(rows, _PROPOSALS, output)
+
+
+@command(app, "submit", "memctl skill submit pr_4f2a", identity=True)
+def submit(
+    context: CommandContext,
+    proposal: ProposalWord,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Hand a draft in for review."""
+    with context.reading_existing(kb) as base:
+        made = base.skills.proposals().submit(proposal)
+    context.say(f"{made.proposal_id} is submitted, until {made.expires_at:%Y-%m-%d}")
+    if output is not None:
+        emit_facts(made, output)
+
+
+@command(app, "review", "memctl skill review pr_4f2a", identity=True)
+def review(
+    context: CommandContext,
+    proposal: ProposalWord,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Take a proposal up for review, and show it."""
+    with context.reading_existing(kb) as base:
+        made = base.skills.proposals().review(proposal)
+    emit_facts(made, output)
+
+
+@command(
+    app,
+    "approve",
+    """
+    memctl skill approve pr_4f2a
+    memctl skill approve pr_4f2a --create --file SKILL.md
+    """,
+    identity=True,
+)
+def approve(
+    context: CommandContext,
+    proposal: ProposalWord,
+    because: Because = "",
+    create_: Annotated[bool, typer.Option("--create", help="Make its skill at once.")] = False,
+    file: Annotated[
+        str | None,
+        typer.Option("--file", metavar="FILE", help="With --create, its text; - for input."),
+    ] = None,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Approve a proposal; what it requires is proposed, too."""
+    if file is not None and not create_:
+        raise UsageError("--file goes with --create", "add --create")
+    content = "" if file is None else _text_of(file)
+    with context.reading_existing(kb) as base:
+        reviewing = base.skills.proposals()
+        done = reviewing.approve(proposal, because)
+        made = reviewing.create(proposal, content) if create_ else None
+    for each in done.proposed:
+        context.say(f"proposed {each.name} as {each.proposal_id}, which it requires")
+    if made is not None:
+        context.say(f"made skill {made.slug}")
+    else:
+        context.hint(f"make its skill: memctl skill create {done.proposal.proposal_id}")
+    emit_facts(done if made is None else made, output)
+
+
+@command(
+    app,
+    "create",
+    "memctl skill create pr_4f2a\nmemctl skill create pr_4f2a --file SKILL.md",
+    identity=True,
+)
+def create(
+    context: CommandContext,
+    proposal: ProposalWord,
+    file: Annotated[
+        str | None,
+        typer.Option("--file", metavar="FILE", help="Its text; by default the draft; - for input."),
+    ] = None,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Make the skill of an approved proposal."""
+    content = "" if file is None else _text_of(file)
+    with context.reading_existing(kb) as base:
+        made = base.skills.proposals().create(proposal, content)
+    for missing in made.missing:
+        context.say(f"note: {missing} is required and not there yet")
+    emit_facts(made, output)
+
+
+@command(
+    app, "reject", 'memctl skill reject pr_4f2a --because "we have one already"', identity=True
+)
+def reject(
+    context: CommandContext,
+    proposal: ProposalWord,
+    because: Because = "",
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Reject a proposal, and say why."""
+    with context.reading_existing(kb) as base:
+        made = base.skills.proposals().reject(proposal, because)
+    context.say(f"{made.proposal_id} is rejected")
+    if output is not None:
+        emit_facts(made, output)
+
+
+@command(
+    app,
+    "learn",
+    "memctl skill learn --dry-run\nmemctl skill learn deploy-to-kubernetes",
+    identity=True,
+)
+def learn(
+    context: CommandContext,
+    skill: Annotated[
+        str | None, typer.Argument(metavar="SKILL", help="By default every active one.")
+    ] = None,
+    dry_run: DryRun = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Propose versions from the notes of uses; none is active."""
+    with context.reading_existing(kb) as base:
+        rows = base.skills.proposals().learn(skill, dry_run=dry_run)
+    emit(rows, (Column("slug", "SKILL"), Column("version", "VERSION"), _NOTES), output)
+
+
+_NOTES = Column("notes", "NOTES", "; ".join, wrap=True)
+
+
+# --- conflicts -----------------------------------------------------------------------------------
+
+
+@command(
+    app,
+    "conflicts",
+    """
+    memctl skill conflicts --scan
+    memctl skill conflicts --skill deploy-to-kubernetes
+    memctl skill conflicts --status dismissed -o json
+    """,
+    identity=True,
+)
+def conflicts(
+    context: CommandContext,
+    scan: Annotated[bool, typer.Option("--scan", help="Look for them first.")] = False,
+    status: Annotated[
+        ConflictStatus | None, typer.Option("--status", help="By default those that are open.")
+    ] = None,
+    skill: Annotated[
+        str | None, typer.Option("--skill", metavar="SKILL", help="Only of this one.")
+    ] = None,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """List what skills have against each other.
+
+    Types are overlap, contradiction, dependency, version_mismatch and naming; the most pressing
+    comes first.
+    """
+    refuse_empty({"--skill": skill})
+    with context.reading_existing(kb) as base:
+        found = base.skills.conflicts()
+        if scan:
+            report = found.scan()
+            context.say(
+                f"{format_count(report.skills, 'skill')} compared: {report.new} new,"
+                f" {report.resolved} gone"
+            )
+        rows = found.list(status=status, skill=skill)
+    emit(rows, _CONFLICTS, output)
+
+
+@command(app, "acknowledge", "memctl skill acknowledge cf_91b0", identity=True)
+def acknowledge(
+    context: CommandContext, conflict: ConflictWord, kb: KnowledgeBaseOption = None
+) -> None:
+    """Say that a conflict is known; it stays open."""
+    _settle(context, conflict, "acknowledged", kb)
+
+
+@command(app, "resolve", "memctl skill resolve cf_91b0", identity=True)
+def resolve(
+    context: CommandContext, conflict: ConflictWord, kb: KnowledgeBaseOption = None
+) -> None:
+    """Say that a conflict is resolved; a scan checks it."""
+    _settle(context, conflict, "resolved", kb)
+
+
+@command(app, "dismiss", "memctl skill dismiss cf_91b0", identity=True)
+def dismiss(
+    context: CommandContext, conflict: ConflictWord, kb: KnowledgeBaseOption = None
+) -> None:
+    """Say that a conflict is none; scans leave it alone."""
+    _settle(context, conflict, "dismissed", kb)
+
+
+def _settle(
+    context: CommandContext, conflict: str, status: ConflictStatus, kb: Sequence[str] | None
+) -> None:
+    with context.reading_existing(kb) as base:
+        changed = base.skills.conflicts().settle(conflict, status)
+    context.say(f"{changed.conflict_id} is {changed.status}")
+
+
+@command(
+    app,
+    "repair",
+    "memctl skill repair --dry-run\nmemctl skill repair --yes",
+    identity=True,
+)
+def repair(
+    context: CommandContext,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Repair simple conflicts; memctl job undo takes it back.
+
+    The newer of two skills with like names gets a suffix; what requires a deprecated skill with a
+    successor, or a version that is not active, requires the right one.
+    """
+    with context.reading_existing(kb) as base:
+        found = base.skills.conflicts()
+        planned = found.repair(dry_run=True)
+        count = format_count(len(planned.repaired), "conflict")
+        if dry_run or not planned.repaired:
+            _emit_repair(planned, output)
+            return
+        context.confirm(f"repair {count} of skills in {base.name}?", yes=yes)
+        done = found.repair()
+    context.say(f"repaired {count}; memctl job undo {done.job} takes it back")
+    _emit_repair(done, output)
+
+
+def _emit_repair(report: SkillRepairReport, output: Output) -> None:
+    columns = (
+        Column("type", "CONFLICT"),
+        Column("skill_id", "SKILL"),
+        Column("field", "FIELD"),
+        Column("before", "BEFORE", str),
+        Column("after", "AFTER", str),
+    )
+    emit_one(report, output, lambda: emit(report.repaired, columns, "table"))

@@ -1,0 +1,241 @@
+"""memctl forget: remove something for good, and prove it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import typer
+
+from memctl.cli.arguments import refuse_empty
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import DryRun, KnowledgeBaseOption, Output, Yes, command, flag
+from memctl.cli.completion import complete_document, complete_memory
+from memctl.cli.rendering.output_formats import emit_one, print_facts
+from memctl.cli.rendering.terminal_text import format_count, format_duration, format_size, one_line
+from memctl.errors import KnowledgeBaseNotFound, NotFoundError, PartialFailure, UsageError
+from memctl.plain_values import to_plain
+
+if TYPE_CHECKING:
+    from memctl.forget import ForgetReport, Selection
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.schema.table_names import TableName
+
+_Words = list[str] | None
+
+
+app = typer.Typer()
+
+
+@command(
+    app,
+    "forget",
+    """
+    memctl forget --document d_3fa2b1 --dry-run
+    memctl forget --memory m_77c0de --snapshots
+    memctl forget --entity "Ann Lee"
+    memctl forget --namespace user:ann --before 2025-01-01 --yes
+    """,
+)
+def forget(
+    context: CommandContext,
+    document: _Words = typer.Option(
+        None,
+        "--document",
+        metavar="ID",
+        help="With all its versions; repeatable.",
+        autocompletion=complete_document,
+    ),
+    memory: _Words = typer.Option(
+        None,
+        "--memory",
+        metavar="ID",
+        help="With all its versions; repeatable.",
+        autocompletion=complete_memory,
+    ),
+    entity: _Words = typer.Option(
+        None, "--entity", metavar="NAME", help="The name as it is written; repeatable."
+    ),
+    namespace: str | None = typer.Option(
+        None, "--namespace", metavar="NAME", help="Everything in this namespace."
+    ),
+    session: str | None = typer.Option(
+        None, "--session", metavar="ID", help="Everything said or stated in this conversation."
+    ),
+    before: str | None = typer.Option(
+        None, "--before", metavar="DATE", help="What is dated or was ingested before that date."
+    ),
+    whole_documents: bool = flag(
+        "--whole-documents", "Also remove documents that contain the memory or the name."
+    ),
+    snapshots: bool = flag("--snapshots", "Also delete all snapshots, which may contain it."),
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    kb: KnowledgeBaseOption = None,
+    output: Output = None,
+) -> None:
+    """Remove something for good, and search what is left for it.
+
+    A document goes with its versions, its memories, insights that rest on them, and its file in
+    processed/.  A memory goes with its versions and insights; its document stays, with the words
+    blocked out, and the file in processed/ goes.  For a name, memories and insights that contain
+    it go, and it is blocked out of passages and documents.
+
+    With them go vectors, index entries, earlier versions of the tables, all cached replies of
+    models, previous vectors of kb reembed, and what the logs say about it.  Files given as PATH,
+    or kept in an inbox, are yours: they are listed and left alone.
+
+    Then every byte in the knowledge base's folder is searched for the text, tables unpacked.  If
+    some of it is left, for example in a snapshot, that is reported with what to do, and the exit
+    code is 3.  --snapshots alone deletes all snapshots and what only they had.  If it is
+    interrupted, either nothing has happened, or the next change of the knowledge base completes
+    it, as does memctl forget without options.
+    """
+    refuse_empty({"--document": document, "--memory": memory, "--entity": entity})
+    refuse_empty({"--namespace": namespace, "--session": session, "--before": before})
+    selection = _selection(
+        document or [], memory or [], entity or [], namespace, session, before, whole_documents
+    )
+    with _open_for_forget(context, selection, kb) as base:
+        others = _others(context, base, kb)
+        if selection is not None:
+            preview = _preview(base, selection, others)
+            if dry_run:
+                emit_one(preview, output, lambda: show_forgotten(context, preview))
+                return
+            context.confirm(f"forget {_describe(preview) or 'what is left'} for good?", yes=yes)
+        elif snapshots and (known := base.snapshots.list()):
+            context.confirm(f"delete {format_count(len(known), 'snapshot')} for good?", yes=yes)
+        report = base.forget(selection, snapshots=snapshots)
+    emit_one(report, output, lambda: show_forgotten(context, report))
+    if others and selection is not None:
+        context.suggest(f"of {base.name} alone; name others with -k: {', '.join(others)}")
+    if report.left:
+        places = ", ".join(dict.fromkeys(left.place for left in report.left))
+        raise PartialFailure(f"some of it is left in {one_line(places, 200)}", report.left[0].hint)
+
+
+@contextmanager
+def _open_for_forget(
+    context: CommandContext, selection: Selection | None, kb: list[str] | None
+) -> Iterator[KnowledgeBase]:
+    """Open the knowledge base to forget in: where none is named, the one that has it."""
+    if not kb and context.config.kb is None and (owner := _owner(context, selection)):
+        kb = [owner]
+    with context.writing_existing(kb) as base:
+        yield base
+
+
+def _owner(context: CommandContext, selection: Selection | None) -> str | None:
+    """Return the knowledge base that has the first document or memory, of those asked anyway."""
+    ids: list[tuple[TableName, str]] = []
+    if selection is not None:
+        ids += [("documents", id_) for id_ in selection.documents]
+        ids += [("memories", id_) for id_ in selection.memories]
+    for table, id_ in ids[:1]:
+        with suppress(NotFoundError, KnowledgeBaseNotFound), context.owning(table, id_, None) as b:
+            return b.name
+    return None
+
+
+def _others(context: CommandContext, base: KnowledgeBase, kb: list[str] | None) -> list[str]:
+    """Return the knowledge bases that are not searched, if none was named."""
+    if kb or context.config.kb is not None:
+        return []
+    return [name for name in context.home.names() if name != base.name]
+
+
+def _preview(base: KnowledgeBase, selection: Selection, others: list[str]) -> ForgetReport:
+    """Say what would go.
+
+    Raises:
+        NotFoundError: There is nothing of the kind.
+    """
+    try:
+        return base.forget(selection, dry_run=True)
+    except NotFoundError as error:
+        hint = f"name another with -k: {', '.join(others)}" if others else error.hint
+        raise NotFoundError(f"{error.message} in {base.name}", hint) from error
+
+
+def _selection(
+    documents: list[str],
+    memories: list[str],
+    entities: list[str],
+    namespace: str | None,
+    session: str | None,
+    before: str | None,
+    whole: bool,
+) -> Selection | None:
+    """Return what is selected; None where nothing is, to complete what was interrupted.
+
+    Raises:
+        UsageError: Several kinds at once, or a date that cannot be read.
+    """
+    from memctl.forget import Selection
+    from memctl.home import utc_now
+    from memctl.instants import parse_instant
+
+    of_place = bool(namespace or session or before)
+    kinds = [bool(documents), bool(memories), bool(entities), of_place]
+    if not any(kinds):
+        return None
+    if sum(kinds) > 1:
+        hint = "--before can narrow --namespace and --session"
+        raise UsageError("one kind at a time", hint)
+    return Selection(
+        documents=tuple(documents),
+        memories=tuple(memories),
+        entities=tuple(entities),
+        namespace=namespace,
+        session=session,
+        before=parse_instant(before, utc_now()) if before else None,
+        whole=whole,
+    )
+
+
+def _describe(report: ForgetReport) -> str:
+    parts = [
+        format_count(report.documents, "document") if report.documents else "",
+        f"some words of {format_count(len(report.redacted), 'document')}"
+        if report.redacted
+        else "",
+        format_count(report.memories, "memory", "memories") if report.memories else "",
+        format_count(len(report.files), "file") if report.files else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def show_forgotten(context: CommandContext, report: ForgetReport) -> None:
+    """Print what was forgotten, or would be."""
+    out = context.console
+    done = "would forget" if report.dry_run else "forgot"
+    nothing = "what was interrupted" if report.completed else "nothing more"
+    out.print(f"{done} {_describe(report) or nothing}", soft_wrap=True)
+    values = {
+        "insights": report.insights or "",
+        "redacted": ", ".join(report.redacted),
+        "files": "\n".join(report.files),
+        "yours, left alone": "\n".join(report.yours),
+        "snapshots": ", ".join(report.snapshots),
+        "freed": format_size(report.bytes_freed) if report.bytes_freed else "",
+        "took": "" if report.dry_run else format_duration(report.seconds),
+    }
+    print_facts(out, to_plain(values))
+    for left in report.left:
+        line = f"  left in {one_line(left.place)}: {one_line(left.why)}; {one_line(left.hint)}"
+        out.print(line, soft_wrap=True)
+    if report.too_short:
+        from memctl.forget.search_patterns import MIN_PATTERN_BYTES
+
+        texts = format_count(report.too_short, "text")
+        out.print(
+            f"  {texts} of less than {MIN_PATTERN_BYTES} bytes "
+            "looked for in tables and ledger alone",
+            soft_wrap=True,
+        )
+    if report.dry_run and report.snapshots:
+        out.print("  --snapshots deletes the snapshots, which may hold it", soft_wrap=True)
+    elif not report.dry_run and not report.left:
+        out.print("  nothing of it is left", soft_wrap=True)

@@ -1,0 +1,351 @@
+"""memctl ingest: files, folders, web pages, standard input, text, JSON lines become memories."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from memctl.cli.arguments import input_file, parse_pairs, parse_path, refuse_empty
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import (
+    KnowledgeBaseOption,
+    NamespaceOption,
+    Output,
+    SessionOption,
+    TagsOption,
+    command,
+    flag,
+)
+from memctl.cli.rendering.output_formats import (
+    Column,
+    emit,
+    emit_one,
+    print_line,
+    print_paragraph,
+    resolve_format,
+)
+from memctl.cli.rendering.terminal_text import format_count, format_duration, format_money, one_line
+from memctl.errors import MemctlError, PartialFailure, UsageError
+from memctl.literals import DocType
+from memctl.paths import display_path
+
+if TYPE_CHECKING:
+    from memctl.records import FactComparison, FileOutcome, IngestReport, SkippedSource
+
+_SHOWN_FAILURES = 20
+_SHOWN_NOTES = 20
+_SUMMARY = ("ingested", "superseded", "skipped", "empty", "gone", "failed", "memories")
+_USUAL = ("hidden", "ignored", "subtitles")
+
+
+app = typer.Typer()
+
+
+@command(
+    app,
+    "ingest",
+    """
+    memctl ingest notes.md report.pdf ~/mail
+    cat notes.md | memctl ingest -
+    memctl ingest https://example.org/minutes.html
+    memctl ingest --text "remember: the door code is 4711" --tag home
+    memctl ingest --jsonl records.jsonl -k archive
+    memctl ingest ~/mail --dry-run
+    memctl ingest --sync ~/notes
+    memctl ingest minutes.md --user ann --title "Minutes of March" --metadata project=aurora
+    """,
+    identity=True,
+)
+def ingest(
+    context: CommandContext,
+    paths: list[str] | None = typer.Argument(
+        None, metavar="PATH", help="Files, folders and web addresses; - is standard input."
+    ),
+    text: str | None = typer.Option(None, "--text", metavar="TEXT", help="Remember this text."),
+    jsonl: str | None = typer.Option(
+        None, "--jsonl", metavar="FILE", help="One document a line; - is standard input."
+    ),
+    kb: KnowledgeBaseOption = None,
+    namespace: NamespaceOption = None,
+    tag: TagsOption = None,
+    source: str | None = typer.Option(
+        None, "--source", metavar="NAME", help="Where it comes from."
+    ),
+    session_id: SessionOption = None,
+    title: str | None = typer.Option(
+        None, "--title", metavar="TITLE", help="What a single document is called."
+    ),
+    doc_type: DocType | None = typer.Option(
+        None, "--doc-type", help="What it is; by default as its format tells."
+    ),
+    metadata: list[str] | None = typer.Option(
+        None, "--metadata", metavar="KEY=VALUE", help="What else is known of it; repeatable."
+    ),
+    sync: bool = flag("--sync", "Also end what is known of files gone from the folders."),
+    dry_run: bool = flag("--dry-run", "Only say what would be done, and estimate its cost."),
+    allow_private: bool = flag(
+        "--allow-private", "Also fetch pages of this machine and of private networks."
+    ),
+    output: Output = None,
+) -> None:
+    """Remember files, folders, web pages, stdin, text, JSON lines.
+
+    What is already known is recognised by its content and left alone.  A file that has changed
+    supersedes what was remembered of it in the same namespace; with --sync, documents whose files
+    are gone from the folders become history too.  In folders, hidden files and those named in
+    .gitignore and .memctlignore are skipped, and so are links; --verbose names each.  An empty file
+    is skipped with a note.  One bad file never stops the others; with some failures the exit code
+    is 3.
+
+    An address that begins with http:// or https:// is fetched, with nothing that it refers to; it
+    stands for the page as a path does for a file.  Addresses of this machine and of private
+    networks are refused, also where another page leads to them, unless --allow-private is given.
+
+    With --user the document goes to that user's documents, which no other user reads, and its
+    metadata say who added it, when, and in which conversation.
+
+    With --dry-run everything is read, web pages too, and nothing written or sent to models.  Where
+    models are configured, it estimates their tokens and cost, as if they had never been asked any
+    of it before.
+    """
+    from memctl.ingest.discovery.sources import is_url
+
+    given = [bool(paths), text is not None, jsonl is not None]
+    if sum(given) != 1:
+        hint = "give PATH..., or -, or --text TEXT, or --jsonl FILE"
+        raise UsageError("nothing to ingest" if not any(given) else "one kind at a time", hint)
+    folders = [path for path in paths or () if path != "-" and not is_url(path)]
+    if sync and (folders != paths or not all(parse_path(path).is_dir() for path in folders)):
+        raise UsageError("--sync takes folders", "memctl ingest --sync FOLDER")
+    tags = [word.removeprefix("#") for word in tag or ()]
+    refuse_empty(
+        {"--namespace": namespace, "--tag": tags, "--source": source, "--session": session_id}
+    )
+    refuse_empty({"--title": title})
+    if title is not None and (jsonl is not None or len(paths or ()) > 1 or _has_folder(folders)):
+        raise UsageError("--title names one document", "give one file, - or --text")
+    passed_over = _PassedOver(context)
+    with ExitStack() as stack:
+        inputs = _inputs(paths or [], text, jsonl, stack)
+        base = stack.enter_context(context.trying(kb) if dry_run else context.writing(kb))
+        listener = stack.enter_context(context.progress("reading" if dry_run else "ingesting"))
+        with reporting_a_stop(context, base.name, output):
+            report = base.ingest(
+                **inputs,
+                namespace=namespace,
+                tags=tags,
+                source=source,
+                session=session_id or context.config.session,
+                title=title or "",
+                doc_type=doc_type,
+                metadata=parse_pairs(metadata or (), "--metadata"),
+                sync=sync,
+                dry_run=dry_run,
+                allow_private=allow_private,
+                progress=listener,
+                left_out=passed_over,
+            )
+    show_report(context, base.name, report, output)
+    passed_over.tell()
+    raise_failures(report, one_input=jsonl is None and len(report.outcomes) == 1)
+
+
+def _has_folder(names: list[str]) -> bool:
+    return any(parse_path(name).is_dir() for name in names)
+
+
+def _inputs(
+    paths: list[str], text: str | None, jsonl: str | None, stack: ExitStack
+) -> dict[str, Any]:
+    from memctl.ingest.discovery.sources import is_url
+
+    if text is not None:
+        if not text.strip():
+            raise UsageError("the text is empty", 'give some: --text "..."')
+        return {"text": text}
+    if jsonl is not None:
+        return {"jsonl": _jsonl(jsonl, stack)}
+    if "-" in paths:
+        if len(paths) > 1:
+            raise UsageError("- stands alone", "ingest paths and standard input one after another")
+        return {"stream": sys.stdin.buffer}
+    return {"paths": [path if is_url(path) else parse_path(path) for path in paths]}
+
+
+def _jsonl(name: str, stack: ExitStack) -> Any:
+    if name == "-":
+        return sys.stdin.buffer
+    path = input_file(name, "--jsonl takes a file of JSON lines, or - for standard input")
+    return stack.enter_context(path.open("rb"))
+
+
+class _PassedOver:
+    """Tells what in a folder was not taken: each thing when asked to say more, else how much."""
+
+    def __init__(self, context: CommandContext) -> None:
+        self._context = context
+        self._special = 0
+
+    def __call__(self, left_out: SkippedSource) -> None:
+        from memctl.ingest.discovery.skip_rules import SKIP_REASONS_IN_WORDS
+
+        if self._context.verbose:
+            self._context.say(
+                f"skipped {display_path(left_out.source)}: {SKIP_REASONS_IN_WORDS[left_out.reason]}"
+            )
+        elif left_out.reason not in _USUAL:
+            self._special += 1
+
+    def tell(self) -> None:
+        """Say how many links and special files were skipped."""
+        if self._special:
+            what = format_count(self._special, "link or special file", "links and special files")
+            self._context.say(f"skipped {what} (use --verbose to see them)")
+
+
+_OUTCOMES = (
+    Column("outcome", "OUTCOME"),
+    Column("source", "SOURCE"),
+    Column("document_id", "DOCUMENT"),
+    Column("memories", "MEMORIES", right=True),
+    Column("reason", "REASON", wrap=True),
+)
+
+
+@contextmanager
+def reporting_a_stop(context: CommandContext, name: str, output: Output) -> Iterator[None]:
+    """Print what had been done when something stopped it all, before the error goes on."""
+    from memctl.ingest.ingest_pipeline import IngestStopped
+
+    try:
+        yield
+    except IngestStopped as stopped:
+        show_report(context, name, stopped.report, output)
+        raise
+
+
+def show_report(context: CommandContext, name: str, report: IngestReport, output: Output) -> None:
+    """Print what became of the sources: a line, the whole report where it is asked for."""
+    if resolve_format(output) in ("csv", "arrow"):
+        emit(report.outcomes, _OUTCOMES, output)
+        return
+    is_short = output is None and not context.verbose
+
+    def line() -> None:
+        """Print what people want to know of it."""
+        verb = "to ingest" if report.dry_run else "ingested"
+        counts = {
+            verb: report.ingested - report.superseded,
+            "to update" if report.dry_run else "updated": report.superseded,
+            "already known": report.skipped,
+            "empty": report.empty,
+            "to end" if report.dry_run else "ended": report.gone,
+            "failed": report.failed,
+        }
+        parts = [f"{n:,} {what}" for what, n in counts.items() if n] or ["nothing to ingest"]
+        made = f", {format_count(report.memories, 'memory', 'memories')}" if report.memories else ""
+        what = ", ".join(parts)
+        if context.verbose:
+            emit(report.outcomes, _OUTCOMES, output)
+        context.console.print(f"{name}: {what}{made}, in {format_duration(report.seconds)}")
+        if report.estimates:
+            _show_estimates(context, report)
+
+    if is_short and resolve_format(output) != "table":
+        short = {key: getattr(report, key) for key in _SUMMARY}
+        dry = {"dry_run": True} if report.dry_run else {}
+        print_line({**short, "seconds": round(report.seconds, 3), **dry})
+    else:
+        emit_one(report, output, line)
+    _say_gone(context, report)
+    if report.dry_run:
+        return
+    notes = [note for outcome in report.outcomes for note in _notes(outcome)]
+    for note in notes[:_SHOWN_NOTES]:
+        context.say(f"note: {note}")
+    if len(notes) > _SHOWN_NOTES:
+        context.say(f"and {len(notes) - _SHOWN_NOTES:,} notes more (-o json has them all)")
+    _say_facts(context, report.facts)
+
+
+def _say_gone(context: CommandContext, report: IngestReport) -> None:
+    """Say which documents ended, or would, because their files are gone."""
+    gone = [outcome for outcome in report.outcomes if outcome.outcome == "gone"]
+    verb = "would end" if report.dry_run else "ended"
+    for outcome in gone if context.verbose else gone[:_SHOWN_NOTES]:
+        context.say(f"{verb}: {display_path(outcome.source)} is gone")
+    if len(gone) > _SHOWN_NOTES and not context.verbose:
+        context.say(f"and {len(gone) - _SHOWN_NOTES:,} more (use --verbose to see them)")
+
+
+def _say_facts(context: CommandContext, facts: FactComparison) -> None:
+    """Say how new facts compare with what was known, where that is not just new."""
+    if facts.updated or facts.contradicted or facts.restated or (facts.added and context.verbose):
+        context.say(f"facts: {facts.summary}")
+    if facts.dropped:
+        what = format_count(facts.dropped, "verdict")
+        context.say(f"note: left out {what} on memories that the model was not asked about")
+    if facts.note:
+        what = format_count(facts.waiting, "fact")
+        context.say(f"note: {what} still to be compared with what is known: {facts.note}")
+        if facts.hint:
+            context.hint(facts.hint)
+
+
+def _notes(outcome: FileOutcome) -> Iterator[str]:
+    """What there is to say of a source that did not fail."""
+    name = one_line(outcome.source)
+    if outcome.outcome == "empty":
+        yield f"{one_line(_reason(outcome))}; skipped"
+    if outcome.missing and outcome.outcome != "failed":
+        yield f"{name}: no {', '.join(outcome.missing)} yet"
+    if outcome.dropped:
+        yield f"{name}: left out {format_count(outcome.dropped, 'fact')} that it does not say"
+
+
+def _show_estimates(context: CommandContext, report: IngestReport) -> None:
+    """Print what models would be asked, and that it is a guess."""
+    for found in report.estimates:
+        tokens = f"{found.input_tokens:,} tokens in and {found.output_tokens:,} out"
+        used = tokens if found.input_tokens else "paid by the minute"
+        calls = f"about {format_count(found.calls, 'call')}"
+        text = f"{found.task} by {found.model}: {calls}, {used}, {format_money(found.cost)}"
+        print_paragraph(context.console, text, indent=2)
+    total = format_money(sum(found.cost for found in report.estimates))
+    text = f"estimated cost: {total}, less what models have replied before"
+    print_paragraph(context.console, text, indent=2)
+
+
+def raise_failures(report: IngestReport, *, one_input: bool) -> None:
+    """Report the sources that failed on standard error and end with the right exit code.
+
+    Raises:
+        MemctlError: The only input failed.
+        PartialFailure: Some failed, more than can be shown.
+        typer.Exit: Some failed; everything about them has been said.
+    """
+    failures = [outcome for outcome in report.outcomes if outcome.outcome == "failed"]
+    if not failures:
+        return
+    if one_input:
+        raise MemctlError(_reason(failures[0]), failures[0].hint)
+    for failure in failures[:_SHOWN_FAILURES]:
+        sys.stderr.write(f"error: {one_line(_reason(failure))}\n")
+        if failure.hint:
+            sys.stderr.write(f"hint: {one_line(failure.hint)}\n")
+    if report.failed > _SHOWN_FAILURES:
+        more = f"{report.failed - _SHOWN_FAILURES:,} more failed"
+        raise PartialFailure(more, "-o json lists them all")
+    raise typer.Exit(PartialFailure.exit_code)
+
+
+def _reason(outcome: FileOutcome) -> str:
+    """Return the reason with the source's name in it."""
+    name = display_path(outcome.source)
+    is_in_it = name in outcome.reason or PurePath(name).name in outcome.reason
+    return outcome.reason if is_in_it else f"{name}: {outcome.reason}"

@@ -1,0 +1,251 @@
+"""memctl links, and memctl document links|backlinks|mentions|related: what links documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memctl.cli.arguments import parse_filters
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import (
+    KnowledgeBasesOption,
+    Limit,
+    NamespacesOption,
+    Output,
+    command,
+    group,
+)
+from memctl.cli.commands.content import document
+from memctl.cli.completion import complete_document
+from memctl.cli.rendering.output_formats import Column, emit, emit_one
+from memctl.cli.rendering.terminal_text import format_count, one_line, short_id, shortened
+
+if TYPE_CHECKING:
+    from memctl.graph.page_names import Page
+    from memctl.links.link_records import LinkCheck
+    from memctl.links.link_views import PageLinks
+
+app = group("links", "Links between documents that lead nowhere, or to several.")
+
+_MOST_SHOWN = 20
+Document = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID_OR_TITLE",
+        help="The id of the document, enough of its beginning, its title or an alias.",
+        autocompletion=complete_document,
+    ),
+]
+
+
+def _titles(references: Sequence[dict[str, Any]]) -> str:
+    return ", ".join(one_line(each["title"], 40) for each in references)
+
+
+_EXCERPT = Column("excerpt", "EXCERPT", lambda text: one_line(text, 100), wrap=True)
+_PAGES = (Column("id", "ID", short_id), Column("title", "TITLE"), _EXCERPT)
+_RELATED = (
+    Column("similarity", "SIMILARITY", lambda number: f"{number:.2f}", right=True),
+    *_PAGES,
+)
+_OUTGOING = (
+    Column("name", "LINK", lambda name: shortened(name, 40)),
+    Column("status", "STATUS"),
+    Column("id", "ID", lambda id_: short_id(id_) if id_ else ""),
+    Column("title", "TITLE"),
+    _EXCERPT,
+)
+_MISSING = (
+    Column("name", "NAME", lambda name: shortened(name, 60)),
+    Column("count", "DOCUMENTS", right=True),
+    Column("documents", "LINKED FROM", lambda found: one_line(_titles(found), 80), wrap=True),
+)
+_PROBLEMS = (
+    Column("problem", "PROBLEM"),
+    Column("id", "ID", short_id),
+    Column("title", "TITLE"),
+    Column("name", "LINK", lambda name: shortened(name, 40)),
+    Column("detail", "DETAIL", lambda text: one_line(text, 100), wrap=True),
+)
+
+
+def _pages(context: CommandContext, view: PageLinks, given: str) -> Page:
+    """Return the document that is meant, and say so where it could be another one."""
+    meant = view.map.find(given)
+    pages = view.map.pages
+    if meant.others:
+        others = ", ".join(short_id(pages[at].id) for at in meant.others[:3])
+        taken = short_id(pages[meant.page].id)
+        context.say(f"note: {one_line(given, 60)!r} is taken for {taken}; there is also {others}")
+    return pages[meant.page]
+
+
+@command(
+    document.app,
+    "links",
+    """
+    memctl document links d_3fa2b1
+    memctl document links "Release Plan" -o json
+    """,
+    identity=True,
+)
+def links(
+    context: CommandContext,
+    id_: Document,
+    kb: KnowledgeBasesOption = None,
+    namespace: NamespacesOption = None,
+    limit: Limit = 50,
+    output: Output = None,
+) -> None:
+    """List where a document links to, and which links lead nowhere.
+
+    All links to one document are one row.
+    """
+    with context.reading(kb) as bases:
+        view = bases.links.view(parse_filters(namespaces=namespace))
+        rows = view.outgoing(_pages(context, view, id_).id, limit + 1 if limit else None)
+    emit(context.first(rows, limit), _OUTGOING, output)
+
+
+@command(
+    document.app,
+    "backlinks",
+    """
+    memctl document backlinks d_3fa2b1
+    memctl document backlinks "Release Plan" -n 5
+    """,
+    identity=True,
+)
+def backlinks(
+    context: CommandContext,
+    id_: Document,
+    kb: KnowledgeBasesOption = None,
+    namespace: NamespacesOption = None,
+    limit: Limit = 50,
+    output: Output = None,
+) -> None:
+    """List the documents that link to one."""
+    with context.reading(kb) as bases:
+        view = bases.links.view(parse_filters(namespaces=namespace))
+        rows = view.backlinks(_pages(context, view, id_).id, limit + 1 if limit else None)
+    emit(context.first(rows, limit), _PAGES, output)
+
+
+@command(
+    document.app,
+    "mentions",
+    """
+    memctl document mentions d_3fa2b1
+    memctl document mentions "Release Plan" -o json
+    """,
+    identity=True,
+)
+def mentions(
+    context: CommandContext,
+    id_: Document,
+    kb: KnowledgeBasesOption = None,
+    namespace: NamespacesOption = None,
+    limit: Limit = 20,
+    output: Output = None,
+) -> None:
+    """List the documents that name one without linking to it.
+
+    They have its title or an alias in their text, as whole words.  Names of fewer than four letters
+    are not looked for, unless they are of several words.
+    """
+    with context.reading(kb) as bases:
+        view = bases.links.view(parse_filters(namespaces=namespace))
+        rows = view.mentions(_pages(context, view, id_).id, limit + 1 if limit else None)
+    emit(context.first(rows, limit), _PAGES, output)
+
+
+@command(
+    document.app,
+    "related",
+    """
+    memctl document related d_3fa2b1
+    memctl document related "Release Plan" -n 3
+    """,
+    identity=True,
+)
+def related(
+    context: CommandContext,
+    id_: Document,
+    kb: KnowledgeBasesOption = None,
+    namespace: NamespacesOption = None,
+    limit: Limit = 10,
+    output: Output = None,
+) -> None:
+    """List the documents that are about the same.
+
+    They are compared by the vectors that are stored of their passages; nothing is embedded.
+    """
+    with context.reading(kb) as bases:
+        view = bases.links.view(parse_filters(namespaces=namespace))
+        rows = view.related(_pages(context, view, id_).id, limit or None)
+    emit(rows, _RELATED, output)
+
+
+@command(
+    app,
+    "missing",
+    """
+    memctl links missing
+    memctl links missing -k vault -o json
+    """,
+    identity=True,
+)
+def missing(
+    context: CommandContext,
+    kb: KnowledgeBasesOption = None,
+    namespace: NamespacesOption = None,
+    limit: Limit = 50,
+    output: Output = None,
+) -> None:
+    """List the names that links use and no document has.
+
+    Such a link leads to its document as soon as there is one of that name.
+    """
+    with context.reading(kb) as bases:
+        view = bases.links.view(parse_filters(namespaces=namespace))
+        rows = view.missing(limit + 1 if limit else None)
+    emit(context.first(rows, limit), _MISSING, output)
+
+
+@command(
+    app,
+    "check",
+    """
+    memctl links check
+    memctl links check -k vault -o json
+    """,
+    identity=True,
+)
+def check(
+    context: CommandContext,
+    kb: KnowledgeBasesOption = None,
+    namespace: NamespacesOption = None,
+    output: Output = None,
+) -> None:
+    """Look for broken and ambiguous links, and notes without any."""
+    with context.reading(kb) as bases:
+        found = bases.links.view(parse_filters(namespaces=namespace)).check()
+    emit_one(found, output, lambda: _show_check(context, found))
+
+
+def _show_check(context: CommandContext, found: LinkCheck) -> None:
+    parts = (
+        format_count(found.missing, "missing page"),
+        format_count(found.ambiguous, "ambiguous link"),
+        format_count(found.anchors, "missing heading or block", "missing headings or blocks"),
+        format_count(found.orphans, "note without links", "notes without links"),
+    )
+    documents, links = format_count(found.documents, "document"), format_count(found.links, "link")
+    context.console.print(f"{documents}, {links}: {', '.join(parts)}")
+    if found.problems:
+        context.console.print()
+        emit(found.problems[:_MOST_SHOWN], _PROBLEMS, "table")
+    if len(found.problems) > _MOST_SHOWN:
+        context.say(f"note: only the first {_MOST_SHOWN} are shown; -o json has all")

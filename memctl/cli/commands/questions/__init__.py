@@ -1,0 +1,1 @@
+"""Asking, and judging what came of it."""

@@ -1,0 +1,557 @@
+"""memctl query and context: questions become answers with citations, or context for a prompt."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memctl.cli.arguments import read_question, type_hint
+from memctl.cli.command_context import CommandContext
+from memctl.cli.command_decorator import KnowledgeBasesOption, ModeOption, Output, command, flag
+from memctl.cli.rendering.answer_view import is_found, show_result
+from memctl.cli.rendering.output_formats import (
+    Column,
+    emit,
+    emit_one,
+    print_json,
+    print_line,
+    print_piece,
+    print_text,
+    resolve_format,
+)
+from memctl.cli.rendering.terminal_text import format_count, one_line
+from memctl.errors import MemctlError, NothingFound, PartialFailure, UsageError
+from memctl.literals import MAX_HOPS, Duplicates, Fusion
+from memctl.plain_values import to_plain
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBases
+    from memctl.queries import QueryOptions
+    from memctl.records import Context, Filters, QueryResult, Question
+
+_BUDGET, _STANDING_BUDGET = 2000, 1000
+_HITS = (
+    Column("rank", "#", right=True),
+    Column("score", "SCORE", right=True),
+    Column("relevance", "RELEVANCE", right=True),
+    Column("source", "SOURCE"),
+    Column("text", "TEXT", lambda text: one_line(text, 80)),
+)
+HopsOption = Annotated[
+    int | None,
+    typer.Option("--hops", min=1, max=MAX_HOPS, help="How far --mode graph goes; 2 by default."),
+]
+FusionOption = Annotated[
+    Fusion | None,
+    typer.Option("--fusion", help="How hybrid combines keywords and vectors; zscore by default."),
+]
+LimitOption = Annotated[
+    int | None, typer.Option("-n", "--limit", min=1, max=10_000, help="How many hits.")
+]
+DiversityOption = Annotated[
+    float | None,
+    typer.Option(
+        "--diversity",
+        metavar="X",
+        min=0,
+        max=1,
+        help="How much similarity to a better hit lowers a hit, 0 to 1; 0 by default.",
+    ),
+]
+PerDocumentOption = Annotated[
+    int | None,
+    typer.Option(
+        "--per-document",
+        metavar="N",
+        min=0,
+        max=10_000,
+        help="At most this many hits per document; 0, the default, means no limit.",
+    ),
+]
+ThresholdOption = Annotated[
+    float | None,
+    typer.Option(
+        "--threshold",
+        metavar="X",
+        min=0,
+        max=1,
+        help="Least relevance of a hit, 0 to 1; 0.7 is clearly relevant.",
+    ),
+]
+DuplicatesOption = Annotated[
+    Duplicates | None,
+    typer.Option(
+        "--duplicates",
+        help="Which memories become one hit: with the same text (exact, the default) or nearly so.",
+    ),
+]
+
+
+app = typer.Typer()
+
+
+@command(
+    app,
+    "query",
+    """
+    memctl query "when is the launch, and who decided?"
+    memctl query "the budget" --since 2026-01-01 --type decision
+    memctl query "door code" -o ndjson | jq -r '.hits[0].text'
+    memctl query '"door code" -office'
+    memctl query "where did the painter's father work?" --mode agentic --explain
+    memctl query "what do we know of the harbour?" --per-document 1 --diversity 0.3
+    memctl query "what is still open?" --stream
+    memctl query --batch questions.jsonl -o ndjson > answers.jsonl
+    memctl query "who founded Aurora?" --with wiki
+    memctl query --feedback last 0.2 "the date is wrong"
+    """,
+    identity=True,
+)
+def query(
+    context: CommandContext,
+    filters: Filters,
+    question: list[str] | None = typer.Argument(
+        None, metavar="QUESTION", help="The question; - is standard input."
+    ),
+    batch: str | None = typer.Option(
+        None, "--batch", metavar="FILE", help='Lines of {"id", "question", "namespace"?}.'
+    ),
+    kb: KnowledgeBasesOption = None,
+    mode: ModeOption = None,
+    hops: HopsOption = None,
+    fusion: FusionOption = None,
+    limit: LimitOption = None,
+    diversity: DiversityOption = None,
+    per_document: PerDocumentOption = None,
+    duplicates: DuplicatesOption = None,
+    threshold: ThresholdOption = None,
+    no_answer: bool = flag("--no-answer", "Show memories, but no answer."),
+    stream: bool = flag("--stream", "Print the answer while the model writes it."),
+    explain: bool = flag("--explain", "Show what each retriever and signal contributed."),
+    exit_code: bool = flag("--exit-code", "Exit with 4 when nothing was found, or no sure answer."),
+    strict: bool = flag("--strict", "JSON of answer, confidence, results and error, and no more."),
+    sources: list[str] | None = typer.Option(
+        None, "--with", metavar="NAME", help="First ask this program of [sources]; repeatable."
+    ),
+    feedback: str | None = typer.Option(
+        None,
+        "--feedback",
+        metavar="ID",
+        help="Judge an earlier answer: good, bad or 0 to 1, then words; last is the latest.",
+    ),
+    output: Output = None,
+) -> None:
+    """Ask, and get an answer with citations.
+
+    A citation [n] names the document, page, row or time, and the characters that support the
+    sentence.  If it is uncertain whether the hits answer the question, they are shown as the
+    closest ones.
+
+    "..." is an exact phrase; pars* matches words that begin like this, aurroa~ words that may be
+    misspelt; +word, -word, AND, OR, NOT and (...) say what must be there.  A sentence is never
+    read as such an expression.
+
+    A text remembered from several documents is one hit that names the others; --duplicates near
+    also folds texts that differ in a few words, keep folds none.  --diversity puts hits that say
+    something new before those similar to a better one, and --per-document 1 shows the best of
+    each document; both change the hits shown, not the answer.  --threshold 0.7 leaves out hits
+    that are not clearly relevant; the answer is drawn from the others.
+
+    --with NAME first asks a program of yours that the settings name under [sources], and keeps what
+    it says as documents from outside; see memctl enrich.  --strict prints one JSON object with
+    answer, confidence, results (content, source, kb, confidence) and error; a question that fails
+    has its message there.
+
+    Every question is written to the query log, which memctl stats --queries summarises.
+    --feedback ID good|bad|0.7 judges an answer; the ID is the query_id in JSON, or last.
+    """
+    from memctl.queries import QueryOptions
+
+    if feedback is not None:
+        _judge(context, feedback, question or [], kb)
+        return
+    _check_question(question, is_batch=batch is not None)
+    if hops is not None and mode not in (None, "graph"):
+        raise UsageError(f"--hops means nothing to --mode {mode}", "add --mode graph")
+    if stream:
+        _check_stream(output, is_batch=batch is not None, no_answer=no_answer)
+    options = QueryOptions(
+        mode=mode,
+        hops=hops,
+        fusion=fusion,
+        filters=filters,
+        limit=limit,
+        diversity=diversity,
+        per_document=per_document,
+        duplicates=duplicates,
+        threshold=threshold,
+        answer=not no_answer,
+        explain=explain,
+    )
+    if strict:
+        found = _strict(
+            context, kb, question or [], options, output, is_plain=not (batch or stream)
+        )
+        if exit_code and not found:
+            raise NothingFound("no sure answer was found")
+        return
+    if sources:
+        if batch is not None:
+            raise UsageError("--with and --batch do not go together", "memctl enrich QUESTION")
+        question = [read_question(question or [])]
+        _enrich(context, kb, question[0], sources)
+    with context.reading(kb) as bases:
+        if batch is not None:
+            found = ask_batch(context, bases, batch, options, output)
+        elif stream:
+            found = is_found(_stream(context, bases, read_question(question or []), options))
+        else:
+            found = is_found(_ask(context, bases, read_question(question or []), options, output))
+    if exit_code and not found:
+        raise NothingFound(f"{'nothing' if no_answer else 'no sure answer'} was found")
+
+
+def _judge(
+    context: CommandContext, query_id: str, words: list[str], kb: KnowledgeBasesOption
+) -> None:
+    """Record how good an earlier question's answer was.
+
+    Raises:
+        UsageError: It is not said how good it was, or there is no such question.
+    """
+    from memctl.cli.commands.questions.feedback import judge, parse_score
+    from memctl.feedback.judging import Judgement
+
+    if not words:
+        raise UsageError(
+            "--feedback takes good, bad or a score", f"memctl query --feedback {query_id} good"
+        )
+    judgement = Judgement(score=parse_score(words[0]), text=" ".join(words[1:]))
+    with context.reading(context.all_names(kb)) as bases:
+        judge(context, bases, query_id or "q_", judgement)
+
+
+def _enrich(
+    context: CommandContext, kb: KnowledgeBasesOption, question: str, sources: list[str]
+) -> None:
+    """Ask programs of the user's, and keep what they say where it is then found."""
+    with context.writing(kb) as base:
+        for name in sources:
+            done = base.judgements.enrich(name, question)
+            context.say(f"{name}: {format_count(done.texts, 'text')}, {done.report.ingested:,} new")
+            if done.bad_lines:
+                bad = format_count(len(done.bad_lines), "line")
+                context.say(f"note: {bad} of {name} could not be read")
+
+
+def _strict(
+    context: CommandContext,
+    kb: KnowledgeBasesOption,
+    question: list[str],
+    options: QueryOptions,
+    output: Output,
+    *,
+    is_plain: bool,
+) -> bool:
+    """Print a result in a fixed shape, errors inside it; say whether it has an answer.
+
+    Raises:
+        UsageError: Other ways of asking are wanted with it.
+        MemctlError: The question failed; that is printed, too.
+    """
+    if not is_plain or output not in (None, "json", "ndjson"):
+        raise UsageError("--strict prints one JSON object", "leave out --batch, --stream and -o")
+    write = print_json if output == "json" else print_line
+    try:
+        with context.reading(kb) as bases:
+            result = bases.queries.ask(read_question(question), options)
+    except MemctlError as error:
+        write({"answer": None, "confidence": 0.0, "results": [], "error": error.message})
+        raise
+    answer = result.answer
+    write(
+        {
+            "answer": answer.text if answer and answer.found else None,
+            "confidence": answer.confidence if answer else 0.0,
+            "results": [
+                {
+                    "content": hit.text,
+                    "source": hit.source,
+                    "kb": hit.kb,
+                    "confidence": hit.relevance,
+                }
+                for hit in result.hits
+            ],
+            "error": None,
+        }
+    )
+    return is_found(result)
+
+
+def _check_question(question: list[str] | None, *, is_batch: bool) -> None:
+    if bool(question) == is_batch:
+        what = "a question and --batch do not go together" if question else "no question"
+        raise UsageError(what, 'memctl query "when is ...?", or memctl query --batch FILE')
+
+
+def _check_stream(output: Output, *, is_batch: bool, no_answer: bool) -> None:
+    if output not in (None, "table"):
+        raise UsageError(f"--stream cannot write {output}", "leave out -o, or leave out --stream")
+    if is_batch or no_answer:
+        other = "--batch" if is_batch else "--no-answer"
+        raise UsageError(f"--stream and {other} do not go together", "leave out one of them")
+
+
+def _ask(
+    context: CommandContext,
+    bases: KnowledgeBases,
+    question: str,
+    options: QueryOptions,
+    output: Output,
+) -> QueryResult:
+    """Print what was found, and its answer."""
+    result = bases.queries.ask(question, options)
+    context.note_answer(result.answer)
+    _write_result(context, result, output, explain=options.explain)
+    context.note_all(result.notes)
+    if not result.hits:
+        context.suggest(type_hint(options.filters.types))
+    return result
+
+
+def _stream(
+    context: CommandContext, bases: KnowledgeBases, question: str, options: QueryOptions
+) -> QueryResult:
+    """Print an answer as it arrives, then what it rests on; the built-in one if it breaks off."""
+    pieces = 0
+
+    def on_token(piece: str) -> None:
+        """Print a piece, and count those that are not empty."""
+        nonlocal pieces
+        pieces += bool(piece)
+        print_piece(piece)
+
+    result = bases.queries.ask(question, replace(options, on_token=on_token))
+    note = bool(result.answer and result.answer.note)
+    if pieces:
+        print_piece(" [broken off]\n\n" if note else "\n")
+    context.note_answer(result.answer, begun=bool(pieces))
+    context.note_all(result.notes)
+    streamed = bool(pieces) and not note
+    show_result(context.console, result, explain=options.explain, streamed=streamed)
+    return result
+
+
+def _write_result(
+    context: CommandContext, result: QueryResult, output: Output, *, explain: bool
+) -> None:
+    if resolve_format(output) in ("csv", "arrow"):
+        emit(result.hits, _HITS, output)
+    else:
+        emit_one(result, output, lambda: show_result(context.console, result, explain=explain))
+
+
+def ask_batch(
+    context: CommandContext, bases: KnowledgeBases, name: str, options: QueryOptions, output: Output
+) -> bool:
+    """Answer every line; say whether anything was found.
+
+    Raises:
+        PartialFailure: Some lines were no questions; the others have been answered.
+    """
+    if output in ("csv", "arrow", "table"):
+        raise UsageError(f"--batch cannot write {output}", "use -o ndjson or -o json")
+    bad: list[int] = []
+    with _open_input(name) as lines:
+        results = bases.queries.ask_many(_questions(lines, name, bad), options)
+        found = _write_results(_with_notes(context, results), as_document=output == "json")
+    if bad:
+        hint = 'each line is {"id": "...", "question": "..."}'
+        raise PartialFailure(f"{format_count(len(bad), 'bad line')} in {name}", hint)
+    return found
+
+
+def _with_notes(context: CommandContext, results: Iterable[QueryResult]) -> Iterator[QueryResult]:
+    """Say the first time that the model did not answer, and at the end how often.
+
+    Each note of a search is printed once.
+    """
+    without = 0
+    reported: set[str] = set()
+    for result in results:
+        context.note_all([note for note in result.notes if note not in reported])
+        reported.update(result.notes)
+        if result.answer is not None and result.answer.note:
+            if not without:
+                context.note_answer(result.answer)
+            without += 1
+        yield result
+    if without > 1:
+        context.say(f"note: {format_count(without, 'question')} answered without the model")
+
+
+def _write_results(results: Iterable[QueryResult], *, as_document: bool) -> bool:
+    """Write one object a question, as soon as it is there, or all of them as one document."""
+    found = False
+    kept: list[Any] = []
+    for result in results:
+        found = found or is_found(result)
+        if as_document:
+            kept.append(to_plain(result))
+        else:
+            print_line(result)
+    if as_document:
+        print_json(kept)
+    return found
+
+
+@contextmanager
+def _open_input(name: str) -> Iterator[IO[str]]:
+    if name == "-":
+        yield sys.stdin
+        return
+    path = Path(name).expanduser()
+    if not path.is_file():
+        raise UsageError(f"no such file: {name}", "--batch takes a file of JSON lines, or -")
+    with path.open(encoding="utf-8-sig", errors="replace") as lines:
+        yield lines
+
+
+def _questions(lines: Iterable[str], name: str, bad: list[int]) -> Iterator[Question]:
+    """Yield the questions; a bad line is reported on standard error and noted in ``bad``."""
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                yield _parsed(line)
+            except ValueError as error:
+                bad.append(number)
+                sys.stderr.write(f"error: {one_line(name)}, line {number}: {error}\n")
+
+
+def _parsed(line: str) -> Question:
+    from memctl.records import Question
+
+    value = json.loads(line)
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    text, id_, namespace = value.get("question"), value.get("id"), value.get("namespace")
+    if not isinstance(text, str) or not any(map(str.isalnum, text)):
+        raise ValueError("no question in it")
+    if namespace is not None and not isinstance(namespace, str):
+        raise ValueError("namespace must be a text")
+    return Question(text, None if id_ is None else str(id_), namespace)
+
+
+# --- memctl context -------------------------------------------------------------------------------
+
+
+@command(
+    app,
+    "context",
+    """
+    memctl context "the launch" --budget 2000
+    memctl context "the launch" -o json | jq '.tokens'
+    memctl context --auto "what did we decide about the launch?"
+    memctl context --standing --user ann
+    memctl context "the lease" --session today --other-sessions
+    """,
+    identity=True,
+)
+def context(
+    context: CommandContext,
+    filters: Filters,
+    question: list[str] | None = typer.Argument(
+        None, metavar="QUESTION", help="The question; - is standard input."
+    ),
+    budget: int | None = typer.Option(
+        None,
+        "--budget",
+        metavar="TOKENS",
+        min=16,
+        help="At most this many tokens; 2000, or 1000 with --standing alone.",
+    ),
+    kb: KnowledgeBasesOption = None,
+    mode: ModeOption = None,
+    threshold: ThresholdOption = None,
+    auto: bool = flag("--auto", "Print nothing unless the message looks like it needs memory."),
+    standing: bool = flag("--standing", "First what to know without a question, or only that."),
+    other_sessions: bool = flag("--other-sessions", "All but the conversation of --session."),
+    exit_code: bool = flag("--exit-code", "Exit with 4 when nothing was found."),
+    output: Output = None,
+) -> None:
+    """Print what is known, ready to paste above a prompt.
+
+    The text stays within a budget of tokens and cites its sources.  It is empty if nothing known
+    bears on the question.  With --auto it can run before every prompt: it stays empty for small
+    talk, for orders, and if memory has nothing clear to say.
+
+    --standing prints the profile of the user, what is important and holds, and the newest insights.
+    It is the same, byte for byte, while nothing that is known changes; with a question, what bears
+    on that follows.
+    """
+    if other_sessions:
+        filters = _other_sessions(filters)
+    if not question and not standing:
+        raise UsageError("no question", 'memctl context "the launch", or memctl context --standing')
+    if standing and (auto or mode or threshold is not None):
+        raise UsageError("--standing goes with --budget and filters alone", "leave out the others")
+    if standing:
+        _stand(context, filters, question, budget, kb, output, exit_code=exit_code)
+        return
+    with context.reading(kb) as bases:
+        found = bases.context(
+            read_question(question or []),
+            budget=budget or _BUDGET,
+            mode=mode,
+            filters=filters,
+            auto=auto,
+            threshold=threshold,
+        )
+        context.note_all(found.notes)
+    _write_context(found, output)
+    if not found.text:
+        if not auto:
+            context.say("note: nothing in memory has to do with that")
+            context.suggest(type_hint(filters.types))
+        if exit_code:
+            raise NothingFound("nothing was found")
+
+
+def _other_sessions(filters: Filters) -> Filters:
+    if filters.session is None:
+        raise UsageError("--other-sessions needs --session", "name the conversation to leave out")
+    return replace(filters, other_sessions=True)
+
+
+def _stand(
+    context: CommandContext,
+    filters: Filters,
+    question: list[str] | None,
+    budget: int | None,
+    kb: KnowledgeBasesOption,
+    output: Output,
+    *,
+    exit_code: bool,
+) -> None:
+    """Print what to know without a question."""
+    asked = read_question(question) if question else ""
+    default = _BUDGET if asked else _STANDING_BUDGET
+    with context.reading(kb) as bases:
+        found = bases.queries.standing_context(asked, budget=budget or default, filters=filters)
+    _write_context(found, output)
+    if not found.text and exit_code:
+        raise NothingFound("nothing was found")
+
+
+def _write_context(found: Context, output: Output) -> None:
+    if output is not None and output != "table":
+        emit_one(found, output, lambda: None)
+    elif found.text:
+        print_text(found.text)

@@ -1,0 +1,1 @@
+"""Keeping knowledge bases in order, and seeing how they are."""
