@@ -118,7 +118,7 @@ def _belong_together(block: Segment, segment: Segment, size: int) -> bool:
         case ("heading", "table"):
             return length <= size
         case ("prose" | "code", "prose" | "code"):
-            return block.heading == segment.heading
+            return (block.heading, block.said_at) == (segment.heading, segment.said_at)
         case ("caption", "caption"):
             return block.speaker == segment.speaker and length <= size * CAPTION_SHARE
     return False

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
-from functools import partial
+from datetime import UTC, datetime
+from functools import lru_cache, partial
 
+from memctl.language.date_mentions import date_spans
+from memctl.language.word_lists import weekday_numbers
 from memctl.records import Segment, SegmentKind, SourceText
 
 PART_CHARS = 1_000_000
@@ -20,8 +22,16 @@ PART_CHARS = 1_000_000
 GROUP_CHARS = 600
 """Property lines that stand together share a piece up to this many characters."""
 
+HEADING_SEPARATOR = " > "
+
 MAX_HEADING_LENGTH = 500
 """Every passage below a heading carries it, so no more than this of its end is kept."""
+
+_LONGEST_DAY = 60
+"""Characters within which a heading begins with a day."""
+_BEFORE_DAY = re.compile(r"\W*(?:(?P<weekday>[^\W\d_]+)[.,]?\s+)?")
+_VERSION = re.compile(r"\W*v?\d+(?:\.\d+)+\W+")
+"""What a change log gives a day to."""
 
 _SURROGATES = re.compile(r"[\ud800-\udfff\x00]")
 
@@ -58,7 +68,7 @@ class HeadingPath:
         self._entered: list[tuple[int, str]] = []
 
     def __str__(self) -> str:
-        return " > ".join(title for _, title in self._entered)
+        return HEADING_SEPARATOR.join(title for _, title in self._entered)
 
     def enter(self, level: int, title: str) -> None:
         """Go under a heading, which ends those of its level and of the levels below."""
@@ -66,6 +76,28 @@ class HeadingPath:
             self._entered.pop()
         if title:
             self._entered.append((level, title))
+
+
+@lru_cache(maxsize=256)
+def leading_day(text: str) -> datetime | None:
+    """The day that an entry of running notes begins with, a weekday before it or not.
+
+    ``2026-06-11 Halle`` and ``Fri 19 December 2025: last day``, not ``Move on 4 July 2026``.
+    """
+    begins = {found.end() for each in (_BEFORE_DAY, _VERSION) if (found := each.match(text))}
+    if (found := _BEFORE_DAY.match(text)) and found["weekday"]:
+        is_weekday = found["weekday"].lower() in weekday_numbers()
+        begins = {found.end() if is_weekday else found.start("weekday")}
+    for span in date_spans(text[:_LONGEST_DAY]):
+        if span.start in begins and len(span.iso) == len("2026-06-11"):
+            return datetime.fromisoformat(span.iso).replace(tzinfo=UTC)
+    return None
+
+
+def _day_of(heading: str) -> datetime | None:
+    """The day that the innermost dated heading of a path begins with."""
+    parts = reversed(heading.split(HEADING_SEPARATOR)) if heading else ()
+    return next((day for part in parts if (day := leading_day(part))), None)
 
 
 def group_lines(lines: Iterable[str], heading: str) -> Iterator[Piece]:
@@ -134,7 +166,7 @@ def _segment(piece: Piece, offset: int) -> Segment | None:
         piece.time_start,
         piece.time_end,
         piece.speaker,
-        piece.said_at,
+        piece.said_at or _day_of(piece.heading),
     )
 
 

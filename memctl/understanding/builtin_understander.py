@@ -146,7 +146,9 @@ def _dates(source: SourceText, lines: Sequence[Line]) -> list[DateSpan]:
         DateSpan(line.start + span.start, line.start + span.end, span.iso)
         for line in lines
         if line.end <= _DATED
-        for span in date_spans(source.text[line.start : line.end], line.said_at)
+        for span in date_spans(
+            source.text[line.start : line.end], line.said_at or source.created_at
+        )
     ]
 
 

@@ -63,9 +63,7 @@ def test_any_name_can_be_shown_and_stored(name: str) -> None:
         ("123456789012.txt", None),
     ],
 )
-def test_a_date_in_a_name_is_the_sources_date(
-    name: str, expected: datetime | None
-) -> None:
+def test_a_date_in_a_name_is_the_sources_date(name: str, expected: datetime | None) -> None:
     found = date_from_name(name)
     if name == "20260501_143059.txt":
         assert found is not None

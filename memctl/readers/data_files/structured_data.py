@@ -360,6 +360,8 @@ def load_documents(text: str) -> list[Any]:
         _check_size(yaml.parse(text, Loader=loader))
         return list(yaml.load_all(text, Loader=loader))
     except yaml.MarkedYAMLError as error:
+        if "nesting depth" in (error.problem or ""):  # libyaml's own limit, since PyYAML 6.0.4
+            raise too_deep() from None
         raise UnreadableSource(f"it is not YAML: {_place(error)}", "correct that place") from error
     except (yaml.YAMLError, ValueError) as error:
         reason = str(error).partition("\n")[0]

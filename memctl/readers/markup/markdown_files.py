@@ -17,7 +17,7 @@ from memctl.language.word_lists import month_numbers, weekday_numbers
 from memctl.readers.data_files.structured_data import FRONT_MATTER_CHARS, front_matter_facts
 from memctl.readers.document_properties import DocumentProperties, document_properties
 from memctl.readers.file_names import clean_title, date_from_name, title_from_name
-from memctl.readers.pieces import HeadingPath, Piece, assemble, new_document
+from memctl.readers.pieces import HeadingPath, Piece, assemble, leading_day, new_document
 from memctl.readers.text_files.chat_logs import ChatReader, looks_like_chat
 from memctl.readers.text_files.decoding import text_blocks
 from memctl.records import SourceText
@@ -33,6 +33,8 @@ _ROW = re.compile(r"\s*\|.*\|\s*$")
 _MARKS = re.compile(r"(\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w))")
 _INLINE_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|\[\[(?:[^\]|]*\|)?([^\]]*)\]\]")
 
+_DATED_ENTRY = re.compile(r"(?:[-*+>]\s+)?(?:\*\*|__)([^*_\n]{4,60}?)[.:]?(?:\*\*|__)")
+"""A paragraph of running notes that begins with emphasised words, which may be a day."""
 _DAY_WORDS = re.compile(r"\d+(?:st|nd|rd|th|er|[年月日])?|[^\W\d_]+")
 _BETWEEN_DAYS = frozenset(("the", "of", "de", "den", "der", "le", "w"))
 _NUMBERS_OF_A_DAY = 3
@@ -159,7 +161,10 @@ class MarkdownReader:
         elif sum(bool(_ROW.match(line)) for line in lines) >= 2:
             yield from _table_pieces(lines, str(self._headings))
         else:
-            yield Piece("".join(lines), "prose", str(self._headings))
+            text = "".join(lines)
+            entry = _DATED_ENTRY.match(text)
+            day = leading_day(entry[1]) if entry else None
+            yield Piece(text, "prose", str(self._headings), said_at=day)
 
 
 def _is_title(line: str) -> bool:

@@ -25,7 +25,8 @@ _ITEM = re.compile(r"-[ \t]+\S")
 _TITLE = re.compile(r"[^\W\d][^\d:;,.!?\n]{0,60}\w")
 _LABEL = re.compile(r"[^\s:;][^:;\n]{0,60}:$")
 _MAIL_HEADER = re.compile(
-    r"^(?:(?:From|To|Cc|Date|Sent|Subject|Von|An|Gesendet|Betreff|De|À|Envoyé|Objet): [^\n]*(?:\n|\Z)){2,}",
+    r"^(?:(?:From|To|Cc|Date|Sent|Subject|Von|An|Gesendet|Betreff|De|À|Envoyé|Objet): [^\n]*"
+    r"(?:\n|\Z)){2,}",
     re.IGNORECASE | re.MULTILINE,
 )
 _SAID_AT = re.compile(
