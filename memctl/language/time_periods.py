@@ -55,6 +55,9 @@ _UNIT, _NUMBER, _MONTH = any_of(_UNITS), rf"\d{{1,3}}|{any_of(_NUMBERS)}", any_o
 _SEASON, _WEEKDAY, _BOUND = any_of(_SEASONS), any_of(WEEKDAYS), any_of(_BOUNDS)
 _THE = rf"(?:(?:{any_of(words_of_all('articles'))})\s|l['’])?"
 _BOUND_BEFORE = re.compile(rf"(?<![\w-])({_BOUND})\s{_THE}$", re.IGNORECASE)
+_WEEK_BEFORE = re.compile(
+    rf"\b(?:w/c|{any_of(words_of_all('week_of'))})\s(?:{_WEEKDAY})?,?\s?{_THE}$", re.IGNORECASE
+)
 _DAY = timedelta(days=1)
 _DAYS_IN = {"day": 1, "week": 7, "month": 30, "year": 365}
 _MONTHS_IN_A_SEASON = 3
@@ -99,7 +102,12 @@ def periods(question: str, today: date) -> list[Period]:
     for span in date_spans(question):
         if not any(start < span.end and span.start < end for start, end in taken):
             before = _BOUND_BEFORE.search(question[: span.start])
-            days = _bounded(before[1] if before else None, _of_iso(span.iso))
+            days = _of_iso(span.iso)
+            if days[0] == days[1] and (week := _WEEK_BEFORE.search(question[: span.start])):
+                monday = days[0] - days[0].weekday() * _DAY
+                found.append(Period(week.start(), span.end, monday, monday + 6 * _DAY))
+                continue
+            days = _bounded(before[1] if before else None, days)
             found.append(Period(before.start() if before else span.start, span.end, *days))
     return sorted(found, key=lambda each: each.start)
 

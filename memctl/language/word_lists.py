@@ -62,6 +62,7 @@ class Language:
     """Words after a period that make it the last one: ``année dernière``."""
     articles: tuple[str, ...] = ()
     within: tuple[str, ...] = ()
+    week_of: tuple[str, ...] = ()
     """Prepositions before a period in which something happens."""
     ago: tuple[str, ...] = ()
     """Words after a length of time that make it a time ago."""

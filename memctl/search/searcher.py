@@ -30,6 +30,7 @@ from memctl.search.ranking.scored_candidates import (
     fold_distilled,
     load_document,
     load_hits,
+    load_statements_of,
     load_turns_around,
     score_candidates,
     sort_by_score,
@@ -352,6 +353,7 @@ class Searcher:
             has_cosines=embedded.is_by_words,
             load_turns_around=partial(load_turns_around, self._sources),
             load_document=partial(load_document, self._sources),
+            load_statements_of=partial(load_statements_of, self._sources, scope),
             notes=(*analysis.notes, *embedded.notes, *notes),
             community_finder=self._community_finder(pipeline),
         )

@@ -63,6 +63,33 @@ def _segment(source: SourceText, words: str) -> Segment:
 # --- Markdown -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("heading", "day"),
+    [
+        ("## 2026-06-11 Halle", 11),
+        ("## Thursday, 11 June 2026", 11),
+        ("### Jun 11, 2026 - relieved", 11),
+        ("## 11.06.2026: Halle", 11),
+        ("## [1.2.0] - 2026-06-11", 11),
+        ("**11 June 2026** In Halle:", 11),
+        ("## Move on 11 June 2026", None),
+        ("## Budget 2026", None),
+        ("**Anna** 11 June 2026", None),
+    ],
+)
+def test_what_stands_below_a_day_is_of_that_day(
+    tmp_path: Path, heading: str, day: int | None
+) -> None:
+    note = f"# Running notes\n\nOf the whole.\n\n{heading}\n\nMet Holger.\n\n# Next\n\nLater.\n"
+    source = _read(
+        tmp_path, note.replace("\n\nMet", "\nMet" if "**" in heading else "\n\nMet"), "n.md"
+    )
+    expected = datetime(2026, 6, day, tzinfo=UTC) if day else None
+    assert _segment(source, "Met Holger").said_at == expected
+    assert _segment(source, "Of the whole").said_at is None
+    assert _segment(source, "Later").said_at is None
+
+
 def test_front_matter_says_what_a_note_is(tmp_path: Path) -> None:
     source = _read(tmp_path, NOTE, "2026-06-09-x.md")
     assert source.title == "Harbour plan"

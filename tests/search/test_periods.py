@@ -32,6 +32,11 @@ ASKED = date(2026, 11, 22)
         ("Who came in the last 3 months?", "in the last 3 months", "2026-08-24", "2026-11-22"),
         ("Who came the week before Christmas?", "week before Christmas", "2025-12-18",
          "2025-12-24"),
+        ("What was on in the week of 15 June 2026?", "week of 15 June 2026", "2026-06-15",
+         "2026-06-21"),
+        ("Who came w/c 9 June 2025?", "w/c 9 June 2025", "2025-06-09", "2025-06-15"),
+        ("Was war in der Woche vom 3. Mai 2026 los?", "Woche vom 3. Mai 2026", "2026-04-27",
+         "2026-05-03"),
         ("What changed since March?", "since March", "2026-03-01", "9999-12-31"),
         ("What held before 2024-03-05?", "before 2024-03-05", "0001-01-01", "2024-03-04"),
         ("What held after March 2024?", "after March 2024", "2024-04-01", "9999-12-31"),
@@ -200,3 +205,46 @@ def test_the_explanation_names_the_time_and_what_it_is_worth(
     open_ended = shelf.searcher().search("What did Ann say since May?").explain["times"]
     assert open_ended == [{"text": "since May", "from": "2026-05-01", "to": None}]
     assert "times" not in shelf.searcher().search("What did Ann say?").explain
+
+
+def statements(shelf: Shelf, memory_of: MemoryOf) -> Shelf:
+    """Statements of two days in three documents, one of little weight, and one of another month."""
+    rows = []
+    for id_, day, text, weight in (
+        ("van", datetime(2024, 11, 12, tzinfo=UTC), "The van was broken into last night.", 0.9),
+        ("lamp", datetime(2024, 11, 12, tzinfo=UTC), "The street lamp was off.", 0.2),
+        ("beam", datetime(2024, 11, 20, tzinfo=UTC), "The new beam is in.", 0.8),
+        ("party", datetime(2024, 12, 3, tzinfo=UTC), "The party was on a Tuesday.", 0.7),
+    ):
+        document = {"document_id": f"d_{id_}", "title": "notes", "created_at": day}
+        rows += [
+            memory_of(f"p_{id_}", text, **document, importance=weight),
+            memory_of(f"m_{id_}", text, **document, level="memory", type="event",
+                      source_ids=(f"m_p_{id_}",), importance=weight),
+        ]  # fmt: skip
+    shelf.put(rows)
+    return shelf
+
+
+@pytest.mark.parametrize(
+    "question", ["What happened in November 2024?", "what did we do in nov 2024"]
+)
+def test_what_happened_in_a_month_is_told_by_the_day(
+    shelf: Shelf, memory_of: MemoryOf, question: str
+) -> None:
+    answer = extract_answer(statements(shelf, memory_of).searcher().search(question))
+    assert answer.found
+    lines = answer.text.splitlines()
+    assert lines[0].startswith("2024-11-12: ")
+    assert "2024-11-12: The van was broken into last night. [" in answer.text
+    assert lines[-1] == "2024-11-20: The new beam is in. [3]"
+    assert "party" not in answer.text
+    assert [cited.quote for cited in answer.citations][-1] == "The new beam is in."
+
+
+def test_what_happened_to_something_is_not_answered_with_all_that_happened(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    searcher = statements(shelf, memory_of).searcher()
+    found = extract_answer(searcher.search("What happened to the beam in November 2024?"))
+    assert found.text.startswith("The new beam is in. [1]")

@@ -24,11 +24,12 @@ _ENTRY = re.compile(r"[^\s:;][^:;\n]{0,60}:[ \t]+\S")
 _ITEM = re.compile(r"-[ \t]+\S")
 _TITLE = re.compile(r"[^\W\d][^\d:;,.!?\n]{0,60}\w")
 _LABEL = re.compile(r"[^\s:;][^:;\n]{0,60}:$")
+_HEADER_NAME = r"(?:From|To|Cc|Date|Sent|Subject|Von|An|Gesendet|Betreff|De|À|Envoyé|Objet)"
 _MAIL_HEADER = re.compile(
-    r"^(?:(?:From|To|Cc|Date|Sent|Subject|Von|An|Gesendet|Betreff|De|À|Envoyé|Objet): [^\n]*"
-    r"(?:\n|\Z)){2,}",
+    rf"^(?P<first>{_HEADER_NAME}): [^\n]*(?:\n(?!(?P=first):){_HEADER_NAME}: [^\n]*)+",
     re.IGNORECASE | re.MULTILINE,
 )
+"""Lines of two names; rows of a table all begin with the same one."""
 _SAID_AT = re.compile(
     r"^\[(?=[^\]\n]*\d)[^\]\n]{4,40}\]\s+(?:(?P<speaker>[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}:)\s+)?"
 )

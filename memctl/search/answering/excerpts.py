@@ -16,6 +16,7 @@ UNSURE = "Unsure. Closest in memory:"
 INSIGHTS = "What is known in short:"
 EVIDENCE = "Evidence:"
 DOUBT = ", though nothing known clearly bears on the question"
+_MARKERS = re.compile(r"^(?:[-*+•>]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
 _ANY_TIME = datetime.min.replace(tzinfo=UTC)
 _SLASH = re.compile(r"[/\\]")
 
@@ -84,6 +85,11 @@ class SharedOrigin:
         parts.append(f"at {hit.time_start:.0f} s" if hit.time_start is not None else "")
         parts.append("" if self.day else _day(hit))
         return ", ".join(" ".join(part.split()) for part in parts if part)
+
+
+def plain_quote(text: str) -> str:
+    """Return a quote in one line, without the mark of a list's item and the brackets of links."""
+    return " ".join(_MARKERS.sub("", without_wikilinks(text)).split())
 
 
 NO_SHARED_ORIGIN = SharedOrigin()

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from memctl.language.inline_tags import without_wikilinks
 from memctl.language.term_analysis import query_terms
 from memctl.records import Answer
 from memctl.search.answering.evidence_parts import (
@@ -29,7 +28,8 @@ from memctl.search.answering.evidence_sentences import (
     rank_sentences,
     sigmoid,
 )
-from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite
+from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite, plain_quote
+from memctl.search.answering.period_answer import period_answer
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.answering.table_totals import total_answer
 
@@ -82,7 +82,6 @@ _SAME_SUBJECT = 0.45
 """Sentences that overlap to this degree, numbers and dates aside, are about the same thing."""
 WENT_FROM = "went from"
 """How an insight that tells of values that changed puts them in order."""
-_MARKERS = re.compile(r"^(?:[-*+•>]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
 
 
 def extract_answer(
@@ -94,8 +93,9 @@ def extract_answer(
         outcome: What was found.
         sentences: Its sentences, best first, where they have been judged already.
     """
-    if (total := total_answer(outcome)) is not None:
-        return total
+    special = total_answer(outcome) or period_answer(outcome)
+    if special is not None:
+        return special
     sentences = rank_sentences(outcome) if sentences is None else sentences
     confidence = round(answer_confidence(sentences), 3) if sentences else 0.0
     least = CLOSE_OF_FAR if outcome.relevance.is_far else CLOSE
@@ -221,8 +221,7 @@ def _newest_value(
 
 def _are_quoted(outcome: SearchOutcome, one: EvidenceSentence, other: EvidenceSentence) -> bool:
     """Return whether an insight on a change quotes both sentences."""
-    shown = [without_wikilinks(item.text) for item in (one, other)]
-    quotes = [" ".join(_MARKERS.sub("", text).split()).rstrip(".") for text in shown]
+    quotes = [plain_quote(item.text).rstrip(".") for item in (one, other)]
     return any(
         f": {WENT_FROM} " in insight.text and all(quote in insight.text for quote in quotes)
         for insight in outcome.insights
@@ -293,7 +292,7 @@ def _needs_date(item: EvidenceSentence) -> bool:
 
 
 def _numbered_sentence(item: EvidenceSentence, number: int) -> str:
-    words = " ".join(_MARKERS.sub("", without_wikilinks(item.quoted_text)).split())
+    words = plain_quote(item.quoted_text)
     words = f"No longer so: {words}" if item.has_ended else words
     path = f"{item.path}{PATH_SEPARATOR}" if item.path else ""
     return f"{path}{words} [{number}]"

@@ -15,7 +15,7 @@ from memctl.literals import Mode
 from memctl.models.protocols import Embedder
 from memctl.records import Community, Hit
 from memctl.search.answering.relevance import Relevance, hit_relevance, judge_relevance
-from memctl.search.query.question import Question
+from memctl.search.query.question import Question, TimeExpression
 from memctl.search.query.synonyms import Synonyms, add_synonyms, find_synonyms
 from memctl.search.query.time_expressions import hit_dates
 from memctl.search.ranking.scored_candidates import ScoredCandidate
@@ -56,6 +56,8 @@ class SearchOutcome:
     """Reads what was said directly before and after turns of conversations."""
     load_document: Callable[[Hit], tuple[Hit, ...]] | None = None
     """Reads the passages of a hit's document."""
+    load_statements_of: Callable[[TimeExpression], tuple[tuple[Hit, Hit], ...]] | None = None
+    """Reads the weightiest statements made in a period, each with the passage it stands in."""
     notes: tuple[str, ...] = ()
     """What the search did without because a model was not available."""
     community_finder: CommunityFinder | None = None

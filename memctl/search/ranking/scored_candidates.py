@@ -15,10 +15,13 @@ from numpy.typing import NDArray
 
 from memctl.literals import Fusion, Mode
 from memctl.records import DuplicateHit, Hit
+from memctl.search.query.question import TimeExpression
+from memctl.search.query.time_expressions import created_within
+from memctl.search.retrieval.candidate_rows import SearchScope
 from memctl.search.retrieval.candidates import Candidate, Key
 from memctl.search.search_plan import KEYWORD_WEIGHT, SearchPlan
 from memctl.search.term_statistics import Sources
-from memctl.store.tables.filter_expressions import col
+from memctl.store.tables.filter_expressions import both, col
 
 _DISTILLED_LIFT = 0.25
 """Share of the difference that a passage gains when a memory distilled from it scores higher.
@@ -247,6 +250,39 @@ def load_document(sources: Sources, hit: Hit) -> tuple[Hit, ...]:
     ordered = sorted(rows.to_pylist(), key=lambda row: row["start"] or 0)
     passages = load_hits_by_id(sources, hit.kb, [row["id"] for row in ordered])
     return tuple(passages[row["id"]] for row in ordered)
+
+
+_MOST_STATEMENTS = 2_000
+"""Of a period, whose importance is compared."""
+_WEIGHTIEST = 40
+
+
+def load_statements_of(
+    sources: Sources, scope: SearchScope, period: TimeExpression
+) -> tuple[tuple[Hit, Hit], ...]:
+    """Read statements made in a period, each with the passage it stands in.
+
+    Returns:
+        At most 40 of each knowledge base, the weightiest first.
+    """
+    found: list[tuple[Hit, Hit]] = []
+    for kb in sources:
+        made = created_within(period) & (col("level") == "memory") & (col("type") != "gist")
+        where = both(scope.where, made & col("valid_to").is_null())
+        rows = sources[kb].scan("memories", where, ["id", "importance"], limit=_MOST_STATEMENTS)
+        weightiest = sorted(rows.to_pylist(), key=lambda row: (-row["importance"], row["id"]))
+        ids = [row["id"] for row in weightiest[:_WEIGHTIEST]]
+        statements = load_hits_by_id(sources, kb, ids)
+        wanted = {each.source_ids[0] for each in statements.values() if each.source_ids}
+        passages = load_hits_by_id(sources, kb, sorted(wanted))
+        found += [
+            (statement, passages[statement.source_ids[0]])
+            for id_ in ids
+            if (statement := statements.get(id_))
+            and statement.source_ids
+            and statement.source_ids[0] in passages
+        ]
+    return tuple(found)
 
 
 def load_turns_around(sources: Sources, hits: Sequence[Hit]) -> tuple[Hit, ...]:
