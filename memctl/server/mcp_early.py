@@ -45,9 +45,9 @@ def answer_early(arguments: list[str], *, chooses: bool) -> None:
     os.dup2(rest, sys.stdin.fileno())
     os.close(rest)
     first = os.read(source, _PIECE)
-    line, newline, rest = first.partition(b"\n")
+    line, newline, others = first.partition(b"\n")
     with suppress(OSError):  # the client has gone, as the next read tells
-        first = rest if newline and _answer(line, not chooses) else first
+        first = others if newline and _answer(line, not chooses) else first
     threading.Thread(
         target=_relay, args=(source, target, not chooses, first), name="mcp-first", daemon=True
     ).start()
