@@ -459,16 +459,19 @@ def test_insights_show_what_they_rest_on(browser: TestClient) -> None:
 
 
 def test_insights_of_one_kind_are_found_behind_the_first_page(
-    served: Serve, browser: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    take_in(served, tmp_path)
-    found = browser.get("/insights", headers=JSON).json()["rows"]
-    kinds = {row["metadata"]["kind"] for row in found}
-    assert len(kinds) > 1
-    monkeypatch.setattr("memctl.server.web.overview_pages._INSIGHT_ROWS", 1)
-    for kind in kinds:
-        rows = browser.get(f"/insights?kind={kind}", headers=JSON).json()["rows"]
-        assert [row["metadata"]["kind"] for row in rows] == [kind]
+    with serving(tmp_path / "home") as served:
+        fill(served.home)
+        take_in(served, tmp_path)
+        browser = logged_in(served)
+        found = browser.get("/insights", headers=JSON).json()["rows"]
+        kinds = {row["metadata"]["kind"] for row in found}
+        assert len(kinds) > 1
+        monkeypatch.setattr("memctl.server.web.overview_pages._INSIGHT_ROWS", 1)
+        for kind in kinds:
+            rows = browser.get(f"/insights?kind={kind}", headers=JSON).json()["rows"]
+            assert [row["metadata"]["kind"] for row in rows] == [kind]
 
 
 def test_a_consolidation_is_taken_back(browser: TestClient) -> None:
