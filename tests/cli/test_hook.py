@@ -45,7 +45,7 @@ CLAUDE = [
     {
         "type": "api-request-blob",  # what was sent to the model, with everything around it
         "sessionId": SESSION,
-        "message": {"role": "user", "content": [said("Context."), said("We paint the hull green.")]},
+        "message": {"role": "user", "content": [said("We paint the hull green.")]},
     },
     {"type": "last-prompt", "lastPrompt": "We paint the hull green.", "sessionId": SESSION},
 ]  # fmt: skip
