@@ -33,6 +33,9 @@ READING: Mapping[str, frozenset[str]] = {
     "document": frozenset({"list", "show"}),
     "insight": frozenset({"list", "show"}),
     "tool": frozenset({"call"}),
+    "hook": frozenset(
+        {"SessionStart", "sessionStart", "UserPromptSubmit", "beforeSubmitPrompt", "BeforeAgent"}
+    ),
 }
 """The commands that are asked for, each with its verbs, if it has any.
 
@@ -41,6 +44,9 @@ A tool that changes something is refused by the process, which knows them all.
 _OWN = frozenset({"-", "--stream", "--feedback", "--with"})
 """Arguments of what has to be carried out by the caller: it reads standard input, shows what is not
 complete yet, changes something, or has a program of the user's run."""
+_READING_INPUT = frozenset({"hook"})
+"""Commands that get little on standard input, which is kept in case they end up here after all."""
+_PIECE = 1 << 16
 _SWITCH = "MEMCTL_RESIDENT_ENABLED"
 _OFF = frozenset({"0", "false", "no", "off"})
 _ROOT_FLAGS = frozenset({"-q", "--quiet", "-v", "--verbose"})
@@ -58,6 +64,9 @@ def ask(arguments: Sequence[str], version: str) -> int | None:
     names = {argument.partition("=")[0] for argument in arguments}
     if _OWN.intersection(names) or not is_reading(arguments):
         return None
+    is_fed = command_words(arguments)[0] in _READING_INPUT
+    if is_fed and not _keep_input():
+        return None
     home = find_home(arguments)
     connection = connect(os.path.join(home, FOLDER))  # noqa: PTH118 - as in the protocol
     if connection is None:
@@ -67,15 +76,18 @@ def ask(arguments: Sequence[str], version: str) -> int | None:
         expected = greeting(version, identity_of(home), fingerprint())
         if expected.items() - connection.greeting.items():
             return None
-        return _exchange(connection, arguments)
+        code = _exchange(connection, arguments, has_input=is_fed)
     except (OSError, ValueError):
-        return None
+        code = None
     except KeyboardInterrupt:
         sys.stderr.write("error: interrupted\n")
         return _INTERRUPTED
     finally:
         connection.close()
         signal.signal(signal.SIGINT, previous)
+    if code is None and is_fed:
+        os.lseek(0, 0, os.SEEK_SET)
+    return code
 
 
 def is_reading(arguments: Sequence[str]) -> bool:
@@ -158,7 +170,26 @@ def _default_home() -> str:
     return f"{os.environ.get('XDG_DATA_HOME', '').strip() or '~/.local/share'}/memctl"
 
 
-def _exchange(connection: Connection, arguments: Sequence[str]) -> int | None:
+def _keep_input() -> bool:
+    """Make standard input a file that can be read again, and tell whether that could be done."""
+    if sys.stdin is None or os.isatty(0):
+        return False
+    if sys.platform == "linux":
+        kept = os.memfd_create("memctl-input")
+    else:
+        import tempfile
+
+        with tempfile.TemporaryFile() as file:
+            kept = os.dup(file.fileno())
+    while piece := os.read(0, _PIECE):
+        os.write(kept, piece)
+    os.lseek(kept, 0, os.SEEK_SET)
+    os.dup2(kept, 0)
+    os.close(kept)
+    return True
+
+
+def _exchange(connection: Connection, arguments: Sequence[str], *, has_input: bool) -> int | None:
     streams = (sys.stdin, sys.stdout, sys.stderr)
     if any(stream is None for stream in streams):
         return None
@@ -170,6 +201,7 @@ def _exchange(connection: Connection, arguments: Sequence[str]) -> int | None:
                 "arguments": list(arguments),
                 "environment": dict(os.environ),
                 "encodings": [stream.encoding for stream in streams],
+                "input": has_input,
             },
             (*range(STREAMS), directory),
         )

@@ -175,7 +175,7 @@ class Server:
             suppress(RunInProcess),
             _in_place_of(environment, descriptors),
             _beating(peer),
-            _kept_back(pieces, request["encodings"]),
+            _kept_back(pieces, request["encodings"], has_input=bool(request.get("input"))),
         ):
             code = self._run(arguments)
         self._goes_on = self._settled() and self._goes_on
@@ -227,7 +227,9 @@ def _use_environment(environment: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def _kept_back(pieces: list[tuple[int, bytes]], encodings: Sequence[str]) -> Iterator[None]:
+def _kept_back(
+    pieces: list[tuple[int, bytes]], encodings: Sequence[str], *, has_input: bool
+) -> Iterator[None]:
     """Collect what is written to the standard streams, each piece with the number of its stream."""
     output = _Output(pieces)
     written = [
@@ -239,7 +241,7 @@ def _kept_back(pieces: list[tuple[int, bytes]], encodings: Sequence[str]) -> Ite
         )
         for number in (1, 2)
     ]
-    read = io.TextIOWrapper(io.BufferedReader(_Input()), encodings[0])
+    read = io.TextIOWrapper(io.BufferedReader(_Input(is_kept=has_input)), encodings[0])
     with ExitStack() as stack:
         for name, stream in zip(_STREAM_NAMES, (read, *written), strict=True):
             for attribute in (name, f"__{name}__"):
@@ -303,7 +305,14 @@ class _Stream(io.RawIOBase):
 
 
 class _Input(io.RawIOBase):
-    """The caller's standard input: what is read from it here would be missing there."""
+    """The caller's standard input: what is read from it here would be missing there.
+
+    Args:
+        is_kept: Whether the caller has kept it, and can read it again.
+    """
+
+    def __init__(self, *, is_kept: bool) -> None:
+        self._is_kept = is_kept
 
     def fileno(self) -> int:
         """Return the number of the caller's stream."""
@@ -317,9 +326,11 @@ class _Input(io.RawIOBase):
         """Return whether it can be read: by its caller."""
         return True
 
-    def readinto(self, _: Any) -> int:
-        """Leave the command to its caller."""
-        raise RunInProcess
+    def readinto(self, buffer: Any) -> int:
+        """Read what the caller has kept; leave the command to any other caller."""
+        if not self._is_kept:
+            raise RunInProcess
+        return os.readv(0, [buffer])
 
 
 @contextmanager

@@ -104,8 +104,8 @@ async def _answer(request: Request, message: Message, send: Send | None = None) 
     def answer(context: OperationContext) -> Message:
         """Answer it as on a pipe."""
         tools = choose_tools(wanted, context)
-        session = McpSession(context, tools) if send is None else McpSession(context, tools, send)
-        return session.answer(message)
+        told = {} if send is None else {"send": send}
+        return McpSession(context, tools, **told, subscribes=False).answer(message)
 
     try:
         return await run(request, answer, *query.getlist("kb"), effect=_effect(request, message))

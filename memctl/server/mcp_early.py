@@ -1,8 +1,10 @@
 """What an MCP client asks first is answered while the rest of the program is still being imported.
 
 A client greets the server and lists its tools before anything else, and a new server is started for
-every task.  A thread reads standard input, answers that much from what is known without settings or
-knowledge bases, and hands everything from the first other request on to the program, unread.
+every task.  The first request is answered before anything else is imported, because imports keep
+other threads waiting.  A thread then reads standard input, answers that much from what is known
+without settings or knowledge bases, and hands everything from the first other request on to the
+program, unread.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import json
 import os
 import sys
 import threading
-from importlib.resources import files
+from contextlib import suppress
 from typing import Any
 
 from memctl.server.mcp_protocol import Message, ProtocolError, greeting, result_of, write_message
@@ -27,6 +29,8 @@ _CHOOSING = ("--tools", "--agent", "--read-only")
 def answer_early(arguments: list[str], *, chooses: bool) -> None:
     """Answer first requests on standard output, and give the program the others to read.
 
+    Returns once the first request has come, or the client has gone.
+
     On a terminal, and where help is asked for, nothing is done.
 
     Args:
@@ -40,17 +44,20 @@ def answer_early(arguments: list[str], *, chooses: bool) -> None:
     rest, target = os.pipe()
     os.dup2(rest, sys.stdin.fileno())
     os.close(rest)
+    first = os.read(source, _PIECE)
+    line, newline, others = first.partition(b"\n")
+    with suppress(OSError):  # the client has gone, as the next read tells
+        first = others if newline and _answer(line, not chooses) else first
     threading.Thread(
-        target=_relay, args=(source, target, not chooses), name="mcp-first", daemon=True
+        target=_relay, args=(source, target, not chooses, first), name="mcp-first", daemon=True
     ).start()
 
 
-def _relay(source: int, target: int, has_manifest: bool) -> None:
+def _relay(source: int, target: int, has_manifest: bool, held: bytes) -> None:
     """Answer what can be; pass on the first line that cannot be, and all that follows."""
-    held, is_early = b"", True
+    is_early, is_open = True, True
     try:
-        while piece := os.read(source, _PIECE):
-            held += piece
+        while is_open:
             while is_early and b"\n" in held:
                 line, _, rest = held.partition(b"\n")
                 is_early = _answer(line, has_manifest)
@@ -59,6 +66,8 @@ def _relay(source: int, target: int, has_manifest: bool) -> None:
                 is_early = False
                 _write_all(target, held)
                 held = b""
+            piece = os.read(source, _PIECE)
+            held, is_open = held + piece, bool(piece)
         _write_all(target, held)
     except OSError:  # the client or the program has gone
         pass
@@ -89,6 +98,8 @@ def _answer(line: bytes, has_manifest: bool) -> bool:
 def _result(request: Message, has_manifest: bool) -> Message | None:
     found = greeting(request)
     if found is None and has_manifest and request.get("method") == "tools/list":
-        tools: Any = json.loads(files(__package__).joinpath(MANIFEST).read_bytes())
+        from pathlib import Path  # importlib.resources would take as long as starting Python
+
+        tools: Any = json.loads(Path(__file__).with_name(MANIFEST).read_bytes())
         return {"tools": tools}
     return found

@@ -24,9 +24,9 @@ _INFO_KEY = "io.modelcontextprotocol/serverInfo"
 _INFO = {"name": "memctl", "title": "memctl", "version": __version__}
 _CAPABILITIES: Message = {
     "tools": {},
-    "resources": {"subscribe": True},
     "prompts": {},
     "completions": {},
+    "extensions": {"io.modelcontextprotocol/skills": {}},
 }
 _INSTRUCTIONS = (
     "Memory of this user, kept on this machine. Call recall or context before answering anything "
@@ -35,7 +35,15 @@ _INSTRUCTIONS = (
 )
 _CACHE = {"ttlMs": 60_000, "cacheScope": "private"}
 _CACHED = frozenset(
-    ("server/discover", "tools/list", "resources/list", "resources/templates/list", "prompts/list")
+    (
+        "server/discover",
+        "tools/list",
+        "resources/list",
+        "resources/templates/list",
+        "prompts/list",
+        "skills/list",
+        "skills/get",
+    )
 )
 
 
@@ -99,12 +107,18 @@ def notification(method: str, /, **params: Any) -> Message:
     return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
-def greeting(request: Message) -> Message | None:
-    """Return the result of a request that needs no tool; None for any other."""
+def greeting(request: Message, *, subscribes: bool = True) -> Message | None:
+    """Return the result of a request that needs no tool; None for any other.
+
+    Args:
+        request: The request.
+        subscribes: Whether the connection stays, so that changes of resources can be told.
+    """
     method = request.get("method")
     if method == "ping":
         return {}
-    about = {"capabilities": _CAPABILITIES, "instructions": _INSTRUCTIONS}
+    capabilities = {**_CAPABILITIES, "resources": {"subscribe": True} if subscribes else {}}
+    about = {"capabilities": capabilities, "instructions": _INSTRUCTIONS}
     if method == "initialize":
         params = request.get("params")
         wanted = params.get("protocolVersion") if isinstance(params, dict) else None

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from memctl.errors import MemctlError
+from memctl.operations.agent_skills import served_skill_text
 from memctl.operations.finding import InsightsParameters, opened, recent_insights
 from memctl.operations.lookup import (
     MOST_CHARACTERS,
@@ -33,6 +34,7 @@ _OF_KB = re.compile(
     r"memctl://kb/(?P<kb>[^/]+)/(?P<kind>document|memory|insights)(?:/(?P<id>[^/]+))?"
 )
 _POOL = re.compile(r"memctl://pool/(?P<id>[^/]+)")
+_SKILL = re.compile(r"skill://(?P<name>[^/]+)/(?P<path>.+)")
 _PAGE = 50
 _MOST_COMPLETIONS = 100
 _TEXT, _JSON = "text/plain", "application/json"
@@ -41,6 +43,7 @@ _TEMPLATES = (
     ("memctl://kb/{name}/memory/{id}", "memory", "A memory, with its evidence", _TEXT),
     ("memctl://kb/{name}/insights", "insights", "What memories say together", _TEXT),
     ("memctl://pool/{id}", "pool", "What agents share in a pool", _JSON),
+    ("skill://{name}/{+path}", "skill", "A file of a skill", _TEXT),
 )
 
 
@@ -120,6 +123,8 @@ def read_resource(context: OperationContext, params: Mapping[str, Any]) -> Messa
     """
     uri = params.get("uri")
     named = uri if isinstance(uri, str) else ""
+    if skill := _SKILL.fullmatch(named):
+        return {"contents": [_file_of_skill(context, skill)]}
     if pool := _POOL.fullmatch(named):
         wanted = ReadPoolParameters(pool_id=unquote(pool["id"]))
         value = read_shared_memory(context, wanted).value
@@ -129,6 +134,26 @@ def read_resource(context: OperationContext, params: Mapping[str, Any]) -> Messa
     else:
         raise ProtocolError(INVALID_PARAMS, f"Resource not found: {uri}", {"uri": uri})
     return {"contents": [{"uri": uri, "mimeType": media_type, "text": cut_text(text)}]}
+
+
+def skill_named(params: Mapping[str, Any]) -> object:
+    """Return the name of the skill that ``skills/get`` asks for, by address or by name."""
+    uri = params.get("uri")
+    match = _SKILL.fullmatch(uri) if isinstance(uri, str) else None
+    return unquote(match["name"]) if match else params.get("name", uri)
+
+
+def _file_of_skill(context: OperationContext, match: re.Match[str]) -> Message:
+    """Return a file of an active skill, whole, so that its digest holds."""
+    path = unquote(match["path"])
+    contents = served_skill_text(context, unquote(match["name"]))["skill"]["contents"]
+    for each in contents:
+        if each["path"] == path:
+            kind = "text/markdown" if path.endswith(".md") else "text/plain"
+            body = {key: each[key] for key in ("text", "blob") if key in each}
+            kind = kind if "text" in body else "application/octet-stream"
+            return {"uri": match[0], "mimeType": kind, **body}
+    raise ProtocolError(INVALID_PARAMS, f"Resource not found: {match[0]}", {"uri": match[0]})
 
 
 def _text_of(context: OperationContext, match: re.Match[str]) -> str:

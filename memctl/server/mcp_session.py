@@ -35,6 +35,7 @@ from memctl.server.mcp_resources import (
     list_resources,
     list_templates,
     read_resource,
+    skill_named,
 )
 
 if TYPE_CHECKING:
@@ -58,12 +59,19 @@ class McpSession:
         context: For whom, and what they may see; calls are made in one thread at a time.
         tools: What is offered, by name.
         send: Takes notifications of progress and of changes; by default they are dropped.
+        subscribes: Whether the client may subscribe to resources.
     """
 
     def __init__(
-        self, context: OperationContext, tools: Mapping[str, McpTool], send: Send = _nowhere
+        self,
+        context: OperationContext,
+        tools: Mapping[str, McpTool],
+        send: Send = _nowhere,
+        *,
+        subscribes: bool = True,
     ) -> None:
         self._context = context
+        self._subscribes = subscribes
         self._tools = tools
         self._send = send
         self._watched: dict[str, str] = {}
@@ -78,7 +86,7 @@ class McpSession:
             "prompts/list": lambda _: list_prompts(),
             "prompts/get": lambda params: get_prompt(context, params),
             "skills/list": lambda _: served_skill_list(context),
-            "skills/get": lambda params: served_skill_text(context, params.get("name")),
+            "skills/get": lambda params: served_skill_text(context, skill_named(params)),
             "completion/complete": lambda params: complete_argument(context, params),
             "logging/setLevel": lambda _: {},
         }
@@ -87,7 +95,7 @@ class McpSession:
         """Carry out a request, and return the response to it."""
         try:
             check_version(request)
-            found = greeting(request)
+            found = greeting(request, subscribes=self._subscribes)
             if found is None:
                 found = self._method(request)
             return result_of(request, found)

@@ -134,6 +134,8 @@ def _turn(entry: Json, key: str) -> TranscriptTurn | None:
             return None
         message = entry["payload"]
     elif isinstance(entry.get("message"), dict):  # Claude Code and Cursor
+        if entry.get("type", "message") not in (*_ROLES, "message"):
+            return None  # such as a copy of what was sent to the model
         message = entry["message"]
     role = message.get("role", entry.get("role", entry.get("type")))
     sender = _ROLES.get(role) if isinstance(role, str) else None

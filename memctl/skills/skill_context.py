@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from memctl.errors import NotFoundError
 from memctl.language.term_analysis import terms
@@ -208,6 +209,11 @@ def served_skill(skills: Skills, word: str, task: str | None = None) -> dict[str
     return {**_served(skills, skill, version), "contents": contents}
 
 
+def _address(skill: Skill, path: object) -> str:
+    """Return the address of a file of a skill in the Model Context Protocol (SEP-2640)."""
+    return f"skill://{skill.slug}/{quote(str(path))}"
+
+
 def _text(skills: Skills, skill: Skill) -> SkillVersion | None:
     return skills.ledger.skills.versions.find(skill.skill_id, skill.active_version)
 
@@ -216,15 +222,26 @@ def _served(skills: Skills, skill: Skill, version: SkillVersion | None = None) -
     version = version or skills.version(skill, skill.active_version)
     data = version.content.encode("utf-8")
     files = skills.file_views(skill.skill_id, version.number)
+    served = [
+        {"path": SKILL_FILE, "size": len(data), "sha256": digest(data)},
+        *({"path": each.path, "size": each.size, "sha256": each.sha256} for each in files),
+    ]
     return {
+        "uri": _address(skill, SKILL_FILE),
+        "frontmatter": {"name": skill.slug, "description": skill.description},
+        "resources": [
+            {
+                "uri": _address(skill, each["path"]),
+                "digest": f"sha256:{each['sha256']}",
+                "size": each["size"],
+            }
+            for each in served
+        ],
         "name": skill.slug,
         "title": skill.name,
         "description": skill.description,
         "version": str(version.number),
-        "files": [
-            {"path": SKILL_FILE, "size": len(data), "sha256": digest(data)},
-            *({"path": each.path, "size": each.size, "sha256": each.sha256} for each in files),
-        ],
+        "files": served,
         "_meta": {
             "memctl/skillId": skill.skill_id,
             "memctl/category": skill.category,

@@ -42,6 +42,12 @@ CLAUDE = [
     entry("user", "<system-reminder>be nice</system-reminder>We paint the hull green.", 6),
     entry("user", "said in another conversation", 7, sessionId="other"),
     entry("assistant", [{"type": "text", "text": "of a sub-agent"}], 8, isSidechain=True),
+    {
+        "type": "api-request-blob",  # what was sent to the model, with everything around it
+        "sessionId": SESSION,
+        "message": {"role": "user", "content": [said("We paint the hull green.")]},
+    },
+    {"type": "last-prompt", "lastPrompt": "We paint the hull green.", "sessionId": SESSION},
 ]  # fmt: skip
 
 

@@ -234,6 +234,38 @@ def test_standard_input_is_read_by_the_command_itself(place: Place) -> None:
     assert json.loads(done.stdout)["question"] == QUESTION
 
 
+def test_a_hook_that_reads_gets_what_the_agent_gives_in_both_ways(place: Place) -> None:
+    given = json.dumps({"session_id": "s", "prompt": "what did we say about the lease?"})
+    texts = []
+    for is_resident in (True, False):
+        before = place.served()
+        done = subprocess.run(
+            [*COMMAND, "hook", "UserPromptSubmit"],
+            env=place.environment(is_resident),
+            input=given.encode(),
+            capture_output=True,
+            check=True,
+        )
+        assert place.served() == before + is_resident
+        told = json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+        texts.append(re.sub("data-[0-9a-f]+", "data", told))
+    assert "lease" in texts[0]
+    assert texts[0] == texts[1]
+
+
+def test_a_hook_that_the_process_fails_at_reads_its_input_again(place: Place) -> None:
+    before = resident_status(place.home, __version__).refused
+    done = subprocess.run(
+        [*COMMAND, "hook", "UserPromptSubmit", "-k", "nothing"],
+        env=place.environment(True),
+        input=b"{broken",
+        capture_output=True,
+    )
+    assert resident_status(place.home, __version__).refused == before + 1
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"property name" in done.stderr, "it is not taken for empty"
+
+
 def test_a_reader_that_has_seen_enough_ends_it_quietly(place: Place) -> None:
     done = subprocess.run(
         shlex.join([*COMMAND, "query", QUESTION]) + " | head -c 1",

@@ -34,6 +34,7 @@ def ask(client: TestClient, method: str, query: str = "", **params: Any) -> Any:
 def test_a_client_shakes_hands_and_calls_a_tool(client: TestClient, version: str) -> None:
     begun = ask(client, "initialize", protocolVersion=version, capabilities={}, clientInfo={})
     assert begun["protocolVersion"] == version
+    assert begun["capabilities"]["resources"] == {}, "there is no connection for subscriptions"
     client.headers["MCP-Protocol-Version"] = version
     noted = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     assert client.post("/mcp", json=noted).status_code == 202

@@ -23,6 +23,14 @@ from memctl.home import Home
 
 JSON = {"Accept": "application/json"}
 HTML = {"Accept": "text/html"}
+NOTE = """---
+title: Agreements
+date: 2026-04-03
+---
+
+We decided that [[Mara]] keeps the spare keys. The van has to be returned to Quayside Estates by
+20 April 2026.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +58,15 @@ def logged_in(served: Serve) -> TestClient:
 def post(browser: TestClient, path: str, **fields: Any) -> Response:
     """Send a form as a browser does, and follow where it leads."""
     return browser.post(path, data=fields, headers={"Origin": URL})
+
+
+def take_in(served: Serve, folder: Path) -> None:
+    """Have a note remembered, and consolidate."""
+    file = folder / "note.md"
+    file.write_text(NOTE, "utf-8")
+    with served.home.open("default") as base:
+        base.ingest([str(file)])
+        base.consolidate()
 
 
 def first(browser: TestClient, path: str, **wanted: Any) -> dict[str, Any]:
@@ -136,6 +153,18 @@ def test_every_link_of_every_page_leads_somewhere(browser: TestClient) -> None:
                 and not each.startswith(("/inbox/", "/upkeep/consolidate", "/settings/models"))
             ]  # fmt: skip
     assert len(met) > 40
+
+
+def test_the_address_of_a_form_leads_to_its_page(browser: TestClient) -> None:
+    memory = first(browser, "/memories")["id"]
+    for path, page in (
+        ("/ask", "/"), ("/feedback", "/"), ("/upkeep/consolidate?kb=default", "/upkeep?kb=default"),
+        (f"/memories/{memory}/edit", f"/memories/{memory}"),
+    ):  # fmt: skip
+        found = browser.get(path)
+        check(found)
+        assert str(found.url) == URL + page
+    assert browser.get("/ask", headers=JSON).status_code == 405
 
 
 def test_nothing_is_shown_without_the_login(served: Serve) -> None:
@@ -295,6 +324,22 @@ def test_memories_are_filtered_and_sorted(browser: TestClient) -> None:
     assert browser.get("/memories?sort=sideways").status_code == 400
 
 
+def test_a_list_shows_statements_without_what_stands_beside_them(
+    served: Serve, tmp_path: Path
+) -> None:
+    take_in(served, tmp_path)
+    browser = logged_in(served)
+    said = next(
+        row for row in browser.get("/memories", headers=JSON).json()["rows"]
+        if row["title"] == "Agreements" and row["type"] == "decision"
+    )  # fmt: skip
+    assert said["text"].startswith("Agreements (3 April 2026): ")
+    for page in ("/memories", f"/documents/{said['document_id']}"):
+        text = browser.get(page).text
+        assert ">We decided that Mara keeps the spare keys" in text
+        assert "Agreements (3 April 2026): " not in text
+
+
 def test_a_passage_cannot_be_edited(browser: TestClient) -> None:
     passage = first(browser, "/memories?level=evidence")
     page = browser.get(f"/memories/{passage['id']}")
@@ -411,6 +456,22 @@ def test_insights_show_what_they_rest_on(browser: TestClient) -> None:
     assert found
     page = browser.get("/insights")
     assert f'href="/memories/{found[0]["source_ids"][0]}' in page.text
+
+
+def test_insights_of_one_kind_are_found_behind_the_first_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(tmp_path / "home") as served:
+        fill(served.home)
+        take_in(served, tmp_path)
+        browser = logged_in(served)
+        found = browser.get("/insights", headers=JSON).json()["rows"]
+        kinds = {row["metadata"]["kind"] for row in found}
+        assert len(kinds) > 1
+        monkeypatch.setattr("memctl.server.web.overview_pages._INSIGHT_ROWS", 1)
+        for kind in kinds:
+            rows = browser.get(f"/insights?kind={kind}", headers=JSON).json()["rows"]
+            assert [row["metadata"]["kind"] for row in rows] == [kind]
 
 
 def test_a_consolidation_is_taken_back(browser: TestClient) -> None:

@@ -74,7 +74,10 @@ def test_mcp_gives_skills_with_the_hash_of_every_file(
 ) -> None:
     memctl("skill", "add", str(write("old", "No longer done.", status="deprecated")))
     requests = [("skills/list", {}), ("skills/get", {"name": "ship"}),
-                ("skills/get", {"name": "old"}), ("skills/get", {})]  # fmt: skip
+                ("skills/get", {"name": "old"}), ("skills/get", {}),
+                ("skills/get", {"uri": "skill://ship/SKILL.md"}),
+                ("resources/read", {"uri": "skill://ship/check.sh"}),
+                ("resources/read", {"uri": "skill://ship/nothing"})]  # fmt: skip
     source = b"".join(
         json.dumps({"jsonrpc": "2.0", "id": n, "method": method, "params": params}).encode() + b"\n"
         for n, (method, params) in enumerate(requests)
@@ -85,7 +88,9 @@ def test_mcp_gives_skills_with_the_hash_of_every_file(
         context, lambda send: McpSession(context, {}, send), io.BytesIO(source), sink
     )
     server.run()
-    listed, found, old, nothing = (json.loads(line) for line in sink.getvalue().splitlines())
+    listed, found, old, nothing, named, file, none = (
+        json.loads(line) for line in sink.getvalue().splitlines()
+    )
     (skill,) = listed["result"]["skills"]
     hashes = {
         name: hashlib.sha256((ship / name).read_bytes()).hexdigest()
@@ -97,6 +102,12 @@ def test_mcp_gives_skills_with_the_hash_of_every_file(
     assert contents[0]["text"].encode() == (ship / "SKILL.md").read_bytes()
     assert "is deprecated" in old["error"]["message"]
     assert "needs the name" in nothing["error"]["message"]
+    assert named["result"] == found["result"]
+    assert {each["uri"]: each["digest"] for each in skill["resources"]} == {
+        f"skill://ship/{name}": f"sha256:{sha}" for name, sha in hashes.items()
+    }
+    assert file["result"]["contents"][0]["text"].encode() == (ship / "check.sh").read_bytes()
+    assert "not found" in none["error"]["message"]
 
 
 def test_whoever_may_not_read_skills_is_refused_them(home: Home, ship: Path) -> None:

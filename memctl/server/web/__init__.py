@@ -21,14 +21,14 @@ from memctl.server.web import (
     session_pages,
     upkeep_pages,
 )
-from memctl.server.web.pages import change, page
+from memctl.server.web.pages import change, page, ways_back
 
 _STATIC = Path(__file__).parent / "static"
 
 
 def web_routes() -> Sequence[BaseRoute]:
     """Return the routes of the page, which stand after those of the HTTP interface."""
-    return (
+    routes = (
         page("/", ask_pages.start),
         change("/ask", ask_pages.ask, "read"),
         change("/feedback", ask_pages.judge),
@@ -66,6 +66,7 @@ def web_routes() -> Sequence[BaseRoute]:
         Mount("/static", StaticFiles(directory=_STATIC)),
         Route("/favicon.ico", _icon),
     )
+    return (*routes, *ways_back(routes))
 
 
 async def _icon(_: Request) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,10 @@ from memctl.server.web.listing import Row, bases_of, filter_fields, filters_of, 
 from memctl.server.web.pages import Asked, Page
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from memctl.graph.graph_views import FoundName, GraphView, NeighbourView, Overview
+    from memctl.knowledge_base import KnowledgeBase
 
 CONTRADICTION = "contradiction"
 _MOST_NODES = 200
@@ -34,22 +38,23 @@ By = Literal["known", "happened"]
 
 def insights(context: OperationContext, asked: Asked) -> Page:
     """List insights, the newest first, with the memories they rest on side by side."""
-    filters = filters_of(context, asked)
+    filters, kind = filters_of(context, asked), asked.text("kind")
+
+    def fetch(base: KnowledgeBase, limit: int, offset: int) -> pa.Table:
+        """Return insights of the kind that is asked for."""
+        if not kind:
+            return base.insights.list(filters, limit=limit, offset=offset)
+        every = base.insights.list(filters)
+        kinds = (json.loads(each).get("kind") for each in every["metadata"].to_pylist())
+        return every.filter([each == kind for each in kinds]).slice(offset, limit)
+
     found = gathered(
-        context,
-        lambda base, limit, offset: base.insights.list(filters, limit=limit, offset=offset),
-        lambda row: str(row["created_at"]),
-        asked.offset,
-        limit=_INSIGHT_ROWS,
+        context, fetch, lambda row: str(row["created_at"]), asked.offset, limit=_INSIGHT_ROWS
     )
-    kind = asked.text("kind")
-    rows = [row for row in found.rows if kind in ("", row["metadata"].get("kind"))]
-    found = replace(found, rows=tuple(rows))
     shown = {
-        "sources": _sources(context, rows),
+        "sources": _sources(context, found.rows),
         "fields": {**filter_fields(asked), "kind": kind},
         "previous_offset": max(0, found.offset - _INSIGHT_ROWS),
-        "conflicts": [row["id"] for row in rows if row["metadata"].get("kind") == CONTRADICTION],
     }
     return Page("insights.html", "Insights", found, shown)
 
@@ -84,7 +89,7 @@ class Bar:
     """How much there is of a day, a week or a month."""
 
     start: str
-    until: str
+    last: str
     count: int
 
 
@@ -148,7 +153,7 @@ def _bars(context: OperationContext, filters: Filters, column: str) -> Sequence[
     return [
         Bar(
             (first + timedelta(days=step * n)).isoformat(),
-            (first + timedelta(days=step * (n + 1))).isoformat(),
+            min(last, first + timedelta(days=step * (n + 1) - 1)).isoformat(),
             counts[n],
         )
         for n in range((span - 1) // step + 1)

@@ -12,9 +12,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from memctl.errors import MemctlError, UsageError
 from memctl.instants import parse_instant
@@ -37,6 +38,7 @@ __all__ = [
     "change",
     "error_page",
     "page",
+    "ways_back",
 ]
 ChoiceT = TypeVar("ChoiceT", bound=str)
 PAGE_ROWS = 50
@@ -268,6 +270,23 @@ def _route(path: str, view: Change, effect: Effect, methods: list[str]) -> Route
     return Route(path, endpoint, methods=methods)
 
 
+def ways_back(routes: Sequence[BaseRoute]) -> Sequence[BaseRoute]:
+    """Return routes that lead from each address of a form, where it is no page, to the page above.
+
+    Somebody who reloads, bookmarks or goes back after sending a form asks for its address.
+    """
+    routed = [each for each in routes if isinstance(each, Route)]
+    pages = {each.path for each in routed if "GET" in (each.methods or ())}
+    return [Route(each.path, _up, methods=["GET"]) for each in routed if each.path not in pages]
+
+
+async def _up(request: Request) -> Response:
+    if wants_json(request):
+        raise HTTPException(405, headers={"allow": "POST"})
+    above = request.url.path.rstrip("/").rpartition("/")[0] or "/"
+    return RedirectResponse(address(above, kb=request.query_params.getlist("kb")), 303)
+
+
 def _with_notice(done: Done) -> str:
     if not done.notice:
         return done.to
@@ -324,7 +343,9 @@ def as_page(accepted: str, reply: Response) -> Response:
     status = reply.status_code
     hint = _LOG_IN if status == 401 else error["hint"]
     title = _TITLES.get(status, "Not possible")
-    text = render("refused.html", title=title, message=error["message"], hint=hint)
+    text = render(
+        "refused.html", title=title, message=error["message"], hint=hint, has_start=status != 401
+    )
     page = Response(text, status, dict(_HEADERS), "text/html; charset=utf-8")
     page.headers.update(
         {name: value for name, value in reply.headers.items() if name.startswith(("www-", "retry"))}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -11,6 +12,9 @@ from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
+
+from memctl.language.inline_tags import without_wikilinks
+from memctl.understanding.sentence_reading import bare_statement
 
 _HIDDEN = re.compile("[^\n\t\x20-\x7e\xa0-\U0010ffff]|[\xad\u0600-\U000e0fff]")
 _KEPT = "\u200c\u200d\u00ad"
@@ -38,6 +42,9 @@ def _environment() -> Environment:
         "as_typed": as_typed,
         "file_name": file_name,
         "words": words,
+        "statement": statement,
+        "gist": gist,
+        "unlinked": without_wikilinks,
         "segment": lambda value: quote(str(value), safe=""),
     }
     made.globals |= {"address": address}
@@ -82,6 +89,23 @@ def as_typed(text: str) -> Markup:
 def words(name: str) -> str:
     """Return an identifier as words: ``important_fact`` is ``important fact``."""
     return name.replace("_", " ")
+
+
+def statement(row: Mapping[str, Any]) -> str:
+    """Return the text of a memory beside a link to its document: without title, day and brackets.
+
+    Args:
+        row: The memory, with the title of its document.
+    """
+    text = str(row["text"])
+    if row["level"] == "memory" and row["document_id"]:
+        text = bare_statement(text, row["title"] or "")
+    return without_wikilinks(text)
+
+
+def gist(document: Mapping[str, Any]) -> str:
+    """Return what a document comes to, without the title that stands above it."""
+    return str(document["summary"]).removeprefix(f"{document['title']}: ")
 
 
 def file_name(path: str) -> str:

@@ -59,6 +59,38 @@
     });
   }
 
+  // What is fitted into the place is drawn smaller, words too: they are made larger by as much.
+  // Names around the middle of a circle are written outwards, so that they do not overlap.
+  function label(picture) {
+    const scale = 1 / picture.zoom();
+    const isCrowded = picture.nodes().length > 40;
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = "11px sans-serif";
+    const middle = picture.nodes("[hops = 0]").position();
+    picture.nodes().forEach((node) => {
+      const hops = node.data("hops");
+      const size = hops === 0 ? 20 : hops === 1 ? 11 : 8;
+      const style = {
+        width: size * scale, height: size * scale, "font-size": (hops === 0 ? 14 : 11) * scale,
+        "text-margin-y": 3 * scale, "text-outline-width": 2 * scale,
+        "text-max-width": (hops === 0 ? 220 : 110) * scale, "z-index": 9 - hops,
+        "text-opacity": isCrowded && hops > 1 ? 0 : 1,
+      };
+      if (hops > 0 && !isCrowded) {
+        const { x, y } = node.position();
+        const angle = Math.atan2(y - middle.y, x - middle.x);
+        const length = Math.min(110, pen.measureText(node.data("name")).width);
+        const reach = (size / 2 + 5 + length / 2) * scale;
+        Object.assign(style, {
+          "text-halign": "center", "text-valign": "center",
+          "text-margin-x": reach * Math.cos(angle), "text-margin-y": reach * Math.sin(angle),
+          "text-rotation": Math.cos(angle) < 0 ? angle + Math.PI : angle,
+        });
+      }
+      node.style(style);
+    });
+  }
+
   async function draw(place) {
     const reply = await fetch(place.dataset.source);
     if (!reply.ok || !window.cytoscape) return;
@@ -92,18 +124,10 @@
         : { name: "concentric", concentric: (node) => 9 - node.data("hops"), levelWidth: () => 1, minNodeSpacing: 34, padding: 24 },
       userZoomingEnabled: false,
     });
-    const scale = 1 / picture.zoom();  // what is fitted into the place is drawn smaller, words too
-    const isCrowded = found.nodes.length > 40;
-    picture.nodes().forEach((node) => {
-      const hops = node.data("hops");
-      const size = (hops === 0 ? 20 : hops === 1 ? 11 : 8) * scale;
-      node.style({
-        width: size, height: size, "font-size": (hops === 0 ? 14 : 11) * scale,
-        "text-margin-y": 3 * scale, "text-outline-width": 2 * scale,
-        "text-max-width": (hops === 0 ? 220 : 110) * scale, "z-index": 9 - hops,
-        "text-opacity": isCrowded && hops > 1 ? 0 : 1,
-      });
-    });
+    for (let round = 0; round < 4; round += 1) {  // words change what has to fit, and so the scale
+      label(picture);
+      picture.fit(undefined, 12);
+    }
     picture.on("tap", "node", (event) => {
       link.searchParams.set("name", event.target.id());
       location.assign(link);
