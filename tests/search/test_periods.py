@@ -235,9 +235,9 @@ def test_what_happened_in_a_month_is_told_by_the_day(
     answer = extract_answer(statements(shelf, memory_of).searcher().search(question))
     assert answer.found
     lines = answer.text.splitlines()
-    assert lines[0].startswith("2024-11-12: ")
-    assert "2024-11-12: The van was broken into last night. [" in answer.text
-    assert lines[-1] == "2024-11-20: The new beam is in. [3]"
+    assert lines[0].startswith("2024-11-12, notes: ")
+    assert "2024-11-12, notes: The van was broken into last night. [" in answer.text
+    assert lines[-1] == "2024-11-20, notes: The new beam is in. [3]"
     assert "party" not in answer.text
     assert [cited.quote for cited in answer.citations][-1] == "The new beam is in."
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memctl.language.term_analysis import query_terms
+from memctl.readers.pieces import leading_day
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import asks_what_happened, speech_start
 from memctl.search.answering.excerpts import HitExcerpt, cite, plain_quote
@@ -53,18 +54,29 @@ def period_answer(outcome: SearchOutcome) -> Answer | None:
     if len(shown) < _FEWEST:
         return None
     is_day = period.first == period.last
-    parts = [
-        f"{'' if is_day else f'{item.made_at.date().isoformat()}: '}"
-        f"{plain_quote(item.excerpt.text)} [{number}]"
+    lines = [
+        f"{_origin(item, with_day=not is_day)}{plain_quote(item.excerpt.text)} [{number}]"
         for number, item in enumerate(shown, start=1)
     ]
     return Answer(
-        "\n".join(parts),
+        "\n".join(lines),
         found=True,
         method=METHOD,
         confidence=_CONFIDENCE,
         citations=tuple(cite(number, item.excerpt) for number, item in enumerate(shown, start=1)),
     )
+
+
+def _origin(item: _Happening, *, with_day: bool) -> str:
+    """Return what stands before a statement: its day, and what its document is called.
+
+    The title often names what a statement is about; that of a diary's page only names the day.
+    """
+    title = item.excerpt.hit.title
+    parts = [item.made_at.date().isoformat()] if with_day else []
+    if title and leading_day(title) is None:
+        parts.append(title)
+    return f"{', '.join(parts)}: " if parts else ""
 
 
 def _asked_period(outcome: SearchOutcome) -> TimeExpression | None:
