@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from memctl.cli.arguments import parse_filters
 from memctl.cli.command_context import CommandContext
@@ -18,26 +16,16 @@ from memctl.cli.command_decorator import (
     group,
 )
 from memctl.cli.commands import document
-from memctl.cli.completion import complete_document
+from memctl.cli.commands.document import Document, document_meant
 from memctl.cli.rendering.output_formats import Column, emit, emit_one
 from memctl.cli.rendering.terminal_text import format_count, one_line, short_id, shortened
 
 if TYPE_CHECKING:
-    from memctl.graph.page_names import Page
     from memctl.links.link_records import LinkCheck
-    from memctl.links.link_views import PageLinks
 
 app = group("links", "Links between documents that lead nowhere, or to several.")
 
 _MOST_SHOWN = 20
-Document = Annotated[
-    str,
-    typer.Argument(
-        metavar="ID_OR_TITLE",
-        help="The id of the document, enough of its beginning, its title or an alias.",
-        autocompletion=complete_document,
-    ),
-]
 
 
 def _titles(references: Sequence[dict[str, Any]]) -> str:
@@ -71,17 +59,6 @@ _PROBLEMS = (
 )
 
 
-def _pages(context: CommandContext, view: PageLinks, given: str) -> Page:
-    """Return the document that is meant, and say so where it could be another one."""
-    meant = view.map.find(given)
-    pages = view.map.pages
-    if meant.others:
-        others = ", ".join(short_id(pages[at].id) for at in meant.others[:3])
-        taken = short_id(pages[meant.page].id)
-        context.say(f"note: {one_line(given, 60)!r} is taken for {taken}; there is also {others}")
-    return pages[meant.page]
-
-
 @command(
     document.app,
     "links",
@@ -105,7 +82,7 @@ def links(
     """
     with context.reading(kb) as bases:
         view = bases.links.view(parse_filters(namespaces=namespace))
-        rows = view.outgoing(_pages(context, view, id_).id, limit + 1 if limit else None)
+        rows = view.outgoing(document_meant(context, view, id_).id, limit + 1 if limit else None)
     emit(context.first(rows, limit), _OUTGOING, output)
 
 
@@ -129,7 +106,7 @@ def backlinks(
     """List the documents that link to one."""
     with context.reading(kb) as bases:
         view = bases.links.view(parse_filters(namespaces=namespace))
-        rows = view.backlinks(_pages(context, view, id_).id, limit + 1 if limit else None)
+        rows = view.backlinks(document_meant(context, view, id_).id, limit + 1 if limit else None)
     emit(context.first(rows, limit), _PAGES, output)
 
 
@@ -157,7 +134,7 @@ def mentions(
     """
     with context.reading(kb) as bases:
         view = bases.links.view(parse_filters(namespaces=namespace))
-        rows = view.mentions(_pages(context, view, id_).id, limit + 1 if limit else None)
+        rows = view.mentions(document_meant(context, view, id_).id, limit + 1 if limit else None)
     emit(context.first(rows, limit), _PAGES, output)
 
 
@@ -184,7 +161,7 @@ def related(
     """
     with context.reading(kb) as bases:
         view = bases.links.view(parse_filters(namespaces=namespace))
-        rows = view.related(_pages(context, view, id_).id, limit or None)
+        rows = view.related(document_meant(context, view, id_).id, limit or None)
     emit(rows, _RELATED, output)
 
 

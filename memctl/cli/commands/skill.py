@@ -124,7 +124,7 @@ _GAPS = (
     Column("team", "TEAM"),
     Column("kind", "KIND"),
     Column("name", "NAME"),
-    Column("weight", "QUESTIONS", right=True),
+    Column("weight", "QUESTIONS", lambda count: str(count or ""), right=True),
 )
 _USES = (
     Column("at", "AT", format_instant),
