@@ -10,13 +10,10 @@ import typer
 
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
-    DescendingOption,
     DocumentSortOption,
     DryRun,
     KnowledgeBaseOption,
     KnowledgeBasesOption,
-    Limit,
-    OffsetOption,
     Output,
     Yes,
     command,
@@ -25,6 +22,7 @@ from memctl.cli.command_decorator import (
 )
 from memctl.cli.commands.ingest import raise_failures, reporting_a_stop, show_report
 from memctl.cli.completion import complete_document
+from memctl.cli.paging import DescendingOption, Limit, OffsetOption
 from memctl.cli.rendering.output_formats import (
     Column,
     Format,

@@ -9,7 +9,6 @@ from memctl.cli.arguments import parse_filters
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     KnowledgeBasesOption,
-    Limit,
     NamespacesOption,
     Output,
     command,
@@ -17,6 +16,7 @@ from memctl.cli.command_decorator import (
 )
 from memctl.cli.commands import document
 from memctl.cli.commands.document import Document, document_meant
+from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import Column, emit, emit_one
 from memctl.cli.rendering.terminal_text import format_count, one_line, short_id, shortened
 
@@ -73,7 +73,7 @@ def links(
     id_: Document,
     kb: KnowledgeBasesOption = None,
     namespace: NamespacesOption = None,
-    limit: Limit = 50,
+    page: Page = Page(50),
     output: Output = None,
 ) -> None:
     """List where a document links to, and which links lead nowhere.
@@ -82,8 +82,8 @@ def links(
     """
     with context.reading(kb) as bases:
         view = bases.links.view(parse_filters(namespaces=namespace))
-        rows = view.outgoing(document_meant(context, view, id_).id, limit + 1 if limit else None)
-    emit(context.first(rows, limit), _OUTGOING, output)
+        rows = view.outgoing(document_meant(context, view, id_).id, page.needed)
+    emit(context.page(rows, page), _OUTGOING, output)
 
 
 @command(
@@ -100,14 +100,14 @@ def backlinks(
     id_: Document,
     kb: KnowledgeBasesOption = None,
     namespace: NamespacesOption = None,
-    limit: Limit = 50,
+    page: Page = Page(50),
     output: Output = None,
 ) -> None:
     """List the documents that link to one."""
     with context.reading(kb) as bases:
         view = bases.links.view(parse_filters(namespaces=namespace))
-        rows = view.backlinks(document_meant(context, view, id_).id, limit + 1 if limit else None)
-    emit(context.first(rows, limit), _PAGES, output)
+        rows = view.backlinks(document_meant(context, view, id_).id, page.needed)
+    emit(context.page(rows, page), _PAGES, output)
 
 
 @command(
@@ -124,7 +124,7 @@ def mentions(
     id_: Document,
     kb: KnowledgeBasesOption = None,
     namespace: NamespacesOption = None,
-    limit: Limit = 20,
+    page: Page = Page(20),
     output: Output = None,
 ) -> None:
     """List the documents that name one without linking to it.
@@ -134,8 +134,8 @@ def mentions(
     """
     with context.reading(kb) as bases:
         view = bases.links.view(parse_filters(namespaces=namespace))
-        rows = view.mentions(document_meant(context, view, id_).id, limit + 1 if limit else None)
-    emit(context.first(rows, limit), _PAGES, output)
+        rows = view.mentions(document_meant(context, view, id_).id, page.needed)
+    emit(context.page(rows, page), _PAGES, output)
 
 
 @command(
@@ -152,7 +152,7 @@ def related(
     id_: Document,
     kb: KnowledgeBasesOption = None,
     namespace: NamespacesOption = None,
-    limit: Limit = 10,
+    page: Page = Page(10),
     output: Output = None,
 ) -> None:
     """List the documents that are about the same.
@@ -161,8 +161,8 @@ def related(
     """
     with context.reading(kb) as bases:
         view = bases.links.view(parse_filters(namespaces=namespace))
-        rows = view.related(document_meant(context, view, id_).id, limit or None)
-    emit(rows, _RELATED, output)
+        rows = view.related(document_meant(context, view, id_).id, page.needed)
+    emit(page.of(rows), _RELATED, output)
 
 
 @command(
@@ -178,7 +178,7 @@ def missing(
     context: CommandContext,
     kb: KnowledgeBasesOption = None,
     namespace: NamespacesOption = None,
-    limit: Limit = 50,
+    page: Page = Page(50),
     output: Output = None,
 ) -> None:
     """List the names that links use and no document has.
@@ -187,8 +187,8 @@ def missing(
     """
     with context.reading(kb) as bases:
         view = bases.links.view(parse_filters(namespaces=namespace))
-        rows = view.missing(limit + 1 if limit else None)
-    emit(context.first(rows, limit), _MISSING, output)
+        rows = view.missing(page.needed)
+    emit(context.page(rows, page), _MISSING, output)
 
 
 @command(
