@@ -26,6 +26,8 @@ SOURCE = "daily summary"
 _MOST = 50
 """Entries of one section; of more, the page says how many there are."""
 _LONGEST = 200
+_LONGEST_GAP = timedelta(days=31)
+"""So far back pages are written that were missed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,27 @@ def summarise_day(base: KnowledgeBase, day: date, *, write: bool = False) -> Dai
     return _written(base, made) if write and not made.is_empty else made
 
 
-def write_yesterday(context: UpkeepContext) -> Outcome:
-    """Write the page of the day that is ending, or of yesterday where it was missed until then."""
+def write_missing_pages(context: UpkeepContext) -> Outcome:
+    """Write the page of the day that is ending, and those of days since the last page.
+
+    Where the time of day was missed, the day that is ending is yesterday.
+    """
     latest = (context.now - timedelta(hours=12)).astimezone().date()
-    made = summarise_day(context.base, latest, write=not context.options.dry_run)
-    return Outcome({"documents": made.documents, "written": int(made.document_id is not None)})
+    first = min(latest, max(_after_last_page(context.base, latest), latest - _LONGEST_GAP))
+    days = [first + timedelta(days=number) for number in range((latest - first).days + 1)]
+    write = not context.options.dry_run
+    made = [summarise_day(context.base, day, write=write) for day in days]
+    written = sum(each.document_id is not None for each in made)
+    return Outcome({"documents": sum(each.documents for each in made), "written": written})
+
+
+def _after_last_page(base: KnowledgeBase, latest: date) -> date:
+    """Return the day after the last one that has a page; without pages, the latest."""
+    where = document_filter(Filters()) & col("source").like_glob(f"{SOURCE} *")
+    sources = base.resources.snapshot().scan("documents", where, ["source"])["source"].to_pylist()
+    days = [date.fromisoformat(each.removeprefix(f"{SOURCE} ")) for each in sources]
+    earlier = [day for day in days if day < latest]
+    return max(earlier) + timedelta(days=1) if earlier else latest
 
 
 def _midnight(day: date) -> datetime:
