@@ -155,13 +155,13 @@ class _Sections:
     after: datetime
 
     def documents(self) -> list[str]:
-        """Documents that were taken in, but for pages like this."""
-        where = document_filter(self._open()) & (col("part") == 0)
+        """Documents that were taken in, but for pages like this, and for conversations."""
+        where = document_filter(self._open()) & (col("part") == 0) & col("session_id").is_null()
         where &= (col("ingested_at") >= self.first) & (col("ingested_at") < self.after)
         columns = ["title", "source", "summary"]
         rows = self.snapshot.scan("documents", where, columns, (("ingested_at", "asc"),))
         return [
-            f"{_link(row['title'] or row['source'])}{_after_colon(row['summary'])}"
+            f"{_link(row['title'] or row['source'])}{_after_colon(row['summary'], row['title'])}"
             for row in rows.to_pylist()
             if not row["source"].startswith(SOURCE)
         ]
@@ -232,8 +232,10 @@ def _about(row: dict[str, Any]) -> str:
     return f" ({', '.join(links[:6])})" if links else ""
 
 
-def _after_colon(text: str) -> str:
-    return f": {_short(text)}" if text else ""
+def _after_colon(text: str, title: str) -> str:
+    """Return what a gist says, without the title that it may begin with."""
+    said = text.removeprefix(f"{title}: ") if title else text
+    return f": {_short(said)}" if said else ""
 
 
 def _short(text: str) -> str:

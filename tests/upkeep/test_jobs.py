@@ -212,7 +212,7 @@ def test_a_day_becomes_a_page_with_links_and_is_written_once_a_day(
     memctl("query", "who is the mayor of Atlantis?")
     page = memctl("summary", "-o", "json").json
     assert page["text"].startswith("# 2026-05-01\n")
-    assert "[[Bar]]" in page["text"]
+    assert "- [[Bar]]: We decided" in page["text"]
     assert "## Decisions" in page["text"]
     assert page["document_id"] is None
     first = memctl("summary", "--write", "-o", "json").json["document_id"]
