@@ -204,6 +204,13 @@ def test_a_comparison_says_what_each_knows_and_where_they_disagree(two: Run) -> 
     assert "disagreements: 1" in shown
 
 
+def test_what_has_no_title_is_compared_by_its_source(two: Run) -> None:
+    two("session", "start", "--id", "talk", "-k", "a")
+    two("session", "say", "talk", "The ferry is late today.", "-k", "a")
+    texts = {each["text"] for each in two("kb", "diff", "a", "b", "-o", "json").json["only"]}
+    assert texts == {"Shed", "Rent", "session:talk"}
+
+
 def test_what_came_in_is_found_and_what_disagrees_becomes_an_insight(two: Run) -> None:
     tried = two("kb", "merge", "a", "b", "--dry-run")
     assert "1 thing of b into a" in tried.out
