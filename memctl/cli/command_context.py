@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from memctl.cli.arguments import refuse_empty
+from memctl.cli.paging import Page
 from memctl.cli.rendering.terminal_text import json_text, one_line, terminal_safe
 from memctl.errors import MemctlError, UsageError
 
@@ -275,12 +276,19 @@ class CommandContext:
 
         return progress_bar(title, quiet=self.quiet)
 
-    def first(self, rows: Sequence[T], limit: int) -> Sequence[T]:
-        """Return at most this many rows, all for 0, and say so if there are more."""
-        if not limit or len(rows) <= limit:
-            return rows
-        self.say(f"note: only the first {limit} are shown; -n 0 shows all")
-        return rows[:limit]
+    def page(self, rows: Sequence[T], page: Page) -> Sequence[T]:
+        """Return the rows of a listing that are wanted, and say so if more follow.
+
+        Raises:
+            UsageError: No row has the key that they are to be sorted by.
+        """
+        shown = page.of(rows)
+        end = page.offset + len(shown)
+        if len(rows) > end and not page.offset:
+            self.say(f"note: only the first {page.limit} are shown; -n 0 shows all")
+        elif len(rows) > end:
+            self.say(f"note: rows {page.offset + 1} to {end} are shown; --offset {end} goes on")
+        return shown
 
     def collect_rows(self, bases: KnowledgeBases, fetch: Fetch, limit: int) -> pa.Table:
         """Return rows of every knowledge base, with its name in a column ``kb``.

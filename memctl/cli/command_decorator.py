@@ -12,6 +12,7 @@ import typer
 
 from memctl.cli.command_context import CommandContext
 from memctl.cli.completion import complete_kb
+from memctl.cli.paging import PAGE_OPTIONS, Page
 from memctl.cli.rendering.output_formats import Format, check_format
 from memctl.literals import DocumentSort, Mode, Sort
 
@@ -78,11 +79,7 @@ TargetOption = Annotated[
     str | None,
     typer.Option("--to", metavar="FILE", help="The file to write; by default standard output."),
 ]
-Limit = Annotated[
-    int, typer.Option("-n", "--limit", min=0, help="At most this many rows; 0 for all.")
-]
 
-OffsetOption = Annotated[int, typer.Option("--offset", min=0, help="How many rows to skip.")]
 SortOption = Annotated[
     Sort | None, typer.Option("--sort", help="What to sort by; by default the newest first.")
 ]
@@ -90,7 +87,6 @@ DocumentSortOption = Annotated[
     DocumentSort | None,
     typer.Option("--sort", help="What to sort by; by default the latest ingested first."),
 ]
-DescendingOption = Annotated[bool, typer.Option("--desc", help="With --sort, the greatest first.")]
 
 _Words = list[str] | None
 _Word = str | None
@@ -174,7 +170,8 @@ def command(
     give every argument.
 
     A parameter called ``filters`` stands for the options that limit a query or listing, except
-    those called ``without``; one called ``kb_settings`` for the settings of a knowledge base that
+    those called ``without``; one called ``page`` for those that say which rows of a listing are
+    shown in which order; one called ``kb_settings`` for the settings of a knowledge base that
     have an option, of which it gets those that were given.  With ``identity`` there are --user and
     --agent, for which the ``config`` and ``home`` of the context then stand.
     """
@@ -207,6 +204,8 @@ def _with_context(
             command_context.act_as(user=arguments.pop("user"), agent=arguments.pop("agent"))
         if "filters" in parameters:
             arguments["filters"] = _filters(arguments)
+        if "page" in parameters:
+            arguments["page"] = Page(**{name: arguments.pop(name) for name in PAGE_OPTIONS})
         if "kb_settings" in parameters:
             given = {name: arguments.pop(name) for name in _kb_setting_options()}
             arguments["kb_settings"] = {k: v for k, v in given.items() if v is not None}
@@ -258,6 +257,9 @@ def _declare(
         if own.name == "filters":
             offered = [pair for pair in _FILTER_OPTIONS.items() if pair[0] not in without]
             parameters += [_option(name, kind, None) for name, kind in offered]
+        elif own.name == "page":
+            defaults = own.default
+            parameters += [_option(n, k, getattr(defaults, n)) for n, k in PAGE_OPTIONS.items()]
         elif own.name == "kb_settings":
             parameters += [_option(n, kind, None) for n, kind in _kb_setting_options().items()]
         else:

@@ -170,6 +170,7 @@ class PromptVariants:
                 task, version, self.clock(), origin, parent, text, self.clean(reason.strip())
             )
             self.ledger.prompt_variants.save(made)
+            self._note("add", task, version)
         return made
 
     def edit(self, task: str, version: str, text: str, reason: str = "") -> PromptVariant:
@@ -215,9 +216,11 @@ class PromptVariants:
                     f"version {version} of {task} is retired", f"memctl prompt add {task} FILE"
                 )
         total, now = sum(shares.values()), self.clock()
-        self.ledger.prompt_shares.replace(
-            task, (PromptShare(task, v, share / total, now) for v, share in shares.items())
-        )
+        with self.ledger.transaction():
+            self.ledger.prompt_shares.replace(
+                task, (PromptShare(task, v, share / total, now) for v, share in shares.items())
+            )
+            self._note("activate" if len(shares) == 1 else "split", task, *shares)
 
     def retire(self, task: str, version: str) -> None:
         """Have no conversation use a version any more; it stays to be looked at.
@@ -241,10 +244,17 @@ class PromptVariants:
                     f"{version} is the last version of {task}", f"memctl prompt add {task} FILE"
                 )
             self.ledger.prompt_variants.save(replace(found, is_retired=True))
+            self._note("retire", task, version)
             total, now = sum(shares.values()), self.clock()
             self.ledger.prompt_shares.replace(
                 task, (PromptShare(task, v, part / total, now) for v, part in shares.items())
             )
+
+    def _note(self, action: str, task: str, *versions: str) -> None:
+        """Note a change in the audit trail; the name of an agent's own prompt may be its words."""
+        named = (f"prompt {task}",) if is_shipped(task) else ()
+        objects = (*named, *(f"version {version}" for version in versions))
+        self.ledger.audit.add(self.clock(), f"prompt {action}", objects)
 
     def diff(self, task: str, version: str, other: str | None = None) -> str:
         """Return what differs in a version from another one, by default from its parent.

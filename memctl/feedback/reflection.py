@@ -5,12 +5,14 @@ Every finding names its evidence.  Nothing is changed; what is found can be kept
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
+from memctl.language.inline_tags import without_wikilinks
 from memctl.language.term_analysis import terms
 from memctl.memories.memory_editing import Editor, Statement
 from memctl.records import Filters
@@ -42,6 +44,7 @@ _SUGGESTIONS: Mapping[FindingKind, str] = {
     "prompt": "Use the better version, or have another one written: memctl prompt improve.",
     "asked_most": "Keep it right and short; it could stand in the profile.",
 }
+_HEADING_LINE = re.compile(r"^#{1,6} .*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +293,8 @@ def _times(number: int, noun: str) -> str:
 
 
 def _short(text: str) -> str:
-    plain = " ".join(text.split()).rstrip(".")
+    shown = without_wikilinks(text)
+    plain = " ".join((_HEADING_LINE.sub("", shown).strip() or shown).split()).rstrip(".")
     return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 1]}…"
 
 

@@ -20,7 +20,7 @@ from memctl.knowledge_base.resources import Part, audited
 
 if TYPE_CHECKING:
     from memctl.forget import ForgetReport
-    from memctl.records import IngestReport, ProgressListener
+    from memctl.records import Filters, IngestReport, ProgressListener
     from memctl.sessions.compression import Compression, Compressor
     from memctl.sessions.conversations import Message
     from memctl.sessions.folding import Folded
@@ -366,21 +366,34 @@ class Sessions(Part):
         filters = Filters(session=session.session_id, other_sessions=True)
         chat = kb.services.answering_model(session.namespace)
         if chat is None:
-            found = kb.queries.query(message, filters=filters).answer
-            assert found is not None  # which was asked for
-            sources = (
-                f"\n[{cited.number}] {cited.title or cited.source}: {cited.quote}"
-                for cited in found.citations
-            )
-            reply = "".join([found.text, *sources])
-            self.note_injected(reply)
-            yield reply
+            yield self._reply_of_memory(message, filters)
             return
         known = kb.queries.context(message, filters=filters, auto=True).text
         self.note_injected(known)
         said = [f"{turn.sender}: {turn.content}" for turn in self.turns(session, last=_LAST_TURNS)]
         data = [*filter(None, (known, "\n".join(said))), message]
         yield from chat.stream(load_prompt("chat", kb.layout.prompts).text, fenced(data))
+
+    def _reply_of_memory(self, message: str, filters: Filters) -> str:
+        """Return what memory says to a message: an answer with its quotes, if it was asked."""
+        from memctl.language.inline_tags import without_wikilinks
+        from memctl.search.answering.memory_need import is_instruction
+        from memctl.understanding.triggers import detect_trigger
+
+        kb = self._kb
+        if detect_trigger(message, kb.program_config.triggers).detected:
+            return "Noted."
+        if is_instruction(message):
+            return "Without a model there is only memory to reply: ask it a question."
+        found = kb.queries.query(message, filters=filters).answer
+        assert found is not None  # which was asked for
+        sources = (
+            f"\n[{cited.number}] {cited.title or cited.source}: {without_wikilinks(cited.quote)}"
+            for cited in found.citations
+        )
+        reply = "".join([found.text, *sources])
+        self.note_injected(reply)
+        return reply
 
     def note_exchange(self, session: Session, message: str, reply: str) -> None:
         """Add a message of the user and the reply to it, if there was one, to a conversation."""

@@ -30,6 +30,8 @@ _SHOWN_LINK = re.compile(
     r"(?:\|(?P<text>[^\[\]\n]*))?\]\]"
 )
 """A wikilink, one to a part of its own page, or one whose page is shown in its place."""
+_BLOCK_ID = re.compile(r"[^\S\n]+\^(?=[\w-]*[^\W\d_])[\w-]{2,40}[^\S\n]*$", re.ASCII | re.MULTILINE)
+_LEAST_IN_A_ROW = 2
 _FILE_LINK = re.compile(
     r"(?<![!\\])\[(?P<text>[^\[\]\n]*)\]\((?:\./)?(?:\.\./)*"
     r"(?:<(?P<quoted>[^<>\n:]{1,200}\.md)(?P<part>#[^<>\n]*)?>|(?P<bare>[^()<>\s#:]{1,200}\.md)"
@@ -130,8 +132,11 @@ def find_wikilinks(text: str, code: Sequence[Span] = ()) -> tuple[str, ...]:
 
 
 def without_wikilinks(text: str) -> str:
-    """Return a text as a reader sees it: each ``[[link]]`` outside code as the words it shows."""
-    if "[[" not in text:
+    """Return a text as a reader sees it, outside code.
+
+    Each ``[[link]]`` becomes the words that it shows, and the ids of blocks (``^id``) are left out.
+    """
+    if "[[" not in text and "^" not in text:
         return text
     hidden = _code_spans(text, ())
 
@@ -141,13 +146,34 @@ def without_wikilinks(text: str) -> str:
             return match[0]
         return _words_shown(match)
 
-    return _SHOWN_LINK.sub(shown, text)
+    def unmarked(match: re.Match[str]) -> str:
+        """Return nothing for the id of a block."""
+        return match[0] if _is_hidden(match.start(), hidden) else ""
+
+    return _SHOWN_LINK.sub(shown, _BLOCK_ID.sub(unmarked, text))
+
+
+def is_navigation(text: str) -> bool:
+    """Tell whether a line does nothing but lead to other pages: ``<< [[Monday]] | [[Wednesday]]``.
+
+    A list of links says something; a row of them does not.
+    """
+    line = text.strip()
+    if "\n" in line or line[:2] in ("- ", "* ", "+ "):
+        return False
+    left, links = _LINK.subn("", line)
+    says = any(each.isalnum() or each == "," for each in left)
+    return links >= _LEAST_IN_A_ROW and not says
 
 
 def _words_shown(match: re.Match[str]) -> str:
+    if text := (match["text"] or "").strip():
+        return text
     target = (match["target"] or "").rstrip("\\").strip()
     anchor = (match["anchor"] or "").removeprefix("#").rstrip("\\").strip()
-    return (match["text"] or "").strip() or " > ".join(filter(None, (target, anchor)))
+    if anchor.startswith("^") and target:
+        return target  # the id of a block is for programs
+    return " > ".join(filter(None, (target, anchor)))
 
 
 def code_in(text: str) -> list[Span]:

@@ -112,7 +112,7 @@ def _only(kb: str, rows: _Rows, others: _Rows) -> Iterator[Known]:
     for (kind, id_), row in rows.items():
         parent = (row.get("document_id") or "").partition(".")[0]
         if (kind, id_) not in others and (kind == "document" or parent not in documents):
-            text = row["title"] if kind == "document" else row["text"]
+            text = row["title"] or row["source"] if kind == "document" else row["text"]
             yield Known(kb, kind, id_, text, row["source"], row["created_at"])
 
 

@@ -43,7 +43,7 @@ class SkillGap:
     """``topic`` of questions without an answer, or ``category``."""
     name: str
     questions: tuple[str, ...] = ()
-    weight: int = 1
+    weight: int = 0
     """How many questions there were."""
 
 

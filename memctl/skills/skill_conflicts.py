@@ -294,7 +294,9 @@ class SkillConflicts:
             resolved_at=self._skills.clock() if is_over else None,
             resolved_by=self._skills.actor if is_over else None,
         )
-        self._stored.conflicts.save(changed)
+        with self._skills.ledger.transaction():
+            self._stored.conflicts.save(changed)
+            self._skills.note(f"conflict {status}", changed.conflict_id)
         return changed
 
     # --- repairing -------------------------------------------------------------------------------
@@ -324,6 +326,7 @@ class SkillConflicts:
             if dry_run or not repaired:
                 return SkillRepairReport(None, tuple(repaired), left, dry_run)
             job = ledger.jobs.start(SKILL_REPAIR, now)
+            self._skills.note("repair", *(i for i, each in current.items() if each != started[i]))
             for id_, skill in current.items():
                 if skill != started[id_]:
                     self._stored.save(replace(skill, updated_at=now))

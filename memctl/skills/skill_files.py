@@ -20,7 +20,7 @@ from memctl.errors import UnreadableSource, UsageError
 from memctl.files import NotRegular, make_folder, open_regular, save_file
 from memctl.literals import SkillCategory, SkillStatus
 from memctl.paths import display_path, os_error_reason
-from memctl.readers.data_files.structured_data import FRONT_MATTER_CHARS, load_documents
+from memctl.readers.data_files.structured_data import FRONT_MATTER_CHARS, load_front_matter
 from memctl.store.ledger.skill_repositories import FileEncoding
 
 SKILL_FILE = "SKILL.md"
@@ -156,8 +156,7 @@ def _front_matter(content: str) -> tuple[dict[str, Any], str]:
                 "close it with a line of ---",
             )
         return {}, content
-    documents = load_documents(match[1])
-    values = documents[0] if documents else {}
+    values = load_front_matter(match[1])
     if values in (None, ""):
         values = {}
     if not isinstance(values, dict):

@@ -166,6 +166,7 @@ class SkillProposals:
         )
         if not dry_run:
             self._stored.proposals.save(made)
+            self._skills.note("propose", made.proposal_id)
         return made
 
     def _about(self, topic: str) -> Sequence[Hit]:
@@ -303,7 +304,9 @@ class SkillProposals:
             reviewer=reviewer or found.reviewer,
             reasons=reasons or found.reasons,
         )
-        self._stored.proposals.save(changed)
+        with self._skills.ledger.transaction():
+            self._stored.proposals.save(changed)
+            self._skills.note(f"proposal {status.replace('_', ' ')}", changed.proposal_id)
         return changed
 
     def expire(self) -> int:

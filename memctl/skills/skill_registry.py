@@ -135,6 +135,10 @@ class Skills:
         """Return a text without secrets, where they are not to be stored."""
         return redact_secrets(text) if self._redact else text
 
+    def note(self, action: str, *objects: str) -> None:
+        """Note a change in the audit trail, by ids and without words."""
+        self.ledger.audit.add(self.clock(), f"skill {action}", objects)
+
     # --- import ----------------------------------------------------------------------------------
 
     def add(
@@ -230,6 +234,7 @@ class Skills:
             self._stored.save(skill)
             self.write_version(skill, draft, "major", notes or "the first version")
             self._stored.versions.set_shares(skill.skill_id, {1: WHOLE})
+            self.note("add", skill.skill_id)
 
     def write_version(
         self, skill: Skill, draft: SkillDraft, change_type: ChangeType, notes: str
@@ -575,7 +580,9 @@ class Skills:
         known = self._stored.agents.find(skill.skill_id, name)
         since = known.since if known else self.clock()
         made = SkillAgent(skill.skill_id, name, since, enabled)
-        self._stored.agents.save(made)
+        with self.ledger.transaction():
+            self._stored.agents.save(made)
+            self.note("assign" if enabled else "switch off", skill.skill_id, f"agent {name}")
         return made
 
     def unassign(self, word: str, agent: str) -> None:
@@ -592,7 +599,9 @@ class Skills:
             raise NotFoundError(
                 f"agent {agent!r} does not have {skill.slug}", "memctl skill show says who has it"
             )
-        self._stored.agents.remove(skill.skill_id, agent)
+        with self.ledger.transaction():
+            self._stored.agents.remove(skill.skill_id, agent)
+            self.note("unassign", skill.skill_id, f"agent {agent}")
 
     # --- versions --------------------------------------------------------------------------------
 
@@ -694,6 +703,7 @@ class Skills:
     def _activate(self, skill: Skill, number: int, draft: SkillDraft) -> None:
         with self.ledger.transaction():
             self._stored.versions.set_shares(skill.skill_id, {number: WHOLE})
+            self.note("activate", skill.skill_id, f"version {number}")
             changed = _described(skill, draft, self.clock())
             if draft.status is not None and draft.status != skill.status:
                 changed = replace(changed, status=draft.status)
@@ -730,6 +740,7 @@ class Skills:
         with self.ledger.transaction():
             self._stored.versions.set_shares(skill.skill_id, shares)
             self._stored.save(replace(skill, active_version=greatest, updated_at=self.clock()))
+            self.note("split", skill.skill_id, *(f"version {number}" for number in shares))
         return self.versions(skill.skill_id)
 
     # --- uses ------------------------------------------------------------------------------------
@@ -859,7 +870,9 @@ class Skills:
             if after.skill_id == skill.skill_id:
                 raise UsageError(f"{skill.slug} cannot replace itself", "name another skill")
             changed = replace(changed, successor=after.slug)
-        self._stored.save(changed)
+        with self.ledger.transaction():
+            self._stored.save(changed)
+            self.note(f"set {status}", skill.skill_id)
         return changed
 
     def delete(self, word: str) -> Skill:
@@ -872,7 +885,9 @@ class Skills:
         self.require_person("delete a skill")
         self.require_writable()
         skill = self.find(word)
-        self._stored.remove_whole(skill.skill_id)
+        with self.ledger.transaction():
+            self._stored.remove_whole(skill.skill_id)
+            self.note("delete", skill.skill_id)
         return skill
 
     # --- export ----------------------------------------------------------------------------------

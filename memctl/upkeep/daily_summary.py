@@ -26,6 +26,8 @@ SOURCE = "daily summary"
 _MOST = 50
 """Entries of one section; of more, the page says how many there are."""
 _LONGEST = 200
+_LONGEST_GAP = timedelta(days=31)
+"""So far back pages are written that were missed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,27 @@ def summarise_day(base: KnowledgeBase, day: date, *, write: bool = False) -> Dai
     return _write(base, made) if write and not made.is_empty else made
 
 
-def write_yesterday(context: UpkeepContext) -> Outcome:
-    """Write the page of the day that is ending, or of yesterday where it was missed until then."""
+def write_missing_pages(context: UpkeepContext) -> Outcome:
+    """Write the page of the day that is ending, and those of days since the last page.
+
+    Where the time of day was missed, the day that is ending is yesterday.
+    """
     latest = (context.now - timedelta(hours=12)).astimezone().date()
-    made = summarise_day(context.base, latest, write=not context.options.dry_run)
-    return Outcome({"documents": made.documents, "written": int(made.document_id is not None)})
+    first = min(latest, max(_after_last_page(context.base, latest), latest - _LONGEST_GAP))
+    days = [first + timedelta(days=number) for number in range((latest - first).days + 1)]
+    write = not context.options.dry_run
+    made = [summarise_day(context.base, day, write=write) for day in days]
+    written = sum(each.document_id is not None for each in made)
+    return Outcome({"documents": sum(each.documents for each in made), "written": written})
+
+
+def _after_last_page(base: KnowledgeBase, latest: date) -> date:
+    """Return the day after the last one that has a page; without pages, the latest."""
+    where = document_filter(Filters()) & col("source").like_glob(f"{SOURCE} *")
+    sources = base.resources.snapshot().scan("documents", where, ["source"])["source"].to_pylist()
+    days = [date.fromisoformat(each.removeprefix(f"{SOURCE} ")) for each in sources]
+    earlier = [day for day in days if day < latest]
+    return max(earlier) + timedelta(days=1) if earlier else latest
 
 
 def _midnight(day: date) -> datetime:
@@ -137,13 +155,13 @@ class _Sections:
     after: datetime
 
     def documents(self) -> list[str]:
-        """Documents that were taken in, but for pages like this."""
-        where = document_filter(self._open()) & (col("part") == 0)
+        """Documents that were taken in, but for pages like this, and for conversations."""
+        where = document_filter(self._open()) & (col("part") == 0) & col("session_id").is_null()
         where &= (col("ingested_at") >= self.first) & (col("ingested_at") < self.after)
         columns = ["title", "source", "summary"]
         rows = self.snapshot.scan("documents", where, columns, (("ingested_at", "asc"),))
         return [
-            f"{_link(row['title'] or row['source'])}{_after_colon(row['summary'])}"
+            f"{_link(row['title'] or row['source'])}{_after_colon(row['summary'], row['title'])}"
             for row in rows.to_pylist()
             if not row["source"].startswith(SOURCE)
         ]
@@ -214,8 +232,10 @@ def _about(row: dict[str, Any]) -> str:
     return f" ({', '.join(links[:6])})" if links else ""
 
 
-def _after_colon(text: str) -> str:
-    return f": {_short(text)}" if text else ""
+def _after_colon(text: str, title: str) -> str:
+    """Return what a gist says, without the title that it may begin with."""
+    said = text.removeprefix(f"{title}: ") if title else text
+    return f": {_short(said)}" if said else ""
 
 
 def _short(text: str) -> str:

@@ -14,7 +14,7 @@ from memctl.knowledge_base.skill_jobs import SKILL_JOBS
 from memctl.schedules import OFF, Schedule, daily, parse_schedule
 from memctl.schema.table_names import COMPARISON, CONSOLIDATION, PROMOTION, UPKEEP
 from memctl.upkeep.custom_jobs import custom_jobs
-from memctl.upkeep.daily_summary import write_yesterday
+from memctl.upkeep.daily_summary import write_missing_pages
 from memctl.upkeep.learnings import confirm_learnings, share_learnings
 from memctl.upkeep.tidying import (
     archive_stale,
@@ -188,7 +188,7 @@ JOBS: tuple[UpkeepJob, ...] = (
     UpkeepJob(
         "summary",
         "Write a page about the day.",
-        write_yesterday,
+        write_missing_pages,
         OFF,
     ),
     UpkeepJob(

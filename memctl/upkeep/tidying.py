@@ -6,6 +6,7 @@ something newer, and ``memctl job undo`` takes it back.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -66,6 +67,8 @@ class StaleMemory:
     importance: float
     is_orphan: bool
     """Whether what it was drawn from is gone or history."""
+    nights: int
+    """For how many whole days it has been stale; 0 for an orphan."""
 
 
 def stale_memories(
@@ -99,8 +102,21 @@ def stale_memories(
         is_orphan = not grounds.bear(row)
         score = 1.0 if is_orphan else staleness(idle, decay.half_life, importance)
         if score >= threshold:
-            stale.append(StaleMemory(row["id"], score, idle, importance, is_orphan))
+            nights = 0 if is_orphan else _nights_stale(row, decay, now, threshold)
+            stale.append(StaleMemory(row["id"], score, idle, importance, is_orphan, nights))
     return sorted(stale, key=lambda each: (-each.staleness, each.id))
+
+
+def _nights_stale(row: Mapping[str, Any], decay: Decay, now: datetime, threshold: float) -> int:
+    """Return how many whole days ago a memory was stale already."""
+
+    def is_stale(days: int) -> bool:
+        at = now - timedelta(days=days)
+        score = staleness(decay.idle_days(row, at), decay.half_life, decay.importance(row, at))
+        return score >= threshold
+
+    whole_days = range(1, int(decay.idle_days(row, now)) + 1)
+    return bisect_left(whole_days, True, key=lambda days: not is_stale(days))
 
 
 def _may_rot(row: Mapping[str, Any]) -> bool:
@@ -139,7 +155,7 @@ class _Grounds:
 
 
 def archive_stale(context: UpkeepContext) -> Outcome:
-    """Archive what is stale; too much at once waits until it is asked for."""
+    """Archive what is stale; what became so too much at once waits until it is asked for."""
     base, settings = context.base, context.config.upkeep
     if settings.archive_from >= 1:
         return Outcome({"archived": 0, "withheld": 0})
@@ -147,26 +163,48 @@ def archive_stale(context: UpkeepContext) -> Outcome:
     snapshot = base.store.snapshot()
     stale = stale_memories(snapshot, decay, context.now, settings.archive_from)
     holding = snapshot.count("memories", memory_filter(_EVERYTHING, context.now))
-    most = max(FEW, int(settings.most_archived * holding))
+    withheld: list[str] = []
     ids = [each.id for each in stale]
-    if len(ids) > most and not context.options.force:
-        share = len(ids) / holding
-        return Outcome(
-            {"archived": 0, "withheld": len(ids)},
-            ids,
-            warning=f"{len(ids):,} memories of {base.name} are stale, {share:.0%} of it:"
-            " none is archived",
-            hint=f"memctl upkeep run rot -k {base.name} --force archives them",
+    if not context.options.force:
+        ids, withheld = _by_nights(stale, settings.most_archived, holding)
+    counts = {"archived": len(ids), "withheld": len(withheld)}
+    warning = hint = ""
+    if withheld:
+        share = len(withheld) / holding
+        warning = (
+            f"{len(withheld):,} memories of {base.name} became stale at once, {share:.0%} of it:"
+            " they are not archived"
         )
+        hint = f"memctl upkeep run rot -k {base.name} --force archives them"
     if not ids or context.options.dry_run:
-        return Outcome({"archived": len(ids), "withheld": 0}, ids)
+        return Outcome(counts, ids or withheld, warning=warning, hint=hint)
     with base.store.write() as transaction:
         before = transaction.snapshot()
         again = stale_memories(before, decay, context.now, settings.archive_from)
         ids = [each.id for each in again if each.id in set(ids)]
         archive_memories(transaction, ids, context.now)
         _note_changes(transaction, base.store, context.job, before, ids, "rot")
-    return Outcome({"archived": len(ids), "withheld": 0}, ids)
+    return Outcome(counts | {"archived": len(ids)}, ids, warning=warning, hint=hint)
+
+
+def _by_nights(
+    stale: Sequence[StaleMemory], most_archived: float, holding: int
+) -> tuple[list[str], list[str]]:
+    """Return the ids that are archived, and those of which too many became stale at once.
+
+    Each night is looked at by itself, the earliest first, so that a machine that was asleep comes
+    to what one that was on has come to night by night.
+    """
+    nights: dict[int, list[str]] = {}
+    for each in stale:
+        nights.setdefault(each.nights, []).append(each.id)
+    archived: list[str] = []
+    withheld: list[str] = []
+    for night in sorted(nights, reverse=True):
+        ids = nights[night]
+        most = max(FEW, int(most_archived * (holding - len(archived))))
+        (archived if len(ids) <= most else withheld).extend(ids)
+    return archived, withheld
 
 
 def _note_changes(

@@ -43,6 +43,17 @@ def test_a_model_gets_memory_and_what_was_said_before(
     assert turns[-1]["content"] == "And the mast?"
 
 
+def test_what_is_to_be_kept_is_noted_and_quotes_show_no_brackets(memctl: Run) -> None:
+    memctl("ingest", "--text", "The hull of [[Marlin|the boat]] is painted green.")
+    lines = "remember: the crane is booked for 10 June\nthanks!\nWhat is painted green?\n"
+    noted, small_talk, *answer = memctl("chat", stdin=lines).out.splitlines()
+    assert noted == "Noted."
+    assert "ask it a question" in small_talk
+    assert answer[-1].endswith("The hull of the boat is painted green.")
+    asked = memctl("query", "When is the crane booked?", "-o", "json").json
+    assert "10 June" in asked["answer"]["text"]
+
+
 def test_what_memory_replies_is_no_new_evidence(memctl: Run) -> None:
     memctl("ingest", "--text", "The boat is called Marlin and lies at the north pier.")
     question = "What is the boat called?"

@@ -205,3 +205,14 @@ def test_the_reward_is_the_weighted_mean_of_what_is_known() -> None:
         "I know again",
     )]  # fmt: skip
     assert said == [0.8, 0.2, None, 0.2, 0.2, None]
+
+
+def test_what_is_asked_for_most_is_shown_without_marks(memctl: Any, tmp_path: Path) -> None:
+    note = tmp_path / "boat.md"
+    note.write_text("# Boat\n\n## Log\n\nThe hull of the [[Selkie]] is painted dark blue.\n")
+    memctl("ingest", str(note))
+    for _ in range(3):
+        memctl("query", "What is painted dark blue?")
+    findings = memctl("reflect", "-o", "json").json[0]["findings"]
+    (often,) = [each["text"] for each in findings if each["kind"] == "asked_most"]
+    assert often == "Answers relied 3 times on: The hull of the Selkie is painted dark blue."

@@ -396,3 +396,42 @@ def test_all_spellings_of_a_page_are_one_name_in_the_graph(memctl: Run, write: W
     given = json.dumps({"query": "release plan", "node_type": "planet"})
     found = memctl("tool", "call", "search_knowledge_graph", given).json
     assert found["names"] == []
+
+
+def test_a_row_of_links_to_other_days_is_no_answer_and_still_links(
+    memctl: Run, tmp_path: Path
+) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "2026-03-09.md").write_text(
+        "# Monday\n\n<< [[2026-03-08]] | [[2026-03-10]] >>\n\n"
+        "## Log\n\nPaid the deposit to Jonas.\n"
+    )
+    (vault / "2026-03-10.md").write_text("# Tuesday\n\n[[2026-03-09]] | [[2026-03-11]]\n")
+    memctl("ingest", str(vault))
+    answer = memctl("query", "what happened on 2026-03-09?", "-o", "json").json["answer"]["text"]
+    assert "Paid the deposit to Jonas." in answer
+    assert "<<" not in answer
+    assert titles(memctl, "backlinks", "2026-03-09") == ["2026-03-10"]
+    assert len(memctl("document", "list").rows) == 2, "a day with nothing but links is kept"
+
+
+def test_ids_of_blocks_are_not_shown(memctl: Run, tmp_path: Path) -> None:
+    note = tmp_path / "Marta.md"
+    note.write_text("# Marta\n\n- Allergic to walnuts ^nuts\n\nSee [[Cake#^eggs]], 2 ^10.\n")
+    memctl("ingest", str(note))
+    shown = memctl("context", "Marta walnuts cake").out
+    assert "walnuts\n" in shown
+    assert "See Cake, 2 ^10." in shown
+
+
+def test_a_document_is_shown_and_deleted_by_its_title_or_alias(memctl: Run, tmp_path: Path) -> None:
+    note = tmp_path / "Refit.md"
+    note.write_text("---\naliases: [the refit]\n---\n# Refit of the Selkie\n\nLaunch in June.\n")
+    memctl("ingest", str(note))
+    for name in ("Refit of the Selkie", "refit-of-the-selkie", "the refit"):
+        assert "Launch in June." in memctl("document", "show", name, "--text").out
+    refused = memctl("document", "show", "another refit")
+    assert (refused.code, "no document 'another refit'" in refused.err) == (1, True)
+    assert memctl("document", "delete", "The Refit", "--yes").code == 0
+    assert memctl("document", "list").rows == []

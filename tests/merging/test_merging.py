@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from cli.conftest import Run, memctl
+from killed import images_of
 
 from memctl.config import load_config
 from memctl.home import Home
@@ -23,6 +24,7 @@ __all__ = ["memctl"]
 
 THINGS = ("boat", "stove", "shed", "ladder", "anchor", "lamp")
 COLOURS = ("red", "green", "blue", "grey")
+KILLS = 6
 PLACES = ("attic", "cellar", "garden")
 
 
@@ -152,6 +154,26 @@ def test_either_may_take_in_the_other(home_of: Callable[[str], Home], seed: int)
     assert found[0] == found[1]
 
 
+def test_a_merge_that_is_killed_and_done_again_comes_to_the_same(
+    home_of: Callable[[str], Home], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = home_of("here")
+    monkeypatch.setenv("MEMCTL_HOME", str(home.config.home))
+    grown(home, "one", 30, 20)
+    grown(home, "two", 31, 20)
+    words = ("kb", "merge", "one", "two", "--yes")
+    images = images_of(home.config.home, tmp_path / "images", *words)
+    with home.open("one") as kb, home.open("two") as other:
+        wanted, untouched = state(kb), state(other)
+    assert len(images) > KILLS
+    for image in random.Random(1).sample(images, KILLS):
+        again = home_of(str(image.home.relative_to(tmp_path)))
+        with again.open("one") as kb, again.open("two") as other:
+            merge(kb, other)
+            assert state(kb) == wanted, image.step
+            assert state(other) == untouched, image.step
+
+
 # --- through the commands ------------------------------------------------------------------------
 
 
@@ -180,6 +202,13 @@ def test_a_comparison_says_what_each_knows_and_where_they_disagree(two: Run) -> 
     assert "both: 1 document, 0 memories, 0 insights" in shown
     assert "only in b: 1" in shown
     assert "disagreements: 1" in shown
+
+
+def test_what_has_no_title_is_compared_by_its_source(two: Run) -> None:
+    two("session", "start", "--id", "talk", "-k", "a")
+    two("session", "say", "talk", "The ferry is late today.", "-k", "a")
+    texts = {each["text"] for each in two("kb", "diff", "a", "b", "-o", "json").json["only"]}
+    assert texts == {"Shed", "Rent", "session:talk"}
 
 
 def test_what_came_in_is_found_and_what_disagrees_becomes_an_insight(two: Run) -> None:

@@ -99,6 +99,21 @@ def test_a_category_that_is_not_given_is_inferred(
     assert memctl("skill", "add", str(write(name, description))).rows[0]["category"] == category
 
 
+def test_a_description_with_a_colon_that_is_not_quoted_is_read_as_it_is_written(
+    memctl: Run, write: Write
+) -> None:
+    folder = write("api-design", "placeholder")
+    (folder / "SKILL.md").write_text(
+        "---\nname: api-design\ndescription: Design an API: it's paths, errors # and paging\n"
+        "category: design\ntags: [http]\n---\n# API\n\nStart with resources.\n"
+    )
+    done = memctl("skill", "add", str(folder))
+    assert done.code == 0, done.err
+    shown = memctl("skill", "show", "api-design", "-o", "json").json["skill"]
+    assert shown["description"] == "Design an API: it's paths, errors # and paging"
+    assert (shown["category"], shown["tags"]) == ("design", ["http"])
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

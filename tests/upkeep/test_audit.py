@@ -119,6 +119,7 @@ CHANGES: dict[str, Callable[[Run, str], object]] = {
     "grants": lambda run, _: run("kb", "grant", "default", "--agent", "scout", "write"),
     "snapshot create": lambda run, _: run("snapshot", "create", "one"),
     "pool create": lambda run, _: run("pool", "create", "board"),
+    "prompt activate": lambda run, _: run("prompt", "activate", "answer", "1"),
     "upkeep set": lambda run, _: run("upkeep", "set", "rot", "--off"),
     "job accesses": lambda run, _: run("upkeep", "run", "accesses"),
 }
@@ -137,6 +138,35 @@ def test_every_change_has_its_entry_without_words(memctl: Run, action: str) -> N
     tables = next(row for row in entries if row["action"] == action)
     if tables["counts"]:
         assert set(tables["after"]) >= set(tables["counts"])
+
+
+def test_every_change_of_what_agents_are_given_has_its_entry(memctl: Run, tmp_path: Path) -> None:
+    skill = tmp_path / "ferry-times" / "SKILL.md"
+    skill.parent.mkdir()
+    for text in ("Read the board.", "Ask at the counter."):
+        skill.write_text(f"---\nname: ferry-times\ndescription: Look up ferries.\n---\n{text}\n")
+        assert memctl("skill", "add", str(skill)).code == 0
+    for words in (
+        ("version", "split", "ferry-times", "1=50", "2=50"),
+        ("version", "activate", "ferry-times", "1"),
+        ("assign", "ferry-times", "--agent", "scout"),
+        ("assign", "ferry-times", "--agent", "scout", "--remove"),
+        ("deprecate", "ferry-times"),
+        ("delete", "ferry-times", "--yes"),
+    ):
+        done = memctl("skill", *words)
+        assert done.code == 0, done.err
+    proposal = memctl("skill", "propose", "Ferry tickets", "--submit", "-o", "json").json
+    memctl("skill", "approve", proposal["proposal_id"])
+    entries = trail(memctl)
+    assert [row["action"] for row in entries] == [
+        "skill add", "skill activate", "skill split", "skill activate", "skill assign",
+        "skill unassign", "skill set deprecated", "skill delete", "skill propose",
+        "skill proposal approved",
+    ]  # fmt: skip
+    assert "agent scout" in entries[4]["objects"]
+    assert not any("erry" in str(row) for row in entries)
+    assert [finding["verdict"] for finding in audit_findings(memctl)] == ["ok"]
 
 
 def test_entries_are_found_by_who_when_and_about_what(memctl: Run, clock: Clock) -> None:

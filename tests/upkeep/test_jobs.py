@@ -212,7 +212,7 @@ def test_a_day_becomes_a_page_with_links_and_is_written_once_a_day(
     memctl("query", "who is the mayor of Atlantis?")
     page = memctl("summary", "-o", "json").json
     assert page["text"].startswith("# 2026-05-01\n")
-    assert "[[Bar]]" in page["text"]
+    assert "- [[Bar]]: We decided" in page["text"]
     assert "## Decisions" in page["text"]
     assert page["document_id"] is None
     first = memctl("summary", "--write", "-o", "json").json["document_id"]
@@ -238,6 +238,23 @@ def test_the_page_is_written_by_itself_only_where_that_is_wanted(
     assert {row["title"] for row in memctl("document", "list").rows} == {"Roaster", "2026-05-01"}
     memctl("upkeep", "run", "--due")
     assert len(memctl("document", "list").rows) == 2
+
+
+def test_pages_of_days_before_a_sleep_are_made_up(memctl: Run, home: Home, clock: Clock) -> None:
+    memctl("upkeep", "set", "summary", "--at", "23:55")
+    for day in range(1, 4):
+        memctl("ingest", "--text", f"The roaster makes {day} sacks.", "--title", f"Roaster {day}")
+        if day == 1:
+            clock.forward(hours=12)
+            memctl("upkeep", "run", "--due")
+            clock.forward(hours=12)
+        else:
+            clock.forward(days=1)
+    clock.forward(days=5)
+    runs = {row["job"]: row["counts"] for row in memctl("upkeep", "run", "--due").rows}
+    assert runs["summary"] == {"documents": 2, "written": 2}
+    pages = [row["title"] for row in memctl("document", "list", "--source", "daily*").rows]
+    assert sorted(pages) == ["2026-05-01", "2026-05-02", "2026-05-03"]
 
 
 # --- a whole night -------------------------------------------------------------------------------

@@ -160,11 +160,29 @@ def test_too_much_at_once_waits_until_it_is_asked_for(
     clock.forward(days=400)
     warned = memctl("upkeep", "run", "rot")
     assert warned.rows[0]["counts"] == {"archived": 0, "withheld": 25}
-    assert "25 memories of default are stale, 100% of it" in warned.err
+    assert "25 memories of default became stale at once, 100% of it" in warned.err
     assert "memctl upkeep run rot -k default --force" in warned.err
     assert listed(memctl) == set(ids)
     assert memctl("upkeep", "run", "rot", "--force").rows[0]["counts"]["archived"] == 25
     assert listed(memctl) == set()
+
+
+def test_after_a_long_sleep_each_night_is_looked_at_by_itself(
+    kb: KnowledgeBase, memctl: Run, clock: Clock
+) -> None:
+    """A machine that was on would have archived 15 a night, and never the 30 of one night."""
+    for night in range(4):
+        distil(kb, *(f"Crate {night} {number} holds rope." for number in range(15)))
+        clock.forward(days=1)
+    at_once = distil(kb, *(f"Barrel {number} holds tar." for number in range(30)))
+    clock.forward(days=400)
+    slept = memctl("upkeep", "run", "rot")
+    assert slept.rows[0]["counts"] == {"archived": 60, "withheld": 30}
+    assert listed(memctl) == set(at_once)
+    assert memctl("upkeep", "run", "rot").rows[0]["counts"] == {"archived": 0, "withheld": 30}
+    undone = memctl("job", "undo", str(slept.rows[0]["number"]), "--yes")
+    assert undone.code == 0, undone.err
+    assert len(listed(memctl)) == 90
 
 
 def test_a_job_is_taken_back_and_is_not_done_again_before_its_time(

@@ -342,6 +342,10 @@ class _Window:
 MAX_YAML_BYTES = 20 * 1024 * 1024
 FRONT_MATTER_CHARS = 64 * 1024
 _MAX_VALUES = 2_000_000
+_PLAIN_LINE = re.compile(
+    r"^(?P<key>[\w-]+:[^\S\n]+)(?P<value>[^\s\"'\[{|>&!#][^\n]*)$(?!\n[^\S\n]+\S)", re.MULTILINE
+)
+"""A key with a value on its line that is not quoted, no list, and not continued below."""
 _EXPANSION = 20
 """Aliases may make a document this many times as large as it is written."""
 
@@ -412,13 +416,39 @@ def _size(alias: Any, sizes: dict[str, int]) -> int:
     return sizes[alias.anchor]
 
 
+def load_front_matter(text: str) -> Any:
+    """The value of YAML front matter; None where there is none.
+
+    People write ``description: Review code: style, tests``, and the programs that such files are
+    for read it.  So where it is no YAML, what stands behind a key is taken as it is written.
+
+    Raises:
+        UnreadableSource: It cannot be read that way either; line and column are those of the text.
+    """
+    try:
+        documents = load_documents(text)
+    except UnreadableSource:
+        quoted = _PLAIN_LINE.sub(_quoted_line, text)
+        if quoted == text:
+            raise
+        try:
+            documents = load_documents(quoted)
+        except UnreadableSource:
+            documents = load_documents(text)  # tells the place in what was written
+    return documents[0] if documents else None
+
+
+def _quoted_line(match: re.Match[str]) -> str:
+    value = match["value"].rstrip().replace("'", "''")
+    return f"{match['key']}'{value}'"
+
+
 def front_matter_facts(text: str) -> DocumentProperties | None:
     """What YAML front matter says of its document; None where it is no mapping."""
     if len(text) > FRONT_MATTER_CHARS:
         return None
     try:
-        documents = load_documents(text)
+        values = load_front_matter(text)
     except UnreadableSource:
         return None
-    values = documents[0] if documents else None
     return document_properties(values) if isinstance(values, dict) else None

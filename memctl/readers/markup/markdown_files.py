@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from memctl.language.inline_tags import find_hashtags, find_wikilinks
+from memctl.language.inline_tags import find_hashtags, find_wikilinks, is_navigation
 from memctl.language.word_lists import month_numbers, weekday_numbers
 from memctl.readers.data_files.structured_data import FRONT_MATTER_CHARS, front_matter_facts
 from memctl.readers.document_properties import DocumentProperties, document_properties
@@ -59,7 +60,33 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     reader = ChatReader(body, day) if looks_like_chat(body) else MarkdownReader()
     properties = [Piece(front, None if facts.only_describe else "properties")] if front else []
     pieces = (piece for block in chain([body], blocks) for piece in reader.pieces(block))
-    return assemble(head, chain(properties, pieces))
+    return assemble(head, chain(properties, without_navigation(pieces)))
+
+
+def without_navigation(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Rows of links at the top of a note, such as a day's, stay in its text and are no evidence.
+
+    So does the heading above such a row if it names the day.  Where nothing follows, both are kept.
+    """
+    held: list[Piece] = []
+    for piece in pieces:
+        if _may_lead_on(piece, held):
+            held.append(piece)
+            continue
+        has_row = any(each.kind == "prose" and is_navigation(each.text) for each in held)
+        yield from (replace(each, kind=None) if has_row else each for each in held)
+        yield piece
+        yield from pieces
+        return
+    yield from held
+
+
+def _may_lead_on(piece: Piece, held: Sequence[Piece]) -> bool:
+    """Tell whether a piece may be part of what stands above a note: its day, and rows of links."""
+    if piece.kind == "heading":
+        name = piece.heading.rpartition(" > ")[2]
+        return not any(each.kind == "heading" for each in held) and is_mere_day(name)
+    return not piece.text.strip() or (piece.kind == "prose" and is_navigation(piece.text))
 
 
 def split_front_matter(text: str) -> tuple[str, str]:

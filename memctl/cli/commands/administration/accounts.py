@@ -10,6 +10,7 @@ import typer
 from memctl.cli.arguments import input_file
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import DryRun, Output, Yes, command, flag, group
+from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import Column, emit, emit_one, format_instant, print_facts
 from memctl.cli.rendering.terminal_text import format_count, format_moment, one_line
 from memctl.errors import NotFoundError, PartialFailure
@@ -67,13 +68,13 @@ def add_user(
 
 
 @command(user_app, "list", "memctl user list\nmemctl user list -o json")
-def list_users(context: CommandContext, output: Output = None) -> None:
+def list_users(context: CommandContext, page: Page = Page(), output: Output = None) -> None:
     """List users: those who were added, or have stored something."""
     from memctl.user_contents import user_names, user_report
 
     home = context.home
     rows = [_user_row(user_report(home, name)) for name in user_names(home)]
-    emit(rows, _USERS, output)
+    emit(context.page(rows, page), _USERS, output)
 
 
 def _user_row(report: UserReport) -> dict[str, Any]:
@@ -190,9 +191,10 @@ def add_agent(
 
 
 @command(agent_app, "list", "memctl agent list\nmemctl agent list -o json")
-def list_agents(context: CommandContext, output: Output = None) -> None:
+def list_agents(context: CommandContext, page: Page = Page(), output: Output = None) -> None:
     """List the agents that have a file."""
-    emit([_agent_row(agent) for agent in _accounts(context).agents()], _AGENTS, output)
+    rows = [_agent_row(agent) for agent in _accounts(context).agents()]
+    emit(context.page(rows, page), _AGENTS, output)
 
 
 def _agent_row(agent: AgentSettings) -> dict[str, Any]:
@@ -239,6 +241,7 @@ def add_team(
 
 
 @command(team_app, "list", "memctl team list\nmemctl team list -o json")
-def list_teams(context: CommandContext, output: Output = None) -> None:
+def list_teams(context: CommandContext, page: Page = Page(), output: Output = None) -> None:
     """List teams, with the agents in them."""
-    emit([dataclasses.asdict(team) for team in _accounts(context).teams()], _TEAMS, output)
+    rows = [dataclasses.asdict(team) for team in _accounts(context).teams()]
+    emit(context.page(rows, page), _TEAMS, output)

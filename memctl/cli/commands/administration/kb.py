@@ -11,6 +11,7 @@ from memctl.cli.arguments import input_folder, parse_path, refuse_empty
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import DryRun, Output, Yes, command, flag, group
 from memctl.cli.completion import complete_kb
+from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
@@ -126,10 +127,10 @@ def _inbox(text: str) -> Inbox:
 
 
 @command(app, "list", "memctl kb list\nmemctl kb list -o json | jq '.[].name'")
-def list_(context: CommandContext, output: Output = None) -> None:
+def list_(context: CommandContext, page: Page = Page(), output: Output = None) -> None:
     """List every knowledge base."""
     entries = context.home.entries()
-    emit([entry.row() for entry in entries], _COLUMNS, output)
+    emit(context.page([entry.row() for entry in entries], page), _COLUMNS, output)
     if not entries:
         context.hint("there is none yet: memctl kb create NAME, or just memctl ingest FILE")
 

@@ -22,6 +22,7 @@ from memctl.cli.command_decorator import (
     group,
 )
 from memctl.cli.completion import complete_pool
+from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
@@ -185,12 +186,13 @@ def list_(
     run: RunOption = None,
     expired: bool = flag("--expired", "Also those that have expired."),
     kb: KnowledgeBaseOption = None,
+    page: Page = Page(),
     output: Output = None,
 ) -> None:
     """List the active pools that the caller may read."""
     with context.reading_existing(kb) as base:
         rows = base.pools.acting_as().list(include_expired=expired, run_id=run)
-    emit(rows, _LIST, output)
+    emit(context.page(rows, page), _LIST, output)
     if not rows:
         context.hint("there is none yet: memctl pool create NAME")
 
@@ -478,6 +480,7 @@ def history(
     context: CommandContext,
     pool: PoolId,
     kb: KnowledgeBaseOption = None,
+    page: Page = Page(),
     output: Output = None,
 ) -> None:
     """List the latest 20 writes to a pool, the newest first.
@@ -486,7 +489,7 @@ def history(
     """
     with context.reading_existing(kb) as base:
         rows = base.pools.acting_as().history(pool)
-    emit(rows, _HISTORY, output)
+    emit(context.page(rows, page), _HISTORY, output)
 
 
 @command(

@@ -15,7 +15,6 @@ from memctl.cli.command_decorator import (
     DryRun,
     KnowledgeBaseOption,
     KnowledgeBasesOption,
-    Limit,
     NamespacesOption,
     Output,
     UserOption,
@@ -25,6 +24,7 @@ from memctl.cli.command_decorator import (
     group,
 )
 from memctl.cli.commands.content.ingest import raise_failures, reporting_a_stop, show_report
+from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
@@ -257,7 +257,7 @@ def list_(
     status: StatusName | None = typer.Option(None, "--status", help="Only of this status."),
     namespace: NamespacesOption = None,
     kb: KnowledgeBasesOption = None,
-    limit: Limit = 50,
+    page: Page = Page(50),
     output: Output = None,
 ) -> None:
     """List conversations, the latest first."""
@@ -270,15 +270,10 @@ def list_(
                 user=context.config.user,
                 namespaces=namespace or (),
                 status=status,
-                limit=limit + 1 if limit else None,
+                limit=page.needed,
             )
-            if limit and len(found) > limit:
-                context.say(
-                    f"note: only the first {limit} of {base.name} are shown; -n 0 shows all"
-                )
-                found = found[:limit]
             rows += [{"kb": base.name, **to_plain(each)} for each in found]
-        emit(rows, with_kb_column(_LIST, len(bases)), output)
+        emit(context.page(rows, page), with_kb_column(_LIST, len(bases)), output)
 
 
 @command(

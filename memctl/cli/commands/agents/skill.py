@@ -13,13 +13,13 @@ from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     DryRun,
     KnowledgeBaseOption,
-    Limit,
     Output,
     Yes,
     command,
     group,
 )
 from memctl.cli.completion import complete_skill
+from memctl.cli.paging import Limit, Page
 from memctl.cli.rendering.output_formats import (
     Column,
     console,
@@ -124,7 +124,7 @@ _GAPS = (
     Column("team", "TEAM"),
     Column("kind", "KIND"),
     Column("name", "NAME"),
-    Column("weight", "QUESTIONS", right=True),
+    Column("weight", "QUESTIONS", lambda count: str(count or ""), right=True),
 )
 _USES = (
     Column("at", "AT", format_instant),
@@ -218,13 +218,14 @@ def list_(
         str | None, typer.Option("--of", metavar="AGENT", help="Those that this agent has.")
     ] = None,
     kb: KnowledgeBaseOption = None,
+    page: Page = Page(),
     output: Output = None,
 ) -> None:
     """List skills with their health."""
     refuse_empty({"--of": of})
     with context.reading_existing(kb) as base:
         rows = base.skills.acting_as().list(category=category, status=status, agent=of)
-    emit(rows, _LIST, output)
+    emit(context.page(rows, page), _LIST, output)
     if not rows:
         context.hint("import some: memctl skill add FOLDER")
 
@@ -439,16 +440,17 @@ def health(
         bool, typer.Option("--compare", help="Compare versions: is the newer one better?")
     ] = False,
     kb: KnowledgeBaseOption = None,
+    page: Page = Page(),
     output: Output = None,
 ) -> None:
     """List skills by health, the least healthy first."""
     with context.reading_existing(kb) as base:
         skills = base.skills.acting_as()
         if compare:
-            emit(skills.evolution(), _EVOLUTION, output)
+            emit(context.page(skills.evolution(), page), _EVOLUTION, output)
             return
         rows = sorted(skills.list(), key=lambda each: (each.health, each.slug))
-    emit(rows, _LIST, output)
+    emit(context.page(rows, page), _LIST, output)
 
 
 _EVOLUTION = (
@@ -463,11 +465,16 @@ _EVOLUTION = (
 
 
 @command(app, "suggest", "memctl skill suggest\nmemctl skill suggest -o json")
-def suggest(context: CommandContext, kb: KnowledgeBaseOption = None, output: Output = None) -> None:
+def suggest(
+    context: CommandContext,
+    kb: KnowledgeBaseOption = None,
+    page: Page = Page(),
+    output: Output = None,
+) -> None:
     """Suggest what to do about skills; nothing is changed."""
     with context.reading_existing(kb) as base:
         rows = base.skills.suggestions()
-    emit(rows, _SUGGESTIONS, output)
+    emit(context.page(rows, page), _SUGGESTIONS, output)
 
 
 @command(
@@ -482,6 +489,7 @@ def gaps(
         bool, typer.Option("--coverage", help="List what each team has skills for instead.")
     ] = False,
     kb: KnowledgeBaseOption = None,
+    page: Page = Page(),
     output: Output = None,
 ) -> None:
     """List what no skill is for, by team.
@@ -490,10 +498,10 @@ def gaps(
     """
     with context.reading_existing(kb) as base:
         if coverage:
-            emit(base.skills.coverage(), _COVERAGE, output)
+            emit(context.page(base.skills.coverage(), page), _COVERAGE, output)
             return
         rows = base.skills.gaps()
-    emit(rows, _GAPS, output)
+    emit(context.page(rows, page), _GAPS, output)
 
 
 _COVERAGE = (
@@ -651,12 +659,13 @@ def version_list(
     context: CommandContext,
     skill: SkillWord,
     kb: KnowledgeBaseOption = None,
+    page: Page = Page(),
     output: Output = None,
 ) -> None:
     """List the versions of a skill, and how each did."""
     with context.reading_existing(kb) as base:
         rows = base.skills.acting_as().versions(skill)
-    emit(rows, _VERSIONS, output)
+    emit(context.page(rows, page), _VERSIONS, output)
 
 
 @command(
@@ -771,12 +780,13 @@ def proposals(
         ProposalStatus | None, typer.Option("--status", help="Only in this one.")
     ] = None,
     kb: KnowledgeBaseOption = None,
+    page: Page = Page(),
     output: Output = None,
 ) -> None:
     """List proposals of skills, the latest first."""
     with context.reading_existing(kb) as base:
         rows = base.skills.proposals().list(status)
-    emit(rows, _PROPOSALS, output)
+    emit(context.page(rows, page), _PROPOSALS, output)
 
 
 @command(app, "submit", "memctl skill submit pr_4f2a", identity=True)
@@ -935,6 +945,7 @@ def conflicts(
         str | None, typer.Option("--skill", metavar="SKILL", help="Only of this one.")
     ] = None,
     kb: KnowledgeBaseOption = None,
+    page: Page = Page(),
     output: Output = None,
 ) -> None:
     """List what skills have against each other.
@@ -952,7 +963,7 @@ def conflicts(
                 f" {report.resolved} gone"
             )
         rows = found.list(status=status, skill=skill)
-    emit(rows, _CONFLICTS, output)
+    emit(context.page(rows, page), _CONFLICTS, output)
 
 
 @command(app, "acknowledge", "memctl skill acknowledge cf_91b0", identity=True)

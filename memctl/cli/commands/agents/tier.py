@@ -13,13 +13,13 @@ from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     DryRun,
     KnowledgeBaseOption,
-    Limit,
     Output,
     Yes,
     command,
     flag,
     group,
 )
+from memctl.cli.paging import Limit, Page
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
@@ -220,6 +220,7 @@ def list_(
     tier: TierOption = None,
     session: SessionOption = None,
     kb: KnowledgeBaseOption = None,
+    page: Page = Page(),
     output: Output = None,
 ) -> None:
     """List what working memory and short-term entries hold now.
@@ -244,7 +245,7 @@ def list_(
             rows += [{**to_plain(of_entry(each)), "place": ""} for each in router.short_term.list()]
         if chosen == "shared":
             rows += [{**to_plain(each), "place": ""} for each in router.shared_values()]
-    emit(rows, _LIST, output)
+    emit(context.page(rows, page), _LIST, output)
 
 
 @command(

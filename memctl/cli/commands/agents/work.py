@@ -11,11 +11,11 @@ from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     DryRun,
     KnowledgeBasesOption,
-    Limit,
     Output,
     command,
     group,
 )
+from memctl.cli.paging import Limit
 from memctl.cli.rendering.output_formats import Column, emit, emit_one, print_text
 from memctl.errors import NothingFound, UsageError
 

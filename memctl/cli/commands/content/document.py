@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
-    DescendingOption,
     DocumentSortOption,
     DryRun,
     KnowledgeBaseOption,
     KnowledgeBasesOption,
-    Limit,
-    OffsetOption,
     Output,
     Yes,
     command,
@@ -25,6 +22,7 @@ from memctl.cli.command_decorator import (
 )
 from memctl.cli.commands.content.ingest import raise_failures, reporting_a_stop, show_report
 from memctl.cli.completion import complete_document
+from memctl.cli.paging import DescendingOption, Limit, OffsetOption
 from memctl.cli.rendering.output_formats import (
     Column,
     Format,
@@ -44,20 +42,23 @@ from memctl.cli.rendering.terminal_text import (
     short_id,
     shortened,
 )
-from memctl.errors import UsageError
+from memctl.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
+    from memctl.graph.page_names import Page
+    from memctl.knowledge_base import KnowledgeBase
     from memctl.links.link_records import LinkExtraction, VectorRenewal
+    from memctl.links.link_views import PageLinks
     from memctl.memories.memory_views import DocumentView
     from memctl.records import Filters
 
 app = group("document", "List, show, delete and read again what was ingested.")
 
-Id = Annotated[
+Document = Annotated[
     str,
     typer.Argument(
-        metavar="ID",
-        help="The id, or enough of its beginning: d_3fa2b1.",
+        metavar="ID_OR_TITLE",
+        help="The id of the document, enough of its beginning, its title or an alias.",
         autocompletion=complete_document,
     ),
 ]
@@ -113,25 +114,58 @@ def list_(
         emit(rows, with_kb_column(_LIST, len(bases)), output)
 
 
+def document_meant(context: CommandContext, view: PageLinks, given: str) -> Page:
+    """Return the document that is meant, and say so where it could be another one.
+
+    Raises:
+        NotFoundError: There is no such document.
+    """
+    meant = view.map.find(given)
+    pages = view.map.pages
+    if meant.others:
+        others = ", ".join(short_id(pages[at].id) for at in meant.others[:3])
+        taken = short_id(pages[meant.page].id)
+        context.say(f"note: {one_line(given, 60)!r} is taken for {taken}; there is also {others}")
+    return pages[meant.page]
+
+
+@contextmanager
+def _owning(
+    context: CommandContext, given: str, names: Sequence[str] | None
+) -> Iterator[tuple[KnowledgeBase, str]]:
+    """Open the knowledge base that has a document, and tell the document's id.
+
+    Ids go first: they are looked up without reading all titles.
+    """
+    with context.home.open_for_reading(names or ()) as bases:
+        id_ = given
+        try:
+            base = bases.owner("documents", id_)
+        except NotFoundError:
+            id_ = document_meant(context, bases.links.view(), given).id
+            base = bases.owner("documents", id_)
+        yield base, id_
+
+
 @command(
     app,
     "show",
     """
     memctl document show d_3fa2b1
-    memctl document show d_3fa2b1 --text
+    memctl document show "Release Plan" --text
     """,
     identity=True,
 )
 def show(
     context: CommandContext,
-    id_: Id,
+    id_: Document,
     text: bool = flag("--text", "Print only its text."),
     kb: KnowledgeBasesOption = None,
     output: Output = None,
 ) -> None:
     """Show what was understood of a document, and its memories."""
-    with context.owning("documents", id_, kb) as base:
-        view = base.documents.get(id_)
+    with _owning(context, id_, kb) as (base, found):
+        view = base.documents.get(found)
     if text:
         from memctl.cli.rendering.output_formats import print_text
 
@@ -194,7 +228,7 @@ def _signals(signals: object) -> str:
 )
 def delete(
     context: CommandContext,
-    id_: Id,
+    id_: Document,
     yes: Yes = False,
     dry_run: DryRun = False,
     kb: KnowledgeBasesOption = None,
@@ -204,8 +238,8 @@ def delete(
     Insights that rest on those go too.  Its file is left alone, and so is what snapshots and
     earlier versions hold: `memctl forget` erases that from the disk as well.
     """
-    with context.owning("documents", id_, kb) as base:
-        view = base.documents.get(id_)
+    with _owning(context, id_, kb) as (base, found):
+        view = base.documents.get(found)
         memories = format_count(len(view.memories), "memory", "memories")
         what = f"{view.document.id} with {memories} and what rests on them"
         name = view.document.title or view.document.source

@@ -11,13 +11,13 @@ from memctl.cli.arguments import parse_filters, parse_path
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     KnowledgeBaseOption,
-    Limit,
     NamespacesOption,
     Output,
     TargetOption,
     command,
     group,
 )
+from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
@@ -154,16 +154,15 @@ def neighbors(
     ),
     kb: KnowledgeBaseOption = None,
     namespace: NamespacesOption = None,
-    limit: Limit = 50,
+    page: Page = Page(50),
     output: Output = None,
 ) -> None:
     """List what is near a name, nearest and strongest first."""
     with context.reading_one(kb) as base:
         view = base.graph.view(parse_filters(namespaces=namespace))
         _note_others(context, view, name)
-        most = limit + 1 if limit else None
-        rows = view.neighbours(name, hops, most, relation=relation, direction=direction)
-    emit(context.first(rows, limit), _NEIGHBOURS, output)
+        rows = view.neighbours(name, hops, page.needed, relation=relation, direction=direction)
+    emit(context.page(rows, page), _NEIGHBOURS, output)
     if not rows:
         context.say(f"note: nothing stands together with {name!r}")
 
@@ -199,7 +198,7 @@ def search(
     relation: RelationOption = None,
     kb: KnowledgeBaseOption = None,
     namespace: NamespacesOption = None,
-    limit: Limit = 10,
+    page: Page = Page(10),
     output: Output = None,
 ) -> None:
     """Find names, and what they are connected with.
@@ -208,8 +207,8 @@ def search(
     """
     with context.reading_one(kb) as base:
         view = base.graph.view(parse_filters(namespaces=namespace))
-        rows = view.search(" ".join(words), limit or None, relation=relation, type_=type_)
-    emit(rows, _FOUND, output)
+        rows = view.search(" ".join(words), page.needed, relation=relation, type_=type_)
+    emit(page.of(rows), _FOUND, output)
 
 
 @command(
@@ -260,15 +259,13 @@ def communities(
     context: CommandContext,
     kb: KnowledgeBaseOption = None,
     namespace: NamespacesOption = None,
-    limit: Limit = 20,
+    page: Page = Page(20),
     output: Output = None,
 ) -> None:
     """List groups of names that belong together, and why."""
     with context.reading_one(kb) as base:
-        rows = base.graph.view(parse_filters(namespaces=namespace)).communities(
-            limit + 1 if limit else None
-        )
-    emit(context.first(rows, limit), _COMMUNITIES, output)
+        rows = base.graph.view(parse_filters(namespaces=namespace)).communities(page.needed)
+    emit(context.page(rows, page), _COMMUNITIES, output)
     if not rows:
         context.suggest(_NOTHING)
 

@@ -3,41 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from memctl.cli.arguments import parse_filters
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     KnowledgeBasesOption,
-    Limit,
     NamespacesOption,
     Output,
     command,
     group,
 )
 from memctl.cli.commands.content import document
-from memctl.cli.completion import complete_document
+from memctl.cli.commands.content.document import Document, document_meant
+from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import Column, emit, emit_one
 from memctl.cli.rendering.terminal_text import format_count, one_line, short_id, shortened
 
 if TYPE_CHECKING:
-    from memctl.graph.page_names import Page
     from memctl.links.link_records import LinkCheck
-    from memctl.links.link_views import PageLinks
 
 app = group("links", "Links between documents that lead nowhere, or to several.")
 
 _MOST_SHOWN = 20
-Document = Annotated[
-    str,
-    typer.Argument(
-        metavar="ID_OR_TITLE",
-        help="The id of the document, enough of its beginning, its title or an alias.",
-        autocompletion=complete_document,
-    ),
-]
 
 
 def _titles(references: Sequence[dict[str, Any]]) -> str:
@@ -71,17 +59,6 @@ _PROBLEMS = (
 )
 
 
-def _pages(context: CommandContext, view: PageLinks, given: str) -> Page:
-    """Return the document that is meant, and say so where it could be another one."""
-    meant = view.map.find(given)
-    pages = view.map.pages
-    if meant.others:
-        others = ", ".join(short_id(pages[at].id) for at in meant.others[:3])
-        taken = short_id(pages[meant.page].id)
-        context.say(f"note: {one_line(given, 60)!r} is taken for {taken}; there is also {others}")
-    return pages[meant.page]
-
-
 @command(
     document.app,
     "links",
@@ -96,7 +73,7 @@ def links(
     id_: Document,
     kb: KnowledgeBasesOption = None,
     namespace: NamespacesOption = None,
-    limit: Limit = 50,
+    page: Page = Page(50),
     output: Output = None,
 ) -> None:
     """List where a document links to, and which links lead nowhere.
@@ -105,8 +82,8 @@ def links(
     """
     with context.reading(kb) as bases:
         view = bases.links.view(parse_filters(namespaces=namespace))
-        rows = view.outgoing(_pages(context, view, id_).id, limit + 1 if limit else None)
-    emit(context.first(rows, limit), _OUTGOING, output)
+        rows = view.outgoing(document_meant(context, view, id_).id, page.needed)
+    emit(context.page(rows, page), _OUTGOING, output)
 
 
 @command(
@@ -123,14 +100,14 @@ def backlinks(
     id_: Document,
     kb: KnowledgeBasesOption = None,
     namespace: NamespacesOption = None,
-    limit: Limit = 50,
+    page: Page = Page(50),
     output: Output = None,
 ) -> None:
     """List the documents that link to one."""
     with context.reading(kb) as bases:
         view = bases.links.view(parse_filters(namespaces=namespace))
-        rows = view.backlinks(_pages(context, view, id_).id, limit + 1 if limit else None)
-    emit(context.first(rows, limit), _PAGES, output)
+        rows = view.backlinks(document_meant(context, view, id_).id, page.needed)
+    emit(context.page(rows, page), _PAGES, output)
 
 
 @command(
@@ -147,7 +124,7 @@ def mentions(
     id_: Document,
     kb: KnowledgeBasesOption = None,
     namespace: NamespacesOption = None,
-    limit: Limit = 20,
+    page: Page = Page(20),
     output: Output = None,
 ) -> None:
     """List the documents that name one without linking to it.
@@ -157,8 +134,8 @@ def mentions(
     """
     with context.reading(kb) as bases:
         view = bases.links.view(parse_filters(namespaces=namespace))
-        rows = view.mentions(_pages(context, view, id_).id, limit + 1 if limit else None)
-    emit(context.first(rows, limit), _PAGES, output)
+        rows = view.mentions(document_meant(context, view, id_).id, page.needed)
+    emit(context.page(rows, page), _PAGES, output)
 
 
 @command(
@@ -175,7 +152,7 @@ def related(
     id_: Document,
     kb: KnowledgeBasesOption = None,
     namespace: NamespacesOption = None,
-    limit: Limit = 10,
+    page: Page = Page(10),
     output: Output = None,
 ) -> None:
     """List the documents that are about the same.
@@ -184,8 +161,8 @@ def related(
     """
     with context.reading(kb) as bases:
         view = bases.links.view(parse_filters(namespaces=namespace))
-        rows = view.related(_pages(context, view, id_).id, limit or None)
-    emit(rows, _RELATED, output)
+        rows = view.related(document_meant(context, view, id_).id, page.needed)
+    emit(page.of(rows), _RELATED, output)
 
 
 @command(
@@ -201,7 +178,7 @@ def missing(
     context: CommandContext,
     kb: KnowledgeBasesOption = None,
     namespace: NamespacesOption = None,
-    limit: Limit = 50,
+    page: Page = Page(50),
     output: Output = None,
 ) -> None:
     """List the names that links use and no document has.
@@ -210,8 +187,8 @@ def missing(
     """
     with context.reading(kb) as bases:
         view = bases.links.view(parse_filters(namespaces=namespace))
-        rows = view.missing(limit + 1 if limit else None)
-    emit(context.first(rows, limit), _MISSING, output)
+        rows = view.missing(page.needed)
+    emit(context.page(rows, page), _MISSING, output)
 
 
 @command(

@@ -11,13 +11,10 @@ import typer
 from memctl.cli.arguments import refuse_empty, type_hint
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
-    DescendingOption,
     DryRun,
     KnowledgeBaseOption,
     KnowledgeBasesOption,
-    Limit,
     NamespaceOption,
-    OffsetOption,
     Output,
     SessionOption,
     SortOption,
@@ -28,6 +25,7 @@ from memctl.cli.command_decorator import (
     group,
 )
 from memctl.cli.completion import complete_memory
+from memctl.cli.paging import DescendingOption, Limit, OffsetOption, Page
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
@@ -453,7 +451,7 @@ def learnings(
         list[str] | None, typer.Argument(metavar="[WORDS]", help="What they are about.")
     ] = None,
     kb: KnowledgeBasesOption = None,
-    limit: Limit = 10,
+    page: Page = Page(10),
     output: Output = None,
 ) -> None:
     """List lessons from experience, the most important first."""
@@ -464,9 +462,9 @@ def learnings(
         rows = [
             each
             for base in bases
-            for each in query_learnings(base, now, query=words, limit=limit or 10_000)
+            for each in query_learnings(base, now, query=words, limit=page.needed or 10_000)
         ]
-        emit(rows[: limit or None], with_kb_column(_LEARNINGS, len(bases)), output)
+        emit(page.of(rows), with_kb_column(_LEARNINGS, len(bases)), output)
 
 
 # --- insights ------------------------------------------------------------------------------------

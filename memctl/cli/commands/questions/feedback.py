@@ -12,13 +12,13 @@ from memctl.cli.command_decorator import (
     DryRun,
     KnowledgeBaseOption,
     KnowledgeBasesOption,
-    Limit,
     Output,
     Yes,
     command,
     flag,
     group,
 )
+from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
@@ -186,7 +186,7 @@ def list_(
         None, "--session", metavar="ID", help="Only of this conversation."
     ),
     kb: KnowledgeBasesOption = None,
-    limit: Limit = 50,
+    page: Page = Page(50),
     output: Output = None,
 ) -> None:
     """List judgements, the latest first."""
@@ -197,14 +197,11 @@ def list_(
     with context.reading(kb) as bases:
         for base in bases:
             found = base.judgements.list(start, session=session)
-            if limit and len(found) > limit:
-                context.say(f"note: {limit} of {len(found):,} of {base.name} are shown")
-                found = found[:limit]
             rows += [
                 {"kb": base.name, **to_plain(each), "about": each.query_id or each.session_id}
                 for each in found
             ]
-        emit(rows, with_kb_column(_LIST, len(bases)), output)
+        emit(context.page(rows, page), with_kb_column(_LIST, len(bases)), output)
 
 
 @command(

@@ -18,6 +18,7 @@ from memctl.cli.command_decorator import (
     flag,
     group,
 )
+from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import Column, emit, emit_one, print_text
 from memctl.cli.rendering.terminal_text import shortened
 from memctl.errors import UsageError
@@ -65,6 +66,7 @@ def list_(
     task: str | None = typer.Argument(None, metavar="[TASK]", help="Only this prompt."),
     all_: bool = flag("--all", "Retired ones too."),
     kb: KnowledgeBaseOption = None,
+    page: Page = Page(),
     output: Output = None,
 ) -> None:
     """List the versions of prompts, with uses and rewards.
@@ -76,7 +78,7 @@ def list_(
     with context.reading_existing(kb) as base:
         found = base.prompts.list(task)
     shown = [each for each in found if all_ or not each.is_retired]
-    emit(shown, _COLUMNS, output)
+    emit(context.page(shown, page), _COLUMNS, output)
 
 
 @command(

@@ -11,7 +11,6 @@ from memctl.cli.command_decorator import (
     DryRun,
     KnowledgeBaseOption,
     KnowledgeBasesOption,
-    Limit,
     Output,
     Yes,
     command,
@@ -19,6 +18,7 @@ from memctl.cli.command_decorator import (
     group,
 )
 from memctl.cli.completion import complete_job
+from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import Column, emit, emit_facts, format_instant
 from memctl.cli.rendering.terminal_text import format_count, format_moment
 
@@ -51,13 +51,13 @@ _COLUMNS = (
 def list_(
     context: CommandContext,
     kb: KnowledgeBasesOption = None,
-    limit: Limit = 20,
+    page: Page = Page(20),
     output: Output = None,
 ) -> None:
     """List automatic and long jobs, the newest first."""
     with context.reading(kb) as bases:
-        rows = [job for base in bases for job in base.jobs.list(limit=limit or None)]
-    emit(rows, _COLUMNS, output)
+        rows = [job for base in bases for job in base.jobs.list(limit=page.needed)]
+    emit(page.of(rows), _COLUMNS, output)
 
 
 @command(

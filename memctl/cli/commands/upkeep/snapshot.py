@@ -18,6 +18,7 @@ from memctl.cli.command_decorator import (
     group,
 )
 from memctl.cli.completion import complete_snapshot
+from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import Column, emit, emit_facts, format_instant
 from memctl.cli.rendering.terminal_text import format_count, format_moment, format_size
 from memctl.plain_values import to_plain
@@ -72,14 +73,19 @@ def create(
 
 
 @command(app, "list", "memctl snapshot list\nmemctl snapshot list -k notes -o json")
-def list_(context: CommandContext, kb: KnowledgeBasesOption = None, output: Output = None) -> None:
+def list_(
+    context: CommandContext,
+    kb: KnowledgeBasesOption = None,
+    page: Page = Page(),
+    output: Output = None,
+) -> None:
     """List snapshots, the oldest first.
 
     ITS ALONE is the space that deleting it would free.
     """
     with context.reading(kb) as bases:
         rows = [_row(base, snapshot) for base in bases for snapshot in base.snapshots.list()]
-    emit(rows, _COLUMNS, output)
+    emit(context.page(rows, page), _COLUMNS, output)
     if not rows:
         context.hint("there is none yet: memctl snapshot create NAME")
 

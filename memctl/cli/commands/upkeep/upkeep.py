@@ -12,12 +12,12 @@ from memctl.cli.command_decorator import (
     DryRun,
     KnowledgeBaseOption,
     KnowledgeBasesOption,
-    Limit,
     Output,
     command,
     flag,
     group,
 )
+from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
@@ -77,13 +77,18 @@ JobArgument = Annotated[
 
 
 @command(app, "list", "memctl upkeep list\nmemctl upkeep list -k notes -o json")
-def list_(context: CommandContext, kb: KnowledgeBasesOption = None, output: Output = None) -> None:
+def list_(
+    context: CommandContext,
+    kb: KnowledgeBasesOption = None,
+    page: Page = Page(),
+    output: Output = None,
+) -> None:
     """List jobs: when each runs, ran last and what it did."""
     from memctl.upkeep.runner import Upkeep
 
     with context.reading(kb) as bases:
         rows = [row for base in bases for row in Upkeep(base, context.home).statuses()]
-        emit(rows, with_kb_column(_JOBS, len(bases)), output)
+        emit(context.page(rows, page), with_kb_column(_JOBS, len(bases)), output)
 
 
 @command(
@@ -197,7 +202,7 @@ def set_(
 def report(
     context: CommandContext,
     kb: KnowledgeBasesOption = None,
-    limit: Limit = 50,
+    page: Page = Page(50),
     output: Output = None,
 ) -> None:
     """List entries to look at: stale, contradicted, judged bad.
@@ -205,11 +210,11 @@ def report(
     Those without ground come first, then the worst: QUALITY is made of confidence, feedback on
     answers that used the entry, how recently it was used, and on how many sources it rests.
     """
-    _show_doubtful(context, kb, limit, output)
+    _show_doubtful(context, kb, page, output)
 
 
 def _show_doubtful(
-    context: CommandContext, kb: KnowledgeBasesOption, limit: int, output: Output
+    context: CommandContext, kb: KnowledgeBasesOption, page: Page, output: Output
 ) -> None:
     from memctl.upkeep.upkeep_report import doubtful_entries
 
@@ -217,7 +222,7 @@ def _show_doubtful(
     with context.reading(kb) as bases:
         rows = [row for base in bases for row in doubtful_entries(base, now)]
         rows.sort(key=lambda each: each.quality)
-        emit(rows[: limit or None], with_kb_column(_DOUBTFUL, len(bases)), output)
+        emit(context.page(rows, page), with_kb_column(_DOUBTFUL, len(bases)), output)
 
 
 # --- a page of the day ---------------------------------------------------------------------------
@@ -284,7 +289,7 @@ def audit(
         None, "--object", metavar="ID", help="Only about an id, or a beginning of one."
     ),
     kb: KnowledgeBasesOption = None,
-    limit: Limit = 50,
+    page: Page = Page(50),
     output: Output = None,
 ) -> None:
     """List who changed what, the latest first.
@@ -298,7 +303,7 @@ def audit(
 
     refuse_empty({"--since": since, "--actor": actor, "--object": about})
     if what == "stale":
-        _show_doubtful(context, kb, limit, output)
+        _show_doubtful(context, kb, page, output)
         return
     if what != "changes":
         raise UsageError(f"there is no list {what[:40]!r}", "memctl audit, or memctl audit stale")
@@ -307,7 +312,7 @@ def audit(
         rows = [
             {"kb": base.name, **to_plain(entry), "at": entry.at}
             for base in bases
-            for entry in base.statistics.audit(first, actor, about, limit=limit or None)
+            for entry in base.statistics.audit(first, actor, about, limit=page.needed)
         ]
         rows.sort(key=lambda row: row["at"], reverse=True)
-        emit(rows[: limit or None], with_kb_column(_AUDIT, len(bases)), output)
+        emit(page.of(rows), with_kb_column(_AUDIT, len(bases)), output)

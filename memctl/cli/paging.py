@@ -1,0 +1,79 @@
+"""Which rows of a listing are shown, and in which order: -n, --offset, --sort and --desc."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from memctl.errors import UsageError
+from memctl.plain_values import to_plain
+from memctl.validation import nearest
+
+T = TypeVar("T")
+
+Limit = Annotated[
+    int, typer.Option("-n", "--limit", min=0, help="At most this many rows; 0 for all.")
+]
+OffsetOption = Annotated[int, typer.Option("--offset", min=0, help="How many rows to skip.")]
+DescendingOption = Annotated[bool, typer.Option("--desc", help="With --sort, the greatest first.")]
+PAGE_OPTIONS: dict[str, Any] = {
+    "limit": Limit,
+    "offset": OffsetOption,
+    "sort": Annotated[
+        str | None,
+        typer.Option("--sort", metavar="KEY", help="Sort by this key of the JSON rows."),
+    ],
+    "desc": DescendingOption,
+}
+"""The options that a parameter called ``page`` of a command stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which rows of a listing are wanted; as the default of a parameter, which by default."""
+
+    limit: int = 0
+    """0 for all."""
+    offset: int = 0
+    sort: str | None = None
+    """A key of the rows as JSON; None for the order of the listing itself."""
+    desc: bool = False
+
+    @property
+    def needed(self) -> int | None:
+        """How many rows have to be fetched to show it, and to tell whether more follow; or all."""
+        return self.offset + self.limit + 1 if self.limit and self.sort is None else None
+
+    def of(self, rows: Sequence[T]) -> Sequence[T]:
+        """Return the rows that are wanted.
+
+        Raises:
+            UsageError: No row has the key that they are to be sorted by.
+        """
+        return self.ordered(rows)[self.offset :][: self.limit or None]
+
+    def ordered(self, rows: Sequence[T]) -> Sequence[T]:
+        """Return all rows in the order that is wanted; those without a value come last."""
+        if self.sort is None or not rows:
+            return rows
+        values = [to_plain(row).get(self.sort) for row in rows]
+        known = to_plain(rows[0])
+        if self.sort not in known:
+            hint = nearest(self.sort, known) or f"sort by one of {', '.join(known)}"
+            raise UsageError(f"these rows have no key {self.sort[:40]!r}", hint)
+        pairs = list(zip(values, rows, strict=True))
+        filled = [pair for pair in pairs if pair[0] not in (None, "")]
+        filled.sort(key=lambda pair: _sort_key(pair[0]), reverse=self.desc)
+        return [row for _, row in filled] + [row for value, row in pairs if value in (None, "")]
+
+
+def _sort_key(value: Any) -> tuple[float, str]:
+    """Numbers by size, words without regard to case, lists by length."""
+    if isinstance(value, int | float):
+        return float(value), ""
+    if isinstance(value, list | dict):
+        return float(len(value)), ""
+    return 0.0, str(value).casefold()

@@ -1,0 +1,46 @@
+"""Listings in pages and in any order."""
+
+from __future__ import annotations
+
+import pytest
+from command_tree import commands
+
+from .conftest import Run
+
+LISTINGS = sorted(name for name in commands() if name.split()[-1] == "list")
+OTHER_LISTINGS = (
+    "audit", "document backlinks", "document links", "document mentions", "document related",
+    "graph communities", "graph neighbors", "graph search", "links missing", "memory learnings",
+    "pool history", "skill conflicts", "skill gaps", "skill health", "skill proposals",
+    "skill suggest", "upkeep report",
+)  # fmt: skip
+OF_THE_PROGRAM = {"models list", "tool list", "work list"}
+"""Short listings that are the same for everybody, and one that hands out work in its order."""
+
+
+@pytest.mark.parametrize("name", [*sorted({*LISTINGS} - OF_THE_PROGRAM), *OTHER_LISTINGS])
+def test_every_listing_has_pages_and_an_order(name: str) -> None:
+    options = {option for each in commands()[name].params for option in each.opts}
+    assert {"--limit", "--offset", "--sort", "--desc"} <= options
+
+
+def test_pages_follow_each_other_and_say_what_is_left(memctl: Run) -> None:
+    for name in ("b", "a", "c"):
+        memctl("kb", "create", name)
+    whole = [row["name"] for row in memctl("kb", "list").rows]
+    pages = [memctl("kb", "list", "-n", "2", "--offset", str(at)) for at in (0, 2)]
+    assert [row["name"] for page in pages for row in page.rows] == whole[:4]
+    assert "only the first 2 are shown" in pages[0].err
+    middle = memctl("kb", "list", "-n", "1", "--offset", "1")
+    assert "rows 2 to 2 are shown; --offset 2 goes on" in middle.err
+
+
+def test_rows_go_by_a_key_and_those_without_it_come_last(memctl: Run) -> None:
+    for name, title in (("ida", "Ida Holm"), ("ann", ""), ("bo", "bo Berg")):
+        memctl("user", "add", name, *(("--title", title) if title else ()))
+    by_title = memctl("user", "list", "--sort", "title")
+    assert [row["name"] for row in by_title.rows] == ["bo", "ida", "ann"]
+    down = memctl("user", "list", "--sort", "title", "--desc", "-n", "1")
+    assert [row["name"] for row in down.rows] == ["ida"]
+    refused = memctl("user", "list", "--sort", "titel")
+    assert (refused.code, "did you mean 'title'?" in refused.err) == (2, True)
