@@ -174,6 +174,19 @@ class KeptStatement:
     tags: tuple[str, ...] = ()
     from_previous: bool = False
     """Whether it is the turn before that is kept."""
+    evidence: tuple[str, ...] = ()
+    """Ids of the memories of that turn, where it is in an earlier part of its document."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredTurn:
+    """The message of a user that a turn replies to."""
+
+    turn: int
+    text: str
+    """What was said, with who says it."""
+    evidence: tuple[str, ...] = ()
+    """Ids of its memories, where it is in an earlier part of its document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +215,7 @@ class Segment:
     type: str = ""
     """The type of its memories, where the source says it."""
     kept: KeptStatement | None = None
+    answers: AnsweredTurn | None = None
 
 
 UNIT_MARK = "!/"
@@ -292,6 +306,8 @@ class Distilled:
     """Who or what, how, and what it says, where the method can tell them apart."""
     tags: tuple[str, ...] = ()
     """Those that it has besides the tags of its document."""
+    evidence: tuple[str, ...] = ()
+    """Ids of the memories that it rests on in earlier parts of its document."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,12 +233,16 @@ def redacted_outcome(outcome: FileOutcome) -> FileOutcome:
 
 
 def _redacted_segment(segment: Segment) -> Segment:
-    """Return a segment without secrets in what stands above it and in who says it."""
+    """Return a segment without secrets in what is said of it besides its text."""
     heading = " > ".join(map(redact_secrets, segment.heading.split(" > ")))
     speaker = segment.speaker and redact_secrets(segment.speaker)
-    if (heading, speaker) == (segment.heading, segment.speaker):
+    kept, answers = segment.kept, segment.answers
+    kept = kept and replace(kept, text=redact_secrets(kept.text))
+    answers = answers and replace(answers, text=redact_secrets(answers.text))
+    told = (heading, speaker, kept, answers)
+    if told == (segment.heading, segment.speaker, segment.kept, segment.answers):
         return segment
-    return replace(segment, heading=heading, speaker=speaker)
+    return replace(segment, heading=heading, speaker=speaker, kept=kept, answers=answers)
 
 
 def _redacted_each(texts: Sequence[str]) -> tuple[str, ...]:
