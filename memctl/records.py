@@ -560,6 +560,8 @@ class IngestReport:
     dry_run: bool = False
     estimates: tuple[Estimate, ...] = ()
     """Of a dry run: what models would be asked for."""
+    sessions: tuple[str, ...] = ()
+    """The conversations whose messages came as lines or were imported."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -249,7 +249,7 @@ class Sessions(Part):
                 fresh += 1
         report = counters.report()
         if dry_run:
-            return replace(report, ingested=fresh, dry_run=True)
+            return replace(report, ingested=fresh, sessions=lines.sessions, dry_run=True)
         kb.folding.change(lines.changed, kb.clock())
         return lines.completed(report, kb.folding.fold(progress=progress))
 
