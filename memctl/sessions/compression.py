@@ -20,7 +20,7 @@ from memctl.sessions.conversations import Conversations
 from memctl.sessions.folding import CONVERSATION, Folding, session_document, source_of, text_of
 from memctl.store.ledger.session_repositories import Session, SessionStatus, Turn
 from memctl.understanding.sentence_reading import bare_turn
-from memctl.understanding.triggers import plain_words, with_kept
+from memctl.understanding.triggers import detect_trigger, plain_words, with_kept
 
 if TYPE_CHECKING:
     from memctl.config import CompressionSettings
@@ -36,6 +36,8 @@ _STATEMENTS = {
 }
 _MOST_STATEMENTS = 12
 _MOST_NAMES = 20
+_SHORTEST_LINE = 20
+"""Characters of a line of a summary, with who says it; what is shorter says nothing alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +74,13 @@ class _Digest:
         speakers = "|".join(sorted({re.escape(turn.sender) for turn in self.turns if turn.sender}))
         lines = re.split(rf"\s(?=(?:{speakers}): )", self.understood.gist.strip())
         stated = [plain_words(said) for type_ in _STATEMENTS for said in self.statements(type_)]
-        others = [each for each in lines if not any(said in plain_words(each) for said in stated)]
-        return "\n".join(others)
+        return "\n".join(
+            line
+            for line in lines
+            if not detect_trigger(line.partition(": ")[2]).reference_previous
+            and len(words := plain_words(line)) >= _SHORTEST_LINE
+            and not any(said in words for said in stated)
+        )
 
     @property
     def summary(self) -> str:

@@ -96,7 +96,9 @@ def test_what_is_remembered_of_the_message_before_rests_on_that_message(
         assert kept["text"] == DECISION
         turns = {row["id"]: row["turn"] for row in of_type(kb, "turn")}
         assert [turns[id_] for id_ in kept["source_ids"]] == [0, 1]
-        assert kb.queries.standing_context(user="ann").text.count(DECISION) == 1
+        standing = kb.queries.standing_context(user="ann").text
+        assert standing.count(DECISION) == 1
+        assert f"\n{DECISION}" in standing, "without the day, which stands above it"
         if not apart:
             assert of_type(kb, "decision") == [], "it is one memory, whatever it could be besides"
 
@@ -118,9 +120,12 @@ def test_a_summary_says_each_thing_once_and_rests_on_turns(tmp_path: Path) -> No
             "user: I am moving the shop to Falkenstein.",
             f"user: {DECISION}",
             "user: important: always use Python 3.12 for the shop #coding",
+            "agent: Noted.",
+            "user: Save this design",
         )
         summary = kb.sessions.end(session).summary
         assert summary.count("15 minutes") == summary.count("Python 3.12") == 1
+        assert not {"agent: Noted.", "user: Save this design"}.intersection(summary.splitlines())
         assert f"- {DECISION}" in summary
         assert "- always use Python 3.12 for the shop" in summary
         (memory,) = of_type(kb, "summary")
