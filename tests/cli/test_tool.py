@@ -569,6 +569,11 @@ def test_wrong_arguments_are_named_and_give_code_2(
     assert said in refused.err
 
 
+def test_only_a_name_that_is_near_is_suggested_for_an_unknown_tool(call: Call) -> None:
+    assert "did you mean 'answer'?" in call("answers", question="what?").err
+    assert "memctl tool list lists them" in call("nosuch").err
+
+
 def test_arguments_that_are_no_json_give_code_2(memctl: Run) -> None:
     for given in ("{", "[1]", '"x"'):
         assert memctl("tool", "call", "answer", given).code == 2

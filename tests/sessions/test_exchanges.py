@@ -159,3 +159,17 @@ def test_what_we_do_is_no_trait_of_the_user(tmp_path: Path) -> None:
         assert standing.startswith("Profile\nAbout the user:\nI am allergic to walnuts")
         of_another = kb.queries.standing_context(user="ann", agent="clerk").text
         assert not of_another.startswith("Profile")
+
+
+def test_a_secret_said_before_redaction_was_switched_on_reaches_no_memory(tmp_path: Path) -> None:
+    secret = "sk-proj-4f9aK2mQ8xLw3Rt7Vb1Nc6Zd0Hs5Jp"
+    every = memctl.open_home(tmp_path)
+    with memctl.open("talks", home=tmp_path, create=True) as kb:
+        session = kb.sessions.start("one")
+        for sender, text in (("user", f"remember: the key is {secret}"), ("agent", f"{secret}?")):
+            kb.sessions.say(session, Message(sender=sender, content=text))
+    every.change("talks", redact=True)
+    with memctl.open("talks", home=tmp_path) as kb:
+        rows = kb.memories.list().to_pylist()
+        assert {"turn", "important_fact", "conversation_turn"} <= {row["type"] for row in rows}
+        assert not [row for row in rows if secret in str(row)]
