@@ -179,8 +179,8 @@ class KeptStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class AnsweredTurn:
-    """The message of a user that a turn replies to."""
+class AskedTurn:
+    """A message of a user that waits for a reply."""
 
     turn: int
     text: str
@@ -215,7 +215,6 @@ class Segment:
     type: str = ""
     """The type of its memories, where the source says it."""
     kept: KeptStatement | None = None
-    answers: AnsweredTurn | None = None
 
 
 UNIT_MARK = "!/"
@@ -270,6 +269,8 @@ class SourceText:
     """How much of the whole source this part is, about."""
     origin: Metadata = field(default_factory=dict)
     """What is known of it that no reader sees, for a model: file, speaker, session, turn, date."""
+    asked: AskedTurn | None = None
+    """What an earlier part of a conversation ends with, where it waits for a reply."""
     document_id: str = ""
     """The document that it becomes, for the account of what a model uses; "" for that of none."""
     redacted: int = 0

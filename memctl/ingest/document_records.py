@@ -13,7 +13,15 @@ from memctl.ingest.chunking import Passage
 from memctl.language.inline_tags import find_hashtags, without_wikilinks
 from memctl.language.term_analysis import embedding_text, passage_terms
 from memctl.literals import EXCHANGE, DocType
-from memctl.records import Distilled, Document, Memory, Metadata, SourceText, Understanding
+from memctl.records import (
+    AskedTurn,
+    Distilled,
+    Document,
+    Memory,
+    Metadata,
+    SourceText,
+    Understanding,
+)
 from memctl.schema.document_types import doc_type_of, memory_kind, source_type
 from memctl.understanding.text_outline import speaker_of
 
@@ -26,6 +34,12 @@ MOST_TAGS = 200
 MOST_LINKS = 2_000
 """Each page that a document links to becomes an entity and a relation; an index names hundreds."""
 
+TRIGGERING = frozenset({"user", "human"})
+"""Whose messages may ask for something: that it is kept, or a reply."""
+REPLYING = frozenset({"agent", "assistant"})
+"""Who replies to these."""
+BESIDE_THE_TALK = frozenset({"tool", "system"})
+"""Whose messages may stand between a message and its reply."""
 _EXCHANGE_IMPORTANCE = 0.3
 """An exchange matters no more than this: what is important in it is a memory of its own."""
 _LONGEST_SIDE = 2_000
@@ -277,12 +291,18 @@ def _exchanges(
     of_turn: dict[int | None, tuple[str, ...]] = {}
     for memory in evidence:
         of_turn[memory.turn] = (*of_turn.get(memory.turn, ()), memory.id)
+    asked = parts.read.asked
     for turn in parts.read.segments:
-        if (asked := turn.answers) is None or turn.turn not in of_turn:
+        if turn.turn is None or turn.turn not in of_turn or turn.speaker in BESIDE_THE_TALK:
             continue
-        replied = document.text[turn.start : turn.end]
-        text = "\n\n".join(map(_shortened, (asked.text, f"{turn.speaker}: {replied}")))
-        asked_in = of_turn.get(asked.turn, asked.evidence)
+        words = document.text[turn.start : turn.end]
+        said = f"{turn.speaker}: {words}"
+        if asked is None or turn.speaker not in REPLYING or not any(map(str.isalnum, words)):
+            asked = AskedTurn(turn.turn, said) if turn.speaker in TRIGGERING else None
+            continue
+        text = "\n\n".join(map(_shortened, (asked.text, said)))
+        sources = (*(asked.evidence or of_turn.get(asked.turn, ())), *of_turn[turn.turn])
+        asked = None
         yield Memory(
             id=memory_id(document.id, EXCHANGE, turn.start, turn.end),
             document_id=document.id,
@@ -298,7 +318,7 @@ def _exchanges(
             external_id=document.external_id,
             session_id=document.session_id,
             turn=turn.turn,
-            source_ids=(*asked_in, *of_turn[turn.turn]),
+            source_ids=sources,
             entities=_named_in(document.entities, text),
             topics=document.topics,
             keywords=_named_in(document.keywords, text.casefold()),

@@ -274,7 +274,8 @@ class Sessions(Part):
         self, user: str | None = None, agent: str | None = None
     ) -> Sequence[Profile]:
         """Return the profile of a user with its former versions, the latest first."""
-        return self._kb.profiles.versions(user, agent)
+        shown = self.profile(user, agent)
+        return () if shown is None else self._kb.profiles.versions(user, shown.agent_id)
 
     def set_profile(
         self, fields: Mapping[str, str], *, user: str | None = None, agent: str | None = None

@@ -23,14 +23,19 @@ from memctl.files import open_regular
 from memctl.ids import document_id
 from memctl.ingest.batches import IdentifiedSource, WantedSource
 from memctl.ingest.discovery.sources import Source
-from memctl.ingest.document_records import MOST_GIST_SOURCES
+from memctl.ingest.document_records import (
+    BESIDE_THE_TALK,
+    MOST_GIST_SOURCES,
+    REPLYING,
+    TRIGGERING,
+)
 from memctl.ingest.ingest_pipeline import IngestStopped
 from memctl.ingest.source_reading import SESSION_READER
 from memctl.language.sentence_splitting import split_sentences
 from memctl.literals import EXCHANGE, DocType
 from memctl.readers.pieces import storable_text
 from memctl.records import (
-    AnsweredTurn,
+    AskedTurn,
     FileOutcome,
     KeptStatement,
     ProgressListener,
@@ -65,10 +70,6 @@ _WRITER_SECONDS, _PAUSE = 3.0, 0.05
 _MEDIA_CHARS = 1_000_000
 ECHO = "[…]"
 """In place of a turn that says nothing but what was put into its prompt; it has no word."""
-TRIGGERING = frozenset({"user", "human"})
-"""Whose messages may ask that something is kept."""
-REPLYING = frozenset({"agent", "assistant"})
-"""Who replies to these."""
 _log = logging.getLogger(__name__)
 
 
@@ -245,8 +246,8 @@ class Folding:
     def _part(self, turns: Sequence[Turn], root: str, number: int, place: int) -> WantedSource:
         first = turns[0]
         told = [replace(turn, content=self._new_in(turn)) for turn in turns]
-        kept, answered = self._asked_for(turns)
-        text = replace(text_of(told, self._read, kept, answered), part=number)
+        text = text_of(told, self._read, self._kept_of(turns))
+        text = replace(text, part=number, asked=self._asked_before(first))
         source = Source(
             source=first.source or source_of(first.session_id),
             namespace=first.namespace,
@@ -272,30 +273,23 @@ class Folding:
         previous = self._previous(turn)
         return kept_statement(turn.content, previous.content if previous else "", self.triggers)
 
-    def _asked_for(
-        self, turns: Sequence[Turn]
-    ) -> tuple[list[KeptStatement | None], list[AnsweredTurn | None]]:
-        """Return what each turn of a part keeps, and which message each replies to."""
+    def _kept_of(self, turns: Sequence[Turn]) -> list[KeptStatement | None]:
+        """Return what each turn of a part keeps."""
         kept = [self.kept(turn) for turn in turns]
-        answered = [self._answered(turn) for turn in turns]
-        first = turns[0].turn
         opening, before = kept[0], self._previous(turns[0])
         if opening is not None and opening.from_previous and before is not None:
             kept[0] = replace(opening, evidence=self._evidence(before))
-        for place, each in enumerate(answered):
-            if each is not None and each.turn < first:
-                asked = replace(turns[place], turn=each.turn)
-                answered[place] = replace(each, evidence=self._evidence(asked))
-        return kept, answered
+        return kept
 
-    def _answered(self, turn: Turn) -> AnsweredTurn | None:
-        """Return the message of a user that a turn replies to; None for any other turn."""
-        if turn.sender not in REPLYING or not turn.content.strip():
+    def _asked_before(self, turn: Turn) -> AskedTurn | None:
+        """Return the message of a user that a part may begin with the reply to."""
+        if turn.sender not in REPLYING | BESIDE_THE_TALK:
             return None
         asked = self._previous(turn, "AND sender NOT IN ('tool', 'system')")
-        if asked is None or asked.sender not in TRIGGERING or not asked.content.strip():
+        if asked is None or asked.sender not in TRIGGERING:
             return None
-        return AnsweredTurn(asked.turn, f"{asked.sender}: {self._new_in(asked).strip()}")
+        said = f"{asked.sender}: {self._new_in(asked).strip()}"
+        return AskedTurn(asked.turn, said, self._evidence(asked))
 
     def _previous(self, turn: Turn, condition: str = "") -> Turn | None:
         where = f"namespace = ? AND session_id = ? AND turn < ? {condition}"
@@ -345,17 +339,13 @@ def text_of(
     turns: Sequence[Turn],
     read: MediaReader | None = None,
     kept: Sequence[KeptStatement | None] = (),
-    answered: Sequence[AnsweredTurn | None] = (),
 ) -> SourceText:
-    """Lay turns one after the other.
-
-    Who says each, what is kept of it and what it replies to stand with its segment.
-    """
+    """Lay turns one after the other; who says each, and what is kept, stands with its segment."""
     pieces: list[str] = []
     segments: list[Segment] = []
     missing: dict[str, None] = {}
     length = 0
-    for turn, statement, asked in zip_longest(turns, kept, answered):
+    for turn, statement in zip_longest(turns, kept):
         said = storable_text(turn.content).strip()
         if turn.media and read is not None:
             found, lacks = read(turn)
@@ -372,7 +362,6 @@ def text_of(
                 external_id=turn.external_id,
                 type=turn.memory_type,
                 kept=statement,
-                answers=asked,
             )
         )
         pieces.append(f"{said}\n\n")

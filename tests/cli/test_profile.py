@@ -48,6 +48,7 @@ def test_the_profile_that_an_agent_keeps_is_shown_where_no_agent_is_named(memctl
     shown = memctl("profile", "show", "--user", "ann", "-o", "json").json
     assert "every Monday" in shown["important_context"]
     assert memctl("profile", "show", "--user", "bob").code == 4
+    assert len(memctl("profile", "show", "--user", "ann", "--versions").rows) == 1
     assert memctl("context", "--standing", "--user", "ann").out.startswith("Profile\n")
 
 

@@ -50,6 +50,9 @@ def test_a_message_and_its_reply_are_one_memory_once_the_reply_is_there(
         assert (exchange["level"], exchange["session_id"]) == ("memory", "one")
         turns = {row["id"]: row["turn"] for row in of_type(kb, "turn")}
         assert [turns[id_] for id_ in exchange["source_ids"]] == [1, 3]
+        kb.documents.reprocess([exchange["document_id"].partition(".")[0]])
+        (again,) = of_type(kb, "conversation_turn")
+        assert (again["text"], again["source_ids"]) == (exchange["text"], exchange["source_ids"])
         found = kb.query(QUESTION)
         assert found.answer is not None
         assert REPLY in found.answer.text
