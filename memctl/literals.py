@@ -36,6 +36,10 @@ Purpose = Literal[
 CONTRADICTS = "contradicts"
 """How two memories hang together that cannot both hold."""
 QueryKind = Literal["query", "context"]
+EXCHANGE = "conversation_turn"
+"""The type of memories that are a message of a user with its reply."""
+RESTATING_TYPES = ("gist", EXCHANGE)
+"""The types of memories that state nothing which their evidence does not state in these words."""
 LEARNING = "learning"
 """The type of memories that are lessons from experience."""
 LearningOutcome = Literal["success", "failure"]

@@ -174,6 +174,19 @@ class KeptStatement:
     tags: tuple[str, ...] = ()
     from_previous: bool = False
     """Whether it is the turn before that is kept."""
+    evidence: tuple[str, ...] = ()
+    """Ids of the memories of that turn, where it is in an earlier part of its document."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTurn:
+    """A message of a user that waits for a reply."""
+
+    turn: int
+    text: str
+    """What was said, with who says it."""
+    evidence: tuple[str, ...] = ()
+    """Ids of its memories, where it is in an earlier part of its document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +269,8 @@ class SourceText:
     """How much of the whole source this part is, about."""
     origin: Metadata = field(default_factory=dict)
     """What is known of it that no reader sees, for a model: file, speaker, session, turn, date."""
+    asked: AskedTurn | None = None
+    """What an earlier part of a conversation ends with, where it waits for a reply."""
     document_id: str = ""
     """The document that it becomes, for the account of what a model uses; "" for that of none."""
     redacted: int = 0
@@ -292,6 +307,8 @@ class Distilled:
     """Who or what, how, and what it says, where the method can tell them apart."""
     tags: tuple[str, ...] = ()
     """Those that it has besides the tags of its document."""
+    evidence: tuple[str, ...] = ()
+    """Ids of the memories that it rests on in earlier parts of its document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -544,6 +561,8 @@ class IngestReport:
     dry_run: bool = False
     estimates: tuple[Estimate, ...] = ()
     """Of a dry run: what models would be asked for."""
+    sessions: tuple[str, ...] = ()
+    """The conversations whose messages came as lines or were imported."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,7 +207,7 @@ def check_keys(found: Iterable[str], known: Iterable[str], *, prefix: str, place
 
 def nearest(word: str, words: Iterable[str], prefix: str = "") -> str:
     """Ask whether the nearest of the words was meant, with ``prefix`` in front; else nothing."""
-    found = difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)
+    found = difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)
     return f"did you mean {prefix + found[0]!r}?" if found else ""
 
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memctl.language.word_lists import ENGLISH_MONTHS, ENGLISH_WEEKDAYS
+from memctl.literals import EXCHANGE
 from memctl.store.tables.filter_expressions import Expr, col
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _is_candidate(now: datetime) -> Expr:
         & col("turn").is_null()
         & col("row").is_null()
     )
-    return is_valid & ((col("level") == "memory") | whole)
+    return is_valid & (((col("level") == "memory") & (col("type") != EXCHANGE)) | whole)
 
 
 def _without_split(snapshot: Snapshot, rows: pa.Table) -> pa.Table:

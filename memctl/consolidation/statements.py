@@ -21,6 +21,7 @@ from memctl.language.sentence_splitting import split_sentences
 from memctl.language.sentence_values import Value, values
 from memctl.language.term_analysis import terms
 from memctl.language.word_lists import all_languages, numerals
+from memctl.literals import RESTATING_TYPES
 from memctl.models.task_encoder import load_task_encoder
 from memctl.records import Memory
 from memctl.schema.arrow_tables import memory_rows
@@ -158,7 +159,7 @@ def read_statements(snapshot: Snapshot, now: datetime) -> list[Statement]:
     holds = (col("valid_to").is_null() | (col("valid_to") > now)) & (
         col("expires_at").is_null() | (col("expires_at") > now)
     )
-    worth = holds & (col("level") != "insight") & (col("type") != "gist")
+    worth = holds & (col("level") != "insight") & ~col("type").is_in(RESTATING_TYPES)
     rows = snapshot.scan(
         "memories", worth, _COLUMNS, order_by=[("created_at", "desc")], limit=MOST_MEMORIES
     )

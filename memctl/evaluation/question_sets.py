@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from memctl.language.sentence_splitting import split_sentences
 from memctl.language.sentence_values import Value, values
 from memctl.language.word_lists import stop_words
+from memctl.literals import EXCHANGE
 from memctl.records import Filters
 
 if TYPE_CHECKING:
@@ -165,7 +166,8 @@ def make_questions(base: KnowledgeBase, count: int) -> list[Draft]:
         count: Most questions.
     """
     judged = {draft.question.text: draft for draft in judged_questions(base)}
-    rows = base.memories.list(Filters(levels=("memory",))).to_pylist()
+    found = base.memories.list(Filters(levels=("memory",))).to_pylist()
+    rows = [row for row in found if row["type"] != EXCHANGE]
     rows.sort(key=lambda row: (row["type"] == "gist", -row["importance"], row["id"]))
     drafts: dict[str, Draft] = dict(judged)
     of_document: dict[str, int] = {}

@@ -69,12 +69,15 @@ class ConversationRecords:
     model: Callable[[str], tuple[ChatModel, Prompt] | None]
     clean: Callable[[str], str]
 
-    def add(self, session: Session, summary: str) -> ConversationSummary | None:
+    def add(
+        self, session: Session, summary: str, evidence: Sequence[str] = ()
+    ) -> ConversationSummary | None:
         """Record what became of a conversation; None where nothing is new since the last record.
 
         Args:
             session: The conversation.
             summary: What it was about, as the built-in way or a model has summarised it.
+            evidence: Ids of the memories that say so.
         """
         key = (session.namespace, session.session_id)
         turns = self.ledger.turns.of(key)
@@ -107,7 +110,7 @@ class ConversationRecords:
             completion=reward.completion,
             grounding=reward.grounding,
             messages=len(turns),
-            memory_id=self._remembered(session, whole, earlier),
+            memory_id=self._remembered(session, whole, earlier, evidence),
             user_id=session.user_id,
             agent_id=session.agent_id,
             by=by,
@@ -129,7 +132,11 @@ class ConversationRecords:
         return next((each.prompt for each in reversed(queries) if each.prompt), "")
 
     def _remembered(
-        self, session: Session, text: str, earlier: Sequence[ConversationSummary]
+        self,
+        session: Session,
+        text: str,
+        earlier: Sequence[ConversationSummary],
+        evidence: Sequence[str],
     ) -> str | None:
         """Keep a summary as a memory, in place of that of an earlier record."""
         if not self.settings.keep_summaries or not text.strip():
@@ -148,6 +155,9 @@ class ConversationRecords:
             agent_id=session.agent_id,
             created_at=session.last_at,
             source_type="system",
+            method=SUMMARY,
+            source=f"session:{session.session_id}",
+            source_ids=tuple(evidence),
         )
         return self.editor().add(statement).id
 

@@ -12,8 +12,16 @@ from memctl.ingest.batches import PIPELINE_VERSION, IdentifiedSource, PreparedDo
 from memctl.ingest.chunking import Passage
 from memctl.language.inline_tags import find_hashtags, without_wikilinks
 from memctl.language.term_analysis import embedding_text, passage_terms
-from memctl.literals import DocType
-from memctl.records import Distilled, Document, Memory, Metadata, SourceText, Understanding
+from memctl.literals import EXCHANGE, DocType
+from memctl.records import (
+    AskedTurn,
+    Distilled,
+    Document,
+    Memory,
+    Metadata,
+    SourceText,
+    Understanding,
+)
 from memctl.schema.document_types import doc_type_of, memory_kind, source_type
 from memctl.understanding.text_outline import speaker_of
 
@@ -25,6 +33,17 @@ MOST_TAGS = 200
 
 MOST_LINKS = 2_000
 """Each page that a document links to becomes an entity and a relation; an index names hundreds."""
+
+TRIGGERING = frozenset({"user", "human"})
+"""Whose messages may ask for something: that it is kept, or a reply."""
+REPLYING = frozenset({"agent", "assistant"})
+"""Who replies to these."""
+BESIDE_THE_TALK = frozenset({"tool", "system"})
+"""Whose messages may stand between a message and its reply."""
+_EXCHANGE_IMPORTANCE = 0.3
+"""An exchange matters no more than this: what is important in it is a memory of its own."""
+_LONGEST_SIDE = 2_000
+"""Characters of a message, or of a reply, in an exchange."""
 
 IMPORTANCE_REASON = "importance_reason"
 """Where the metadata of a document says why it matters as much."""
@@ -46,7 +65,8 @@ def prepare_document(parts: DocumentInputs) -> PreparedDocument:
     document = _document(parts)
     evidence = _passages(parts, document)
     distilled = list(_distilled(parts, document, evidence))
-    made = (*evidence, *_gist(parts, document, evidence), *distilled)
+    restated = (*_gist(parts, document, evidence), *_exchanges(parts, document, evidence))
+    made = (*evidence, *restated, *distilled)
     memories = tuple({memory.id: memory for memory in made}.values())
     return PreparedDocument(
         document,
@@ -264,6 +284,61 @@ def _gist(
     )
 
 
+def _exchanges(
+    parts: DocumentInputs, document: Document, evidence: Sequence[Memory]
+) -> Iterator[Memory]:
+    """The messages of a user, each with the reply to it."""
+    of_turn: dict[int | None, tuple[str, ...]] = {}
+    for memory in evidence:
+        of_turn[memory.turn] = (*of_turn.get(memory.turn, ()), memory.id)
+    asked = parts.read.asked
+    for turn in parts.read.segments:
+        if turn.turn is None or turn.turn not in of_turn or turn.speaker in BESIDE_THE_TALK:
+            continue
+        words = document.text[turn.start : turn.end]
+        said = f"{turn.speaker}: {words}"
+        if asked is None or turn.speaker not in REPLYING or not any(map(str.isalnum, words)):
+            asked = AskedTurn(turn.turn, said) if turn.speaker in TRIGGERING else None
+            continue
+        text = "\n\n".join(map(_shortened, (asked.text, said)))
+        sources = (*(asked.evidence or of_turn.get(asked.turn, ())), *of_turn[turn.turn])
+        asked = None
+        yield Memory(
+            id=memory_id(document.id, EXCHANGE, turn.start, turn.end),
+            document_id=document.id,
+            level="memory",
+            type=EXCHANGE,
+            text=text,
+            namespace=document.namespace,
+            created_at=turn.said_at or document.created_at,
+            valid_from=parts.now,
+            search_text=_terms(document, "", text),
+            title=document.title,
+            source=document.source,
+            external_id=document.external_id,
+            session_id=document.session_id,
+            turn=turn.turn,
+            source_ids=sources,
+            entities=_named_in(document.entities, text),
+            topics=document.topics,
+            keywords=_named_in(document.keywords, text.casefold()),
+            tags=document.tags,
+            importance=min(document.importance, _EXCHANGE_IMPORTANCE),
+            method=document.reader,
+            doc_type=document.doc_type,
+            agent_id=document.agent_id,
+            source_type="system",
+            kind=memory_kind(EXCHANGE),
+        )
+
+
+def _shortened(text: str) -> str:
+    """A side of an exchange; of a long one its beginning, as its turn has all of it."""
+    if len(text) <= _LONGEST_SIDE:
+        return text
+    return f"{text[:_LONGEST_SIDE].rsplit(maxsplit=1)[0]} …"
+
+
 def _gist_sources(gist: str, evidence: Sequence[Memory]) -> tuple[str, ...]:
     """The passages that the gist's sentences stand in; the first one where none is found."""
     from memctl.language.sentence_splitting import split_sentences
@@ -309,7 +384,7 @@ def _distilled(
             speaker=first.speaker,
             session_id=document.session_id,
             turn=first.turn,
-            source_ids=tuple(memory.id for memory in stands_in),
+            source_ids=(*statement.evidence, *(memory.id for memory in stands_in)),
             entities=_named_in(document.entities, said),
             topics=document.topics,
             keywords=_named_in(document.keywords, said.casefold()),

@@ -31,7 +31,7 @@ from memctl.errors import (
 )
 from memctl.ids import relation_id, root_id
 from memctl.language.term_analysis import passage_terms, terms
-from memctl.literals import CONTRADICTS
+from memctl.literals import CONTRADICTS, RESTATING_TYPES
 from memctl.prompts import Prompt, fenced
 from memctl.records import FactComparison, Filters, Memory, Relation
 from memctl.rows.row_changes import put_rows, supersede_memories
@@ -192,9 +192,11 @@ def is_by_model(method: str) -> bool:
 
 def facts_of_model(memories: pa.Table) -> list[str]:
     """Return the ids of those rows of ``memories`` that are a model's facts, and no gists."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    stated = pc.and_(pc.equal(memories["level"], "memory"), pc.not_equal(memories["type"], "gist"))
+    restating = pc.is_in(memories["type"], value_set=pa.array(RESTATING_TYPES))
+    stated = pc.and_(pc.equal(memories["level"], "memory"), pc.invert(restating))
     found: list[str] = (
         memories["id"]
         .filter(pc.and_(stated, pc.starts_with(memories["method"], _MODEL)))
@@ -647,7 +649,7 @@ def _holding(now: datetime, namespace: str | None = None) -> Expr:
 
     namespaces = () if namespace is None else (namespace,)
     limits = Filters(namespaces=namespaces, levels=("memory",))
-    return memory_filter(limits, now) & (col("type") != "gist")
+    return memory_filter(limits, now) & ~col("type").is_in(RESTATING_TYPES)
 
 
 def _columns() -> list[str]:

@@ -19,12 +19,12 @@ from memctl.ingest.batches import (
 )
 from memctl.ingest.chunking import Passage
 from memctl.ingest.discovery.sources import Source
-from memctl.ingest.document_records import original_metadata
+from memctl.ingest.document_records import BESIDE_THE_TALK, TRIGGERING, original_metadata
 from memctl.ingest.file_units import SHARED
 from memctl.ingest.source_reading import RECORD_READER, SESSION_READER, Unreadable, identify
 from memctl.models.protocols import BY_MODEL, MODEL, NOT_BY_MODEL
 from memctl.paths import display_path
-from memctl.records import UNIT_MARK, Document, FileOutcome, Segment, SourceText
+from memctl.records import UNIT_MARK, AskedTurn, Document, FileOutcome, Segment, SourceText
 
 if TYPE_CHECKING:
     from memctl.store.store import Store
@@ -233,8 +233,8 @@ def _failed(document: Document, reason: str, hint: str, error: str) -> FileOutco
 
 
 PASSAGE_COLUMNS = (
-    "document_id", "start", "end", "heading", "page", "row", "time_start", "time_end", "speaker",
-    "created_at", "turn", "external_id", "type",
+    "id", "document_id", "start", "end", "heading", "page", "row", "time_start", "time_end",
+    "speaker", "created_at", "turn", "external_id", "type",
 )  # fmt: skip
 
 
@@ -252,9 +252,33 @@ def stored_parts(snapshot: Snapshot, document: Document) -> tuple[StoredPart, ..
     ids = [part.id for part in parts]
     where = col("document_id").is_in(ids) & (col("level") == "evidence")
     found = snapshot.scan("memories", where, list(PASSAGE_COLUMNS)).to_pylist()
-    return tuple(
-        stored_part(part, [r for r in found if r["document_id"] == part.id]) for part in parts
-    )
+    stored: list[StoredPart] = []
+    asked: AskedTurn | None = None
+    for part in parts:
+        own = [row for row in found if row["document_id"] == part.id]
+        made = stored_part(part, own)
+        stored.append(replace(made, text=replace(made.text, asked=asked)))
+        if part.reader == SESSION_READER:
+            asked = _asked_at_the_end(part.text, own, asked)
+    return tuple(stored)
+
+
+def _asked_at_the_end(
+    text: str, rows: Sequence[Mapping[str, Any]], before: AskedTurn | None
+) -> AskedTurn | None:
+    """Return the message of a user that a part of a conversation ends with."""
+    said = [
+        row for row in rows if row["turn"] is not None and row["speaker"] not in BESIDE_THE_TALK
+    ]
+    if not said:
+        return before
+    last = max(row["turn"] for row in said)
+    spoken = sorted((row for row in said if row["turn"] == last), key=lambda row: row["start"])
+    if spoken[0]["speaker"] not in TRIGGERING:
+        return None
+    words = text[spoken[0]["start"] : spoken[-1]["end"]]
+    ids = tuple(row["id"] for row in spoken)
+    return AskedTurn(last, f"{spoken[0]['speaker']}: {words}", ids)
 
 
 def stored_part(document: Document, rows: Sequence[Mapping[str, Any]]) -> StoredPart:

@@ -216,6 +216,7 @@ def redacted_text(text: SourceText) -> SourceText:
         text=clean,
         redacted=clean.count(MARK) - text.text.count(MARK),
         segments=segments,
+        asked=text.asked and replace(text.asked, text=redact_secrets(text.asked.text)),
         title=redact_secrets(text.title),
         authors=_redacted_each(text.authors),
         tags=_redacted_each(text.tags),
@@ -233,12 +234,13 @@ def redacted_outcome(outcome: FileOutcome) -> FileOutcome:
 
 
 def _redacted_segment(segment: Segment) -> Segment:
-    """Return a segment without secrets in what stands above it and in who says it."""
+    """Return a segment without secrets in what is said of it besides its text."""
     heading = " > ".join(map(redact_secrets, segment.heading.split(" > ")))
     speaker = segment.speaker and redact_secrets(segment.speaker)
-    if (heading, speaker) == (segment.heading, segment.speaker):
+    kept = segment.kept and replace(segment.kept, text=redact_secrets(segment.kept.text))
+    if (heading, speaker, kept) == (segment.heading, segment.speaker, segment.kept):
         return segment
-    return replace(segment, heading=heading, speaker=speaker)
+    return replace(segment, heading=heading, speaker=speaker, kept=kept)
 
 
 def _redacted_each(texts: Sequence[str]) -> tuple[str, ...]:

@@ -140,17 +140,18 @@ class Sessions(Part):
 
         Raises:
             UsageError: It was before.
+            ModelError: A model cannot be had that is to be waited for; it has not ended then.
         """
         self._kb.begin_change()
-        ended = self._kb.conversations.end(session)
+        closed = self._compressor.close(self._kb.conversations.going_on(session))
+        if closed.ended_at is None:  # nothing was said
+            closed = self._kb.conversations.end(closed)
         namespaces = [session.namespace]
         if session.user_id == DEFAULT_USER:  # as a program that names no user keeps values
             namespaces.append(DEFAULT_NAMESPACE)
         for namespace in namespaces:
             self._kb.store.ledger.working.end_session(namespace, session.session_id)
-        closed = self._compressor.close(ended)
-        self._kb.profiles.renew(closed)
-        self._kb.records.add(closed, closed.summary)
+        self._over(closed)
         with suppress(LockedError):  # the next writer can index it as well
             self._kb.store.upkeep(wait=0)
         return closed
@@ -195,8 +196,7 @@ class Sessions(Part):
         made = self.compress(session, keep=0, dry_run=dry_run)
         if not dry_run:
             closed = self._compressor.close(session, "archived")
-            self._kb.profiles.renew(closed)
-            self._kb.records.add(closed, closed.summary)
+            self._over(closed)
         return made
 
     @audited("session import")
@@ -249,7 +249,7 @@ class Sessions(Part):
                 fresh += 1
         report = counters.report()
         if dry_run:
-            return replace(report, ingested=fresh, dry_run=True)
+            return replace(report, ingested=fresh, sessions=lines.sessions, dry_run=True)
         kb.folding.change(lines.changed, kb.clock())
         return lines.completed(report, kb.folding.fold(progress=progress))
 
@@ -274,7 +274,8 @@ class Sessions(Part):
         self, user: str | None = None, agent: str | None = None
     ) -> Sequence[Profile]:
         """Return the profile of a user with its former versions, the latest first."""
-        return self._kb.profiles.versions(user, agent)
+        shown = self.profile(user, agent)
+        return () if shown is None else self._kb.profiles.versions(user, shown.agent_id)
 
     def set_profile(
         self, fields: Mapping[str, str], *, user: str | None = None, agent: str | None = None
@@ -424,6 +425,12 @@ class Sessions(Part):
         return self._kb.folding.fold(key, progress)
 
     # --- inside ---
+
+    def _over(self, session: Session) -> None:
+        """Renew the profile after a conversation, and note what became of it."""
+        self._kb.profiles.renew(session)
+        evidence = self._kb.folding.evidence_of(session, session.summary)
+        self._kb.records.add(session, session.summary, evidence)
 
     def _due(self) -> Sequence[Session]:
         settings = self._kb.program_config.compression

@@ -78,6 +78,8 @@ class Statement:
     """By default as its type tells."""
     method: str = STATED
     """How it came to be."""
+    source: str = STATED
+    """Where it comes from."""
 
 
 def owned_rows(owner: ContentOwner) -> Expr:
@@ -220,7 +222,7 @@ class Editor:
             namespace=statement.namespace,
             created_at=statement.created_at or now,
             valid_from=now,
-            source=STATED,
+            source=statement.source,
             session_id=statement.session_id,
             tags=statement.tags,
             importance=_importance(statement),

@@ -19,6 +19,7 @@ from memctl.search.answering.evidence_context import Excerpt, numbered_excerpts
 from memctl.search.ranking.scored_candidates import load_hits_by_id
 from memctl.store.ledger.profile_repositories import PROFILE_FIELDS
 from memctl.store.tables.filter_expressions import memory_filter
+from memctl.understanding.sentence_reading import bare_turn
 
 if TYPE_CHECKING:
     from memctl.memories.importance_decay import Decay
@@ -158,7 +159,9 @@ def _most_important(
         return importance + _RECENCY_WEIGHT * math.exp(-days / _RECENT_DAYS)
 
     weighed = [(-round(weight(name, row), 6), name, row["id"]) for name, row in rows]
-    return _hits(snapshots, [(name, id_) for _, name, id_ in sorted(weighed)[:_MOST_READ]])
+    hits = _hits(snapshots, [(name, id_) for _, name, id_ in sorted(weighed)[:_MOST_READ]])
+    told = [replace(hit, text=bare_turn(hit.text)) if hit.session_id else hit for hit in hits]
+    return list({hit.text.casefold(): hit for hit in reversed(told)}.values())[::-1]
 
 
 def _newest_insights(snapshots: dict[str, Snapshot], filters: Filters, now: datetime) -> list[Hit]:

@@ -6,6 +6,7 @@ moves the window: killed at any step, some turns are archived once, or not yet.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,6 +19,8 @@ from memctl.rows.row_changes import set_columns
 from memctl.sessions.conversations import Conversations
 from memctl.sessions.folding import CONVERSATION, Folding, session_document, source_of, text_of
 from memctl.store.ledger.session_repositories import Session, SessionStatus, Turn
+from memctl.understanding.sentence_reading import bare_turn
+from memctl.understanding.triggers import detect_trigger, plain_words, with_kept
 
 if TYPE_CHECKING:
     from memctl.config import CompressionSettings
@@ -33,6 +36,8 @@ _STATEMENTS = {
 }
 _MOST_STATEMENTS = 12
 _MOST_NAMES = 20
+_SHORTEST_LINE = 20
+"""Characters of a line of a summary, with who says it; what is shorter says nothing alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +66,26 @@ class _Digest:
     def statements(self, type_: str) -> list[str]:
         """Return what of a type was said, each once, in order."""
         said = (each.text for each in self.understood.distilled if each.type == type_)
-        return list(dict.fromkeys(said))[:_MOST_STATEMENTS]
+        return list(dict.fromkeys(map(bare_turn, said)))[:_MOST_STATEMENTS]
+
+    @property
+    def gist(self) -> str:
+        """Return the gist, what each says on a line, without what stands among the statements."""
+        speakers = "|".join(sorted({re.escape(turn.sender) for turn in self.turns if turn.sender}))
+        lines = re.split(rf"\s(?=(?:{speakers}): )", self.understood.gist.strip())
+        stated = [plain_words(said) for type_ in _STATEMENTS for said in self.statements(type_)]
+        return "\n".join(
+            line
+            for line in lines
+            if not detect_trigger(line.partition(": ")[2]).reference_previous
+            and len(words := plain_words(line)) >= _SHORTEST_LINE
+            and not any(said in words for said in stated)
+        )
 
     @property
     def summary(self) -> str:
         """Return the summary as text: the gist, then what was decided, planned and stated."""
-        parts = [self.understood.gist.strip()]
+        parts = [self.gist]
         for type_, heading in _STATEMENTS.items():
             if said := self.statements(type_):
                 parts.append("\n".join([f"{heading}:", *(f"- {each}" for each in said)]))
@@ -92,7 +111,7 @@ class _Digest:
     def markdown(self, title: str, document: str) -> str:
         """Return the text of the archive document; the turns themselves stand where they are."""
         names = [each.name for each in self.understood.entities[:_MOST_NAMES]]
-        parts = [f"# {title}", "## Summary", self.understood.gist.strip()]
+        parts = [f"# {title}", "## Summary", self.gist or self.understood.gist.strip()]
         for type_, heading in _STATEMENTS.items():
             if said := self.statements(type_):
                 parts += [f"## {heading}", "\n".join(f"- {each}" for each in said)]
@@ -194,10 +213,11 @@ class Compressor:
 
     def _digest(self, session: Session, turns: Sequence[Turn]) -> _Digest:
         """Understand some turns; what was summarised before is said first."""
-        text = text_of(turns)
+        text = text_of(turns, kept=[self.folding.kept(turn) for turn in turns])
         if session.summary and session.summarized_through is not None:
             text = _after(session.summary, text)
-        return _Digest(turns, self.understander(session.namespace).understand([text])[0])
+        understood = self.understander(session.namespace).understand([text])[0]
+        return _Digest(turns, with_kept(text, understood))
 
     def _write(self, session: Session, digest: _Digest, made: Compression) -> Compression:
         def note(outcomes: Iterable[FileOutcome]) -> None:

@@ -240,15 +240,24 @@ class Conversations:
             UsageError: It was before.
         """
         with self.ledger.transaction():
-            current = self.find(session.session_id, namespace=session.namespace)
-            if current.ended_at is not None:
-                raise UsageError(
-                    f"the session {current.session_id!r} has ended, on {current.ended_at:%Y-%m-%d}",
-                    "a message makes it go on: memctl session say",
-                )
+            current = self.going_on(session)
             ended = replace(current, status="ended", ended_at=self.clock())
             self.ledger.sessions.save(ended)
         return ended
+
+    def going_on(self, session: Session) -> Session:
+        """Return a conversation as it is now.
+
+        Raises:
+            UsageError: It has ended.
+        """
+        current = self.find(session.session_id, namespace=session.namespace)
+        if current.ended_at is not None:
+            raise UsageError(
+                f"the session {current.session_id!r} has ended, on {current.ended_at:%Y-%m-%d}",
+                "a message makes it go on: memctl session say",
+            )
+        return current
 
     # --- inside ---
 

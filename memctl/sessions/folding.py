@@ -23,23 +23,38 @@ from memctl.files import open_regular
 from memctl.ids import document_id
 from memctl.ingest.batches import IdentifiedSource, WantedSource
 from memctl.ingest.discovery.sources import Source
+from memctl.ingest.document_records import (
+    BESIDE_THE_TALK,
+    MOST_GIST_SOURCES,
+    REPLYING,
+    TRIGGERING,
+)
 from memctl.ingest.ingest_pipeline import IngestStopped
 from memctl.ingest.source_reading import SESSION_READER
-from memctl.literals import DocType
+from memctl.language.sentence_splitting import split_sentences
+from memctl.literals import EXCHANGE, DocType
 from memctl.readers.pieces import storable_text
-from memctl.records import FileOutcome, KeptStatement, ProgressListener, Segment, SourceText
+from memctl.records import (
+    AskedTurn,
+    FileOutcome,
+    KeptStatement,
+    ProgressListener,
+    Segment,
+    SourceText,
+)
 from memctl.rows.references import in_portions
 from memctl.rows.row_changes import set_columns
 from memctl.sessions.echo import without_echo
-from memctl.store.ledger.session_repositories import SessionKey, Turn
+from memctl.store.ledger.session_repositories import Session, SessionKey, Turn
 from memctl.store.tables.filter_expressions import col
-from memctl.understanding.triggers import kept_statement
+from memctl.understanding.triggers import kept_statement, plain_words
 
 if TYPE_CHECKING:
     from memctl.config import TriggerSettings
     from memctl.ingest.ingest_pipeline import Ingestor
     from memctl.readers import Readers
     from memctl.store.store import Store
+    from memctl.store.tables.snapshot import Snapshot
 
 CONVERSATION: DocType = "conversation"
 MOST_WHILE_READING = 2_000
@@ -55,8 +70,6 @@ _WRITER_SECONDS, _PAUSE = 3.0, 0.05
 _MEDIA_CHARS = 1_000_000
 ECHO = "[…]"
 """In place of a turn that says nothing but what was put into its prompt; it has no word."""
-TRIGGERING = frozenset({"user", "human"})
-"""Whose messages may ask that something is kept."""
 _log = logging.getLogger(__name__)
 
 
@@ -157,9 +170,20 @@ class Folding:
                 where = (col("namespace") == old.namespace) & (col("turn") == old.turn)
                 where &= (col("session_id") == old.session_id) & col("valid_to").is_null()
                 said += snapshot.scan("memories", where, ["id"])["id"].to_pylist()
+            said += _exchanges_of(snapshot, said)
             set_columns(transaction, "memories", said, valid_to=now)
             changed = [new for _, new in turns]
             transaction.ledger(lambda _: self.store.ledger.turns.save(*changed))
+
+    def evidence_of(self, session: Session, summary: str) -> list[str]:
+        """Return the ids of the turns that a summary of a conversation has sentences of."""
+        where = (col("namespace") == session.namespace) & col("valid_to").is_null()
+        where &= (col("session_id") == session.session_id) & (col("type") == "turn")
+        rows = self.store.snapshot().scan("memories", where, ["id", "text", "turn"]).to_pylist()
+        rows.sort(key=lambda row: (row["turn"] or 0, row["id"]))
+        said = plain_words(summary)
+        found = [row["id"] for row in rows if _has_sentence_of(said, row["text"])]
+        return found[:MOST_GIST_SOURCES] or [row["id"] for row in rows[:1]]
 
     def recover_lost(self) -> None:
         """Let go of conversations of which nothing is left after older things were forgotten.
@@ -222,8 +246,8 @@ class Folding:
     def _part(self, turns: Sequence[Turn], root: str, number: int, place: int) -> WantedSource:
         first = turns[0]
         fresh = [replace(turn, content=self._new_in(turn)) for turn in turns]
-        text = text_of(fresh, self._read, [self.kept(turn) for turn in turns])
-        text = replace(text, part=number)
+        text = text_of(fresh, self._read, self._kept_of(turns))
+        text = replace(text, part=number, asked=self._asked_before(first))
         source = Source(
             source=first.source or source_of(first.session_id),
             namespace=first.namespace,
@@ -246,11 +270,39 @@ class Folding:
         """Return what is kept of a turn because its user asks for it; None for nothing."""
         if turn.sender not in TRIGGERING:
             return None
-        where = "namespace = ? AND session_id = ? AND turn < ?"
+        previous = self._previous(turn)
+        return kept_statement(turn.content, previous.content if previous else "", self.triggers)
+
+    def _kept_of(self, turns: Sequence[Turn]) -> list[KeptStatement | None]:
+        """Return what each turn of a part keeps."""
+        kept = [self.kept(turn) for turn in turns]
+        opening, before = kept[0], self._previous(turns[0])
+        if opening is not None and opening.from_previous and before is not None:
+            kept[0] = replace(opening, evidence=self._evidence(before))
+        return kept
+
+    def _asked_before(self, turn: Turn) -> AskedTurn | None:
+        """Return the message of a user that a part may begin with the reply to."""
+        if turn.sender not in REPLYING | BESIDE_THE_TALK:
+            return None
+        asked = self._previous(turn, "AND sender NOT IN ('tool', 'system')")
+        if asked is None or asked.sender not in TRIGGERING:
+            return None
+        said = f"{asked.sender}: {self._new_in(asked).strip()}"
+        return AskedTurn(asked.turn, said, self._evidence(asked))
+
+    def _previous(self, turn: Turn, condition: str = "") -> Turn | None:
+        where = f"namespace = ? AND session_id = ? AND turn < ? {condition}"
         key = (turn.namespace, turn.session_id, turn.turn)
-        before = self.store.ledger.turns.select(where, *key, order="turn DESC", limit=1)
-        previous = before[0].content if before else ""
-        return kept_statement(turn.content, previous, self.triggers)
+        found = self.store.ledger.turns.select(where, *key, order="turn DESC", limit=1)
+        return found[0] if found else None
+
+    def _evidence(self, turn: Turn) -> tuple[str, ...]:
+        """Return the ids of the memories that a turn is in the tables."""
+        where = (col("namespace") == turn.namespace) & (col("session_id") == turn.session_id)
+        where &= (col("turn") == turn.turn) & (col("level") == "evidence")
+        where &= col("valid_to").is_null()
+        return tuple(self.store.snapshot().scan("memories", where, ["id"])["id"].to_pylist())
 
     def _new_in(self, turn: Turn) -> str:
         """Return what a turn says without what was put into its prompt from memory."""
@@ -321,6 +373,19 @@ def text_of(
         segments=tuple(segments),
         missing=tuple(missing),
     )
+
+
+def _has_sentence_of(said: str, turn: str) -> bool:
+    sentences = (plain_words(turn[start:end]) for start, end in split_sentences(turn))
+    return any(words and words in said for words in sentences)
+
+
+def _exchanges_of(snapshot: Snapshot, turns: Sequence[str]) -> list[str]:
+    """Return the ids of exchanges that some turns take part in."""
+    where = (col("type") == EXCHANGE) & col("valid_to").is_null()
+    rows = snapshot.scan("memories", where, ["id", "source_ids"]).to_pylist()
+    gone = frozenset(turns)
+    return [row["id"] for row in rows if not gone.isdisjoint(row["source_ids"])]
 
 
 def document_of(turn: Turn) -> str:

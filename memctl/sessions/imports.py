@@ -193,9 +193,9 @@ def message_fields(fields: Any) -> tuple[str, str, datetime | None]:
         raise ValueError('no "sender"')
     content = next((fields[key] for key in _CONTENT_KEYS if key in fields), None)
     text = _flat(content)
-    at = next((fields[key] for key in _TIME_KEYS if fields.get(key)), None)
+    key = next((key for key in _TIME_KEYS if fields.get(key)), _TIME_KEYS[0])
     try:
-        said_at = parse_instant(at)
+        said_at = parse_instant(fields.get(key), key)
     except MemctlError as error:
         raise ValueError(error.message) from error
     return storable(sender), text, said_at

@@ -94,7 +94,13 @@ class TurnLines:
             ingested=report.ingested + self.added + len(self.changed),
             superseded=report.superseded + len(self.changed),
             memories=report.memories + folded.memories,
+            sessions=self.sessions,
         )
+
+    @property
+    def sessions(self) -> tuple[str, ...]:
+        """The names of the conversations that the turns belong to."""
+        return tuple(dict.fromkeys(session for _, session in self._known))
 
     # --- inside ---
 

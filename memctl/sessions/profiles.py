@@ -21,6 +21,7 @@ from memctl.prompts import fenced
 from memctl.records import Filters
 from memctl.store.ledger.profile_repositories import PROFILE_FIELDS, Profile
 from memctl.store.tables.filter_expressions import memory_filter
+from memctl.understanding.sentence_reading import bare_turn
 
 if TYPE_CHECKING:
     from memctl.config import NamespaceSettings
@@ -35,10 +36,10 @@ _MOST_LINES = 8
 _LONGEST_LINE = 300
 _LONGEST_SUMMARY = 1_200
 _LAST_TURNS = 6
-_OF_ONESELF = re.compile(r"\b(?:i|i['’]\w+|my|me|mine|we|our|ich|mein\w*|je|mon|ma|yo|mi)\b", re.I)
+_OF_ONESELF = re.compile(r"\b(?:i|i['’]\w+|my|me|mine|ich|mein\w*|je|mon|ma|yo|mi)\b", re.I)
+"""What "we" do is of a project as often as of the user."""
 _STATED = ("preference", "important_fact", "memories", "plan", "decision")
 _COLUMNS = ("id", "type", "text", "speaker", "created_at", "importance", "session_id")
-_DATED = re.compile(r"^[^\n]{0,200}?\(\d{1,2} [A-Z]\w+ \d{4}\): ")
 _log = logging.getLogger(__name__)
 
 Row = Mapping[str, Any]
@@ -84,10 +85,9 @@ class Profiles:
 
     def shown(self, user: str | None = None, agent: str | None = None) -> Profile | None:
         """Return the profile of a user; where no agent is named, else the latest of any agent."""
-        found = self.get(user, agent)
-        if found is None and agent is None:
-            found = self.ledger.profiles.latest_of_any(self._namespace(user))
-        return found
+        if agent is not None:
+            return self.get(user, agent)
+        return self.ledger.profiles.shown(self._namespace(user))
 
     def versions(self, user: str | None = None, agent: str | None = None) -> Sequence[Profile]:
         """Return all versions of a profile, the latest first."""
@@ -169,7 +169,7 @@ class Profiles:
     ) -> Mapping[str, Any]:
         """Return the fields that are put together from what was stated."""
         facts = [row for row in rows if row["type"] == "important_fact"]
-        own = [row for row in facts if _OF_ONESELF.search(_bare(row["text"]))]
+        own = [row for row in facts if _OF_ONESELF.search(bare_turn(row["text"]))]
         preferences = [row for row in rows if row["type"] == "preference"]
         goals = [row for row in rows if row["type"] in ("plan", "decision", "memories")]
         return {
@@ -222,13 +222,7 @@ def _lines(written: str, rows: Iterable[Row]) -> str:
     """Return statements one a line, each once, after what was written by hand."""
     lines = dict.fromkeys(line.strip() for line in written.splitlines() if line.strip())
     for row in rows:
-        said = " ".join(_bare(row["text"]).split())[:_LONGEST_LINE]
+        said = " ".join(bare_turn(row["text"]).split())[:_LONGEST_LINE]
         if len(lines) < _MOST_LINES + len(written.splitlines()):
             lines.setdefault(said)
     return "\n".join(lines)
-
-
-def _bare(text: str) -> str:
-    """Return a statement without the day and the speaker that it was given to stand alone."""
-    bare = _DATED.sub("", text, count=1)
-    return bare.removeprefix("user: ")

@@ -6,13 +6,14 @@ Knows how a message is searched for only through the queries it is given.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
-from memctl.language.sentence_splitting import split_sentences
+from memctl.language.sentence_splitting import QUESTION_MARKS, split_sentences
+from memctl.literals import RESTATING_TYPES
 from memctl.models.protocols import estimate_tokens
 from memctl.records import Filters, Hit
 from memctl.search.answering.memory_need import (
@@ -21,6 +22,7 @@ from memctl.search.answering.memory_need import (
     without_reference,
 )
 from memctl.store.ledger.session_repositories import Session, Turn
+from memctl.understanding.triggers import plain_words
 
 if TYPE_CHECKING:
     from memctl.config import AutoContextSettings
@@ -32,10 +34,12 @@ SUMMARY = "Current conversation summary:"
 _SEARCHED, _SHOWN = 10, 3
 _LAST_TURNS = 6
 _SUMMARY_CHARS = 1_200
+_LONGEST_REPLY = 600
 _ROLES: Mapping[str, str] = {
     "user": "user", "human": "user", "agent": "assistant", "assistant": "assistant",
     "system": "system", "tool": "system",
 }  # fmt: skip
+_SUMMARIES = (*RESTATING_TYPES, "summary")
 _log = logging.getLogger(__name__)
 
 
@@ -128,7 +132,7 @@ class ConversationRecall:
             answer=False,
             log=False,
         )
-        best = sorted(result.hits, key=lambda hit: -hit.relevance)[:_SHOWN]
+        best = _telling_apart(sorted(result.hits, key=lambda hit: -hit.relevance))[:_SHOWN]
         order = {hit.session_id or hit.source: place for place, hit in reversed([*enumerate(best)])}
         best.sort(key=lambda hit: (order[hit.session_id or hit.source], hit.turn or 0))
         grouped: dict[str, list[Hit]] = {}
@@ -141,17 +145,25 @@ class ConversationRecall:
         return RecalledSession(
             name,
             known.started_at if known else min(hit.created_at for hit in hits),
-            tuple(self._passage(namespace, hit) for hit in hits),
+            _each_once(self._passage(namespace, hit) for hit in hits),
             max(hit.relevance for hit in hits),
             tuple(hit.memory_id for hit in hits),
         )
 
     def _passage(self, namespace: str, hit: Hit) -> str:
-        """Return the text of a hit, with who says it."""
+        """Return the text of a hit, with who says it; a question with the reply to it."""
+        said = hit.text.strip()
         if hit.type != "turn" or hit.session_id is None or hit.turn is None:
-            return hit.text.strip()
-        turn = self.conversations.ledger.turns.find(namespace, hit.session_id, hit.turn)
-        return f"{turn.sender}: {hit.text.strip()}" if turn else hit.text.strip()
+            return said
+        turns = self.conversations.ledger.turns
+        turn = turns.find(namespace, hit.session_id, hit.turn)
+        if turn is None:
+            return said
+        said = f"{turn.sender}: {said}"
+        reply = turns.find(namespace, hit.session_id, hit.turn + 1)
+        if said.endswith(QUESTION_MARKS) and reply is not None and reply.sender != turn.sender:
+            return f"{said}\n{reply.sender}: {_beginning(reply.content)}"
+        return said
 
     def _latest(self, session: Session) -> list[RecalledSession]:
         """Return the conversation before, for a message that says nothing but to go back to it."""
@@ -176,6 +188,38 @@ class ConversationRecall:
         if not text:
             return _nothing(session, message, f"{why}; what is known doesn't fit")
         return Recall(session.session_id, message, text, estimate_tokens(text), why, tuple(found))
+
+
+def _each_once(passages: Iterable[str]) -> tuple[str, ...]:
+    """Leave out passages that stand in an earlier one, such as a reply with its question."""
+    kept: list[str] = []
+    for passage in passages:
+        if not any(passage in earlier for earlier in kept):
+            kept.append(passage)
+    return tuple(kept)
+
+
+def _beginning(text: str) -> str:
+    """Return a reply, or the sentences that a long one begins with."""
+    text = text.strip()
+    if len(text) <= _LONGEST_REPLY:
+        return text
+    ends = [end for _, end in split_sentences(text) if end <= _LONGEST_REPLY]
+    return text[: ends[-1]] if ends else f"{text[:_LONGEST_REPLY].rsplit(maxsplit=1)[0]} …"
+
+
+def _telling_apart(hits: Sequence[Hit]) -> list[Hit]:
+    """Leave out hits that say what better ones say, and summaries where turns are found."""
+    quoted = {hit.session_id for hit in hits if hit.type not in _SUMMARIES}
+    kept: list[Hit] = []
+    said = ""
+    for hit in hits:
+        words = f" {plain_words(hit.text)} "
+        if words in said or (hit.type in _SUMMARIES and hit.session_id in quoted):
+            continue
+        kept.append(hit)
+        said += words
+    return kept
 
 
 def _nothing(session: Session, message: str, why: str) -> Recall:

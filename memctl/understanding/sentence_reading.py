@@ -311,6 +311,11 @@ def bare_statement(text: str, title: str) -> str:
     return rest if colon and title and prefix.startswith(title) else text
 
 
+def bare_turn(text: str) -> str:
+    """Return a statement of a conversation without its day, and without "user" as its speaker."""
+    return bare_statement(text, "").removeprefix("user: ")
+
+
 def _titles(source: SourceText, line: Line) -> Iterator[str]:
     yield from filter(None, dict.fromkeys((source.title, line.heading.rpartition(" > ")[2])))
 

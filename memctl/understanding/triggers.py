@@ -104,6 +104,7 @@ _ORDER = re.compile(
 """A phrase that says nothing itself of what is to be kept."""
 _EMPTY_LINE = re.compile(r"\n\s*\n")
 _LETTER = re.compile(r"\w")
+_LETTERS = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,7 @@ def kept_statement(
     found = detect_trigger(message, settings)
     if not found.detected or found.memory_type is None:
         return None
-    earlier = without_inline_tags(previous)
+    earlier = detect_trigger(previous, settings).text or without_inline_tags(previous)
     from_previous = found.reference_previous and bool(_LETTER.search(earlier))
     text = earlier if from_previous else found.text
     if not text:
@@ -195,9 +196,10 @@ def kept_distilled(source: SourceText) -> tuple[Distilled, ...]:
                 KEPT_CONFIDENCE,
                 f"trigger: {kept.phrase}",
                 tags=kept.tags,
+                evidence=kept.evidence,
             )
         )
-    return tuple(found)
+    return tuple({each.text.casefold(): each for each in reversed(found)}.values())[::-1]
 
 
 def with_kept(source: SourceText, understood: Understanding) -> Understanding:
@@ -209,12 +211,19 @@ def with_kept(source: SourceText, understood: Understanding) -> Understanding:
     if not kept:
         return understood
     turns = [(turn.start, turn.end) for turn in source.segments if turn.kept is not None]
+    texts = {plain_words(each.text) for each in kept}
     others = (
         each
         for each in understood.distilled
         if not any(start < each.end and each.start < end for start, end in turns)
+        and plain_words(source.text[each.start : each.end]) not in texts
     )
     return replace(understood, distilled=(*others, *kept))
+
+
+def plain_words(text: str) -> str:
+    """Return the words of a text alone, in lower case, between single spaces."""
+    return " ".join(_LETTERS.findall(text.casefold()))
 
 
 def label_type(sentence: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -> TriggerType | None:

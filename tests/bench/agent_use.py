@@ -187,7 +187,8 @@ def report(kb: KnowledgeBase, said: Said) -> None:
     rows = (
         kb.sql(
             "SELECT namespace, level, type, text FROM memories"
-            " WHERE valid_to IS NULL AND level = 'memory' AND type <> 'gist'"
+            " WHERE valid_to IS NULL AND level = 'memory'"
+            " AND type NOT IN ('gist', 'conversation_turn')"
         )
         .read_all()
         .to_pylist()

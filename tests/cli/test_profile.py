@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+from fake_endpoint import FakeEndpoint
+
 from .conftest import Run
 
 
@@ -45,3 +48,66 @@ def test_the_profile_that_an_agent_keeps_is_shown_where_no_agent_is_named(memctl
     shown = memctl("profile", "show", "--user", "ann", "-o", "json").json
     assert "every Monday" in shown["important_context"]
     assert memctl("profile", "show", "--user", "bob").code == 4
+    assert len(memctl("profile", "show", "--user", "ann", "--versions").rows) == 1
+    assert memctl("context", "--standing", "--user", "ann").out.startswith("Profile\n")
+
+
+WRITTEN = {
+    "user_info": "Ann repairs boats.",
+    "last_conversation_summary": "Ann sells the Kestrel; the survey is booked.",
+    "recent_goal_and_status": "Sell the Kestrel by June.",
+    "important_context": "The surveyor comes on 4 May.",
+    "agent_beliefs": "Ann would rather sell soon than for more.",
+    "agent_info": "Keeps the list of what is left to do.",
+}
+
+
+def test_a_model_writes_the_profile_from_the_former_one_and_what_was_said(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in endpoint.settings(understand="m").items():
+        monkeypatch.setenv(name, value)
+    endpoint.on("ProfileReply", WRITTEN)
+    memctl("kb", "create", "default")
+    memctl("profile", "set", "--user", "ann", "--user-info", "Repairs boats.")
+    first = talked_about_the_surveyor(memctl)
+    assert memctl("session", "end", first).code == 0
+    shown = memctl("profile", "show", "--user", "ann", "-o", "json").json
+    assert {name: shown[name] for name in WRITTEN} == WRITTEN
+    assert shown["by"].startswith("model/m/")
+    (asked,) = [each for each in endpoint.asked if each.shape == "ProfileReply"]
+    former, known = asked.data
+    assert "user_info: Repairs boats." in former
+    assert "the surveyor comes on 4 May" in known
+
+    endpoint.on("ProfileReply", "no profile")
+    assert memctl("session", "end", talked_about_the_surveyor(memctl)).code == 0
+    shown = memctl("profile", "show", "--user", "ann", "-o", "json").json
+    assert shown["by"] == "builtin"
+    assert shown["agent_beliefs"] == WRITTEN["agent_beliefs"], "what the model had written stays"
+    assert shown["important_context"] == "the surveyor comes on 4 May"
+
+
+def test_a_conversation_that_cannot_be_ended_while_the_model_is_down_ends_later(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in endpoint.settings(understand="m").items():
+        monkeypatch.setenv(name, value)
+    endpoint.on("ProfileReply", WRITTEN)
+    memctl("kb", "create", "default")
+    session = talked_about_the_surveyor(memctl)
+    endpoint.fail(path="chat/completions", times=-1)
+    refused = memctl("session", "end", session)
+    assert (refused.code, "answered 500" in refused.err) == (1, True)
+    assert memctl("session", "list", "-o", "json").json[0]["status"] == "open"
+    endpoint.mend()
+    assert memctl("session", "end", session).code == 0
+    shown = memctl("profile", "show", "--user", "ann", "-o", "json").json
+    assert shown["important_context"] == WRITTEN["important_context"]
+
+
+def talked_about_the_surveyor(memctl: Run) -> str:
+    session = memctl("session", "start", "--user", "ann").out.strip()
+    said = "important: the surveyor comes on 4 May"
+    assert memctl("session", "say", session, said).code == 0
+    return session

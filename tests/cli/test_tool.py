@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -119,15 +120,52 @@ def test_tools_take_what_is_promised(
     assert defaults.items() <= told.items()
 
 
-def test_strict_definitions_have_nothing_that_strict_modes_refuse(memctl: Run) -> None:
-    for each in memctl("tool", "list", "--format", "openai", "--strict").json:
-        assert each["function"]["strict"] is True
-        schema = each["function"]["parameters"]
-        assert schema["additionalProperties"] is False
-        assert schema["required"] == list(schema["properties"])
-        for told in schema["properties"].values():
-            assert told.keys() <= {"type", "enum", "items", "description"}
-            assert "object" not in told["type"]
+KEYWORDS_OF_STRICT_MODE = {
+    "type", "properties", "required", "additionalProperties", "description", "enum", "anyOf",
+    "items", "const", "pattern", "format", "multipleOf", "maximum", "exclusiveMaximum", "minimum",
+    "exclusiveMinimum", "minItems", "maxItems",
+}  # fmt: skip
+"""As https://platform.openai.com/docs/guides/structured-outputs lists them."""
+
+
+def refused_by_strict_mode(schema: dict[str, Any], where: str) -> Iterator[str]:
+    """Yield what strict mode refuses of a schema."""
+    types = schema.get("type", [])
+    types = [types] if isinstance(types, str) else types
+    yield from (f"{where}: {key}" for key in schema.keys() - KEYWORDS_OF_STRICT_MODE)
+    if not types and "anyOf" not in schema:
+        yield f"{where}: has no type"
+    if "object" in types:
+        if schema.get("additionalProperties") is not False:
+            yield f"{where}: takes more than it names"
+        if set(schema.get("required", ())) != schema["properties"].keys():
+            yield f"{where}: has properties that are not required"
+    if "array" in types and "items" not in schema:
+        yield f"{where}: says nothing of its items"
+    if "null" in types and None not in schema.get("enum", [None]):
+        yield f"{where}: null is a type and not a choice"
+    parts = [*schema.get("properties", {}).items(), *enumerate(schema.get("anyOf", ()))]
+    for name, part in [*parts, *([("items", schema["items"])] if "items" in schema else [])]:
+        yield from refused_by_strict_mode(part, f"{where}.{name}")
+
+
+def test_strict_definitions_have_nothing_that_strict_mode_refuses(memctl: Run) -> None:
+    listed = memctl("tool", "list", "--format", "openai", "--strict").json
+    assert len(listed) == len(OPERATIONS)
+    refused = [
+        said
+        for each in listed
+        for said in refused_by_strict_mode(each["function"]["parameters"], each["function"]["name"])
+    ]
+    assert refused == []
+    for each in listed:
+        function = each["function"]
+        assert function["strict"] is True
+        assert function["parameters"]["type"] == "object"
+        assert re.fullmatch(r"[\w-]{1,64}", function["name"], re.ASCII)
+        assert len(function["description"]) <= 1024
+        depth = json.dumps(function["parameters"]).count('"properties"')
+        assert depth == 1, "no value is an object"
 
 
 @pytest.mark.parametrize("options", [(), ("--strict",)])
@@ -529,6 +567,11 @@ def test_wrong_arguments_are_named_and_give_code_2(
     refused = call(name, **arguments)
     assert (refused.code, refused.out) == (2, "")
     assert said in refused.err
+
+
+def test_only_a_name_that_is_near_is_suggested_for_an_unknown_tool(call: Call) -> None:
+    assert "did you mean 'answer'?" in call("answers", question="what?").err
+    assert "memctl tool list lists them" in call("nosuch").err
 
 
 def test_arguments_that_are_no_json_give_code_2(memctl: Run) -> None:

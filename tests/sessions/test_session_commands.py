@@ -97,11 +97,13 @@ def test_messages_from_a_pipe_are_answered_line_by_line(memctl: Run) -> None:
         '{"sender": "stranger", "content": "boo"}',
         '{"sender": "agent", "content": "On deck.", "at": "2026-03-01T10:00:00Z"}',
         '{"sender": "user", "content": "Where is the chart?", "id": "a"}',
+        '{"sender": "user", "content": "When?", "at": "yesterday"}',
     ]
     done = memctl("session", "record", "s1", "-", stdin="\n".join(lines))
     assert done.code == 3
-    assert [row.get("turn") for row in done.rows] == [0, None, None, 1, 0]
-    assert [row["line"] for row in done.rows if "error" in row] == [2, 3]
+    assert [row.get("turn") for row in done.rows] == [0, None, None, 1, 0, None]
+    assert [row["line"] for row in done.rows if "error" in row] == [2, 3, 6]
+    assert '"at" is no date' in done.rows[-1]["error"]
     assert "line 2" in done.err
     (shown,) = memctl("session", "show", "s1").rows
     assert [each["content"] for each in shown["turns"]] == ["Where is the chart?", "On deck."]
@@ -112,8 +114,14 @@ def test_import_says_what_it_would_take(memctl: Run, tmp_path: Path) -> None:
     chat.write_text("user: Where is the chart?\nassistant: On deck.\n")
     assert memctl("session", "import", str(chat), "--dry-run").rows[0]["ingested"] == 2
     assert memctl("session", "list").rows == []
-    assert memctl("session", "import", str(chat), "--user", "ann").rows[0]["ingested"] == 2
+    done = memctl("session", "import", str(chat), "--user", "ann")
+    assert (done.rows[0]["ingested"], "session: chat" in done.err) == (2, True)
     assert memctl("session", "list").rows[0]["user_id"] == "ann"
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"role": "user", "content": "hello"}\n{"role": "us\n')
+    done = memctl("session", "import", str(log), "-o", "json")
+    assert (done.code, "line 2" in done.err) == (3, True), "the rest went in"
+    assert json.loads(done.out)["sessions"] == ["log"]
     story = tmp_path / "story.txt"
     story.write_text("Once upon a time there was a chart.")
     done = memctl("session", "import", str(story))

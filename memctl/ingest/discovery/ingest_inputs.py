@@ -339,7 +339,7 @@ def _metadata(fields: dict[str, Any]) -> dict[str, Any]:
     return {**unknown, **(stated or {})}
 
 
-def parse_instant(value: object) -> datetime | None:
+def parse_instant(value: object, key: str = "created_at") -> datetime | None:
     """Return the instant that a value of JSON says; None where it says none.
 
     Raises:
@@ -354,8 +354,8 @@ def parse_instant(value: object) -> datetime | None:
             seconds = value / 1000 if abs(value) >= _MILLISECONDS_FROM else value
             return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise BadRecord(f'"created_at" is no date ({error})') from error
-    raise BadRecord('"created_at" is neither an ISO 8601 date nor seconds since 1970')
+        raise BadRecord(f'"{key}" is no date ({error})') from error
+    raise BadRecord(f'"{key}" is neither an ISO 8601 date nor seconds since 1970')
 
 
 def _utc(moment: datetime) -> datetime:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from memctl.language.term_analysis import query_terms
+from memctl.literals import RESTATING_TYPES
 from memctl.models.task_encoder import load_task_encoder
 from memctl.records import Hit
 from memctl.search.answering.evidence_parts import (
@@ -154,7 +155,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
 def candidate_sentences(outcome: SearchOutcome) -> list[CandidateSentence]:
     """Return the sentences of the best hits, those first that have most of the question."""
     # A gist is made of sentences that passages have, or counts what a file holds.
-    hits = [hit for hit in outcome.hits[:MAX_HITS_READ] if hit.type != "gist"]
+    hits = [hit for hit in outcome.hits[:MAX_HITS_READ] if hit.type not in RESTATING_TYPES]
     around = outcome.load_turns_around(hits) if outcome.load_turns_around else ()
     said = {_place(hit): hit.text for hit in (*hits, *around)}
     drafts = [

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memctl.literals import Fusion, Mode
+from memctl.literals import RESTATING_TYPES, Fusion, Mode
 from memctl.records import DuplicateHit, Hit
 from memctl.search.query.question import TimeExpression
 from memctl.search.query.time_expressions import created_within
@@ -175,8 +175,8 @@ def _fold(distilled: ScoredCandidate, passage: ScoredCandidate, own: float) -> S
 
 
 def _lift(passage: Candidate, distilled: Candidate) -> float:
-    whole_document = distilled.type == "gist" or len(distilled.source_ids) > 1
-    return _DISTILLED_LIFT if whole_document or distilled.terms <= passage.terms else 1.0
+    of_several = distilled.type in RESTATING_TYPES or len(distilled.source_ids) > 1
+    return _DISTILLED_LIFT if of_several or distilled.terms <= passage.terms else 1.0
 
 
 # --- hits ----------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from memctl.errors import UsageError
 from memctl.forget import Selection
-from memctl.literals import DocType, DocumentSort, Sort
+from memctl.literals import RESTATING_TYPES, DocType, DocumentSort, Sort
 from memctl.operations.finding import opened
 from memctl.operations.operation_context import OperationContext
 from memctl.records import LEVELS, Memory
@@ -331,7 +331,7 @@ def runs(
     stated = [
         (each.start, each.end, each.id)
         for each in memories
-        if each.level == "memory" and each.type != "gist" and each.start is not None
+        if each.level == "memory" and each.type not in RESTATING_TYPES and each.start is not None
         and each.end is not None and each.end > first and each.start < last
     ]  # fmt: skip
     stated.sort(key=lambda span: (span[0], -span[1]))

@@ -63,10 +63,13 @@ class ProfileRepository(Repository[Profile]):
         found = self.select(where, namespace, agent_id, order=order, limit=1)
         return found[0] if found else None
 
-    def latest_of_any(self, namespace: str) -> Profile | None:
-        """Return the profile of a user that was written last, for whichever agent."""
-        found = self.select("namespace = ?", namespace, order="at DESC, version DESC", limit=1)
-        return found[0] if found else None
+    def shown(self, namespace: str, agent_id: str = "") -> Profile | None:
+        """Return the profile to show: the ``latest``, else, for no agent, that of any agent."""
+        found = self.latest(namespace, agent_id)
+        if found is not None or agent_id:
+            return found
+        of_any = self.select("namespace = ?", namespace, order="at DESC, version DESC", limit=1)
+        return of_any[0] if of_any else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,7 @@ _LIST = (
     Column("title", "TITLE", lambda text: shortened(text, 40)),
 )
 _SHOWN_TURNS = 20
+_MOST_NAMED = 5
 
 
 @command(
@@ -549,7 +550,13 @@ def import_(
                 progress=listener,
             )
         show_report(context, base.name, report, output)
-    raise_failures(report, one_input=len(paths) == 1 and len(report.outcomes) == 1)
+    if report.sessions:
+        names = [one_line(name) for name in report.sessions[:_MOST_NAMED]]
+        more = len(report.sessions) - len(names)
+        said = ", ".join([*names, *([f"{more:,} more"] if more else [])])
+        context.say(f"{'session' if len(report.sessions) == 1 else 'sessions'}: {said}")
+    is_all = len(paths) == 1 and not report.ingested + report.skipped
+    raise_failures(report, one_input=is_all and len(report.outcomes) == 1)
 
 
 @command(
