@@ -9,9 +9,10 @@ on eight-bit weights, so it needs no package and no network.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
-from itertools import accumulate
+from functools import cache, cached_property, lru_cache, partial
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -21,6 +22,7 @@ from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from memctl.errors import MemctlError
+from memctl.machine import processor_count
 
 Matrix = NDArray[np.float32]
 StatementLabel = Literal["none", "fact", "decision", "preference", "plan", "event", "observation"]
@@ -45,7 +47,7 @@ _FIRST_WORD, _VOCABULARY = 1996, 28_526
 """The id of "the", which the vocabulary's words begin with, and how many words follow."""
 _MIN_NAME = 0.35
 """Least probability that a token is part of a name."""
-_BATCH_TOKENS = 1024
+_BATCH_TOKENS = 512
 """Most tokens of a batch; its activations fit into a processor's cache."""
 _HINT = "reinstall memctl-kb: python -m pip install --force-reinstall memctl-kb"
 
@@ -189,37 +191,16 @@ class TaskEncoder:
         return _linear(states, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
 
     def _encode(self, packed: Sequence[_Packed], *, first_only: bool = False) -> Iterator[Matrix]:
-        """Yield the states of each input's tokens, or of its first token alone."""
-        batch: list[_Packed] = []
-        tokens = 0
-        for each in packed:
-            if batch and tokens + len(each.ids) > _BATCH_TOKENS:
-                yield from self._states(batch, first_only=first_only)
-                batch, tokens = [], 0
-            batch.append(each)
-            tokens += len(each.ids)
-        if batch:
-            yield from self._states(batch, first_only=first_only)
+        """Yield the states of each input's tokens, or of its first token alone.
 
-    def _states(self, batch: Sequence[_Packed], *, first_only: bool) -> Iterator[Matrix]:
-        """Run the network on inputs of any length, whose tokens follow each other unpadded."""
-        weights = self._weights
-        ids = np.concatenate([each.ids for each in batch])
-        cases = np.concatenate([each.cases for each in batch])
-        lengths = [len(each.ids) for each in batch]
-        ends = accumulate(lengths)
-        spans = [slice(end - size, end) for size, end in zip(lengths, ends, strict=True)]
-        positions = np.concatenate([np.arange(size) for size in lengths])
-        is_last = positions >= np.repeat([each.start for each in batch], lengths)
-        states: Matrix = weights["word.weight"][ids] * weights["word.scale"][ids]
-        states += weights["pos.weight"][positions] + weights["typ.weight"][is_last.astype(int)]
-        states += weights["case.weight"][cases]
-        states = _normalize(states, weights["ln.weight"], weights["ln.bias"])
-        *layers, last = self._layers
-        for layer in layers:
-            states = _layer(states, spans, layer)
-        states = _layer(states, spans, last, first_only=first_only)
-        return iter(states[:, None]) if first_only else (states[span] for span in spans)
+        Each batch is one thread's, in which NumPy works without Python's lock.
+        """
+        run = partial(_states, weights=self._weights, layers=self._layers, first_only=first_only)
+        batches = list(_batches(packed))
+        if len(batches) < 2:
+            return chain.from_iterable(map(run, batches))
+        with ThreadPoolExecutor(min(processor_count(), len(batches))) as pool:
+            return chain.from_iterable(list(pool.map(run, batches)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +209,19 @@ class _Packed:
     cases: NDArray[np.int64]
     start: int
     """Where the last text begins."""
+
+
+def _batches(packed: Sequence[_Packed]) -> Iterator[list[_Packed]]:
+    batch: list[_Packed] = []
+    tokens = 0
+    for each in packed:
+        if batch and tokens + len(each.ids) > _BATCH_TOKENS:
+            yield batch
+            batch, tokens = [], 0
+        batch.append(each)
+        tokens += len(each.ids)
+    if batch:
+        yield batch
 
 
 def letter_case(piece: str) -> int:
@@ -256,6 +250,31 @@ _LAYER_PARTS = tuple(
     for name in ("q", "k", "v", "o", "ln1", "up", "down", "ln2")
     for part in ("weight", "bias")
 )
+
+
+def _states(
+    batch: Sequence[_Packed],
+    *,
+    weights: dict[str, Matrix],
+    layers: Sequence[dict[str, Matrix]],
+    first_only: bool,
+) -> Sequence[Matrix]:
+    """Run the network on inputs of any length, whose tokens follow each other unpadded."""
+    ids = np.concatenate([each.ids for each in batch])
+    cases = np.concatenate([each.cases for each in batch])
+    lengths = [len(each.ids) for each in batch]
+    ends = accumulate(lengths)
+    spans = [slice(end - size, end) for size, end in zip(lengths, ends, strict=True)]
+    positions = np.concatenate([np.arange(size) for size in lengths])
+    is_last = positions >= np.repeat([each.start for each in batch], lengths)
+    states: Matrix = weights["word.weight"][ids] * weights["word.scale"][ids]
+    states += weights["pos.weight"][positions] + weights["typ.weight"][is_last.astype(int)]
+    states += weights["case.weight"][cases]
+    states = _normalize(states, weights["ln.weight"], weights["ln.bias"])
+    for layer in layers[:-1]:
+        states = _layer(states, spans, layer)
+    states = _layer(states, spans, layers[-1], first_only=first_only)
+    return list(states[:, None]) if first_only else [states[span] for span in spans]
 
 
 def _layer(
@@ -293,13 +312,13 @@ def _attend(query: Matrix, key: Matrix, value: Matrix) -> Matrix:
     query, key, value = (
         each.reshape(len(each), HEADS, -1).transpose(1, 0, 2) for each in (query, key, value)
     )
-    scores = query @ key.transpose(0, 2, 1)
+    scores: Matrix = np.matmul(query, key.transpose(0, 2, 1))
     scores *= np.float32(query.shape[-1] ** -0.5)
     scores -= scores.max(axis=-1, keepdims=True)
     np.exp(scores, out=scores)
-    attended = scores @ value
+    attended: Matrix = np.matmul(scores, value)
     attended /= scores.sum(axis=-1, keepdims=True)  # a softmax, of which only the result is divided
-    return attended.transpose(1, 0, 2).reshape(attended.shape[1], -1)
+    return attended.swapaxes(0, 1).reshape(attended.shape[1], -1)
 
 
 def _linear(values: Matrix, weight: Matrix, bias: Matrix) -> Matrix:
