@@ -29,6 +29,8 @@ def main() -> None:
     code = ask(sys.argv[1:], __version__)
     if code is not None:
         sys.exit(code)
+    # OpenBLAS's threads busily wait for each other, which on a busy machine doubles the work.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from memctl.cli.main import main as command_line
 
     signal.signal(signal.SIGINT, interrupted)

@@ -9,8 +9,10 @@ weights, so it needs no package and no network.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -20,6 +22,7 @@ from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from memctl.errors import MemctlError
+from memctl.machine import processor_count
 
 Matrix = NDArray[np.float32]
 StatementLabel = Literal["none", "fact", "decision", "preference", "plan", "event", "observation"]
@@ -44,8 +47,8 @@ _FIRST_WORD, _VOCABULARY = 1996, 28_526
 """The id of "the", which the vocabulary's words begin with, and how many words follow."""
 _MIN_NAME = 0.35
 """Least probability that a token is part of a name."""
-_BATCH_TOKENS = 2048
-"""Tokens of a batch, padding included; its activations fit into a processor's cache."""
+_BATCH_TOKENS = 512
+"""Most tokens of a batch; its activations fit into a processor's cache."""
 _HINT = "reinstall memctl-kb: python -m pip install --force-reinstall memctl-kb"
 
 
@@ -121,28 +124,29 @@ class TaskEncoder:
             sentences: Each with what precedes it: its titles and the sentence before it.
         """
         packed = [self._pack((question, *each), ANSWER_LIMITS) for each in sentences]
-        return self._first_states(packed, "answer")[:, 0]
+        first = [states[0] for states in self._encode(packed, first_only=True)]
+        if not first:
+            return np.zeros(0, dtype=np.float32)
+        return self._head("answer", np.stack(first))[:, 0]
 
     def read_sentences(self, sentences: Sequence[tuple[str, str]]) -> list[SentenceReading]:
         """Return what each sentence states, given with what precedes it, and its names."""
         packed = [self._pack(each, STATEMENT_LIMITS) for each in sentences]
-        found: list[SentenceReading | None] = [None] * len(packed)
-        for batch, states in self._encode(packed):
-            first = states[:, 0]
-            labels = _softmax(self._head("label", first))
-            importance, gist = (
-                _sigmoid(self._head(name, first)[:, 0]) for name in ("importance", "gist")
-            )
-            tags = _softmax(self._head("tags", states))
-            for row, at in enumerate(batch):
-                text = sentences[at][1]
-                spans = self._first_tokens(text, STATEMENT_LIMITS[1]).spans
-                own = tags[row, packed[at].start : packed[at].start + len(spans)]
-                names = tuple(_decode_names(text, spans, own))
-                found[at] = SentenceReading(
-                    labels[row], float(importance[row]), float(gist[row]), names
-                )
-        return [each for each in found if each is not None]
+        return [
+            self._reading(text, states, each.start)
+            for (_, text), each, states in zip(sentences, packed, self._encode(packed), strict=True)
+        ]
+
+    def _reading(self, text: str, states: Matrix, start: int) -> SentenceReading:
+        """Return what the states of an input say of its last text, whose tokens begin there."""
+        spans = self._first_tokens(text, STATEMENT_LIMITS[1]).spans
+        first = states[:1]
+        importance, gist = (
+            float(_sigmoid(self._head(name, first)[0, 0])) for name in ("importance", "gist")
+        )
+        tags = _softmax(self._head("tags", states[start : start + len(spans)]))
+        labels = _softmax(self._head("label", first))[0]
+        return SentenceReading(labels, importance, gist, tuple(_decode_names(text, spans, tags)))
 
     def frequency_rank(self, word: str) -> int:
         """Return how many words of usual English are about as frequent or more frequent.
@@ -183,42 +187,20 @@ class TaskEncoder:
 
     # --- the network -----------------------------------------------------------------------------
 
-    def _first_states(self, packed: Sequence[_Packed], head: str) -> Matrix:
-        """Return the output of a head over the first token of each input."""
-        weight = self._weights[f"{head}.weight"]
-        found = np.zeros((len(packed), len(weight)), dtype=np.float32)
-        for batch, states in self._encode(packed):
-            found[batch] = self._head(head, states[:, 0])
-        return found
-
     def _head(self, name: str, states: Matrix) -> Matrix:
         return _linear(states, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
 
-    def _encode(self, packed: Sequence[_Packed]) -> Iterator[tuple[list[int], Matrix]]:
-        """Yield batches of inputs of similar length: their positions, and all token states."""
-        order = sorted(range(len(packed)), key=lambda at: len(packed[at].ids))
-        while order:
-            size = max(1, _BATCH_TOKENS // len(packed[order[min(len(order), 16) - 1]].ids))
-            batch, order = order[:size], order[size:]
-            yield batch, self._states([packed[at] for at in batch])
+    def _encode(self, packed: Sequence[_Packed], *, first_only: bool = False) -> Iterator[Matrix]:
+        """Yield the states of each input's tokens, or of its first token alone.
 
-    def _states(self, batch: Sequence[_Packed]) -> Matrix:
-        weights, longest = self._weights, max(len(each.ids) for each in batch)
-        shape = (len(batch), longest)
-        ids, cases, types = (np.zeros(shape, dtype=np.int64) for _ in range(3))
-        lengths = np.array([len(each.ids) for each in batch])
-        for row, each in enumerate(batch):
-            ids[row, : len(each.ids)] = each.ids
-            cases[row, : len(each.ids)] = each.cases
-            types[row, each.start : len(each.ids)] = 1
-        states = weights["word.weight"][ids] * weights["word.scale"][ids]
-        states += weights["pos.weight"][:longest] + weights["typ.weight"][types]
-        states += weights["case.weight"][cases]
-        states = _normalize(states, weights["ln.weight"], weights["ln.bias"])
-        padding = np.where(np.arange(longest) < lengths[:, None], 0.0, -1e9).astype(np.float32)
-        for layer in self._layers:
-            states = _layer(states, padding[:, None, None, :], layer)
-        return states
+        Each batch is one thread's, in which NumPy works without Python's lock.
+        """
+        run = partial(_states, weights=self._weights, layers=self._layers, first_only=first_only)
+        batches = list(_batches(packed))
+        if len(batches) < 2:
+            return chain.from_iterable(map(run, batches))
+        with ThreadPoolExecutor(min(processor_count(), len(batches))) as pool:
+            return chain.from_iterable(list(pool.map(run, batches)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +209,19 @@ class _Packed:
     cases: NDArray[np.int64]
     start: int
     """Where the last text begins."""
+
+
+def _batches(packed: Sequence[_Packed]) -> Iterator[list[_Packed]]:
+    batch: list[_Packed] = []
+    tokens = 0
+    for each in packed:
+        if batch and tokens + len(each.ids) > _BATCH_TOKENS:
+            yield batch
+            batch, tokens = [], 0
+        batch.append(each)
+        tokens += len(each.ids)
+    if batch:
+        yield batch
 
 
 def letter_case(piece: str) -> int:
@@ -257,30 +252,79 @@ _LAYER_PARTS = tuple(
 )
 
 
-def _layer(states: Matrix, padding: Matrix, weights: dict[str, Matrix]) -> Matrix:
-    """One layer of BERT (Devlin et al. 2019): self-attention and a feed-forward network."""
-    count, length, width = states.shape
+def _states(
+    batch: Sequence[_Packed],
+    *,
+    weights: dict[str, Matrix],
+    layers: Sequence[dict[str, Matrix]],
+    first_only: bool,
+) -> Sequence[Matrix]:
+    """Run the network on inputs of any length, whose tokens follow each other unpadded."""
+    ids = np.concatenate([each.ids for each in batch])
+    cases = np.concatenate([each.cases for each in batch])
+    lengths = [len(each.ids) for each in batch]
+    ends = accumulate(lengths)
+    spans = [slice(end - size, end) for size, end in zip(lengths, ends, strict=True)]
+    positions = np.concatenate([np.arange(size) for size in lengths])
+    is_last = positions >= np.repeat([each.start for each in batch], lengths)
+    states: Matrix = weights["word.weight"][ids] * weights["word.scale"][ids]
+    states += weights["pos.weight"][positions] + weights["typ.weight"][is_last.astype(int)]
+    states += weights["case.weight"][cases]
+    states = _normalize(states, weights["ln.weight"], weights["ln.bias"])
+    for layer in layers[:-1]:
+        states = _layer(states, spans, layer)
+    states = _layer(states, spans, layers[-1], first_only=first_only)
+    return list(states[:, None]) if first_only else [states[span] for span in spans]
 
-    def heads(name: str) -> Matrix:
-        flat = _linear(states, weights[f"{name}.weight"], weights[f"{name}.bias"])
-        return flat.reshape(count, length, HEADS, width // HEADS).transpose(0, 2, 1, 3)
 
-    query, key, value = heads("q"), heads("k"), heads("v")
-    scores = query @ key.transpose(0, 1, 3, 2)
-    scores *= np.float32((width // HEADS) ** -0.5)
-    attended = (_softmax(scores + padding) @ value).transpose(0, 2, 1, 3)
-    attended = attended.reshape(count, length, width)
-    states = states + _linear(attended, weights["o.weight"], weights["o.bias"])
+def _layer(
+    states: Matrix, spans: Sequence[slice], weights: dict[str, Matrix], *, first_only: bool = False
+) -> Matrix:
+    """One layer of BERT (Devlin et al. 2019): self-attention and a feed-forward network.
+
+    Args:
+        states: Those of all tokens, ``[tokens, width]``.
+        spans: The tokens of each input, which attend to each other.
+        weights: Of the layer.
+        first_only: Whether only the first token of each input goes on, as in the last layer.
+    """
+
+    def linear(values: Matrix, name: str) -> Matrix:
+        return _linear(values, weights[f"{name}.weight"], weights[f"{name}.bias"])
+
+    key, value = linear(states, "k"), linear(states, "v")
+    asking = spans
+    if first_only:
+        states = states[[span.start for span in spans]]
+        asking = [slice(at, at + 1) for at in range(len(spans))]
+    query = linear(states, "q")
+    attended = np.empty_like(query)
+    for own, span in zip(asking, spans, strict=True):
+        attended[own] = _attend(query[own], key[span], value[span])
+    states = states + linear(attended, "o")
     states = _normalize(states, weights["ln1.weight"], weights["ln1.bias"])
-    inner = _gelu(_linear(states, weights["up.weight"], weights["up.bias"]))
-    states = states + _linear(inner, weights["down.weight"], weights["down.bias"])
+    states = states + linear(_gelu(linear(states, "up")), "down")
     return _normalize(states, weights["ln2.weight"], weights["ln2.bias"])
 
 
+def _attend(query: Matrix, key: Matrix, value: Matrix) -> Matrix:
+    """Scaled dot-product attention of several heads, within one input."""
+    query, key, value = (
+        each.reshape(len(each), HEADS, -1).transpose(1, 0, 2) for each in (query, key, value)
+    )
+    scores: Matrix = np.matmul(query, key.transpose(0, 2, 1))
+    scores *= np.float32(query.shape[-1] ** -0.5)
+    scores -= scores.max(axis=-1, keepdims=True)
+    np.exp(scores, out=scores)
+    attended: Matrix = np.matmul(scores, value)
+    attended /= scores.sum(axis=-1, keepdims=True)  # a softmax, of which only the result is divided
+    return attended.swapaxes(0, 1).reshape(attended.shape[1], -1)
+
+
 def _linear(values: Matrix, weight: Matrix, bias: Matrix) -> Matrix:
-    flat = values.reshape(-1, values.shape[-1]) @ weight.T
-    flat += bias
-    return flat.reshape(*values.shape[:-1], len(weight))
+    result: Matrix = values @ weight.T
+    result += bias
+    return result
 
 
 def _normalize(values: Matrix, weight: Matrix, bias: Matrix) -> Matrix:
@@ -295,10 +339,9 @@ def _normalize(values: Matrix, weight: Matrix, bias: Matrix) -> Matrix:
 def _gelu(values: Matrix) -> Matrix:
     """The tanh form of GELU (Hendrycks and Gimpel 2016)."""
     inner = values * values
-    inner *= np.float32(0.044715)
-    inner += 1
+    inner *= np.float32(0.7978845608 * 0.044715)
+    inner += np.float32(0.7978845608)
     inner *= values
-    inner *= np.float32(0.7978845608)
     np.tanh(inner, out=inner)
     inner += 1
     inner *= values
