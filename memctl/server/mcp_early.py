@@ -19,7 +19,7 @@ from typing import Any
 from memctl.server.mcp_protocol import Message, ProtocolError, greeting, result_of, write_message
 
 MANIFEST = "mcp_manifest.json"
-"""The tools that are offered by default, written by ``python -m memctl.server.mcp_manifest``."""
+"""The tools that are offered by default, written by ``python -m memctl.server.mcp_tools``."""
 _PIECE = 1 << 16
 _HELP = frozenset(("-h", "--help"))
 _CHOOSING = ("--tools", "--agent", "--read-only")

@@ -1,12 +1,16 @@
 """The tools of the MCP server: a small set by default, every operation where asked for.
 
 A client sends the manifest with every request to its model, so it has what a model needs and no
-more: rare parameters are taken, but not listed.
+more: rare parameters are taken, but not listed.  The manifest of the default tools is shipped, for
+answers before anything is imported; ``python -m memctl.server.mcp_tools >
+memctl/server/mcp_manifest.json`` brings it up to date.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
+import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -366,3 +370,13 @@ def _operation(name: str, sets: Collection[str]) -> Operation:
         raise UsageError(
             error.message, f"there are the sets {there}, and names in memctl tool list"
         ) from None
+
+
+def manifest() -> str:
+    """Return the definitions of the default tools as JSON, one a line."""
+    tools = (json.dumps(tool.definition(), ensure_ascii=False) for tool in CORE_TOOLS)
+    return "[\n" + ",\n".join(tools) + "\n]\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(manifest())

@@ -17,7 +17,7 @@ import pytest
 import memctl
 from memctl.models.protocols import estimate_tokens
 from memctl.server.mcp_early import MANIFEST
-from memctl.server.mcp_manifest import manifest
+from memctl.server.mcp_tools import manifest
 from memctl.store.locks import WriteLock
 
 CORE = [
@@ -187,7 +187,7 @@ def test_greeting_and_tools_are_answered_before_the_program_is_loaded() -> None:
 
 def test_the_manifest_that_is_shipped_is_that_of_the_tools() -> None:
     shipped = (Path(memctl.__file__).parent / "server" / MANIFEST).read_text("utf-8")
-    assert shipped == manifest(), "python -m memctl.server.mcp_manifest writes it"
+    assert shipped == manifest(), "python -m memctl.server.mcp_tools writes it"
 
 
 def test_lines_that_are_no_requests_are_told_and_the_server_lives(client: Client) -> None:
