@@ -38,6 +38,9 @@ JUDGED_TOGETHER = 1024
 WORKED_TOGETHER = 1024
 BYTES_TOGETHER = 1 << 20
 """One group has at most this many sources, or this many bytes."""
+READ_TOGETHER = 4
+"""Files in a group: the model reads each for a second or so, and a group is worked on by one process
+and committed as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,13 +287,15 @@ def _not_read(error: Unreadable) -> ReadFailure:
 def _portions(wanted: Sequence[WantedSource], most: int) -> Iterator[list[WantedSource]]:
     """Groups of sources that are worked on together: not many, and not much."""
     portion: list[WantedSource] = []
-    size = 0
+    size = files = 0
     for each in wanted:
-        if portion and (len(portion) >= most or size + each.item.size > BYTES_TOGETHER):
+        is_full = len(portion) >= most or files >= READ_TOGETHER
+        if portion and (is_full or size + each.item.size > BYTES_TOGETHER):
             yield portion
-            portion, size = [], 0
+            portion, size, files = [], 0, 0
         portion.append(each)
         size += each.item.size
+        files += each.item.source.path is not None or bool(each.item.source.texts)
     if portion:
         yield portion
 

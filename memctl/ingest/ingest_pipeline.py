@@ -39,7 +39,7 @@ from memctl.ingest.file_versions import FileVersions
 from memctl.ingest.media_enrichment import MediaEnricher
 from memctl.ingest.reprocessing import LostDocument, documents_to_recover, documents_to_reprocess
 from memctl.ingest.source_reading import redacted_outcome
-from memctl.ingest.worker_pool import WorkerPool
+from memctl.ingest.worker_pool import WEIGHED_AT_MOST, WorkerPool
 from memctl.kb_settings import KnowledgeBaseSettings
 from memctl.models import BUILTIN_EMBEDDER
 from memctl.models.protocols import Embedder, Understander
@@ -298,7 +298,8 @@ class Ingestor:
         is_bulk = total is not None and total >= MANY_SOURCES
         start_workers_after = 0.0 if is_bulk else self._limits.start_workers_after
         # What a model says of importance, it says of the whole; nothing is added to that.
-        weigh = NoveltyScorer(self._store) if builtin else None
+        few = total is None or total <= WEIGHED_AT_MOST
+        weigh = NoveltyScorer(self._store) if builtin and few else None
         return WorkerPool(made, settings, start_workers_after, weigh)
 
     def _run(

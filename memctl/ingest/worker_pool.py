@@ -30,8 +30,8 @@ from memctl.records import SourceText
 
 _log = logging.getLogger(__name__)
 
-WEIGHED_AT_MOST = 32
-"""Larger groups are not weighed by what is known: each document costs a search."""
+WEIGHED_AT_MOST = 4
+"""More sources at once are not weighed by what is known: each document costs a search."""
 
 
 class WorkerPool:
