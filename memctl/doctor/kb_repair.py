@@ -523,7 +523,7 @@ def _is_incomplete(agreement: CrossReferences, document: Row, passages: Passages
     gist = memory_id(document["id"], "gist", 0, len(document["text"]))
     has_one = len(passages) > 1 and not document["part"] and (document["summary"] or "").strip()
     lacks_gist = bool(has_one) and not agreement.memories.has(gist)
-    return lacks_gist or has_gap(document["text"], passages)
+    return lacks_gist or has_gap(document, passages)
 
 
 def _not_brought_back(failed: Sequence[FileOutcome]) -> Iterator[Step]:

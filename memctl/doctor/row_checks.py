@@ -15,6 +15,7 @@ import numpy as np
 from memctl.doctor.findings import REPAIR, Examined, Finding, counted, damaged, ok, warning
 from memctl.ids import memory_id
 from memctl.ingest.reprocessing import PASSAGE_COLUMNS, stored_part
+from memctl.language.inline_tags import is_navigation
 from memctl.rows.references import orphan_entities
 from memctl.schema.table_names import TableName
 from memctl.store.ledger.work_repositories import FileEntry
@@ -261,6 +262,8 @@ READ_BYTES = 8 << 20
 """Of documents' texts, at once."""
 _EVIDENCE = ["document_id", "start", "end", "text"]
 _FRONT_MATTER = ("---", "+++")
+_LEAVING_OUT = ("email/", "mbox/")
+"""Readers that leave quoted messages and signatures out of the passages."""
 
 Row = Mapping[str, Any]
 Passages = Sequence[Row]
@@ -278,7 +281,7 @@ def check_citations(examined: Examined) -> Iterator[Finding]:
         text = document["text"]
         looked += len(passages)
         wrong += sum(not stands_there(text, passage) for passage in passages)
-        if passages and has_gap(text, passages):
+        if passages and has_gap(document, passages):
             gappy.append(document["id"])
     part = f"{looked:,} passages" + (f", a sample; --deep looks at all of {rows:,}" * bool(prefix))
     if wrong:
@@ -302,9 +305,9 @@ def sample_prefix(memories: int) -> str:
 
 
 def documents_with_passages(snapshot: Snapshot, prefix: str = "") -> Iterator[tuple[Row, Passages]]:
-    """Yield each document with its verbatim memories: id, part, status, text and summary."""
+    """Yield each document with its verbatim memories: id, part, status, text, summary, reader."""
     where: Expr | None = col("id").like_glob(f"{prefix}*") if prefix else None
-    columns = ["id", "part", "status", "text", "summary"]
+    columns = ["id", "part", "status", "text", "summary", "reader"]
     for batch in snapshot.batches("documents", where, columns, batch_bytes=READ_BYTES):
         rows = batch.to_pylist()
         passages = passages_of(snapshot, [row["id"] for row in rows])
@@ -328,17 +331,25 @@ def stands_there(text: str, passage: Row) -> bool:
     return start is None or end is None or text[start:end] == passage["text"]
 
 
-def has_gap(text: str, passages: Passages) -> bool:
-    """Return whether passages leave out a part of the text; front matter is none of it."""
+def has_gap(document: Row, passages: Passages) -> bool:
+    """Return whether passages leave out a part of the text that its reader does not leave out."""
+    text = document["text"]
     spans = sorted((p["start"], p["end"]) for p in passages if p["start"] is not None)
-    if not spans:
+    if not spans or document["reader"].startswith(_LEAVING_OUT):
         return False
-    reached = spans[0][0] if text.startswith(_FRONT_MATTER) else 0
+    begins_bare = text.startswith(_FRONT_MATTER) or _is_navigation(text[: spans[0][0]])
+    reached = spans[0][0] if begins_bare else 0
     for start, end in (*spans, (len(text), len(text))):
         if start > reached and text[reached:start].strip():
             return True
         reached = max(reached, end)
     return False
+
+
+def _is_navigation(top: str) -> bool:
+    """Return whether a text is rows of links and the day above them, as at the top of a note."""
+    blocks = filter(None, map(str.strip, top.split("\n\n")))
+    return all(block.startswith("#") or is_navigation(block) for block in blocks)
 
 
 Rows = Sequence[Mapping[str, Any]]

@@ -39,8 +39,8 @@ WORKED_TOGETHER = 1024
 BYTES_TOGETHER = 1 << 20
 """One group has at most this many sources, or this many bytes."""
 READ_TOGETHER = 4
-"""Files in a group: the model reads each for a second or so, and a group is worked on by one process
-and committed as a whole."""
+"""Files in a group, which one process works on and which is committed as a whole: the model reads
+each of them for a second or so."""
 
 
 @dataclass(frozen=True, slots=True)

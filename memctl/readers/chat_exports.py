@@ -69,14 +69,22 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
 
 
 def read_slack(path: Path, name: str) -> Iterator[SourceText]:
-    """Read a day of a Slack channel; names come from ``users.json``, where that is beside it.
+    """Read a day of a Slack channel, or an object with all of its ``messages``.
+
+    Names come from ``users.json``, where that is beside it, or from the object's ``users``.
 
     Raises:
         UnreadableSource: It is no such export, or too big.
     """
     try:
-        day = parse_json(read_whole(path, name, MAX_BYTES))
-        found = _slack(day, path, name, _slack_users(path))
+        export = parse_json(read_whole(path, name, MAX_BYTES))
+        title, users = "", _slack_users(path)
+        if isinstance(export, dict):  # a whole channel, as programs other than Slack write it
+            title = str(export.get("name") or export.get("channel") or "")
+            users |= _users_listed(export.get("users") or [])
+            export = export["messages"]
+        found = _slack(export, path, name, users)
+        found = replace(found, title=f"#{title}") if title else found
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         hint = "export it from Slack again"
         raise UnreadableSource(f"{display_name(name)} is no Slack export: {error}", hint) from error
@@ -228,9 +236,19 @@ def _slack_users(path: Path) -> dict[str, str]:
     """Who is who, where ``users.json`` lies beside the file's folder, or beside the file."""
     for folder in (path.parent.parent, path.parent):
         with suppress(OSError, UnreadableSource, AttributeError, KeyError, TypeError):
-            listed = parse_json(read_whole(folder / "users.json", "users.json", MAX_BYTES))
-            return {each["id"]: _slack_name(each) for each in listed}
+            return _users_listed(
+                parse_json(read_whole(folder / "users.json", "users.json", MAX_BYTES))
+            )
     return {}
+
+
+def _users_listed(users: Any) -> dict[str, str]:
+    """Names by the ids of users, who are listed or stand by their ids."""
+    if isinstance(users, dict):
+        return {
+            key: each if isinstance(each, str) else _slack_name(each) for key, each in users.items()
+        }
+    return {each["id"]: _slack_name(each) for each in users}
 
 
 def _slack_name(user: Json) -> str:

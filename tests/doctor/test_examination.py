@@ -225,6 +225,25 @@ def test_a_document_that_misses_a_passage_is_told(home: Home, doctor: Doctor) ->
     assert "1 document of which passages are missing" in only(told).message
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("reply.eml", "From: Ann <a@x.org>\nTo: b@x.org\nSubject: Fee\n\nYes, that is fine with me."
+         "\n\nOn Monday, 4 May 2026, Bob <b@x.org> wrote:\n> The fee goes up.\n\n-- \nAnn Lee\n"),
+        ("4 May.md", "# Monday\n\n<< [[2026-05-03]] | [[2026-05-05]] >>\n\nThe fee went up.\n"),
+        ("chat.txt", "12/05/2026, 14:03 - Messages are end-to-end encrypted.\n"
+         "12/05/2026, 14:04 - Ann: The fee goes up.\n12/05/2026, 14:05 - Bob: Fine by me.\n"),
+    ],
+)  # fmt: skip
+def test_what_a_reader_leaves_out_is_not_missing(
+    home: Home, doctor: Doctor, tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with home.open("notes") as base:
+        base.ingest(tmp_path / name)
+    assert not [each for each in examined(doctor) if each.layer == "citations"]
+
+
 def test_of_a_large_table_a_sample_is_cited_unless_all_is_asked_for(
     home: Home, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -142,6 +142,24 @@ def test_slack_takes_names_from_the_users_beside_it(tmp_path: Path) -> None:
     ]
 
 
+def test_a_whole_slack_channel_has_the_names_that_its_users_have(tmp_path: Path) -> None:
+    export = {
+        "channel": "unit-7",
+        "users": {"ann": "Ann Lee"},
+        "messages": [
+            {"type": "message", "user": "ann", "ts": "2026-05-01T10:00:00Z", "text": "All in."},
+            {"type": "message", "user": "bob", "ts": "1777629660.000100", "text": "Good."},
+        ],
+    }
+    (found,) = _read(tmp_path, export, "export.json")
+    assert found.title == "#unit-7"
+    assert [text.partition("] ")[2] for _, text in _turns(found)] == [
+        "Ann Lee: All in.",
+        "bob: Good.",
+    ]
+    assert found.segments[0].said_at == datetime(2026, 5, 1, 10, tzinfo=UTC)
+
+
 def test_a_broken_conversation_says_why_and_the_others_are_read(tmp_path: Path) -> None:
     broken = {**_chatgpt("c2", "x"), "mapping": {"c": {"message": 7, "parent": None}}}
     export = [_chatgpt("c1", "One?"), broken, _chatgpt("c3", "Three?")]

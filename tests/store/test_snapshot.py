@@ -266,3 +266,9 @@ def test_lancedb_opens_lists_and_searches_the_tables(store: Store, rows_of) -> N
     vector = store.snapshot().get("memories", ["m_5"], ["vector"])["vector"][0].as_py()
     by_vector = table.search(vector, vector_column_name="vector").distance_type("cosine").limit(1)
     assert [row["id"] for row in by_vector.to_list()] == ["m_5"]
+
+
+def test_a_limit_of_none_is_all_and_of_0_is_nothing(full: Snapshot) -> None:
+    order = [("created_at", "desc")]
+    assert full.scan("memories", None, ["id"], order).num_rows == COUNT
+    assert full.scan("memories", None, ["id"], order, limit=0).num_rows == 0

@@ -137,6 +137,8 @@ class ChatReader:
     def _piece(self, run: list[str]) -> Piece:
         text = "".join(run)
         if self._speaker is None:
+            if self._is_notice(run[0]):  # "Messages are end-to-end encrypted"
+                return Piece(text, "properties", self._heading)
             alone = len(run) == 1 or not "".join(run[1:]).strip()
             is_heading = alone and _starts_section(run[0])
             return Piece(text, "heading" if is_heading else "prose", self._heading)

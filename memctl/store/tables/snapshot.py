@@ -159,8 +159,10 @@ class Snapshot:
         read = list(dict.fromkeys([*names, *(name for name, _ in order_by)]))
         with self._reading(table, where):
             ordering = _ordering([by for by in order_by if by[0] not in self.missing(table)])
-            rows = self._read(table, where, read, limit=limit, offset=offset, order_by=ordering)
-        return rows.select(names)
+            # lance 13 panics on a limit of 0 beside an order ("assertion failed: k > 0").
+            most = 1 if limit == 0 else limit
+            rows = self._read(table, where, read, limit=most, offset=offset, order_by=ordering)
+        return rows.select(names).slice(0, limit)
 
     def batches(
         self,
