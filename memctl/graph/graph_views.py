@@ -243,15 +243,18 @@ class GraphView:
         *,
         relation: str | None = None,
         type_: str | None = None,
+        connections: int | None = None,
     ) -> list[FoundName]:
         """Return names that a text names, else names with a word of it, best known first.
 
         Args:
             words: A question, or some words.
-            limit: At most this many names, with this many connections each.
+            limit: At most this many names.
             relation: Only names that have relations of this type, and these.
             type_: Only names of this type: ``person``, ``place``, ``page``, ...
+            connections: At most this many for each name; by default as many as names.
         """
+        most = limit if connections is None else connections
         found = (
             FoundName(
                 id=node.id,
@@ -259,7 +262,7 @@ class GraphView:
                 type=node.type,
                 aliases=node.aliases,
                 mentions=node.mentions,
-                relations=tuple(self._near(at, 1, limit, relation, "both")),
+                relations=tuple(self._near(at, 1, most, relation, "both")),
             )
             for at in self._matching(words)
             for node in [self.graph.nodes[at]]

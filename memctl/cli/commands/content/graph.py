@@ -207,7 +207,13 @@ def search(
     """
     with context.reading_one(kb) as base:
         view = base.graph.view(parse_filters(namespaces=namespace))
-        rows = view.search(" ".join(words), page.needed, relation=relation, type_=type_)
+        rows = view.search(
+            " ".join(words),
+            page.needed,
+            relation=relation,
+            type_=type_,
+            connections=page.limit or None,
+        )
     emit(page.of(rows), _FOUND, output)
 
 
