@@ -96,7 +96,8 @@ class Unpacking:
         """
         source = self.wanted.item.source
         name = display_path(source.name or source.source)
-        said = f"{name} holds {self.count:,} {self.kind.units}."
+        units = self.kind.units.removesuffix("s") if self.count == 1 else self.kind.units
+        said = f"{name} holds {self.count:,} {units}."
         if self.broken:
             said += f" {len(self.broken):,} could not be read: {'; '.join(self.broken)}."
         metadata: dict[str, Any] = {self.kind.units: self.count}
