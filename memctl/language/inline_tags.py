@@ -22,11 +22,12 @@ _NEEDED_AFTER = re.compile(
 )
 """Before a tag that is a word of its sentence."""
 _LINK = re.compile(
-    r"(?<!\\)\[\[(?P<target>[^\[\]|#^\n]{1,200})(?P<anchor>[#^][^\[\]|\n]*)?"
+    r"(?<!\\)\[\[(?!:[a-z]+:\]\])(?P<target>[^\[\]|#^\n]{1,200})(?P<anchor>[#^][^\[\]|\n]*)?"
     r"(?:\|(?P<text>[^\[\]\n]*))?\]\]"
 )
+"""Not ``[[:alnum:]]``, a class of characters."""
 _SHOWN_LINK = re.compile(
-    r"(?<!\\)!?\[\[(?P<target>[^\[\]|#^\n]{1,200})?(?P<anchor>[#^][^\[\]|\n]+)?"
+    r"(?<!\\)!?\[\[(?!:[a-z]+:\]\])(?P<target>[^\[\]|#^\n]{1,200})?(?P<anchor>[#^][^\[\]|\n]+)?"
     r"(?:\|(?P<text>[^\[\]\n]*))?\]\]"
 )
 """A wikilink, one to a part of its own page, or one whose page is shown in its place."""

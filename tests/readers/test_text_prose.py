@@ -174,6 +174,7 @@ def test_a_fence_that_is_never_closed_holds_the_rest(tmp_path: Path) -> None:
 
 def test_links_and_tags_are_found_where_they_are_meant() -> None:
     text = "#one, (#two) a#no http://x/#no #2026 #v2 #fff #a1b2c3 #naïve `#no` [[A|b]] ![[A]] [[]]"
+    text += " [[:alnum:]]"
     assert find_hashtags(text) == ("one", "two", "v2", "naïve")
     assert find_wikilinks(text) == ("A",)
 
