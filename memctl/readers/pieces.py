@@ -84,10 +84,10 @@ def leading_day(text: str) -> datetime | None:
 
     ``2026-06-11 Halle`` and ``Fri 19 December 2025: last day``, not ``Move on 4 July 2026``.
     """
-    begins = {found.end() for each in (_BEFORE_DAY, _VERSION) if (found := each.match(text))}
-    if (found := _BEFORE_DAY.match(text)) and found["weekday"]:
-        is_weekday = found["weekday"].lower() in weekday_numbers()
-        begins = {found.end() if is_weekday else found.start("weekday")}
+    before, version = _BEFORE_DAY.match(text), _VERSION.match(text)
+    begins = {found.end() for found in (before, version) if found}
+    if before and before["weekday"] and before["weekday"].lower() not in weekday_numbers():
+        begins = {before.start("weekday")}  # a word that may be the month
     for span in date_spans(text[:_LONGEST_DAY]):
         if span.start in begins and len(span.iso) == len("2026-06-11"):
             return datetime.fromisoformat(span.iso).replace(tzinfo=UTC)
