@@ -134,7 +134,6 @@ def test_a_question_is_asked_by_keys_and_its_source_opens_at_the_place(visit: Vi
     page.click(".sources a")
     page.wait_for_selector("mark#cited")
     assert "4711" in page.inner_text("mark#cited")
-    page.go_back()
     page.goto("/memories")
     page.keyboard.press("j")
     page.keyboard.press("j")
