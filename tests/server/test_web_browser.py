@@ -126,7 +126,9 @@ def test_a_question_is_asked_by_keys_and_its_source_opens_at_the_place(visit: Vi
     page.goto("/insights")
     page.keyboard.press("/")
     page.wait_for_url("**/")
+    page.wait_for_selector("#question:focus")
     page.keyboard.type(QUESTION)
+    assert page.input_value("#question") == QUESTION
     page.keyboard.press("Enter")
     page.wait_for_selector(".answer")
     page.evaluate(AXE)
