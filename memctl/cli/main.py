@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import copy
 import gc
 import os
@@ -186,14 +185,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     code = run(given)
     if code == _INTERRUPTED:
-        atexit.register(_end, code)
+        _end(code)
     sys.exit(code)
 
 
 def _end(code: int) -> None:
-    """Leave with the exit code, which Python may not do after an interrupt.
+    """Leave at once with the exit code, which Python may not do after an interrupt.
 
-    CPython 3.11 notes an interrupt that comes while a text is executed, as every dataclass does
+    It would wait for threads that still read, whose work nobody wants any more.  And CPython 3.11
+    notes an interrupt that comes while a text is executed, as every dataclass does
     in an import, as unhandled, and ends by the signal whatever exit code was asked for.
     """
     for stream in (sys.stdout, sys.stderr):
@@ -283,6 +283,11 @@ def _report_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:
     hint = f"see {path} --help"
     if (unknown := _NO_COMMAND.match(message)) and (meant := _suggestion(unknown[1], context)):
         message, hint = f"No such command {unknown[1]!r}", meant
+    elif (option := getattr(error, "option_name", "")) in arguments:
+        at = list(arguments).index(option)
+        named = _command_path([*arguments[:at], *arguments[at + 2 :]])
+        if named.startswith(f"{path} "):
+            hint = f"options of a command stand after it: {named} {option} ..."
     return _report(message[:1].lower() + message[1:], hint, error.exit_code)
 
 

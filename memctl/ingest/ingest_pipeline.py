@@ -445,6 +445,8 @@ T = TypeVar("T")
 
 _PATIENCE_SECONDS = 0.1
 _MEANWHILE_SECONDS = 0.5
+_FAREWELL_SECONDS = 1.0
+"""A thread that goes on for longer writes nothing; it ends with the text that it is at."""
 
 
 class _End:
@@ -460,8 +462,8 @@ def prefetch(
     """Give what ``items`` gives, worked out by a thread up to ``depth`` items in advance.
 
     While the caller waits for an item, ``meanwhile`` is called now and then, in its thread.
-    An error in ``items`` is raised here.  Closing this generator stops the thread, closes
-    ``items`` in it and waits for that.
+    An error in ``items`` is raised here.  Closing this generator stops the thread, which closes
+    ``items``, and waits for that, though not until a long text that is being read has been.
     """
     queue: Queue[T | _End] = Queue(maxsize=depth)
     stop = threading.Event()
@@ -471,7 +473,7 @@ def prefetch(
         yield from _received(queue, meanwhile)
     finally:
         stop.set()
-        thread.join()
+        thread.join(_FAREWELL_SECONDS)
 
 
 def _received(queue: Queue[T | _End], meanwhile: Callable[[], None]) -> Iterator[T]:

@@ -42,6 +42,9 @@ def test_an_unknown_command_or_option_points_at_the_help(memctl: Run) -> None:
     result = memctl("query", "x", "--limt", "3")
     assert result.code == 2
     assert "hint: see memctl query --help" in result.err
+    result = memctl("-k", "work", "memory", "list")
+    assert result.code == 2
+    assert "hint: options of a command stand after it: memctl memory list -k" in result.err
 
 
 def test_an_unexpected_failure_is_one_line_unless_the_traceback_is_asked_for(
