@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -25,7 +25,7 @@ from memctl.graph.entity_graph import (
     spellings_of,
 )
 from memctl.graph.entity_names import name_key
-from memctl.graph.name_index import Named, NameIndex, Node, build_index, with_edges
+from memctl.graph.name_index import Named, NameIndex, Node, with_edges
 from memctl.graph.name_resolution import Decisions, ordered_pair
 from memctl.records import Connection
 from memctl.store.tables.filter_expressions import Expr, both, col
@@ -156,6 +156,7 @@ class GraphView:
         snapshot: Its tables.
         where: What has to hold of memories that are looked at.
         decisions: What was decided by hand on who is the same.
+        read_index: Returns the names in those memories, given such decisions.
         edges: Stated edges besides those in memories; see ``with_edges``.
     """
 
@@ -165,23 +166,26 @@ class GraphView:
         snapshot: Snapshot,
         where: Expr | None,
         decisions: Decisions,
+        read_index: Callable[[Decisions], NameIndex],
         edges: Sequence[tuple[Named, str, Named]] = (),
     ) -> None:
         self._kb = kb
         self._snapshot = snapshot
         self._where = where
         self.decisions = decisions
+        self._read_index = read_index
         self._edges = edges
 
     def deciding(self, decisions: Decisions) -> GraphView:
         """Return the same with other decisions."""
-        return GraphView(self._kb, self._snapshot, self._where, decisions, self._edges)
+        return GraphView(
+            self._kb, self._snapshot, self._where, decisions, self._read_index, self._edges
+        )
 
     @cached_property
     def graph(self) -> Graph:
         """The graph itself."""
-        index = build_index(self._snapshot, self._where, self.decisions)
-        return Graph(with_edges(index, self._edges))
+        return Graph(with_edges(self._read_index(self.decisions), self._edges))
 
     def overview(self) -> Overview:
         """Return counts, the best connected nodes and the largest communities."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from memctl.graph.graph_views import GraphView
-    from memctl.graph.name_index import Node
+    from memctl.graph.name_index import NameIndex, Node
     from memctl.graph.name_resolution import Decisions
     from memctl.memories.memory_views import MemoryView
     from memctl.store.ledger.audit_repositories import AccessEntry
@@ -370,13 +370,19 @@ class NameGraph(Part):
             filters: What the memories are limited to.
         """
         from memctl.graph.graph_views import GraphView
-        from memctl.store.tables.filter_expressions import memory_filter
-        from memctl.store.tables.metadata_filters import metadata_condition
+        from memctl.search.retrieval.corpus import Corpus
 
-        kb, snapshot = self._kb, self._kb.snapshot()
-        where = memory_filter(kb.readable(filters), kb.clock())
-        where &= metadata_condition(filters, "memories", [snapshot])
-        return GraphView(kb.name, snapshot, where, self.name_decisions(), self._skill_edges())
+        kb, snapshot, readable = self._kb, self._kb.snapshot(), self._kb.readable(filters)
+        corpus = Corpus({kb.name: snapshot}, kb.clock)
+        scope = corpus.scope(readable)
+
+        def read_index(decisions: Decisions) -> NameIndex:
+            """Read the names, from disk where a search or a look at the graph has before."""
+            return corpus.graph(kb.name, readable, scope, decisions, evidence_only=True)
+
+        return GraphView(
+            kb.name, snapshot, scope.where, self.name_decisions(), read_index, self._skill_edges()
+        )
 
     def _skill_edges(self) -> list[tuple[tuple[str, str], str, tuple[str, str]]]:
         from memctl.knowledge_base.skills import SkillGraph
