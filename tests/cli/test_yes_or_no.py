@@ -99,3 +99,43 @@ def test_where_memory_says_all_but_the_answer_nothing_else_is_taken_for_it(home:
         answer = home("query", question).rows[0]["answer"]
         assert (answer["found"], answer["unsure"]) == (False, True), question
         assert closest in answer["text"]
+
+
+FAQ = """ 1. Can the press print on both sides?
+
+    Not by itself, no. The duplex unit in the store room does that.
+
+ 2. Can the press print on cloth?
+
+    No, sorry. You have to send it to Weaver & Daughters in Leith.
+
+ 3. Is the workshop open on Sundays?
+
+    Yes. Ring twice, the bell is old.
+
+Keys of the workshop:
+
+    key | who has it | what it opens
+    ----+------------+--------------
+    101 | Marguerite | paper store
+    102 | Tobias     | darkroom
+    103 | Ingrid     | roof hatch
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Can the press print on cloth?", "No, sorry. You have to send it to Weaver & Daughters"),
+        ("Can the press print on both sides?", "Not by itself, no. The duplex unit"),
+        ("Is the workshop open on Sundays?", "Yes. Ring twice"),
+        ("Who has key 102?", "102 | Tobias | darkroom [1]"),
+    ],
+)
+def test_what_stands_under_the_same_question_or_in_its_row_is_the_answer(
+    memctl: Run, question: str, answer: str
+) -> None:
+    memctl("ingest", "--title", "Workshop FAQ", "-", stdin=FAQ)
+    found = memctl("query", question).json["answer"]
+    assert not found["unsure"]
+    assert found["text"].startswith(answer)

@@ -24,6 +24,13 @@ _ENTRY = re.compile(r"[^\s:;][^:;\n]{0,60}:[ \t]+\S")
 _ITEM = re.compile(r"-[ \t]+\S")
 _TITLE = re.compile(r"[^\W\d][^\d:;,.!?\n]{0,60}\w")
 _LABEL = re.compile(r"[^\s:;][^:;\n]{0,60}:$")
+_COLUMNS = re.compile(r"[^|\n]*\S[ \t]+\|[^|\n]*\|[^\n]*")
+"""A row with at least three columns, as plain text draws tables."""
+_REPLY = re.compile(
+    r"(?:yes|yep|no|nope|ja|nein|doch|oui|non|sí|si|sì|sim|não|nee)\b[^.!?\n]{0,12}[.!]",
+    re.IGNORECASE,
+)
+""""Yes." or "No, sorry.", which says something together with what follows."""
 _HEADER_NAME = r"(?:From|To|Cc|Date|Sent|Subject|Von|An|Gesendet|Betreff|De|À|Envoyé|Objet)"
 _MAIL_HEADER = re.compile(
     rf"^(?P<first>{_HEADER_NAME}): [^\n]*(?:\n(?!(?P=first):){_HEADER_NAME}: [^\n]*)+",
@@ -83,7 +90,8 @@ def _part(hit: Hit, span: Span, *, is_data: bool, is_header: bool) -> Part:
         text,
         path=hit.heading if is_data and not is_table_row(text) else "",
         is_title=is_header or (not is_data and _is_title(hit, start, end)),
-        is_fragment=not is_data and end - start < _SHORTEST_QUOTE and not _DIGIT.search(text),
+        is_fragment=(not is_data and end - start < _SHORTEST_QUOTE and not _DIGIT.search(text))
+        or not any(map(str.isalnum, text)),
     )
 
 
@@ -107,13 +115,27 @@ def _spans(text: str) -> list[Span]:
         for start, end in _entries(text, sentence)
         for part in _cut_lines(text, start, end)
     ]
-    return parts[:_MAX_PARTS]
+    return _with_replies(text, parts)[:_MAX_PARTS]
+
+
+def _with_replies(text: str, parts: Sequence[Span]) -> list[Span]:
+    """Join a mere yes or no with the sentence after it in its paragraph."""
+    joined: list[Span] = []
+    for start, end in parts:
+        before = joined[-1] if joined else (0, 0)
+        if _REPLY.fullmatch(text, *before) and "\n\n" not in text[before[1] : start]:
+            joined[-1] = before[0], end
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def _entries(text: str, sentence: Span) -> list[Span]:
     """Return the lines of rows and entries, which together look like one wrapped sentence."""
     lines = [line.span() for line in _LINE.finditer(text, *sentence)]
-    return lines if all(_ENTRY.match(text[start:end]) for start, end in lines) else [sentence]
+    are_entries = all(_ENTRY.match(text[start:end]) for start, end in lines)
+    are_rows = any(_COLUMNS.fullmatch(text, start, end) for start, end in lines)
+    return lines if are_entries or are_rows else [sentence]
 
 
 def _cut_lines(text: str, start: int, end: int) -> Iterator[Span]:
@@ -138,8 +160,19 @@ def is_question(sentence: str) -> bool:
 
 
 def is_table_row(sentence: str) -> bool:
-    """Return whether it is a table row, written as "label: value; label: value"."""
-    return _ROW.match(sentence) is not None
+    """Return whether it is a row of a table, with labels or between bars: ``one | two | three``."""
+    return _ROW.match(sentence) is not None or _COLUMNS.fullmatch(sentence) is not None
+
+
+def column_heads(parts: Sequence[Part], place: int) -> str:
+    """Return the first row of the drawn table that a row is of; "" if it is of none."""
+    heads = ""
+    for part in reversed(parts[: place + 1]):
+        if _COLUMNS.fullmatch(part.text):
+            heads = part.text
+        elif not part.is_fragment:
+            break
+    return heads
 
 
 def speech_start(sentence: str) -> int:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from memctl.language.sentence_splitting import split_sentences
 from memctl.language.term_analysis import query_terms
 from memctl.literals import RESTATING_TYPES
 from memctl.models.task_encoder import load_task_encoder
@@ -19,6 +20,7 @@ from memctl.search.answering.evidence_parts import (
     Part,
     Span,
     asks_what_happened,
+    column_heads,
     is_question,
     is_table_row,
     quotable_parts,
@@ -52,6 +54,9 @@ _DOUBTFUL = -0.3
 """Log odds that a sentence has at most that lacks something of the question, or only repeats it."""
 _ALL = 0.9
 """Share of a question for yes or no that a sentence must cover to answer it."""
+_SAME_QUESTION, _ANSWERS_SAME = 0.6, 2.5
+"""Share of the words of two questions that makes them one, and what speaks for the sentence after
+it, which somebody wrote as its answer."""
 _UNLIKE = 0.15
 """Cosine with the question below which a sentence without its words says nothing of its subject."""
 _USUAL_COSINE = 0.4
@@ -218,6 +223,8 @@ class CandidateSentence:
     """Whether it is a value below a key that the question names."""
     says_nothing_new: bool
     """Whether it has no more words than the question and the titles."""
+    answers_same: bool
+    """Whether it stands after a question that asks the same."""
 
     @property
     def overlap(self) -> float:
@@ -289,10 +296,12 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
         part = parts[place]
         if part.is_title or is_question(part.text):
             continue
-        before = parts[place - 1].text_with_path if place else said_before
         is_row = is_table_row(part.text)  # which the row before says nothing of
+        heads = column_heads(parts, place) if is_row else ""
+        before = heads or (parts[place - 1].text_with_path if place else said_before)
         further = parts[place - 2].text if place > 1 and not (is_row or part.path) else ""
-        context = above if is_row else above.union(dates, query_terms(before, outcome.languages))
+        near_by = frozenset(query_terms(heads if is_row else before, outcome.languages))
+        context = above | near_by if is_row else above | near_by | dates
         needs_before = not is_row and _DIGIT.search(part.text) is None
         near_terms = terms_of[place] | context
         own = _coverage(terms_of[place], outcome)
@@ -318,7 +327,17 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
                 outcome.question.terms
             ),
             terms_of[place] <= above.union(outcome.question.terms),
+            _asks_same(before, outcome),
         )
+
+
+def _asks_same(before: str, outcome: SearchOutcome) -> bool:
+    """Return whether a text ends with a question in most of the words of the one asked."""
+    if not is_question(before):
+        return False
+    last = before[split_sentences(before)[-1][0] :]
+    asked, other = outcome.question.terms, frozenset(query_terms(last, outcome.languages))
+    return len(other.intersection(asked)) >= _SAME_QUESTION * max(1, len(other.union(asked)))
 
 
 def _time_weight(found: frozenset[str], question: Question) -> float:
@@ -454,7 +473,7 @@ def _probability(
     is_doubtful = draft.near < _ALL if whether else draft.says_nothing_new and not may_repeat
     if is_doubtful or misses_name:
         value = min(value, _DOUBTFUL)
-    return sigmoid(value)
+    return sigmoid(value + _ANSWERS_SAME * draft.answers_same)
 
 
 def sigmoid(value: float) -> float:
