@@ -346,7 +346,8 @@ class ServiceFactory:
         from memctl.models.task_encoder import load_task_encoder
         from memctl.understanding import BuiltinUnderstander
 
-        return BuiltinUnderstander(encoder=load_task_encoder(), triggers=self.config.triggers)
+        encoder = load_task_encoder() if self.config.limits.read_closely else None
+        return BuiltinUnderstander(encoder=encoder, triggers=self.config.triggers)
 
     def feedback_model(self, purpose: Purpose) -> tuple[ChatModel, Prompt] | None:
         """Return the model that looks back at conversations, with its instructions.

@@ -34,3 +34,9 @@ def endpoint(_server: HTTPServer) -> FakeEndpoint:
     """An OpenAI-compatible endpoint on loopback; nothing uses it until told to."""
     _server.clear()
     return FakeEndpoint(_server)
+
+
+@pytest.fixture
+def quick_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Documents are understood by rules alone: for tests of much text that ask nothing of it."""
+    monkeypatch.setenv("MEMCTL_LIMITS_READ_CLOSELY", "false")

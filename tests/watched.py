@@ -81,7 +81,8 @@ class Place:
 
 def new_place(folder: Path) -> Place:
     """Make a home in a folder, with one knowledge base that consolidates only when told to."""
-    home = Home(load_config({"home": str(folder / "home")}, {}))
+    own = {key: value for key, value in os.environ.items() if key.startswith("MEMCTL_LIMITS_")}
+    home = Home(load_config({"home": str(folder / "home")}, own))
     home.create("notes", consolidate_interval=0)
     return Place(home, home.layout("notes"))
 

@@ -241,11 +241,11 @@ def load_processor(
 
     embedder = embedder or load_embedder(settings.embedder)
     sizes = ChunkSizes(settings.chunk_size, settings.chunk_overlap)
-    understander = understander or BuiltinUnderstander(encoder=load_task_encoder())
+    readers = readers or Readers()
+    encoder = load_task_encoder() if readers.limits.read_closely else None
+    understander = understander or BuiltinUnderstander(encoder=encoder)
     quick = BuiltinUnderstander() if isinstance(understander, BuiltinUnderstander) else None
-    made = DocumentProcessor(
-        embedder, understander, sizes, quick, None, enricher, readers or Readers()
-    )
+    made = DocumentProcessor(embedder, understander, sizes, quick, None, enricher, readers)
     made.redacts, made.private = settings.redact, private
     if settings.chunk_strategy == "semantic":
         from memctl.ingest.chunking import semantic_cut

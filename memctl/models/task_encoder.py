@@ -130,12 +130,17 @@ class TaskEncoder:
         return self._head("answer", np.stack(first))[:, 0]
 
     def read_sentences(self, sentences: Sequence[tuple[str, str]]) -> list[SentenceReading]:
-        """Return what each sentence states, given with what precedes it, and its names."""
-        packed = [self._pack(each, STATEMENT_LIMITS) for each in sentences]
-        return [
-            self._reading(text, states, each.start)
-            for (_, text), each, states in zip(sentences, packed, self._encode(packed), strict=True)
-        ]
+        """Return what each sentence states, given with what precedes it, and its names.
+
+        What is the same is read once: logs and forms repeat themselves.
+        """
+        distinct = list(dict.fromkeys(sentences))
+        packed = [self._pack(each, STATEMENT_LIMITS) for each in distinct]
+        readings = {
+            sentence: self._reading(sentence[1], states, each.start)
+            for sentence, each, states in zip(distinct, packed, self._encode(packed), strict=True)
+        }
+        return [readings[each] for each in sentences]
 
     def _reading(self, text: str, states: Matrix, start: int) -> SentenceReading:
         """Return what the states of an input say of its last text, whose tokens begin there."""

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from memctl.config import TriggerSettings
 from memctl.language.word_lists import word_set
@@ -27,6 +28,8 @@ STATED_IMPORTANCE = {
 """How much a statement of each type matters that a chat model made."""
 MAX_READ = 400
 """Sentences read of one document, or of one part of it."""
+MAX_ROWS_READ = 100
+"""Of these, rows of tables; a longer table is data, of which single rows state little."""
 KEPT = 0.55
 """Least probability that a sentence states something worth remembering."""
 IMPORTANT = 0.6
@@ -132,7 +135,8 @@ def read_lines(
     chosen: list[tuple[Line, str]] = []
     inputs: list[tuple[str, str]] = []
     before = heading = ""
-    for line in sorted([*lines, *_rows(source)], key=lambda line: line.start):
+    rows = islice(_rows(source), MAX_ROWS_READ)
+    for line in sorted([*lines, *rows], key=lambda line: line.start):
         text = _text(source.text, line)
         if line.kind == "heading" or source.text[line.start] == "#":
             heading, before = text, ""

@@ -443,8 +443,10 @@ def test_long_documents_are_bounded_and_estimated_so(
     memctl: Run, model: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from memctl.readers.data_files import table_rows
+    from memctl.understanding import sentence_reading
 
     monkeypatch.setattr(table_rows, "PART_CHARS", 40_000)
+    monkeypatch.setattr(sentence_reading, "MAX_READ", 10)  # each of them takes its time
     monkeypatch.setenv("MEMCTL_MODELS_MOST_WINDOWS", "8")
     rows = "".join(f"{n},step {n} of Aurora goes well,done\n" for n in range(5_000))
     (tmp_path / "steps.csv").write_text(f"number,what,state\n{rows}")

@@ -172,6 +172,7 @@ main(["watch", "--once"])
 """
 
 
+@pytest.mark.usefixtures("quick_reading")
 @pytest.mark.skipif(sys.platform == "win32", reason="file size limits are POSIX")
 def test_once_says_which_files_a_full_disk_made_wait_and_why(notes: Run, tmp_path: Path) -> None:
     inbox = tmp_path / "home/kb/notes/inbox"

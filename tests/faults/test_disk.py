@@ -27,6 +27,8 @@ from memctl.kb_settings import Inbox
 from memctl.store.tables import transaction
 from memctl.watch.watch_status import watch_status
 
+pytestmark = pytest.mark.usefixtures("quick_reading")
+
 FREE = range(0, 1 << 20, 1 << 16) if IS_LONG else (1 << 15, 1 << 17)
 """How many bytes a disk has left."""
 CRAMPED = ("ingest", "consolidate", "forget a document", "snapshot restore", "doctor --rebuild")

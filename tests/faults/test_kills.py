@@ -22,6 +22,8 @@ from watched import Place, memctl
 
 from memctl.store.tables.filter_expressions import col
 
+pytestmark = pytest.mark.usefixtures("quick_reading")
+
 FILES, KILLS = (300, 60) if IS_LONG else (120, 12)
 OTHER_KILLS = 20 if IS_LONG else 2
 PATIENCE = 3_600 if IS_LONG else 300

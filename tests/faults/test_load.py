@@ -26,6 +26,8 @@ from memctl.watch import inbox_scanner
 from memctl.watch.kb_watcher import WatchOptions
 from memctl.watch.service import WatchedBases, WatchService
 
+pytestmark = pytest.mark.usefixtures("quick_reading")
+
 FILES, PATIENCE_SECONDS = (20_000, 7_200) if IS_LONG else (1_000, 600)
 NAMES = 10_000 if IS_LONG else 400
 SMALL_BYTES, LARGE_BYTES = (200 << 20, 2 << 30) if IS_LONG else (4 << 20, 12 << 20)

@@ -13,9 +13,12 @@ import sys
 from collections import Counter
 from typing import Any
 
+import pytest
 from long_form import IS_LONG
 from waiting import PATIENCE
 from watched import Place, memctl
+
+pytestmark = pytest.mark.usefixtures("quick_reading")
 
 SECONDS = 60 if IS_LONG else 8
 

@@ -388,9 +388,11 @@ def big_csv(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A table that its reader gives in several parts."""
     from memctl.readers import pieces
     from memctl.readers.data_files import table_rows
+    from memctl.understanding import sentence_reading
 
     for module in (pieces, table_rows):
         monkeypatch.setattr(module, "PART_CHARS", 2_000)
+    monkeypatch.setattr(sentence_reading, "MAX_ROWS_READ", 2)  # each of them takes its time
     rows = "".join(f"{n},city {n},{n * n}\n" for n in range(1_000))
     return bench.file("big.csv", "number,city,square\n" + rows)
 

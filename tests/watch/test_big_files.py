@@ -14,6 +14,8 @@ from memctl.watch.reporter import WatchEvent
 from memctl.watch.service import WatchedBases, WatchService
 from memctl.watch.watch_status import watch_status
 
+pytestmark = pytest.mark.usefixtures("quick_reading")
+
 
 @pytest.fixture
 def big(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:

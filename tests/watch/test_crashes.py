@@ -17,6 +17,8 @@ from waiting import PATIENCE
 from memctl.files import is_temporary, lock_file
 from memctl.kb_settings import Inbox
 
+pytestmark = pytest.mark.usefixtures("quick_reading")
+
 if TYPE_CHECKING:
     from watched import Place
 
