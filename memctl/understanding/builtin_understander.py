@@ -109,7 +109,14 @@ def _understanding(draft: _Draft, method: str) -> Understanding:
     importance, signals = score_importance(_evidence(draft))
     return Understanding(
         method=method,
-        gist=gist(source, lines, draft.read, draft.dates),
+        gist=gist(
+            source,
+            lines,
+            draft.read,
+            draft.dates,
+            [*(each.name for each in draft.entities), *draft.keywords],
+            language,
+        ),
         language=language,
         entities=draft.entities,
         topics=choose_topics(source, draft.keywords, marked, language),

@@ -1,6 +1,7 @@
 """What a document is about, in one to three sentences taken from it or counted in it.
 
-Prose: its title and the sentences that say most of it to the reading model, in at most 30 words.
+Prose: its title and the sentences that say most of it to the reading model, with the names and
+words that stand most often in the rest of it, in at most 30 words.
 Tables and lists of values are described by their columns and their reach.
 """
 
@@ -10,9 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from math import log1p
 
 from memctl.language.date_mentions import DateSpan
 from memctl.language.inline_tags import without_wikilinks
+from memctl.language.term_analysis import terms
+from memctl.language.word_lists import month_numbers, weekday_numbers
 from memctl.records import Segment, SourceText
 from memctl.understanding.sentence_reading import ReadLine, most_telling
 from memctl.understanding.text_outline import Line, body_text
@@ -21,6 +25,11 @@ _SHORT = 280
 _MAX_LENGTH = 420
 _MAX_SENTENCES = 2
 _MAX_WORDS = 30
+_WORDS_OF_REST = 9
+"""Of these, for the names and words of what the sentences leave out."""
+_SENTENCES_TRIED = 6
+_LONGEST_NAME = 4
+"""Words of a name of that kind."""
 _MAX_SHEETS = 5
 _MARKER = re.compile(r"^(?:[-*+•>\s]+|#{1,6}\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+(?=\S)")
 _ONLY_TAGS = re.compile(r"(?:#[^\W\d_][\w/-]*\s*)+|[-=*_~\s]+")
@@ -42,6 +51,8 @@ def gist(
     lines: Sequence[Line],
     read: Sequence[ReadLine] = (),
     dates: Sequence[DateSpan] = (),
+    names: Sequence[str] = (),
+    language: str = "",
 ) -> str:
     """Return the gist of a document; empty only for one without text.
 
@@ -50,6 +61,8 @@ def gist(
         lines: Its sentences.
         read: Those that the reading model has read.
         dates: The dates in it.
+        names: Names and phrases that stand in it.
+        language: In which it is written.
     """
     if _is_its_own(source, lines):
         return _plain(source.text)
@@ -58,7 +71,7 @@ def gist(
         return _of_table(source, dates)
     if shares["code"] > 0.5:
         return _of_code(source)
-    found = _of_sentences(source, read)
+    found = _of_sentences(source, read, names, language)
     if not found and len(body_text(source, lines)) <= _SHORT:
         return _whole(source, lines)
     return found or _first_sentences(source, lines) or _of_values(source)
@@ -124,22 +137,54 @@ def _shares(source: SourceText) -> Mapping[str, float]:
 # --- prose ----------------------------------------------------------------------------------------
 
 
-def _of_sentences(source: SourceText, read: Sequence[ReadLine]) -> str:
-    """Return the title and the sentences that say most, in at most ``_MAX_WORDS`` words."""
-    left = _MAX_WORDS - len(source.title.split())
+def _of_sentences(
+    source: SourceText, read: Sequence[ReadLine], names: Sequence[str], language: str
+) -> str:
+    """Return the title, the sentences that say most, and names of the rest in brackets."""
+    title = source.title.split()
+    left = _MAX_WORDS - len(title) - _WORDS_OF_REST
+    telling = most_telling(read, len(source.text))
     chosen: list[ReadLine] = []
-    for item in most_telling(read):
+    for item in telling[:_SENTENCES_TRIED]:
         length = len(item.text.split())
-        if length <= left or not chosen:
+        if length <= left:
             chosen.append(item)
             left -= length
+    chosen = chosen or telling[:1]
     if not chosen:
         return ""
     chosen.sort(key=lambda item: item.line.start)
     said = _joined(item.text for item in chosen)
     is_titled = source.title and source.title.casefold() not in said.casefold()
     words = (f"{source.title}: {said}" if is_titled else said).split()
-    return " ".join(words) if len(words) <= _MAX_WORDS else f"{' '.join(words[:_MAX_WORDS])}…"
+    if len(words) > _MAX_WORDS:
+        return f"{' '.join(words[:_MAX_WORDS])}…"
+    rest = _rest(" ".join([*title, said]), read, names, language, _MAX_WORDS - len(words))
+    return " ".join(words) + (f" ({', '.join(rest)})" if rest else "")
+
+
+def _rest(
+    told: str, read: Sequence[ReadLine], names: Sequence[str], language: str, most_words: int
+) -> list[str]:
+    """Return names whose words stand most often in the sentences, and not in what is told."""
+    counts = Counter(term for item in read for term in terms(item.text, language))
+    seen = set(terms(told, language))
+
+    def frequency(name: str) -> float:
+        """Return how often the words of a name stand there, on average."""
+        found = terms(name, language)
+        return sum(log1p(counts[term]) for term in found) / len(found) if found else 0.0
+
+    chosen: list[str] = []
+    for name in sorted(names, key=frequency, reverse=True):
+        length, found = len(name.split()), set(terms(name, language))
+        if name.casefold() in weekday_numbers() or name.casefold() in month_numbers():
+            continue  # says nothing of what was on it
+        if found and seen.isdisjoint(found) and length <= min(most_words, _LONGEST_NAME):
+            chosen.append(name)
+            most_words -= length
+            seen |= found
+    return chosen
 
 
 def _first_sentences(source: SourceText, lines: Sequence[Line]) -> str:

@@ -69,6 +69,22 @@ def test_code_is_neither_statement_nor_name() -> None:
     assert not {each.name for each in found.entities} & {"Main", "Config"}
 
 
+def test_a_gist_names_in_brackets_what_its_sentences_leave_out() -> None:
+    text = (
+        "The crane is rented from Dunlin Hire until the end of March.\n\n"
+        "Marguerite asked the council about the lights on the quay. The council will answer"
+        " Marguerite in two weeks. The lights were her idea. On Tuesday the lights failed, and on"
+        " the next Tuesday as well.\n\nTobias repainted the shed. Everybody had tea."
+    )
+    said, _, rest = understood(text, title="Site meeting").gist.partition(" (")
+    assert said.startswith("Site meeting: ")
+    names = rest.removesuffix(")").split(", ")
+    assert names
+    assert all(name in text or name in text.lower() for name in names)
+    assert not any(name in said for name in names)
+    assert "Tuesday" not in names
+
+
 def test_a_gist_has_thirty_words_at_most() -> None:
     text = " ".join(
         f"The board of Harrow Mill agreed on point {n}, which costs {n}00 pounds a year."
