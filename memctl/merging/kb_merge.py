@@ -70,11 +70,13 @@ class MergeReport:
     redrawn: int
     """Insights that did not come along, since they rest on conversations; they are drawn anew."""
     snapshot: str = ""
-    """What brings back the state before."""
+    """What brings back the state before; "" where nothing has changed."""
 
 
 def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
     """Take in all that another knowledge base has, after making a snapshot of this one.
+
+    Where nothing new comes in, no snapshot is left.
 
     Args:
         kb: Is changed.
@@ -116,6 +118,9 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
         transaction.ledger(lambda _: _join_records(kb, other))
         transaction.ledger(lambda _: ledger.comparisons.add(merging.facts, kb.resources.clock()))
     kb.resources.snapshot()  # takes over what was said
+    if not (merging.is_changed or joined.written or renamed):
+        kb.snapshots.delete(snapshot)
+        snapshot = ""
     report = merging.report(kb.name, other.name, joined)
     return MergeReport(**{**report, "snapshot": snapshot})
 
@@ -192,6 +197,8 @@ class _TableMerge:
     redrawn: int = 0
     facts: list[str] = field(default_factory=list)
     """Ids of statements that came in, to be compared with what is known."""
+    is_changed: bool = False
+    """Whether any row came in or has changed."""
 
     def run(self) -> None:
         """Join them."""
@@ -205,7 +212,9 @@ class _TableMerge:
             found = self.transaction.snapshot().scan("memories", None, ["id", "is_consolidated"])
             done = found.filter(found["is_consolidated"])["id"].to_pylist()
             mark_consolidated(self.transaction, done, done=False)
-        self._derive()
+        self.is_changed = any(self.added.values()) or self._rows_differ()
+        if self.is_changed:
+            self._derive()
 
     def report(self, kb: str, other: str, content: ContentMerge) -> dict[str, Any]:
         """Return the fields of the report."""
@@ -250,6 +259,16 @@ class _TableMerge:
         """The columns of every table, vectors among them."""
         return {table: each.names for table, each in schemas(self.kb.store.dimension).items()}
 
+    def _rows_differ(self) -> bool:
+        """Return whether any row is other than it was, though none came in."""
+        after = self.transaction.snapshot()
+        for table, columns in self._columns.items():
+            names = [name for name in columns if name != VECTOR]
+            old, new = (each.scan(table, None, names) for each in (self.before, after))
+            if not old.sort_by("id").equals(new.sort_by("id")):
+                return True
+        return False
+
     # --- one id, two contents ---
 
     def _separate_versions(self, incoming: dict[TableName, pa.Table]) -> dict[str, str]:
@@ -268,11 +287,12 @@ class _TableMerge:
             one, other = mine[root], theirs[root]
             if one["sha256"] == other["sha256"]:
                 continue
-            self.edited_in_both += 1
             is_theirs = _age(other) < _age(one)
             version = str((other if is_theirs else one)["sha256"])
             (of_theirs if is_theirs else of_ours)[root] = version
             ended[other_version_id(root, version)] = root
+        known = set(ours.get("documents", list(ended), ["id"])["id"].to_pylist())
+        self.edited_in_both += len(ended.keys() - known)
         if of_theirs:
             mapping = _renaming(incoming, of_theirs)
             for table in _MERGED:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import random
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -226,6 +228,47 @@ def test_what_came_in_is_found_and_what_disagrees_becomes_an_insight(two: Run) -
     assert "480 euros" in insight["text"]
     back = two("snapshot", "restore", report["snapshot"], "-k", "a", "--yes")
     assert back.code == 0
+    assert len(two("document", "list", "-k", "a").rows) == 2
+
+
+def test_where_nothing_new_comes_in_no_snapshot_is_left(two: Run) -> None:
+    for name in ("a", "b"):
+        for words in (("create", "stock"), ("write", "stock", "lamps", "3")):
+            two("pool", *words, "-k", name)
+    line = json.dumps({"id": "note", "text": "The boat was painted red in May."})
+    two("ingest", "--jsonl", "-", "-k", "b", stdin=line)
+    two("ingest", "--jsonl", "-", "-k", "a", stdin=line.replace("red", "blue"))
+    first = two("kb", "merge", "a", "b", "--yes", "-o", "json").json
+    assert first["edited_in_both"] == 1
+    before = two("sql", "from memories order by id", "-k", "a").rows
+    again = two("kb", "merge", "a", "b", "--yes", "-o", "json").json
+    assert {**again, "same": 0} == {
+        **first, "added": dict.fromkeys(again["added"], 0), "same": 0, "edited_in_both": 0,
+        "kept_values": 0, "snapshot": "",
+    }  # fmt: skip
+    told = two("kb", "merge", "a", "b", "--yes", "-o", "table").out
+    assert told.splitlines()[0] == "a has taken in b: nothing new"
+    assert "snapshot restore" not in told
+    assert [row["name"] for row in two("snapshot", "list", "-k", "a").rows] == [first["snapshot"]]
+    assert two("sql", "from memories order by id", "-k", "a").rows == before
+
+
+def test_one_that_a_newer_version_made_is_refused(two: Run, tmp_path: Path) -> None:
+    settings = tmp_path / "home/kb/b/kb.toml"
+    settings.write_text(settings.read_text().replace("format_version = 1", "format_version = 9"))
+    for words in (("diff", "a", "b"), ("merge", "a", "b", "--yes"), ("merge", "b", "a", "--yes")):
+        refused = two("kb", *words)
+        assert refused.code == 1
+        assert "format 9" in refused.err
+        assert "hint: upgrade memctl" in refused.err
+    settings.write_text(settings.read_text().replace("format_version = 9", "format_version = 1"))
+    with closing(sqlite3.connect(tmp_path / "home/kb/b/ledger.sqlite")) as ledger, ledger:
+        (version,) = ledger.execute("PRAGMA user_version").fetchone()
+        ledger.execute(f"PRAGMA user_version = {version + 1}")
+    refused = two("kb", "merge", "a", "b", "--yes")
+    assert refused.code == 1
+    assert "written by a newer memctl" in refused.err
+    assert two("snapshot", "list", "-k", "a").rows == []
     assert len(two("document", "list", "-k", "a").rows) == 2
 
 

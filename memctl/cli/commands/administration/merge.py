@@ -116,7 +116,8 @@ def _print_report(context: CommandContext, report: MergeReport) -> None:
     ):
         if number:
             lines.append(f"  {number:,} {text}")
-    lines.append(f"memctl snapshot restore {report.snapshot} -k {report.kb} goes back")
+    if report.snapshot:
+        lines.append(f"memctl snapshot restore {report.snapshot} -k {report.kb} goes back")
     context.console.print("\n".join(lines), soft_wrap=True, markup=False)
 
 
