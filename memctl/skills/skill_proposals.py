@@ -30,7 +30,7 @@ from memctl.skills.skill_files import (
 )
 from memctl.skills.skill_registry import Skills, skills_by_slug
 from memctl.store.ledger.repository import to_text
-from memctl.store.ledger.skill_repositories import Skill, SkillProposal
+from memctl.store.ledger.skill_repositories import Skill, SkillProposal, SkillRepair
 
 EXPIRES_AFTER = timedelta(days=14)
 NEAREST = 5
@@ -357,7 +357,9 @@ class SkillProposals:
 
     # --- learning --------------------------------------------------------------------------------
 
-    def learn(self, word: str | None = None, *, dry_run: bool = False) -> Sequence[LearnedVersion]:
+    def learn(
+        self, word: str | None = None, *, dry_run: bool = False, job: int | None = None
+    ) -> Sequence[LearnedVersion]:
         """Propose versions from what the notes of uses say; none of them is active.
 
         Notes of users other than the one that is named are left out.
@@ -365,15 +367,16 @@ class SkillProposals:
         Args:
             word: A skill; by default every active one.
             dry_run: Write nothing.
+            job: The job that it is part of, with which the versions are taken back.
         """
         self._skills.require_writable()
         skills = (
             self._stored.select("status = 'active'") if word is None else [self._skills.find(word)]
         )
-        learned = (self._learned(skill, dry_run=dry_run) for skill in skills)
+        learned = (self._learned(skill, job, dry_run=dry_run) for skill in skills)
         return [each for each in learned if each is not None]
 
-    def _learned(self, skill: Skill, *, dry_run: bool) -> LearnedVersion | None:
+    def _learned(self, skill: Skill, job: int | None, *, dry_run: bool) -> LearnedVersion | None:
         versions = self._stored.versions.of(skill.skill_id)
         active = next((e for e in versions if e.number == skill.active_version), None)
         if active is None:
@@ -394,9 +397,13 @@ class SkillProposals:
             return LearnedVersion(skill.skill_id, skill.slug, None, kept)
         section = "\n".join((LEARNED, "", *(f"- {note}" for note in kept), ""))
         content = f"{active.content.rstrip()}\n\n{section}"
-        version = self._skills.add_version(
-            skill.skill_id, content, "experimental", f"from the notes of {len(kept)} uses"
-        )
+        notes_of = f"from the notes of {len(kept)} uses"
+        with self._skills.ledger.transaction():
+            version = self._skills.add_version(skill.skill_id, content, "experimental", notes_of)
+            if job is not None:
+                number, at = json.dumps(version.number), version.created_at
+                repair = SkillRepair(job, skill.skill_id, "version", "null", number, "", at)
+                self._stored.repairs.save(repair)
         return LearnedVersion(skill.skill_id, skill.slug, version.number, kept)
 
 

@@ -391,3 +391,126 @@ def test_jobs_on_skills_run_where_there_are_skills(memctl: Run, tmp_path: Path) 
     for job in ("skill_conflicts", "skill_decay", "skill_gaps", "skill_proposals", "reflect"):
         assert memctl("upkeep", "run", job, "--dry-run").code == 0
         assert memctl("upkeep", "run", job).code == 0
+
+
+# --- the way back from each -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def worked(memctl: Run, kb: KnowledgeBase, clock: Clock, tmp_path: Path) -> Run:
+    """A knowledge base in which every job that changes something has something to do."""
+    for name, more in (
+        ("send-mail", ""), ("send-mails", ""), ("fax", "status: deprecated\nsuccessor: send-mail"),
+        ("contracts", "requires: fax"),
+    ):  # fmt: skip
+        path = tmp_path / "skills" / name / "SKILL.md"
+        path.parent.mkdir(parents=True)
+        words = f"description: What {name} is for is told in many words of its own.\n{more}"
+        path.write_text(f"---\nname: {name}\n{words}\n---\nDo as {name} says.\n")
+    assert memctl("skill", "add", str(tmp_path / "skills")).code == 0
+    memctl("skill", "conflicts", "--scan")
+    clock.forward(hours=1)
+    for note in ("log in first", "tell the team", "not on Fridays"):
+        memctl("skill", "used", "contracts", "--failed", "--note", note)
+    memctl("session", "start", "--id", "lease")
+    memctl("session", "say", "lease", "The lease of Quirin Halloran ends in June.")
+    memctl("ingest", "--text", "The office of [[Vega Pier]] has a green door.", "--title", "Door")
+    memctl("query", "who is the mayor of Atlantis?")
+    for words in (("Do ask Odalys Brandt at [[Harbour Desk]] first.", "--share"), (LESSON,)):
+        memctl("memory", "add", *words, "--type", "learning")
+    asked = memctl("query", "how to retry an upload?", "-o", "json").json
+    memctl("query", "--feedback", asked["query_id"], "good")
+    entry = ("key", "--session", "s", "--agent", "scout", "--tier", "short_term")
+    memctl("tier", "set", "key", "Isaura Vance keeps the key of [[Mill Quay]].", *entry[1:])
+    for _ in range(3):
+        memctl("tier", "get", *entry)
+    old, new = distil(kb, "The ferry leaves at nine."), distil(kb, "At nine the ferry leaves.")
+    tie(kb, *new, *old)
+    clock.forward(days=3)
+    memctl("ingest", "--text", "The roaster comes in May.", "--title", "Roaster")
+    return memctl
+
+
+def everything(memctl: Run) -> dict[str, Any]:
+    """All that people see of what is known."""
+    return {
+        "memories": sorted(
+            (row["id"], row["text"]) for row in memctl("memory", "list", "-n", "0").rows
+        ),
+        "documents": sorted(row["title"] for row in memctl("document", "list").rows),
+        "names": sorted(row["name"] for row in memctl("sql", "from entities").rows),
+        "learnings": sorted(
+            (row["id"], row["confirmations"]) for row in memctl("memory", "learnings").rows
+        ),
+        "skills": sorted(
+            (row["skill_id"], row["slug"], row["requires"]) for row in memctl("skill", "list").rows
+        ),
+        "versions": memctl("sql", "select skill_id, number from skill_versions order by all").rows,
+    }
+
+
+@pytest.mark.parametrize(
+    ("job", "days"),
+    [
+        ("learnings", 0), ("promotion", 0), ("rot", 400), ("duplicates", 0), ("shared", 0),
+        ("prune", 40), ("summary", 0), ("reflect", 0), ("skill_repair", 0), ("skill_learning", 0),
+    ],
+)  # fmt: skip
+def test_whatever_a_job_has_changed_is_taken_back(
+    worked: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch, job: str, days: int
+) -> None:
+    monkeypatch.setenv("MEMCTL_UPKEEP_PRUNE_SESSIONS_DAYS", "30")
+    monkeypatch.setenv("MEMCTL_SKILLS_AUTO_REPAIR", "true")
+    clock.forward(days=days)
+    before = everything(worked)
+    number = ran(worked, job, *(["--merge"] if job == "duplicates" else []))["number"]
+    assert everything(worked) != before
+    listed = {row["id"]: row for row in worked("job", "list").rows}
+    assert listed[number]["can_be_undone"]
+    tried = worked("job", "undo", str(number), "--dry-run")
+    assert (tried.code, job in tried.out) == (0, True), tried.err
+    undone = worked("job", "undo", str(number), "--yes")
+    assert undone.code == 0, undone.err
+    after = everything(worked)
+    if job == "prune":  # what was said is back; the summary that it made stays, too
+        assert set(after["memories"]) >= set(before["memories"])
+    else:
+        assert after == before
+    assert worked("doctor", "-q").code == 0
+    assert worked("job", "undo", str(number), "--yes").code == 2
+
+
+def test_a_night_that_is_taken_back_takes_along_pages_and_repairs_of_skills(
+    worked: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_SKILLS_AUTO_REPAIR", "true")
+    for job in ("summary", "reflect"):
+        worked("upkeep", "set", job, "--at", "23:55")
+    clock.forward(hours=20)
+    before = everything(worked)
+    done = worked("upkeep", "run", "--due")
+    assert done.code == 0, done.err
+    assert everything(worked) != before
+    undone = worked("job", "undo", "--all-of-night", "--yes", "-o", "ndjson")
+    assert undone.code == 0, undone.err
+    assert {row["kind"] for row in undone.rows} >= {
+        "shared", "promotion", "learnings", "summary", "reflect", "skill_repair",
+    }  # fmt: skip
+    assert everything(worked) == before
+
+
+def test_what_was_taken_back_is_not_archived_or_written_again_the_next_night(
+    memctl: Run, kb: KnowledgeBase, clock: Clock
+) -> None:
+    distil(kb, "The harbour office orders green paint.")
+    memctl("upkeep", "set", "summary", "--at", "23:55")
+    clock.forward(days=400)
+    memctl("ingest", "--text", "The roaster comes in May.", "--title", "Roaster")
+    clock.forward(days=1)
+    before = texts(memctl)
+    memctl("upkeep", "run", "--due")
+    assert texts(memctl) != before
+    assert memctl("job", "undo", "--all-of-night", "--yes").code == 0
+    clock.forward(days=1)
+    memctl("upkeep", "run", "--due")
+    assert texts(memctl) == before
