@@ -259,7 +259,8 @@ class Reflector:
     ) -> Iterable[Finding]:
         for topic, some in _by_topic(cases)[:_MOST]:
             said = "; ".join(dict.fromkeys(_short(each.note or each.text) for each in some[:3]))
-            text = f"{_times(len(some), what)} on {topic} {how}: {said}."
+            end = "" if said.endswith(("?", "!", ".", "…")) else "."
+            text = f"{_times(len(some), what)} on {topic} {how}: {said}{end}"
             yield _make_finding(kind, topic, text, [each.id for each in some], len(some))
 
     def _sources(self, found: Reflection) -> Iterable[str]:

@@ -20,6 +20,7 @@ from memctl.files import make_folder
 from memctl.graph.derivation import derive_all
 from memctl.ids import other_version_id, relation_id, root_id
 from memctl.merging.row_joins import Row, join_rows
+from memctl.paths import display_path
 from memctl.rows.derived_rows import add_missing, replace_entities
 from memctl.rows.references import in_portions
 from memctl.rows.row_changes import (
@@ -101,7 +102,7 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
     def join_content(connection: LedgerConnection) -> None:
         """Join the ledgers' content; refuse it if conversations have changed since the preview."""
         nonlocal joined
-        joined = merge_content(connection, content, (kb.name, other.name))
+        joined = merge_content(connection, content, (kb.name, name_beside(kb, other)))
         if joined.renamed.keys() != renamed:
             raise LockedError("a conversation went on meanwhile", "merge again")
 
@@ -121,7 +122,7 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
     if not (merging.is_changed or joined.written or renamed):
         kb.snapshots.delete(snapshot)
         snapshot = ""
-    report = merging.report(kb.name, other.name, joined)
+    report = merging.report(kb.name, name_beside(kb, other), joined)
     return MergeReport(**{**report, "snapshot": snapshot})
 
 
@@ -151,6 +152,13 @@ def require_mergeable(kb: KnowledgeBase, other: KnowledgeBase) -> None:
             f"{', '.join(hidden)} of {other.name} is private, but not in {kb.name}",
             f"memctl kb set {kb.name} --private-namespace {hidden[0]}",
         )
+
+
+def name_beside(kb: KnowledgeBase, other: KnowledgeBase) -> str:
+    """Return what the other one is called beside this one: of the same name, with its home."""
+    if other.name != kb.name:
+        return other.name
+    return f"{other.name} of {display_path(other.resources.program_config.home)}"
 
 
 def require_all_users(kb: KnowledgeBase) -> None:

@@ -301,6 +301,18 @@ def test_a_home_of_another_machine_is_taken_in(two: Run, tmp_path: Path) -> None
     two("memory", "add", "The new home has a blue door.")
     report = two("kb", "merge", "default", "b", "--from", "laptop", "--yes", "-o", "json").json
     assert (report["other"], report["added"]["documents"]) == ("b", 2)
+    found = two("kb", "diff", "b", "b", "--from", "laptop", "-o", "json")
+    assert found.code == 10, "there is none here"
+    two("kb", "create", "b")
+    two("memory", "add", "A boat lies here.", "-k", "b")
+    found = two("kb", "diff", "b", "b", "--from", "laptop", "-o", "json").json
+    there = f"b of {tmp_path / 'laptop'}"
+    assert found["other"] == there
+    assert {each["text"]: each["kb"] for each in found["only"]} == {
+        "A boat lies here.": "b", "Rent": there, "Ferry": there,
+    }  # fmt: skip
+    tried = two("kb", "merge", "b", "b", "--from", "laptop", "--dry-run")
+    assert f"2 things of {there} into b" in tried.out
     refused = two("kb", "diff", "default", "b", "--from", str(tmp_path))
     assert refused.code == 10
     assert "is no home of memctl" in refused.err

@@ -128,6 +128,16 @@ def test_a_good_answer_confirms_the_learning_that_it_used_and_undo_takes_it_back
     assert memctl("memory", "learnings").rows[0]["confirmations"] == 0
 
 
+def test_a_lesson_in_a_document_is_a_learning(memctl: Run) -> None:
+    note = (
+        "Talked to Ida about the crane.\n\nLesson learned: always book the crane two weeks ahead."
+    )
+    memctl("ingest", "--text", f"{note}\n\nTIL: the crane lifts four tons.", "--title", "Crane")
+    found = [row["text"] for row in memctl("memory", "learnings").rows]
+    assert any("book the crane two weeks ahead" in text for text in found), found
+    assert any("lifts four tons" in text for text in found), found
+
+
 def test_only_learnings_are_confirmed_and_have_an_outcome(memctl: Run) -> None:
     id_ = memctl("memory", "add", "The lift was built in 1970.").rows[0]["id"]
     assert memctl("memory", "confirm", id_).code == 2
@@ -168,12 +178,16 @@ def test_the_report_lists_what_is_stale_or_was_judged_bad(
     (stale,) = distil(kb, "The harbour office orders green paint.")
     clock.forward(days=250)
     bad = learn(memctl)
+    other = memctl("memory", "add", "An upload of the [[Boat]] list takes an hour.").rows[0]["id"]
     asked = memctl("query", "how to retry an upload?", "-o", "json").json
+    assert other in [hit["memory_id"] for hit in asked["hits"]]
+    assert [each["memory_id"] for each in asked["answer"]["citations"]] == [bad]
     memctl("query", "--feedback", asked["query_id"], "bad")
     kb.store.ledger.accesses.clear(kb.store.ledger.accesses.pending())
     found = {row["id"]: row["why"] for row in memctl("upkeep", "report").rows}
     assert found[stale] == "stale"
     assert found[bad] == "judged bad"
+    assert other not in found, "the answer did not rely on it"
     assert {row["id"] for row in memctl("audit", "stale").rows} == set(found)
 
 

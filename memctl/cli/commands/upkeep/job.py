@@ -48,6 +48,16 @@ _COLUMNS = (
 )
 
 
+_UNDONE = (
+    Column("job", "JOB", right=True),
+    Column("kind", "KIND"),
+    Column("started_at", "BEGAN", format_instant),
+    Column("removed", "REMOVED", lambda ids: f"{len(ids):,}", right=True),
+    Column("restored", "AS BEFORE", lambda ids: f"{len(ids):,}", right=True),
+    Column("kept", "LEFT AS THEY ARE", lambda ids: f"{len(ids):,}", right=True),
+)
+
+
 @command(app, "list", "memctl job list\nmemctl job list -k notes -n 0 -o json")
 def list_(
     context: CommandContext,
@@ -136,7 +146,7 @@ def _undo_night(
         reports = base.jobs.undo_night(reports[0].job, again=again)
         context.say(f"took back {format_count(len(reports), 'job')}")
     if output is not None:
-        emit(reports, (), output)
+        emit(reports, _UNDONE, output)
 
 
 _REMOVED = {

@@ -28,6 +28,7 @@ from memctl.cli.rendering.output_formats import (
 )
 from memctl.cli.rendering.terminal_text import one_line, short_id
 from memctl.errors import PartialFailure, UsageError
+from memctl.language.inline_tags import without_wikilinks
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBases
@@ -61,7 +62,7 @@ _DOUBTFUL = (
     Column("quality", "QUALITY", lambda value: f"{value:.2f}", right=True),
     Column("idle_days", "IDLE DAYS", lambda value: f"{value:,.0f}", right=True),
     Column("type", "TYPE"),
-    Column("text", "TEXT", lambda text: one_line(text, 80)),
+    Column("text", "TEXT", lambda text: one_line(without_wikilinks(text), 80)),
 )
 _AUDIT = (
     Column("id", "ENTRY", right=True),
