@@ -1,10 +1,14 @@
-"""Two knowledge bases become one: nothing is lost, whichever takes in the other one."""
+"""Two knowledge bases become one: nothing is lost, whichever takes in the other one.
+
+Each is made by a few random operations; by a thousand with ``MEMCTL_LONG_TESTS=1``.
+"""
 
 from __future__ import annotations
 
 import io
 import json
 import random
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -15,6 +19,7 @@ from typing import Any
 import pytest
 from cli.conftest import Run, memctl
 from killed import images_of
+from long_form import IS_LONG
 
 from memctl.config import load_config
 from memctl.home import Home
@@ -26,7 +31,7 @@ __all__ = ["memctl"]
 
 THINGS = ("boat", "stove", "shed", "ladder", "anchor", "lamp")
 COLOURS = ("red", "green", "blue", "grey")
-KILLS = 6
+OPERATIONS_EACH, KILLS = (1_000, 30) if IS_LONG else (20, 6)
 PLACES = ("attic", "cellar", "garden")
 
 
@@ -140,12 +145,16 @@ def _pool_values(kb: KnowledgeBase) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_either_may_take_in_the_other(home_of: Callable[[str], Home], seed: int) -> None:
+def test_either_may_take_in_the_other(
+    home_of: Callable[[str], Home], tmp_path: Path, seed: int
+) -> None:
     found = []
+    made = home_of("made")
+    for number, name in enumerate(("one", "two")):
+        grown(made, name, 10 * seed + number, OPERATIONS_EACH)
     for first, second in (("one", "two"), ("two", "one")):
-        home = home_of(f"{first}-{seed}")
-        grown(home, "one", 10 * seed, 20)
-        grown(home, "two", 10 * seed + 1, 20)
+        shutil.copytree(made.config.home, tmp_path / first)
+        home = home_of(first)
         with home.open(first) as kb, home.open(second) as other:
             before = state(other)
             merge(kb, other)
@@ -161,8 +170,8 @@ def test_a_merge_that_is_killed_and_done_again_comes_to_the_same(
 ) -> None:
     home = home_of("here")
     monkeypatch.setenv("MEMCTL_HOME", str(home.config.home))
-    grown(home, "one", 30, 20)
-    grown(home, "two", 31, 20)
+    for seed, name in ((30, "one"), (31, "two")):
+        grown(home, name, seed, OPERATIONS_EACH)
     words = ("kb", "merge", "one", "two", "--yes")
     images = images_of(home.config.home, tmp_path / "images", *words)
     with home.open("one") as kb, home.open("two") as other:
