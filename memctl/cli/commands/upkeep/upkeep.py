@@ -13,6 +13,7 @@ from memctl.cli.command_decorator import (
     KnowledgeBaseOption,
     KnowledgeBasesOption,
     Output,
+    SinceOption,
     command,
     flag,
     group,
@@ -280,9 +281,7 @@ def audit(
         str,
         typer.Argument(metavar="[changes|stale]", help="Changes, or entries that went stale."),
     ] = "changes",
-    since: str | None = typer.Option(
-        None, "--since", metavar="DATE", help="Only from that date on: 2026-03-01, 7d, today."
-    ),
+    since: SinceOption = None,
     actor: str | None = typer.Option(
         None, "--actor", metavar="NAME", help="Only of a user or an agent; owner, or watch."
     ),
