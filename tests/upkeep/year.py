@@ -18,7 +18,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,8 @@ from set_clock import Clock
 from memctl.config import load_config
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
-from memctl.memories.memory_editing import write_memories
+from memctl.language.term_analysis import passage_terms
+from memctl.memories.memory_editing import PreparedMemory, write_memories
 from memctl.records import Filters, Memory
 from memctl.watch.kb_watcher import WatchOptions
 from memctl.watch.service import WatchedBases, WatchService
@@ -111,12 +112,10 @@ class Year:
         rest = self.memories - self.memories // 10
         first, last = (rest * each // self.days for each in (day, day + 1))
         number = last - first + (self.memories // 10 if day == 0 else 0)
-        now, editor = base.clock(), base.services.editor()
         made = [_memory(base, draw, f"{day}.{each}") for each in range(number)]
         if made:
-            prepared = [editor.prepare(each) for each in made]
             with base.store.write() as transaction:
-                write_memories(transaction, prepared, {}, now)
+                write_memories(transaction, _prepared(base, made), {}, base.clock())
         known += [each.id for each in made]
         read = draw.sample(known, min(READ_A_DAY, len(known)))
         there = base.store.snapshot().get("memories", read, ["id"])["id"].to_pylist()
@@ -127,6 +126,16 @@ class Year:
         for id_ in draw.sample(sorted(lessons), min(2, len(lessons))):
             base.memories.confirm(id_, f"agent {draw.choice(AGENTS)}")
         base.resources.query_log.flush()
+
+
+def _prepared(base: KnowledgeBase, made: Sequence[Memory]) -> list[PreparedMemory]:
+    """Prepare memories without reading names out of them, which would take longest of all."""
+    vectors = base.services.providers.embedder(
+        base.settings.embedder, base.settings.dimension, base.name
+    ).embed([each.text for each in made])
+    terms = (" ".join(passage_terms("", "", each.text)) for each in made)
+    rows = (replace(each, search_text=words) for each, words in zip(made, terms, strict=True))
+    return [PreparedMemory(row, (), vector) for row, vector in zip(rows, vectors, strict=True)]
 
 
 def _memory(base: KnowledgeBase, draw: random.Random, name: str) -> Memory:
