@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from killed import images_of
 
 from memctl.config import load_config
 from memctl.errors import ConfigError
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
 from memctl.records import Relation
+from memctl.upkeep.runner import Upkeep
 
 from .conftest import Clock, Run, distil
 
@@ -511,6 +514,47 @@ def test_a_night_that_is_taken_back_takes_along_pages_and_repairs_of_skills(
         "shared", "promotion", "learnings", "summary", "reflect", "skill_repair",
     }  # fmt: skip
     assert everything(worked) == before
+
+
+def test_a_night_that_is_killed_and_run_again_comes_to_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "home"
+    monkeypatch.setenv("MEMCTL_HOME", str(place))
+    then = Clock(datetime.now(UTC) - timedelta(days=400))
+    home = Home(load_config({"home": str(place)}, {}), then)
+    home.create("default", consolidate_interval=0)
+    with home.open("default") as base:
+        distil(base, "The harbour office orders green paint.")
+        base.memories.add("The lift is out of order.", expires_at=then() + timedelta(days=2))
+        lesson = base.memories.add(
+            "Ask Odalys Brandt at [[Harbour Desk]].", type_="learning", metadata={"share": True}
+        )
+        base.memories.confirm(lesson.id, "agent scout")
+        before = held(base)
+    images = images_of(place, tmp_path / "images", "upkeep", "run", "--due")
+    with home.open("default") as base:
+        wanted = held(base)
+    assert wanted != before
+    then.now = datetime.now(UTC) + timedelta(hours=1)
+    for image in images[:: max(1, len(images) // 10)]:
+        again = Home(load_config({"home": str(image.home)}, {}), then)
+        with again.open("default") as base:
+            assert all(not run.error for run in Upkeep(base, again).run_due()), image.step
+            assert held(base) == wanted, image.step
+            while any(job.can_be_undone for job in base.jobs.list()):
+                base.jobs.undo_night()
+            assert held(base) == before - {"The lift is out of order."}, image.step
+
+
+def held(base: KnowledgeBase) -> set[str]:
+    """What holds and is not archived, each as often as it is said."""
+    rows = base.store.snapshot().scan("memories", columns=["text", "namespace", "archived_at"])
+    return {
+        f"{row['text']}{' (shared)' * (row['namespace'] == 'organization:shared')}"
+        for row in rows.to_pylist()
+        if row["archived_at"] is None
+    }
 
 
 def test_what_was_taken_back_is_not_archived_or_written_again_the_next_night(
