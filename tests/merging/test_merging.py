@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +47,20 @@ class Clock:
         return self.now
 
 
-@pytest.fixture
-def home_of(tmp_path: Path) -> Callable[[str], Home]:
-    def make(name: str) -> Home:
-        config = load_config({"home": str(tmp_path / name)}, {})
-        return Home(config, Clock(datetime(2026, 3, 1, tzinfo=UTC)))
+def home_at(folder: Path) -> Home:
+    return Home(load_config({"home": str(folder)}, {}), Clock(datetime(2026, 3, 1, tzinfo=UTC)))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
+    """Homes with two knowledge bases made by random operations, each made once, to be copied."""
+
+    @cache
+    def make(seed: int) -> Path:
+        home = home_at(tmp_path_factory.mktemp("made") / "home")
+        for number, name in enumerate(("one", "two")):
+            grown(home, name, 10 * seed + number, OPERATIONS_EACH)
+        return home.config.home
 
     return make
 
@@ -146,15 +156,11 @@ def _pool_values(kb: KnowledgeBase) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_either_may_take_in_the_other(
-    home_of: Callable[[str], Home], tmp_path: Path, seed: int
+    made: Callable[[int], Path], tmp_path: Path, seed: int
 ) -> None:
     found = []
-    made = home_of("made")
-    for number, name in enumerate(("one", "two")):
-        grown(made, name, 10 * seed + number, OPERATIONS_EACH)
     for first, second in (("one", "two"), ("two", "one")):
-        shutil.copytree(made.config.home, tmp_path / first)
-        home = home_of(first)
+        home = home_at(shutil.copytree(made(seed), tmp_path / first))
         with home.open(first) as kb, home.open(second) as other:
             before = state(other)
             merge(kb, other)
@@ -166,19 +172,17 @@ def test_either_may_take_in_the_other(
 
 
 def test_a_merge_that_is_killed_and_done_again_comes_to_the_same(
-    home_of: Callable[[str], Home], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: Callable[[int], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = home_of("here")
+    home = home_at(shutil.copytree(made(1), tmp_path / "here"))
     monkeypatch.setenv("MEMCTL_HOME", str(home.config.home))
-    for seed, name in ((30, "one"), (31, "two")):
-        grown(home, name, seed, OPERATIONS_EACH)
     words = ("kb", "merge", "one", "two", "--yes")
     images = images_of(home.config.home, tmp_path / "images", *words)
     with home.open("one") as kb, home.open("two") as other:
         wanted, untouched = state(kb), state(other)
     assert len(images) > KILLS
     for image in random.Random(1).sample(images, KILLS):
-        again = home_of(str(image.home.relative_to(tmp_path)))
+        again = home_at(image.home)
         with again.open("one") as kb, again.open("two") as other:
             merge(kb, other)
             assert state(kb) == wanted, image.step
