@@ -121,7 +121,10 @@ def grown(home: Home, name: str, seed: int, count: int) -> None:
 
 
 def state(kb: KnowledgeBase) -> dict[str, list[Any]]:
-    """All that is known, but for how conversations are cut into parts."""
+    """All that is known, but for how conversations are cut into parts.
+
+    What is to be kept is kept once for each part that says it.
+    """
     snapshot, ledger = kb.resources.snapshot(), kb.store.ledger
     documents = snapshot.scan("documents").to_pylist()
     memories = snapshot.scan("memories").to_pylist()
@@ -138,9 +141,11 @@ def state(kb: KnowledgeBase) -> dict[str, list[Any]]:
             if row["session_id"] is None
         ),
         "said": sorted(
-            (row["session_id"], str(row["turn"]), row["level"], row["text"])
-            for row in memories
-            if row["session_id"] is not None and row["type"] != "gist"
+            {
+                (row["session_id"], row["level"], row["text"], row["turn"] * is_said)
+                for row, is_said in ((each, each["level"] == "evidence") for each in memories)
+                if row["session_id"] is not None and row["type"] != "gist"
+            }
         ),
         "names": sorted(row["name"] for row in snapshot.scan("entities").to_pylist()),
         "turns": sorted((each.session_id, each.turn, each.content) for each in turns),

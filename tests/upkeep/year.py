@@ -5,7 +5,7 @@
 What is learnt, read, confirmed and forgotten by its own end each day is drawn by chance, the same
 for every machine; machines differ in the nights on which they are awake.  Prints what two machines
 came to, one always on and one asleep half the time; how many nights were taken back, on a copy;
-and of sets as ``bench/retrieval.py`` has them, recall before and after the year.
+and of sets as ``bench/retrieval.py`` has them, recall after the year, also without any upkeep.
 """
 
 from __future__ import annotations
@@ -166,13 +166,13 @@ class Machine:
 
     Args:
         folder: Where its home is made.
-        is_awake: Says of a day whether it is.
+        is_awake: Says of a day whether it is; None where there is no upkeep at all.
         hours: When it looks for what is due, on days on which it is awake.
         half_life: Days in which importance fades by half.
     """
 
     folder: Path
-    is_awake: Callable[[int], bool]
+    is_awake: Callable[[int], bool] | None
     hours: Sequence[float] = (6,)
     half_life: int = 90
     clock: Clock = field(default_factory=Clock)
@@ -192,7 +192,7 @@ class Machine:
             with self.home.open("default") as base:
                 year.happen(base, day, known)
             tomorrow = start + timedelta(days=day + 1)
-            if self.is_awake(day) or day == year.days - 1:
+            if self.is_awake and (self.is_awake(day) or day == year.days - 1):
                 yield from self._night([tomorrow + timedelta(hours=h) for h in self.hours])
             self.clock.now = tomorrow + timedelta(hours=12)
 
@@ -266,45 +266,48 @@ def take_in(home: Home, folder: Path) -> int:
 
 
 def main() -> None:
-    """Live through the year and print."""
+    """Live through the year on three machines and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
     parser.add_argument("--memories", type=int, default=20_000, help="with those of the folders")
     parser.add_argument("--nights", type=int, default=365)
-    parser.add_argument("--take-back", type=int, default=1, help="every so manyth night")
+    parser.add_argument("--only", choices=MACHINES, help="one machine alone")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place:
-        states = []
-        for name, is_awake in (
-            ("always on", lambda _: True),
-            ("asleep half the time", asleep_half_of_the_time(3)),
-        ):
+    states = []
+    for name in [options.only] if options.only else MACHINES:
+        with tempfile.TemporaryDirectory() as place:
+            machine = Machine(Path(place) / "home", MACHINES[name])
             began = time.perf_counter()
-            machine = Machine(Path(place) / name / "home", is_awake)
-            held = 0
-            for folder in options.folders:
-                held = take_in(machine.home, folder)
-            before = [recall(machine.home, folder) for folder in options.folders]
-            nights = taken_back = tried = 0
-            for night in machine.live(Year(options.memories - held, options.nights)):
-                nights += 1
-                if name == "always on" and nights % options.take_back == 0:
-                    tried += 1
-                    taken_back += machine.take_back(night)
-            states.append(machine.state())
+            held = [take_in(machine.home, folder) for folder in options.folders]
+            year = Year(options.memories - max(held, default=0), options.nights)
+            taken_back = [
+                name != ALWAYS_ON or machine.take_back(night) for night in machine.live(year)
+            ]
             minutes = (time.perf_counter() - began) / 60
-            print(f"{name}: {nights} nights changed something, {minutes:.1f} min", flush=True)
-            print(
-                f"  {len(states[-1].there):,} memories, {len(states[-1].archived):,} archived,"
-                f" {len(states[-1].shared):,} shared, {sum(states[-1].reads.values()):,} reads"
-            )
-            if tried:
-                print(f"  {taken_back} of {tried} nights taken back whole")
-            for folder, was in zip(options.folders, before, strict=True):
-                now = recall(machine.home, folder)
-                print(f"  recall@10 of {folder.name}: {was:.1f} before, {now:.1f} after")
+            show(name, machine.state(), taken_back, minutes)
+            for folder in options.folders:
+                print(f"  recall@10 of {folder.name}: {recall(machine.home, folder):.1f}")
+            states.append(machine.state())
+    if len(states) > 1:
         print("the same" if states[0] == states[1] else "NOT THE SAME")
 
+
+def show(name: str, state: State, taken_back: Sequence[bool], minutes: float) -> None:
+    print(f"{name}: {len(taken_back)} nights changed something, {minutes:.1f} min")
+    print(
+        f"  {len(state.there):,} memories, {len(state.archived):,} archived,"
+        f" {len(state.shared):,} shared, {sum(state.reads.values()):,} reads"
+    )
+    if name == ALWAYS_ON:
+        print(f"  {sum(taken_back)} of {len(taken_back)} nights taken back whole", flush=True)
+
+
+ALWAYS_ON = "always on"
+MACHINES: dict[str, Callable[[int], bool] | None] = {
+    ALWAYS_ON: lambda _: True,
+    "asleep half the time": asleep_half_of_the_time(3),
+    "without upkeep": None,
+}
 
 if __name__ == "__main__":
     main()
