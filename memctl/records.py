@@ -397,7 +397,7 @@ class UndoReport:
     kind: str
     started_at: datetime
     removed: tuple[str, ...]
-    """Ids of the insights that it had made."""
+    """Ids of the insights, memories and documents that it had made."""
     disconnected: int
     """How many connections between memories it had made."""
     restored: tuple[str, ...]

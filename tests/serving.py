@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from starlette.testclient import TestClient
 from waiting import PATIENCE
 
 from memctl.config import load_config
-from memctl.home import Home
+from memctl.home import Home, utc_now
 from memctl.server.http_access import AccessRules, Logins
 from memctl.server.http_app import ServeSettings, create_app
 from memctl.server.http_server import RunningServer, ServerAddress, ServerOptions, serve
@@ -29,11 +30,14 @@ class Serve:
     Args:
         home: Of the knowledge bases.
         stack: Ends the servers.
+        clock: What tells the time.
     """
 
-    def __init__(self, home: Path, stack: ExitStack) -> None:
+    def __init__(
+        self, home: Path, stack: ExitStack, clock: Callable[[], datetime] = utc_now
+    ) -> None:
         settings = {"home": str(home), "watch.settle_seconds": "0.1"}
-        self.home = Home(load_config(settings, {}))
+        self.home = Home(load_config(settings, {}), clock)
         self._stack = stack
         self._logins = Logins()
         self._apps: dict[Any, Any] = {}
@@ -85,7 +89,7 @@ def listening(home: Home, **options: Any) -> Iterator[ServerAddress]:
 
 
 @contextmanager
-def serving(home: Path) -> Iterator[Serve]:
+def serving(home: Path, clock: Callable[[], datetime] = utc_now) -> Iterator[Serve]:
     """Serve a home until the block ends."""
     with ExitStack() as stack:
-        yield Serve(home, stack)
+        yield Serve(home, stack, clock)

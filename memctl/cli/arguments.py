@@ -141,7 +141,7 @@ def read_question(words: Sequence[str]) -> str:
 
 _TYPES = (
     "passage", "gist", "insight", "important_fact", "fact", "decision", "preference", "plan",
-    "observation", "memories", "conversation_turn",
+    "learning", "observation", "memories", "conversation_turn",
 )  # fmt: skip
 _META = re.compile(r"(?P<key>[^=!<>]+)(?P<operator>!=|>=|<=|=|>|<)(?P<value>.*)", re.DOTALL)
 _META_OPERATORS = {

@@ -12,9 +12,8 @@ import typer
 
 from memctl.cli.command_context import CommandContext
 from memctl.cli.completion import complete_kb
-from memctl.cli.paging import PAGE_OPTIONS, Page
 from memctl.cli.rendering.output_formats import Format, check_format
-from memctl.literals import DocumentSort, Mode, Sort
+from memctl.literals import Mode
 
 if TYPE_CHECKING:
     from memctl.records import Filters
@@ -74,18 +73,14 @@ AgentOption = Annotated[
     str | None,
     typer.Option("--agent", "--as", metavar="NAME", help="Who acts; by default MEMCTL_AGENT."),
 ]
+SinceOption = Annotated[
+    str | None,
+    typer.Option("--since", metavar="DATE", help="Only from that date on: 2026-03-01, 7d, today."),
+]
 TagsOption = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Repeatable.")]
 TargetOption = Annotated[
     str | None,
     typer.Option("--to", metavar="FILE", help="The file to write; by default standard output."),
-]
-
-SortOption = Annotated[
-    Sort | None, typer.Option("--sort", help="What to sort by; by default the newest first.")
-]
-DocumentSortOption = Annotated[
-    DocumentSort | None,
-    typer.Option("--sort", help="What to sort by; by default the latest ingested first."),
 ]
 
 _Words = list[str] | None
@@ -105,12 +100,7 @@ _FILTER_OPTIONS: Mapping[str, Any] = {
         _Words,
         typer.Option("--level", metavar="LEVEL", help="Only evidence, memory or insight."),
     ],
-    "since": Annotated[
-        _Word,
-        typer.Option(
-            "--since", metavar="DATE", help="Only from that date on: 2026-03-01, 7d, today."
-        ),
-    ],
+    "since": SinceOption,
     "until": Annotated[
         _Word, typer.Option("--until", metavar="DATE", help="Only before that date.")
     ],
@@ -205,7 +195,8 @@ def _with_context(
         if "filters" in parameters:
             arguments["filters"] = _filters(arguments)
         if "page" in parameters:
-            arguments["page"] = Page(**{name: arguments.pop(name) for name in PAGE_OPTIONS})
+            page = type(parameters["page"].default)
+            arguments["page"] = page(**{name: arguments.pop(name) for name in page.options()})
         if "kb_settings" in parameters:
             given = {name: arguments.pop(name) for name in _kb_setting_options()}
             arguments["kb_settings"] = {k: v for k, v in given.items() if v is not None}
@@ -259,7 +250,8 @@ def _declare(
             parameters += [_option(name, kind, None) for name, kind in offered]
         elif own.name == "page":
             defaults = own.default
-            parameters += [_option(n, k, getattr(defaults, n)) for n, k in PAGE_OPTIONS.items()]
+            options = defaults.options()
+            parameters += [_option(n, k, getattr(defaults, n)) for n, k in options.items()]
         elif own.name == "kb_settings":
             parameters += [_option(n, kind, None) for n, kind in _kb_setting_options().items()]
         else:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import typer
 
 from memctl.errors import UsageError
+from memctl.literals import DocumentSort, Sort
 from memctl.plain_values import to_plain
 from memctl.validation import nearest
 
@@ -17,30 +18,31 @@ T = TypeVar("T")
 Limit = Annotated[
     int, typer.Option("-n", "--limit", min=0, help="At most this many rows; 0 for all.")
 ]
-OffsetOption = Annotated[int, typer.Option("--offset", min=0, help="How many rows to skip.")]
-DescendingOption = Annotated[bool, typer.Option("--desc", help="With --sort, the greatest first.")]
-PAGE_OPTIONS: dict[str, Any] = {
-    "limit": Limit,
-    "offset": OffsetOption,
-    "sort": Annotated[
-        str | None,
-        typer.Option("--sort", metavar="KEY", help="Sort by this key of the JSON rows."),
-    ],
-    "desc": DescendingOption,
-}
-"""The options that a parameter called ``page`` of a command stands for."""
+_OFFSET = Annotated[int, typer.Option("--offset", min=0, help="How many rows to skip.")]
+_DESCENDING = Annotated[bool, typer.Option("--desc", help="With --sort, the greatest first.")]
+_KEY = Annotated[
+    str | None, typer.Option("--sort", metavar="KEY", help="Sort by this key of the JSON rows.")
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """Which rows of a listing are wanted; as the default of a parameter, which by default."""
 
+    sort_option: ClassVar[Any] = _KEY
     limit: int = 0
     """0 for all."""
     offset: int = 0
     sort: str | None = None
     """A key of the rows as JSON; None for the order of the listing itself."""
     desc: bool = False
+
+    @classmethod
+    def options(cls) -> dict[str, Any]:
+        """Return the options that a parameter called ``page`` of a command stands for."""
+        return {
+            "limit": Limit, "offset": _OFFSET, "sort": cls.sort_option, "desc": _DESCENDING,
+        }  # fmt: skip
 
     @property
     def needed(self) -> int | None:
@@ -68,6 +70,27 @@ class Page:
         filled = [pair for pair in pairs if pair[0] not in (None, "")]
         filled.sort(key=lambda pair: _sort_key(pair[0]), reverse=self.desc)
         return [row for _, row in filled] + [row for value, row in pairs if value in (None, "")]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPage(Page):
+    """Which memories are wanted, which are sorted where they are stored."""
+
+    sort_option: ClassVar[Any] = Annotated[
+        Sort | None, typer.Option("--sort", help="What to sort by; by default the newest first.")
+    ]
+    sort: Sort | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPage(Page):
+    """Which documents are wanted, which are sorted where they are stored."""
+
+    sort_option: ClassVar[Any] = Annotated[
+        DocumentSort | None,
+        typer.Option("--sort", help="What to sort by; by default the latest ingested first."),
+    ]
+    sort: DocumentSort | None = None
 
 
 def _sort_key(value: Any) -> tuple[float, str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from memctl.consolidation.known_insights import valid_memories
 from memctl.errors import NotFoundError, UsageError
 from memctl.records import JobView, UndoReport
-from memctl.rows.row_changes import amend_rows
+from memctl.rows.row_changes import amend_rows, restore_memories
 from memctl.rows.row_lifecycle import erase_rows
 from memctl.rows.supersession import of_live_documents
 from memctl.schema.table_names import UPKEEP
@@ -52,7 +52,7 @@ class Jobs:
 
     def recent(self, limit: int | None) -> list[JobView]:
         """Return jobs, the newest first, or all of them."""
-        known = set(self._undoable())
+        known = set(self.undoable())
         found = self._ledger.jobs.recent(-1 if limit is None else limit)
         return [self._row_text(job, job.id in known) for job in found]
 
@@ -86,9 +86,9 @@ class Jobs:
             job = self._undoable_job(number)  # nothing is added to its changes while this writes
             before = transaction.snapshot()
             made = self._plan(before, job, again=again)
-            made.write(transaction)
+            going = made.write(transaction, self._clock())
             ids, after = [*made.rows["memories"]], transaction.snapshot()
-            require_found(before, after, ids, _UNDOING, made.ending, made.gone)
+            require_found(before, after, ids, _UNDOING, made.ending, going)
 
             def note(_: object) -> None:
                 """Record that it has been taken back."""
@@ -116,23 +116,25 @@ class Jobs:
             can_be_undone=can_be_undone,
         )
 
-    def _undoable(self) -> list[int]:
+    def undoable(self) -> list[int]:
         """Return the jobs that can be taken back, newest first."""
         known = {*self._ledger.changes.jobs(), *self._ledger.confirmations.jobs()}
         return sorted(known, reverse=True)
 
-    def of_night(self, number: int | None = None) -> list[int]:
+    def of_night(self, number: int | None = None, others: Iterable[int] = ()) -> list[int]:
         """Return the jobs of one night that can be taken back, newest first.
 
         A night goes from noon to noon, local time.
 
         Args:
             number: A job of that night; by default the latest that can be taken back.
+            others: Jobs that can be taken back, too, though not by this.
 
         Raises:
             NotFoundError: There is no such job, or none that can be taken back.
         """
-        found = [self._ledger.jobs.find(each) for each in self._undoable()]
+        known = sorted({*self.undoable(), *others}, reverse=True)
+        found = [self._ledger.jobs.find(each) for each in known]
         jobs = [job for job in found if job is not None]
         if number is not None:
             chosen = self._ledger.jobs.find(number)
@@ -146,7 +148,7 @@ class Jobs:
         return [job.id for job in jobs if _night_of(job) == night]
 
     def _undoable_job(self, number: int | None, taken_back: Collection[int] = ()) -> Job:
-        known = self._undoable()
+        known = self.undoable()
         if number is None and not known:
             raise NotFoundError(f"{self._kb} has no job that can be taken back", _HINT)
         job = self._ledger.jobs.find(known[0] if number is None else number)
@@ -205,19 +207,33 @@ class _UndoPlan:
     ending: list[str] = field(default_factory=list)
     """Insights of before that the job had made anew, and that end again."""
     kept: list[str] = field(default_factory=list)
+    unarchived: list[str] = field(default_factory=list)
+    """Memories that the job had archived."""
     stuck: list[tuple[RowChange, TrackedRow]] = field(default_factory=list)
     """Rows that stay as the job left them, though they have not changed since, and their values."""
     waiting: int = 0
 
-    def write(self, transaction: Transaction) -> None:
-        """Write it; what goes must not come back with a repair."""
+    def write(self, transaction: Transaction, now: datetime) -> Mapping[TableName, list[str]]:
+        """Write it; what goes must not come back with a repair.
+
+        A memory that had been archived counts as used now, or the next night would archive it
+        again.
+
+        Returns:
+            The rows that go: what the job had added, and the names and connections of that alone.
+        """
         for table in TRACKED_COLUMNS:
             if self.rows[table]:
                 schema = transaction.snapshot().schema(table)
                 amend_rows(transaction, table, rows_from_tracked(table, self.rows[table], schema))
+        restore_memories(transaction, self.unarchived, now)
+        going = {table: list(ids) for table, ids in self.gone.items()}
         for table, ids in self.gone.items():
-            erase_rows(transaction, table, ids, reconsider=False)
+            erased = erase_rows(transaction, table, ids, reconsider=False)
+            going["relations"] += erased.ids.get("relations", ())
+            going.setdefault("entities", []).extend(row["id"] for row in erased.orphans)
         transaction.deletions.keep(dict.fromkeys(self.gone["memories"]))
+        return going
 
 
 class _UndoPlanner:
@@ -305,6 +321,8 @@ class _UndoPlanner:
                     name: value for name, value in each.old.items() if name != CONSOLIDATED_FLAG
                 }
                 plan.restored.append(each.id)
+                if each.old.get("archived_at", 0) is None:
+                    plan.unarchived.append(each.id)
                 if row.get("valid_to") is not None:
                     plan.ending.append(each.id)
             plan.rows[each.table][each.id] = row

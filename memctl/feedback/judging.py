@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from memctl.literals import Verdict
     from memctl.queries.query_log import QueryLog
     from memctl.store.ledger.feedback_repositories import TaskOutcome
+    from memctl.store.ledger.log_repositories import QueryDetail, QueryEntry
     from memctl.store.ledger.session_repositories import Session
     from memctl.store.store import Store
 
@@ -70,6 +71,11 @@ def check_judgement(judgement: Judgement) -> None:
 def verdict_of(score: float) -> Verdict:
     """Return a score in a word."""
     return "good" if score >= _GOOD else "bad"
+
+
+def relied_on(entry: QueryEntry, detail: QueryDetail | None) -> Sequence[str]:
+    """Return the memories that an answer relied on: those that it cites, else its first hits."""
+    return (detail.cited if detail else ()) or entry.hit_ids[:_MOST_RELIED_ON]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +126,7 @@ class Judge:
         if judgement.score is not None:
             self.log.judge(query_id, verdict_of(judgement.score), judgement.score)
         session = detail.session_id if detail else None
-        relied = (detail.cited if detail else ()) or entry.hit_ids[:_MOST_RELIED_ON]
+        relied = relied_on(entry, detail)
         made = self._make_feedback(judgement, query_id, session)
         if keeps_example:
             made = self._with_example(made, entry.question)

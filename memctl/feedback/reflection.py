@@ -114,13 +114,16 @@ class Reflector:
         found = tuple(finding for step in steps for finding in step(since))
         return Reflection(self.kb, since, found)
 
-    def keep(self, found: Reflection, editor: Editor, namespace: str) -> Memory:
+    def keep(
+        self, found: Reflection, editor: Editor, namespace: str, job: int | None = None
+    ) -> Memory:
         """Keep what was found as a memory; it goes with the conversations it is about.
 
         Args:
             found: What was found.
             editor: Writes it.
             namespace: Where it goes.
+            job: The job that it is part of, with which it is taken back.
         """
         now = self.clock()
         lines = [f"Looking back on {now:%d %B %Y}:"]
@@ -137,7 +140,8 @@ class Reflector:
                     "findings": len(found.findings),
                     "since": None if found.since is None else found.since.isoformat(),
                 },
-            )
+            ),
+            job=job,
         )
 
     # --- what is looked for, in this order ---
@@ -255,7 +259,8 @@ class Reflector:
     ) -> Iterable[Finding]:
         for topic, some in _by_topic(cases)[:_MOST]:
             said = "; ".join(dict.fromkeys(_short(each.note or each.text) for each in some[:3]))
-            text = f"{_times(len(some), what)} on {topic} {how}: {said}."
+            end = "" if said.endswith(("?", "!", ".", "…")) else "."
+            text = f"{_times(len(some), what)} on {topic} {how}: {said}{end}"
             yield _make_finding(kind, topic, text, [each.id for each in some], len(some))
 
     def _sources(self, found: Reflection) -> Iterable[str]:

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from memctl.ids import root_id
 from memctl.records import split_unit
 from memctl.store.tables.filter_expressions import Expr
 
@@ -102,6 +103,37 @@ def read_pages(kb: str, snapshot: Snapshot, where: Expr | None) -> list[Page]:
     pages.sort(key=lambda page: page.id)
     pages.sort(key=lambda page: page.ingested_at, reverse=True)
     return pages
+
+
+class FormerTitles:
+    """The titles of documents that are history, and what became of each.
+
+    Args:
+        rows: ``id``, ``title`` and ``superseded_by`` of these documents.
+    """
+
+    def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        rows = list(rows)
+        self._next = {row["id"]: row["superseded_by"] for row in rows}
+        self._ids = {
+            key: row["id"]
+            for row in rows
+            for key in (link_key(row["title"] or ""), slug_of(row["title"] or ""))
+            if key
+        }
+
+    def what_became_of(self, name: str) -> str | None:
+        """Return the id of the document that a title belongs to by now.
+
+        It is in none of the tables where the document is gone; None where no document had that
+        title.
+        """
+        id_ = self._ids.get(link_key(name)) or self._ids.get(name)
+        seen: set[str] = set()
+        while id_ is not None and id_ not in seen and (following := self._next.get(id_)):
+            seen.add(id_)
+            id_ = root_id(following)
+        return id_
 
 
 def _page(kb: str, row: Mapping[str, Any], later: Sequence[Mapping[str, Any]]) -> Page:

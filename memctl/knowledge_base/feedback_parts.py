@@ -172,12 +172,15 @@ class Judgements(Part):
             latest.setdefault((each.namespace, each.conversation_id), each)
         return feedback_statistics(self._kb.name, self.list(since), list(latest.values()))
 
-    def reflect(self, since: datetime | None = None, *, write: bool = False) -> Reflection:
+    def reflect(
+        self, since: datetime | None = None, *, write: bool = False, job: int | None = None
+    ) -> Reflection:
         """Look back at what went badly, what memory lacks, and what could be done about it.
 
         Args:
             since: From when on; by default from the beginning.
             write: Whether what is found becomes a memory of type reflection.
+            job: The job that it is part of, with which the memory is taken back.
         """
         from memctl.feedback.reflection import Reflector
 
@@ -199,7 +202,7 @@ class Judgements(Part):
             return found
         user = kb.program_config.user
         place = conversations_of(kb.program_config.namespaces, user) if user else DEFAULT_NAMESPACE
-        kept = reflector.keep(found, kb.services.editor(asks_model=False), place)
+        kept = reflector.keep(found, kb.services.editor(asks_model=False), place, job)
         return replace(found, memory_id=kept.id)
 
     def enrich(self, name: str, question: str, *, namespace: str | None = None) -> Enriched:

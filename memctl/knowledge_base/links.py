@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from memctl.records import Filters
 
 if TYPE_CHECKING:
-    from memctl.graph.page_names import Page
+    from memctl.graph.page_names import FormerTitles, Page
     from memctl.knowledge_base.resources import Resources
     from memctl.links.link_map import LinkMap
     from memctl.links.link_views import LinkedTables, PageLinks
@@ -110,6 +111,18 @@ class _Documents:
         condition &= metadata_condition(self._filters, "memories", [self._snapshot])
         return read_vectors(self._snapshot, condition)
 
+    @cached_property
+    def former(self) -> FormerTitles:
+        """Titles that documents had."""
+        from memctl.graph.page_names import FormerTitles
+        from memctl.store.tables.filter_expressions import col, document_filter
+
+        every = replace(self._filters, as_of=self._base.clock())
+        ended = col("status").is_in(("superseded", "gone")) & (col("part") == 0)
+        columns = ["id", "title", "superseded_by"]
+        rows = self._snapshot.scan("documents", document_filter(every) & ended, columns)
+        return FormerTitles(rows.to_pylist())
+
     def tables(self, snapshot: Snapshot) -> LinkedTables:
         """Return how they are read.
 
@@ -126,4 +139,5 @@ class _Documents:
             load_texts=lambda: self.texts,
             load_vectors=lambda: self.vectors,
             vectors_are=(settings.embedder, settings.dimension),
+            load_former=lambda: self.former,
         )

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from memctl.consolidation.job_undo import Jobs as UndoableJobs
     from memctl.forget import ForgetReport, Selection
     from memctl.knowledge_base.kb_statistics import (
         KnowledgeBaseStatistics,
@@ -71,14 +72,11 @@ class Jobs(Part):
             LockedError: Another process kept writing.
             CoverageLost: Memories would not have been found any more; it was rolled back.
         """
-        from memctl.consolidation.job_undo import Jobs
-
         if not dry_run:
             self._kb.begin_change()
-        if repair := self._skill_repair(number):
-            return self._undo_repair(repair, dry_run=dry_run)
-        jobs = Jobs(self._kb.store, self._kb.clock, self._kb.name)
-        return jobs.undo(number, again=again, dry_run=dry_run)
+        if number is None:
+            number = max(self._undoable(), default=None)
+        return self._undo(number, again=again, dry_run=dry_run)
 
     @audited("job undo")
     def undo_night(
@@ -96,38 +94,81 @@ class Jobs(Part):
             UsageError: One cannot be taken back before a later one, of another night.
             LockedError: Another process kept writing.
         """
-        from memctl.consolidation.job_undo import Jobs
-
         if not dry_run:
             self._kb.begin_change()
-        jobs = Jobs(self._kb.store, self._kb.clock, self._kb.name)
-        night = jobs.of_night(number)
+        night = self._jobs.of_night(number, self._of_skills())
+        taken_back = night if dry_run else ()
         return [
-            jobs.undo(each, again=again, dry_run=dry_run, taken_back=night if dry_run else ())
-            for each in night
+            self._undo(each, again=again, dry_run=dry_run, taken_back=taken_back) for each in night
         ]
 
-    def _skill_repair(self, number: int | None) -> Job | None:
-        """Return the repair of skills that is meant, if one is."""
+    def _undo(
+        self,
+        number: int | None,
+        *,
+        again: bool,
+        dry_run: bool,
+        taken_back: Collection[int] = (),
+    ) -> UndoReport:
+        """Take one job back by what it has changed: skills, pages, or rows of the tables."""
         ledger = self._kb.store.ledger
-        repairs = ledger.skills.repairs.jobs()
-        if number is not None:
-            return ledger.jobs.find(number) if number in repairs else None
-        latest = max([*repairs, *ledger.changes.jobs()], default=None)
-        return ledger.jobs.find(latest) if latest in repairs else None
+        job = None if number is None else ledger.jobs.find(number)
+        if job is not None and job.id in self._of_skills():
+            return self._undo_of_skills(job, dry_run=dry_run)
+        if job is not None:
+            changes = ledger.changes.of(job.id)
+            pages = [each.id for each in changes if each.table == "documents"]
+            if pages:
+                return self._undo_pages(job, pages, dry_run=dry_run)
+        return self._jobs.undo(number, again=again, dry_run=dry_run, taken_back=taken_back)
 
-    def _undo_repair(self, job: Job, *, dry_run: bool) -> UndoReport:
+    @property
+    def _jobs(self) -> UndoableJobs:
+        from memctl.consolidation.job_undo import Jobs as UndoableJobs
+
+        return UndoableJobs(self._kb.store, self._kb.clock, self._kb.name)
+
+    def _of_skills(self) -> Sequence[int]:
+        """Return the jobs that have changed skills, and can be taken back."""
+        return self._kb.store.ledger.skills.repairs.jobs()
+
+    def _undoable(self) -> set[int]:
+        return {*self._jobs.undoable(), *self._of_skills()}
+
+    def _undo_of_skills(self, job: Job, *, dry_run: bool) -> UndoReport:
         from memctl.skills.skill_conflicts import SkillConflicts
 
-        kb = self._kb
-        conflicts = SkillConflicts(SkillGraph(kb).acting_as())
+        conflicts = SkillConflicts(SkillGraph(self._kb).acting_as())
         restored, kept = conflicts.undo(job, dry_run=dry_run)
+        return self._undone(job, restored=restored, kept=kept, dry_run=dry_run)
+
+    def _undo_pages(self, job: Job, pages: Sequence[str], *, dry_run: bool) -> UndoReport:
+        """Delete the documents that a job wrote; killed half-way, it is done by doing it again."""
+        ledger = self._kb.store.ledger
+        if not dry_run:
+            there = self._kb.snapshot().get("documents", pages, ["id"])["id"].to_pylist()
+            for page in there:
+                self._kb.services.editor().delete_document(page)
+            with ledger.transaction():
+                ledger.changes.remove_job(job.id)
+                ledger.jobs.undo(job.id, self._kb.clock())
+        return self._undone(job, removed=pages, dry_run=dry_run)
+
+    def _undone(
+        self,
+        job: Job,
+        *,
+        removed: Sequence[str] = (),
+        restored: Sequence[str] = (),
+        kept: Sequence[str] = (),
+        dry_run: bool,
+    ) -> UndoReport:
         return UndoReport(
-            kb=kb.name,
+            kb=self._kb.name,
             job=job.id,
             kind=job.kind,
             started_at=job.started_at,
-            removed=(),
+            removed=tuple(removed),
             disconnected=0,
             restored=tuple(restored),
             kept=tuple(kept),
@@ -141,11 +182,9 @@ class Jobs(Part):
         Args:
             limit: At most this many.
         """
-        from memctl.consolidation.job_undo import Jobs
-
-        repairs = set(self._kb.store.ledger.skills.repairs.jobs())
-        found = Jobs(self._kb.store, self._kb.clock, self._kb.name).recent(limit)
-        return [replace(e, can_be_undone=True) if e.id in repairs else e for e in found]
+        of_skills = set(self._of_skills())
+        found = self._jobs.recent(limit)
+        return [replace(e, can_be_undone=True) if e.id in of_skills else e for e in found]
 
 
 class Snapshots(Part):

@@ -1,6 +1,7 @@
 """Jobs on the skills of a knowledge base; the schedule is decided elsewhere.
 
-Each is a function of a knowledge base and the present instant, and returns what came of it.
+Each is a function of a knowledge base, the present instant and the number of the job under which
+``memctl job undo`` takes back what it changes, and returns what came of it.
 """
 
 from __future__ import annotations
@@ -25,57 +26,62 @@ class SkillJobReport:
     """What a person should look at."""
 
 
-def scan_skill_conflicts(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
+def scan_skill_conflicts(kb: KnowledgeBase, now: datetime, _: int | None = None) -> SkillJobReport:
     """Look for conflicts among the skills; daily."""
     scan = kb.skills.conflicts(now=now).scan()
     messages = tuple(f"{each.type}: {each.explanation}" for each in scan.found)
     return SkillJobReport("skill_conflicts", scan.skills, scan.new + scan.resolved, messages)
 
 
-def decay_skills(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
+def decay_skills(kb: KnowledgeBase, now: datetime, _: int | None = None) -> SkillJobReport:
     """Let the effectiveness of skills fade that are not used; weekly."""
     skills = kb.skills.acting_as(now=now)
     return SkillJobReport("skill_decay", kb.store.ledger.skills.count(), skills.decay())
 
 
-def reembed_skills(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
+def reembed_skills(kb: KnowledgeBase, now: datetime, _: int | None = None) -> SkillJobReport:
     """Make vectors anew whose text or embedder has changed; weekly."""
     skills = kb.skills.acting_as(now=now)
     return SkillJobReport("skill_reembedding", kb.store.ledger.skills.count(), skills.reembed())
 
 
-def find_skill_gaps(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
+def find_skill_gaps(kb: KnowledgeBase, now: datetime, _: int | None = None) -> SkillJobReport:
     """Look for what no skill is for; monthly."""
     gaps = kb.skills.gaps(now)
     messages = tuple(f"{each.team}: {each.kind} {each.name}" for each in gaps)
     return SkillJobReport("skill_gaps", len(gaps), 0, messages)
 
 
-def expire_skill_proposals(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
+def expire_skill_proposals(
+    kb: KnowledgeBase, now: datetime, _: int | None = None
+) -> SkillJobReport:
     """Mark proposals as expired that were not reviewed in time; hourly."""
     expired = kb.skills.proposals(now=now).expire()
     return SkillJobReport("skill_proposals", kb.store.ledger.skills.proposals.count(), expired)
 
 
-def learn_from_skill_uses(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
+def learn_from_skill_uses(
+    kb: KnowledgeBase, now: datetime, job: int | None = None
+) -> SkillJobReport:
     """Propose experimental versions from the notes of uses; weekly."""
-    learned = kb.skills.proposals(now=now).learn()
+    learned = kb.skills.proposals(now=now).learn(job=job)
     messages = tuple(f"version {each.version} of {each.slug} waits for review" for each in learned)
     return SkillJobReport("skill_learning", kb.store.ledger.skills.count(), len(learned), messages)
 
 
-def repair_skills(kb: KnowledgeBase, now: datetime) -> SkillJobReport:
+def repair_skills(kb: KnowledgeBase, now: datetime, job: int | None = None) -> SkillJobReport:
     """Repair simple conflicts, where the setting skills.auto_repair allows it; daily."""
     if not kb.resources.program_config.skills.auto_repair:
         return SkillJobReport("skill_repair", 0, 0)
-    report = kb.skills.conflicts(now=now).repair()
+    report = kb.skills.conflicts(now=now).repair(job=job)
     messages = (f"memctl job undo {report.job} takes it back",) if report.job else ()
     return SkillJobReport(
         "skill_repair", report.left + len(report.repaired), len(report.repaired), messages
     )
 
 
-SKILL_JOBS: Mapping[str, tuple[str, Callable[[KnowledgeBase, datetime], SkillJobReport]]] = {
+_Run = Callable[["KnowledgeBase", "datetime", int | None], SkillJobReport]
+SKILL_JOBS: Mapping[str, tuple[str, _Run]] = {
     "skill_conflicts": ("04:15", scan_skill_conflicts),
     "skill_repair": ("04:20", repair_skills),
     "skill_decay": ("sun 05:00", decay_skills),

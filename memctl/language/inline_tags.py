@@ -102,7 +102,10 @@ class PageLink:
 
 
 def page_links(text: str, code: Sequence[Span] = ()) -> list[PageLink]:
-    """Return the links to other pages outside code, in their order."""
+    """Return the links to other pages outside code, in their order.
+
+    What a template has in place of a name (``[[{{date}}]]``) is none.
+    """
     if "[" not in text:
         return []
     found = [_wikilink(match) for match in _LINK.finditer(text)] if "[[" in text else []
@@ -112,7 +115,11 @@ def page_links(text: str, code: Sequence[Span] = ()) -> list[PageLink]:
     if not found:
         return []
     hidden = _code_spans(text, code)
-    return [link for link in found if link.target and not _is_hidden(link.start, hidden)]
+    return [
+        link
+        for link in found
+        if link.target and "{{" not in link.target and not _is_hidden(link.start, hidden)
+    ]
 
 
 def _wikilink(match: re.Match[str]) -> PageLink:

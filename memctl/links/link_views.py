@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from memctl.graph.page_names import Page
+from memctl.graph.page_names import FormerTitles, Page
 from memctl.ids import root_id
 from memctl.language.inline_tags import PageLink, page_links
 from memctl.links.link_map import LinkMap
@@ -67,6 +67,7 @@ class LinkedTables:
     load_vectors: Callable[[], PageVectors]
     vectors_are: tuple[str, int]
     """What its vectors are from; only those from the same can be compared."""
+    load_former: Callable[[], FormerTitles]
 
     def texts_of(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the texts of documents, or of parts of them, by id."""
@@ -269,12 +270,21 @@ class PageLinks:
         for source in range(len(self.map.pages)):
             for name, meant in self.map.targets(source):
                 if meant is None:
-                    yield self._problem("missing", source, name, "no document is called that")
+                    yield self._problem("missing", source, name, self._why_missing(source, name))
                 elif meant.others:
                     ends = (meant.page, *meant.others)
                     ids = ", ".join(self.map.pages[at].id for at in ends[:5])
                     message = f"{len(ends)} documents are called that: {ids}"
                     yield self._problem("ambiguous", source, name, message)
+
+    def _why_missing(self, source: int, name: str) -> str:
+        former = self._tables[self.map.pages[source].kb].load_former()
+        became = former.what_became_of(name)
+        if became is None:
+            return "no document is called that"
+        at = self.map.by_id.get(became)
+        now = "is gone" if at is None else f"is called {self.map.pages[at].title!r} now"
+        return f"the document that was called that {now}"
 
     def _lost_anchors(self) -> Iterator[LinkProblem]:
         wanted: dict[int, list[tuple[int, PageLink]]] = defaultdict(list)

@@ -168,7 +168,10 @@ class _Writing:
         """Write what has changed, remove what is gone."""
         pages, insights = self._map.pages, self._insights
         listed = {
-            DOCUMENTS: [(self._names[page.id], excerpt(page.summary)) for page in pages],
+            DOCUMENTS: [
+                (self._names[page.id], excerpt(page.summary.removeprefix(f"{page.title}: ")))
+                for page in pages
+            ],
             INSIGHTS: [(self._names[each.id], "") for each in insights],
         }
         if not self._dry_run:

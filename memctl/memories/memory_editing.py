@@ -37,12 +37,14 @@ from memctl.schema.arrow_tables import memories_table
 from memctl.schema.document_types import memory_kind, source_type
 from memctl.store.ledger.content_tables import ContentOwner, clear_content
 from memctl.store.tables.filter_expressions import EVERYTHING, Expr, col
+from memctl.store.tables.transaction import record_changes
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from memctl.models.protocols import Embedder, Understander
+    from memctl.schema.table_names import TableName
     from memctl.store.ledger.repository import LedgerConnection
     from memctl.store.store import Store
     from memctl.store.tables.transaction import Transaction
@@ -190,8 +192,13 @@ class Editor:
         self._understander = understander
         self._redacts = redacts
 
-    def add(self, statement: Statement, *, dry_run: bool = False) -> Memory:
+    def add(self, statement: Statement, *, dry_run: bool = False, job: int | None = None) -> Memory:
         """Remember a statement, or only return what it would be; the same one is there once.
+
+        Args:
+            statement: What to remember.
+            dry_run: Write nothing.
+            job: The job that it is part of, with which it is taken back.
 
         Raises:
             UsageError: It is empty, expired, or its importance is not from 0 to 1.
@@ -250,6 +257,10 @@ class Editor:
             memory = dataclasses.replace(memory, source_ids=sources)
             append_rows(transaction, "memories", self._with_sources(row, sources))
             _add_derived(transaction, memory, mentions)
+            if job is not None:
+                changes, after = self._store.ledger.changes, transaction.snapshot()
+                written: dict[TableName, list[str]] = {"memories": [memory.id]}
+                record_changes(transaction, changes, job, snapshot, after, written)
         return memory
 
     def edit(self, given: str, edit: Edit, *, dry_run: bool = False) -> Memory:

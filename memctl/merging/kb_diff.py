@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from memctl.consolidation.changes import find_changes
 from memctl.consolidation.consolidator import LEAST_STRENGTH
 from memctl.consolidation.statements import StemWeights, read_statements
-from memctl.merging.kb_merge import require_all_users
+from memctl.merging.kb_merge import name_beside, require_all_users
 from memctl.store.tables.filter_expressions import Expr, col
 
 if TYPE_CHECKING:
@@ -77,12 +77,10 @@ def diff(kb: KnowledgeBase, other: KnowledgeBase) -> KnowledgeBaseDiff:
         kind: sum(1 for key in mine.keys() & others.keys() if key[0] == kind)
         for kind in ("document", *_LEVELS)
     }
-    only = [
-        *_only(kb.name, mine, others),
-        *_only(other.name, others, mine),
-    ]
+    name = name_beside(kb, other)
+    only = [*_only(kb.name, mine, others), *_only(name, others, mine)]
     found = tuple(_disagreements(kb, ours, theirs))
-    return KnowledgeBaseDiff(kb.name, other.name, same, tuple(only), found)
+    return KnowledgeBaseDiff(kb.name, name, same, tuple(only), found)
 
 
 _Rows = Mapping[tuple[str, str], Mapping[str, Any]]

@@ -20,6 +20,7 @@ from memctl.files import make_folder
 from memctl.graph.derivation import derive_all
 from memctl.ids import other_version_id, relation_id, root_id
 from memctl.merging.row_joins import Row, join_rows
+from memctl.paths import display_path
 from memctl.rows.derived_rows import add_missing, replace_entities
 from memctl.rows.references import in_portions
 from memctl.rows.row_changes import (
@@ -70,11 +71,13 @@ class MergeReport:
     redrawn: int
     """Insights that did not come along, since they rest on conversations; they are drawn anew."""
     snapshot: str = ""
-    """What brings back the state before."""
+    """What brings back the state before; "" where nothing has changed."""
 
 
 def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
     """Take in all that another knowledge base has, after making a snapshot of this one.
+
+    Where nothing new comes in, no snapshot is left.
 
     Args:
         kb: Is changed.
@@ -99,7 +102,7 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
     def join_content(connection: LedgerConnection) -> None:
         """Join the ledgers' content; refuse it if conversations have changed since the preview."""
         nonlocal joined
-        joined = merge_content(connection, content, (kb.name, other.name))
+        joined = merge_content(connection, content, (kb.name, name_beside(kb, other)))
         if joined.renamed.keys() != renamed:
             raise LockedError("a conversation went on meanwhile", "merge again")
 
@@ -116,7 +119,10 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
         transaction.ledger(lambda _: _join_records(kb, other))
         transaction.ledger(lambda _: ledger.comparisons.add(merging.facts, kb.resources.clock()))
     kb.resources.snapshot()  # takes over what was said
-    report = merging.report(kb.name, other.name, joined)
+    if not (merging.is_changed or joined.written or renamed):
+        kb.snapshots.delete(snapshot)
+        snapshot = ""
+    report = merging.report(kb.name, name_beside(kb, other), joined)
     return MergeReport(**{**report, "snapshot": snapshot})
 
 
@@ -146,6 +152,13 @@ def require_mergeable(kb: KnowledgeBase, other: KnowledgeBase) -> None:
             f"{', '.join(hidden)} of {other.name} is private, but not in {kb.name}",
             f"memctl kb set {kb.name} --private-namespace {hidden[0]}",
         )
+
+
+def name_beside(kb: KnowledgeBase, other: KnowledgeBase) -> str:
+    """Return what the other one is called beside this one: of the same name, with its home."""
+    if other.name != kb.name:
+        return other.name
+    return f"{other.name} of {display_path(other.resources.program_config.home)}"
 
 
 def require_all_users(kb: KnowledgeBase) -> None:
@@ -192,6 +205,8 @@ class _TableMerge:
     redrawn: int = 0
     facts: list[str] = field(default_factory=list)
     """Ids of statements that came in, to be compared with what is known."""
+    is_changed: bool = False
+    """Whether any row came in or has changed."""
 
     def run(self) -> None:
         """Join them."""
@@ -205,7 +220,9 @@ class _TableMerge:
             found = self.transaction.snapshot().scan("memories", None, ["id", "is_consolidated"])
             done = found.filter(found["is_consolidated"])["id"].to_pylist()
             mark_consolidated(self.transaction, done, done=False)
-        self._derive()
+        self.is_changed = any(self.added.values()) or self._rows_differ()
+        if self.is_changed:
+            self._derive()
 
     def report(self, kb: str, other: str, content: ContentMerge) -> dict[str, Any]:
         """Return the fields of the report."""
@@ -250,6 +267,16 @@ class _TableMerge:
         """The columns of every table, vectors among them."""
         return {table: each.names for table, each in schemas(self.kb.store.dimension).items()}
 
+    def _rows_differ(self) -> bool:
+        """Return whether any row is other than it was, though none came in."""
+        after = self.transaction.snapshot()
+        for table, columns in self._columns.items():
+            names = [name for name in columns if name != VECTOR]
+            old, new = (each.scan(table, None, names) for each in (self.before, after))
+            if not old.sort_by("id").equals(new.sort_by("id")):
+                return True
+        return False
+
     # --- one id, two contents ---
 
     def _separate_versions(self, incoming: dict[TableName, pa.Table]) -> dict[str, str]:
@@ -268,11 +295,12 @@ class _TableMerge:
             one, other = mine[root], theirs[root]
             if one["sha256"] == other["sha256"]:
                 continue
-            self.edited_in_both += 1
             is_theirs = _age(other) < _age(one)
             version = str((other if is_theirs else one)["sha256"])
             (of_theirs if is_theirs else of_ours)[root] = version
             ended[other_version_id(root, version)] = root
+        known = set(ours.get("documents", list(ended), ["id"])["id"].to_pylist())
+        self.edited_in_both += len(ended.keys() - known)
         if of_theirs:
             mapping = _renaming(incoming, of_theirs)
             for table in _MERGED:

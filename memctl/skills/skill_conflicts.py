@@ -301,7 +301,7 @@ class SkillConflicts:
 
     # --- repairing -------------------------------------------------------------------------------
 
-    def repair(self, *, dry_run: bool = False) -> SkillRepairReport:
+    def repair(self, *, dry_run: bool = False, job: int | None = None) -> SkillRepairReport:
         """Repair what is simple, as one job that can be taken back.
 
         The newer of two skills with like names gets a suffix; what requires a deprecated skill
@@ -310,6 +310,7 @@ class SkillConflicts:
 
         Args:
             dry_run: Change nothing.
+            job: The job that it is part of; by default it is one of its own.
 
         Raises:
             AccessRefused: An agent acts.
@@ -325,20 +326,21 @@ class SkillConflicts:
             left = len(self._stored.conflicts.open()) - len(repaired)
             if dry_run or not repaired:
                 return SkillRepairReport(None, tuple(repaired), left, dry_run)
-            job = ledger.jobs.start(SKILL_REPAIR, now)
+            number = ledger.jobs.start(SKILL_REPAIR, now) if job is None else job
             self._skills.note("repair", *(i for i, each in current.items() if each != started[i]))
             for id_, skill in current.items():
                 if skill != started[id_]:
                     self._stored.save(replace(skill, updated_at=now))
-                    self._stored.repairs.save(*_repairs(job, started[id_], skill, repaired, now))
+                    self._stored.repairs.save(*_repairs(number, started[id_], skill, repaired, now))
             self._stored.conflicts.save(
                 *(
                     replace(c, status="resolved", resolved_at=now, resolved_by=_REPAIR)
                     for c in map(self.find, (each.conflict_id for each in repaired))
                 )
             )
-            ledger.jobs.finish(job, "done", now, {"repaired": len(repaired), "left": left})
-        return SkillRepairReport(job, tuple(repaired), left, dry_run)
+            if job is None:
+                ledger.jobs.finish(number, "done", now, {"repaired": len(repaired), "left": left})
+        return SkillRepairReport(number, tuple(repaired), left, dry_run)
 
     def _repair_one(
         self, conflict: SkillConflict, current: dict[str, Skill]
@@ -384,7 +386,7 @@ class SkillConflicts:
         return None
 
     def undo(self, job: Job, *, dry_run: bool = False) -> tuple[Sequence[str], Sequence[str]]:
-        """Take a repair back; what has been changed since stays.
+        """Take back what a job has changed of skills; what has been changed since stays.
 
         Returns:
             The skills that are as before, and those that are left as they are.
@@ -396,7 +398,7 @@ class SkillConflicts:
             for skill_id in dict.fromkeys(each.skill_id for each in repairs):
                 own = [each for each in repairs if each.skill_id == skill_id]
                 skill = self._stored.find(skill_id)
-                if skill is None or any(_value(skill, r.field) != json.loads(r.after) for r in own):
+                if skill is None or not all(self._is_as_left(skill, each) for each in own):
                     kept.append(skill_id)
                     continue
                 restored.append(skill_id)
@@ -407,9 +409,23 @@ class SkillConflicts:
                 self._skills.ledger.jobs.undo(job.id, self._skills.clock())
         return restored, kept
 
+    def _is_as_left(self, skill: Skill, repair: SkillRepair) -> bool:
+        """Return whether a skill is as a job left it; a version is if nobody has used it."""
+        after = json.loads(repair.after)
+        if repair.field != "version":
+            return bool(_value(skill, repair.field) == after)
+        latest = self._stored.versions.of(skill.skill_id)[-1:]
+        uses = [each for each in self._stored.uses.of(skill.skill_id) if each.version == after]
+        return [(each.number, each.share) for each in latest] == [(after, 0)] and not uses
+
     def _put_back(self, skill: Skill, repairs: Iterable[SkillRepair]) -> None:
         values: dict[str, Any] = {}
         for each in repairs:
+            if each.field == "version":
+                for stored in (self._stored.versions, self._stored.files):
+                    where = "skill_id = ? AND number = ?"
+                    stored.delete(where, skill.skill_id, json.loads(each.after))
+                continue
             before = json.loads(each.before)
             values[each.field] = tuple(before) if each.field == "requires" else before
             self._stored.conflicts.execute(

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from memctl.errors import NotFoundError
+from memctl.language.inline_tags import without_wikilinks
 from memctl.language.term_analysis import terms
 from memctl.records import Hit
 from memctl.skills.skill_files import SKILL_FILE, digest, one_line
@@ -149,7 +150,9 @@ def _bearing(hits: Sequence[Hit], asked: str) -> Sequence[Hit]:
 
 
 def _hit_line(hit: Hit) -> str:
-    return f"{one_line(hit.text)} ({one_line(hit.title or hit.source)})"
+    lines = without_wikilinks(hit.text).splitlines()
+    said = [line for line in lines if not line.startswith("#")] or lines
+    return f"{one_line(' '.join(said))} ({one_line(hit.title or hit.source)})"
 
 
 def _skill_line(skill: Skill) -> str:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.ids import proposal_id
+from memctl.language.inline_tags import without_wikilinks
+from memctl.language.sentence_splitting import split_sentences
 from memctl.language.term_analysis import terms
 from memctl.language.word_lists import load_language
 from memctl.literals import ProposalStatus, SkillCategory
@@ -29,8 +31,9 @@ from memctl.skills.skill_files import (
     stored_requirements,
 )
 from memctl.skills.skill_registry import Skills, skills_by_slug
+from memctl.skills.skill_views import SkillHit
 from memctl.store.ledger.repository import to_text
-from memctl.store.ledger.skill_repositories import Skill, SkillProposal
+from memctl.store.ledger.skill_repositories import Skill, SkillProposal, SkillRepair
 
 EXPIRES_AFTER = timedelta(days=14)
 NEAREST = 5
@@ -41,9 +44,24 @@ _FREQUENT_WORDS = 6
 _LONGEST_TOPIC = 500
 _ALIKE = 0.6
 """Relevance from which a skill that is there makes another one less needed."""
+_NEAR = 0.4
+"""Relevance from which a draft names a skill that is there."""
+_MOST_STATEMENTS = 12
+_LONGEST_STATEMENT = 300
 _OPEN: tuple[ProposalStatus, ...] = ("draft", "submitted", "under_review", "approved")
 _UNREVIEWED: tuple[ProposalStatus, ...] = ("draft", "submitted")
 _WORD = re.compile(r"[^\W\d_]{4,}")
+_ASKING = re.compile(
+    r"(?:please\s+)?how\s+(?:to|(?:do|does|can|could|should|would|must)\s+(?:i|we|you|one|they))\s+",
+    re.IGNORECASE,
+)
+"""How a topic begins that is put as a question."""
+_STEP = re.compile(
+    r"(?:always|never|must|should|make sure|ensure|avoid|do not|don't|first|then|before|after)\b",
+    re.IGNORECASE,
+)
+"""What says that something is to be done, or in which order."""
+_LINE_MARK = re.compile(r"(?:[-*+>]|\d{1,3}[.)]|\[[ xX]\])\s+")
 LEARNED = "## Learned from use"
 Nearest = Callable[[str, int], Sequence[Hit]]
 """Returns the passages that are nearest to a topic, and open to everybody who may read here."""
@@ -134,10 +152,11 @@ class SkillProposals:
         now = self._skills.clock()
         hits = self._about(asked)
         alike = self._skills.search(asked, limit=NEAREST, every_status=True)
-        words = _frequent_words(hits, asked)
+        known = _statements(hits, asked)
         clean = self._skills.clean
-        named = checked_skill_name(clean(name) or asked[:1].upper() + asked[1:100])
-        summary = one_line(clean(description)) or _description(asked, words)
+        task = _task(asked)
+        named = checked_skill_name(clean(name) or task[:100])
+        summary = one_line(clean(description)) or _description(task, known)
         inferred, fit = infer_category(named, f"{asked} {summary}")
         confidence = 0.2 + 0.1 * len(hits) + (0.3 if category else 0.3 * fit)
         if alike and alike[0].relevance >= _ALIKE:
@@ -156,7 +175,11 @@ class SkillProposals:
             updated_at=now,
             expires_at=now + EXPIRES_AFTER,
             requires=needed,
-            content=_draft(named, summary, category or inferred, needed, hits),
+            content=_draft(
+                _Front(named, summary, category or inferred, needed, _frequent_words(hits, asked)),
+                known,
+                [hit for hit in alike if hit.relevance >= _NEAR],
+            ),
             findings=(
                 *(f"document: {_hit_name(hit)}" for hit in hits),
                 *(f"skill: {hit.slug} ({hit.relevance:.2f})" for hit in alike),
@@ -357,7 +380,9 @@ class SkillProposals:
 
     # --- learning --------------------------------------------------------------------------------
 
-    def learn(self, word: str | None = None, *, dry_run: bool = False) -> Sequence[LearnedVersion]:
+    def learn(
+        self, word: str | None = None, *, dry_run: bool = False, job: int | None = None
+    ) -> Sequence[LearnedVersion]:
         """Propose versions from what the notes of uses say; none of them is active.
 
         Notes of users other than the one that is named are left out.
@@ -365,15 +390,16 @@ class SkillProposals:
         Args:
             word: A skill; by default every active one.
             dry_run: Write nothing.
+            job: The job that it is part of, with which the versions are taken back.
         """
         self._skills.require_writable()
         skills = (
             self._stored.select("status = 'active'") if word is None else [self._skills.find(word)]
         )
-        learned = (self._learned(skill, dry_run=dry_run) for skill in skills)
+        learned = (self._learned(skill, job, dry_run=dry_run) for skill in skills)
         return [each for each in learned if each is not None]
 
-    def _learned(self, skill: Skill, *, dry_run: bool) -> LearnedVersion | None:
+    def _learned(self, skill: Skill, job: int | None, *, dry_run: bool) -> LearnedVersion | None:
         versions = self._stored.versions.of(skill.skill_id)
         active = next((e for e in versions if e.number == skill.active_version), None)
         if active is None:
@@ -394,9 +420,13 @@ class SkillProposals:
             return LearnedVersion(skill.skill_id, skill.slug, None, kept)
         section = "\n".join((LEARNED, "", *(f"- {note}" for note in kept), ""))
         content = f"{active.content.rstrip()}\n\n{section}"
-        version = self._skills.add_version(
-            skill.skill_id, content, "experimental", f"from the notes of {len(kept)} uses"
-        )
+        notes_of = f"from the notes of {len(kept)} uses"
+        with self._skills.ledger.transaction():
+            version = self._skills.add_version(skill.skill_id, content, "experimental", notes_of)
+            if job is not None:
+                number, at = json.dumps(version.number), version.created_at
+                repair = SkillRepair(job, skill.skill_id, "version", "null", number, "", at)
+                self._stored.repairs.save(repair)
         return LearnedVersion(skill.skill_id, skill.slug, version.number, kept)
 
 
@@ -412,26 +442,97 @@ def _frequent_words(hits: Iterable[Hit], topic: str) -> Sequence[str]:
     return [word for word in ranked if counts[word] > 1 or len(counts) < 20][:_FREQUENT_WORDS]
 
 
-def _description(topic: str, words: Sequence[str]) -> str:
-    about = f" It has to do with {', '.join(words)}." if words else ""
-    return f"{topic[:1].upper()}{topic[1:].rstrip('.')}.{about}"
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """What a passage says on a topic."""
+
+    text: str
+    source: str
+    shared: int
+    """How many words of the topic it has."""
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it says that something is to be done, or in which order."""
+        return _STEP.search(self.text) is not None
+
+
+def _statements(hits: Iterable[Hit], topic: str) -> list[_Statement]:
+    """Return what passages say on a topic, sentence by sentence, without headings and marks.
+
+    What follows a step belongs to it.
+    """
+    wanted, found = set(terms(topic)), dict[str, _Statement]()
+    for hit in hits:
+        text, follows_step = without_wikilinks(hit.text), False
+        for start, end in split_sentences(text):
+            sentence = one_line(text[start:end])
+            if sentence.startswith("#"):
+                continue
+            while (shorter := _LINE_MARK.sub("", sentence, count=1)) != sentence:
+                sentence = shorter
+            shared = len(wanted & set(terms(sentence)))
+            said = _Statement(sentence[:_LONGEST_STATEMENT], _hit_name(hit), shared)
+            if shared or said.is_step or follows_step:
+                found.setdefault(sentence.casefold(), said)
+            follows_step = said.is_step
+    return list(found.values())[:_MOST_STATEMENTS]
+
+
+def _task(topic: str) -> str:
+    """Return what is to be done, of a topic that may be put as a question."""
+    task = _ASKING.sub("", topic, count=1).rstrip(" ?!.") or topic
+    return task[:1].upper() + task[1:]
+
+
+def _description(task: str, known: Sequence[_Statement]) -> str:
+    """Return what a skill is for, and the statement that has most to do with it."""
+    best = max(known, key=lambda each: each.shared, default=None)
+    return f"{task}." if best is None or not best.shared else f"{task}. {best.text}"
 
 
 def _hit_name(hit: Hit) -> str:
     return one_line(hit.title or hit.source or hit.memory_id)[:120]
 
 
-def _draft(
-    name: str, description: str, category: str, requires: Sequence[str], hits: Sequence[Hit]
-) -> str:
-    quoted = [json.dumps(each, ensure_ascii=False) for each in (name, description)]
-    lines = ["---", f"name: {quoted[0]}", f"description: {quoted[1]}", "metadata:"]
-    lines.append(f"  category: {category}")
-    if requires:
-        lines.append(f"  requires: {json.dumps(', '.join(requires), ensure_ascii=False)}")
-    lines += ["---", "", f"# {name}", "", description, ""]
-    if hits:
-        lines += ["## What is known", ""]
-        lines += [f"- {one_line(hit.text)[:300]} ({_hit_name(hit)})" for hit in hits]
-        lines.append("")
+@dataclass(frozen=True, slots=True)
+class _Front:
+    """What stands before the text of a draft."""
+
+    name: str
+    description: str
+    category: str
+    requires: Sequence[str]
+    tags: Sequence[str]
+
+    def lines(self) -> Iterator[str]:
+        """Yield it as YAML."""
+        yield f"name: {_quoted(self.name)}"
+        yield f"description: {_quoted(self.description)}"
+        yield "metadata:"
+        yield f"  category: {self.category}"
+        for name, values in (("requires", self.requires), ("tags", self.tags)):
+            if values:
+                yield f"  {name}: {_quoted(', '.join(values))}"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _draft(front: _Front, known: Sequence[_Statement], alike: Sequence[SkillHit]) -> str:
+    """Return the text of a skill for a person to finish: steps, what is known, and what is near."""
+    lines = ["---", *front.lines(), "---", "", f"# {front.name}", "", front.description, ""]
+    steps = [each for each in known if each.is_step]
+    facts = [each for each in known if not each.is_step]
+    if steps:
+        numbered = (f"{n}. {each.text} ({each.source})" for n, each in enumerate(steps, start=1))
+        lines += ["## Steps", "", *numbered, ""]
+    if facts:
+        lines += ["## What is known", "", *(f"- {each.text} ({each.source})" for each in facts), ""]
+    if not known:
+        lines += ["Nothing is known of this yet: say here what is to be done, step by step.", ""]
+    if alike:
+        near = (f"- {hit.slug}: {one_line(hit.description)}" for hit in alike)
+        lines += ["## Skills that are near", "", *near, ""]
     return "\n".join(lines)

@@ -639,8 +639,8 @@ class Skills:
         """
         found = self._stored.versions.find(skill.skill_id, number)
         if found is None:
-            numbers = [each.number for each in self._stored.versions.of(skill.skill_id)]
-            hint = f"there are {', '.join(map(str, numbers))}" if numbers else "its text is gone"
+            listed = f"memctl skill version list {skill.slug} shows those that it has"
+            hint = listed if self._stored.versions.of(skill.skill_id) else "its text is gone"
             raise NotFoundError(f"{skill.slug} has no version {number}", hint)
         return found
 

@@ -59,7 +59,8 @@ _TAIL = re.compile(r"[\s*_]+$")
 _TYPE_OF_LABEL = {
     "don't forget": "important_fact", "note to self": "important_fact",
     "for the record": "important_fact", "decision": "decision", "decided": "decision",
-    "agreed": "decision", "preference": "preference", "lesson": "observation",
+    "agreed": "decision", "preference": "preference", "lesson learned": "learning",
+    "lesson learnt": "learning", "lesson": "learning", "til": "learning",
     "observation": "observation", "plan": "plan",
 }  # fmt: skip
 _LABEL = re.compile(rf"(?P<label>{'|'.join(_TYPE_OF_LABEL)})\s*:\s+(?=\S+ \S+ \S)", re.IGNORECASE)

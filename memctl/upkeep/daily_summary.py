@@ -13,8 +13,11 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import UsageError
+from memctl.identity import DEFAULT_NAMESPACE
+from memctl.ids import document_id
 from memctl.literals import CONTRADICTS
 from memctl.records import Filters
+from memctl.store.ledger.decision_repositories import RowChange
 from memctl.store.tables.filter_expressions import Expr, col, document_filter, memory_filter
 from memctl.upkeep.upkeep_job import Outcome, UpkeepContext
 
@@ -113,15 +116,33 @@ def summarise_day(base: KnowledgeBase, day: date, *, write: bool = False) -> Dai
 def write_missing_pages(context: UpkeepContext) -> Outcome:
     """Write the page of the day that is ending, and those of days since the last page.
 
-    Where the time of day was missed, the day that is ending is yesterday.
+    Where the time of day was missed, the day that is ending is yesterday.  An earlier page that was
+    taken back or deleted is not written again.
     """
     latest = (context.now - timedelta(hours=12)).astimezone().date()
     first = min(latest, max(_after_last_page(context.base, latest), latest - _LONGEST_GAP))
     days = [first + timedelta(days=number) for number in range((latest - first).days + 1)]
-    write = not context.options.dry_run
-    made = [summarise_day(context.base, day, write=write) for day in days]
+    base, write = context.base, not context.options.dry_run
+    deleted = base.store.ledger.deletions.ids()
+    is_page = col("source").like_glob(f"{SOURCE} *")
+    known = set(base.resources.snapshot().scan("documents", is_page, ["id"])["id"].to_pylist())
+    made = []
+    for day in days:
+        if day < latest and _page_id(day) in deleted:
+            continue
+        made.append(summarise_day(base, day, write=write))
+        page = made[-1].document_id
+        if context.job is not None and page is not None and page not in known:
+            base.store.ledger.changes.add(
+                context.job, [RowChange("documents", page, {}, {}, is_added=True)]
+            )
     written = sum(each.document_id is not None for each in made)
     return Outcome({"documents": sum(each.documents for each in made), "written": written})
+
+
+def _page_id(day: date) -> str:
+    """Return the id of the first page of a day that was written by itself."""
+    return document_id(DEFAULT_NAMESPACE, "", external_id=f"{SOURCE} {day.isoformat()}")
 
 
 def _after_last_page(base: KnowledgeBase, latest: date) -> date:

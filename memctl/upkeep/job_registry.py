@@ -91,7 +91,8 @@ def _tidy_tables(context: UpkeepContext) -> Outcome:
 
 def _reflect(context: UpkeepContext) -> Outcome:
     week_ago = context.now - timedelta(days=7)
-    found = context.base.judgements.reflect(week_ago, write=not context.options.dry_run)
+    write = not context.options.dry_run
+    found = context.base.judgements.reflect(week_ago, write=write, job=context.job)
     ids = [found.memory_id] if found.memory_id else []
     return Outcome({"findings": len(found.findings)}, ids=ids)
 
@@ -104,7 +105,7 @@ def _on_skills(name: str) -> UpkeepJob:
         """Run the job on skills; on a dry run, count them."""
         if context.options.dry_run:
             return Outcome({"skills": context.base.store.ledger.skills.count()})
-        report = run(context.base, context.now)
+        report = run(context.base, context.now, context.job)
         notices = [JobNotice("upkeep", text) for text in report.messages]
         return Outcome({"examined": report.examined, "changed": report.changed}, notices=notices)
 

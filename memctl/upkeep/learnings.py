@@ -6,12 +6,13 @@ all users share.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import MemctlError
+from memctl.feedback.judging import relied_on
 from memctl.ids import stated_memory_id
 from memctl.literals import LEARNING
 from memctl.memories.importance_decay import Decay
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
     from memctl.schema.table_names import TableName
     from memctl.store.ledger.ledger import Ledger
+    from memctl.store.ledger.log_repositories import QueryEntry
     from memctl.store.tables.snapshot import Snapshot
 
 SHARED = "shared"
@@ -144,12 +146,20 @@ def quality_of(row: Mapping[str, Any], decay: Decay, judged: Judgement, now: dat
 def judgements(ledger: Ledger) -> dict[str, Judgement]:
     """Return how answers were judged that used memories, by the id of the memory."""
     found: dict[str, Judgement] = {}
-    for entry in ledger.queries.select("feedback IS NOT NULL"):
-        for id_ in entry.hit_ids:
+    for entry, ids in _judged(ledger, "feedback IS NOT NULL"):
+        for id_ in ids:
             known = found.get(id_, Judgement())
             is_good = entry.feedback == "good"
             found[id_] = Judgement(known.good + is_good, known.bad + (not is_good))
     return found
+
+
+def _judged(ledger: Ledger, which: str) -> Iterator[tuple[QueryEntry, Sequence[str]]]:
+    """Yield the questions that were judged, each with the memories that its answer relied on."""
+    of_these = f"query_id IN (SELECT query_id FROM query_log WHERE {which})"
+    details = {each.query_id: each for each in ledger.query_details.select(of_these)}
+    for entry in ledger.queries.select(which):
+        yield entry, relied_on(entry, details.get(entry.query_id))
 
 
 def _values(memory: Memory) -> dict[str, Any]:
@@ -168,8 +178,8 @@ def confirm_learnings(context: UpkeepContext) -> Outcome:
     agents = {row["id"]: row["agent_id"] for row in known}
     found = [
         Confirmation(id_, f"question {entry.query_id}", context.now, context.job)
-        for entry in ledger.queries.select("feedback = 'good'")
-        for id_ in entry.hit_ids
+        for entry, ids in _judged(ledger, "feedback = 'good'")
+        for id_ in ids
         if id_ in agents
     ]
     found += [

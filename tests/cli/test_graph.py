@@ -53,6 +53,12 @@ def jsonl(memctl: Run, tmp_path: Path, *records: dict[str, Any]) -> None:
 # --- looking -------------------------------------------------------------------------------------
 
 
+def test_a_statement_connects_the_names_in_it(memctl: Run) -> None:
+    assert memctl("memory", "add", "Ann Lee works at Acme").code == 0
+    near = memctl("graph", "neighbors", "Ann Lee").rows
+    assert "Acme" in [row["name"] for row in near]
+
+
 def test_the_overview_counts_names_and_names_the_best_connected(notes: Run) -> None:
     found = notes("graph", "show", "-o", "json").json
     assert found["nodes"] >= 6

@@ -70,11 +70,18 @@ def test_links_follow_what_becomes_of_the_notes(memctl: Run, write: Write) -> No
     assert missing(memctl).keys() == {"Nowhere", "Release Plan"}
     assert titles(memctl, "backlinks", "Launch Plan") == []
     assert memctl("document", "backlinks", "Release Plan").code == 1
+    details = {row["name"]: row["detail"] for row in problems(memctl)["missing"]}
+    assert details == {
+        "Release Plan": "the document that was called that is called 'Launch Plan' now",
+        "Nowhere": "no document is called that",
+    }
     write(n6="# Nowhere\n\nA place after all.\n")
     assert missing(memctl).keys() == {"Release Plan"}
     assert titles(memctl, "backlinks", "nowhere") == ["Epsilon"]
     write(n6=None)
     assert missing(memctl).keys() == {"Nowhere", "Release Plan"}
+    details = {row["name"]: row["detail"] for row in problems(memctl)["missing"]}
+    assert details["Nowhere"] == "the document that was called that is gone"
 
 
 def test_documents_are_related_as_much_to_each_other_as_the_other_way(
@@ -206,6 +213,13 @@ def test_mentions_have_offsets_at_which_a_link_can_be_put(
     spans = [text[place["start"] : place["end"]] for place in found["places"]]
     assert spans == ["Ann\nLee", "ann lee"]
     assert found["places"][1]["sentence"] == "So did ann lee."
+
+
+def test_what_a_template_has_in_place_of_a_name_is_no_link(memctl: Run, write: Write) -> None:
+    write(template="# {{date}}\n\n[[{{yesterday}}]] | [[{{tomorrow}}|next]] and [[Alpha]]\n")
+    write(alpha="# Alpha\n\nNothing.\n")
+    assert missing(memctl) == {}
+    assert titles(memctl, "backlinks", "Alpha") == ["{{date}}"]
 
 
 def test_circles_and_links_to_oneself_do_no_harm(memctl: Run, write: Write) -> None:

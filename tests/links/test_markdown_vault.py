@@ -68,6 +68,7 @@ def test_documents_and_insights_become_notes_with_links_and_an_index(out: Path) 
     assert "[[Rent 1]]" in str(front(insight)["sources"])
     assert "950 euros" in insight.read_text()
     index = (out / "index.md").read_text()
+    assert "- [[Alpha]]: See rp and Nowhere." in index
     linked = set(re.findall(r"\[\[(.*?)\]\]", index))
     assert linked == {Path(name).stem for name in files(out)} - {"index"}
 

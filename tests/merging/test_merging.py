@@ -1,18 +1,26 @@
-"""Two knowledge bases become one: nothing is lost, whichever takes in the other one."""
+"""Two knowledge bases become one: nothing is lost, whichever takes in the other one.
+
+Each is made by a few random operations; by a thousand with ``MEMCTL_LONG_TESTS=1``.
+"""
 
 from __future__ import annotations
 
 import io
 import json
 import random
+import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli.conftest import Run, memctl
 from killed import images_of
+from long_form import IS_LONG
 
 from memctl.config import load_config
 from memctl.home import Home
@@ -24,7 +32,7 @@ __all__ = ["memctl"]
 
 THINGS = ("boat", "stove", "shed", "ladder", "anchor", "lamp")
 COLOURS = ("red", "green", "blue", "grey")
-KILLS = 6
+OPERATIONS_EACH, KILLS = (1_000, 30) if IS_LONG else (20, 6)
 PLACES = ("attic", "cellar", "garden")
 
 
@@ -39,11 +47,20 @@ class Clock:
         return self.now
 
 
-@pytest.fixture
-def home_of(tmp_path: Path) -> Callable[[str], Home]:
-    def make(name: str) -> Home:
-        config = load_config({"home": str(tmp_path / name)}, {})
-        return Home(config, Clock(datetime(2026, 3, 1, tzinfo=UTC)))
+def home_at(folder: Path) -> Home:
+    return Home(load_config({"home": str(folder)}, {}), Clock(datetime(2026, 3, 1, tzinfo=UTC)))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
+    """Homes with two knowledge bases made by random operations, each made once, to be copied."""
+
+    @cache
+    def make(seed: int) -> Path:
+        home = home_at(tmp_path_factory.mktemp("made") / "home")
+        for number, name in enumerate(("one", "two")):
+            grown(home, name, 10 * seed + number, OPERATIONS_EACH)
+        return home.config.home
 
     return make
 
@@ -104,7 +121,10 @@ def grown(home: Home, name: str, seed: int, count: int) -> None:
 
 
 def state(kb: KnowledgeBase) -> dict[str, list[Any]]:
-    """All that is known, but for how conversations are cut into parts."""
+    """All that is known, but for how conversations are cut into parts.
+
+    What is to be kept is kept once for each part that says it.
+    """
     snapshot, ledger = kb.resources.snapshot(), kb.store.ledger
     documents = snapshot.scan("documents").to_pylist()
     memories = snapshot.scan("memories").to_pylist()
@@ -121,9 +141,11 @@ def state(kb: KnowledgeBase) -> dict[str, list[Any]]:
             if row["session_id"] is None
         ),
         "said": sorted(
-            (row["session_id"], str(row["turn"]), row["level"], row["text"])
-            for row in memories
-            if row["session_id"] is not None and row["type"] != "gist"
+            {
+                (row["session_id"], row["level"], row["text"], row["turn"] * is_said)
+                for row, is_said in ((each, each["level"] == "evidence") for each in memories)
+                if row["session_id"] is not None and row["type"] != "gist"
+            }
         ),
         "names": sorted(row["name"] for row in snapshot.scan("entities").to_pylist()),
         "turns": sorted((each.session_id, each.turn, each.content) for each in turns),
@@ -138,12 +160,12 @@ def _pool_values(kb: KnowledgeBase) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_either_may_take_in_the_other(home_of: Callable[[str], Home], seed: int) -> None:
+def test_either_may_take_in_the_other(
+    made: Callable[[int], Path], tmp_path: Path, seed: int
+) -> None:
     found = []
     for first, second in (("one", "two"), ("two", "one")):
-        home = home_of(f"{first}-{seed}")
-        grown(home, "one", 10 * seed, 20)
-        grown(home, "two", 10 * seed + 1, 20)
+        home = home_at(shutil.copytree(made(seed), tmp_path / first))
         with home.open(first) as kb, home.open(second) as other:
             before = state(other)
             merge(kb, other)
@@ -155,19 +177,17 @@ def test_either_may_take_in_the_other(home_of: Callable[[str], Home], seed: int)
 
 
 def test_a_merge_that_is_killed_and_done_again_comes_to_the_same(
-    home_of: Callable[[str], Home], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: Callable[[int], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = home_of("here")
+    home = home_at(shutil.copytree(made(1), tmp_path / "here"))
     monkeypatch.setenv("MEMCTL_HOME", str(home.config.home))
-    grown(home, "one", 30, 20)
-    grown(home, "two", 31, 20)
     words = ("kb", "merge", "one", "two", "--yes")
     images = images_of(home.config.home, tmp_path / "images", *words)
     with home.open("one") as kb, home.open("two") as other:
         wanted, untouched = state(kb), state(other)
     assert len(images) > KILLS
     for image in random.Random(1).sample(images, KILLS):
-        again = home_of(str(image.home.relative_to(tmp_path)))
+        again = home_at(image.home)
         with again.open("one") as kb, again.open("two") as other:
             merge(kb, other)
             assert state(kb) == wanted, image.step
@@ -229,6 +249,47 @@ def test_what_came_in_is_found_and_what_disagrees_becomes_an_insight(two: Run) -
     assert len(two("document", "list", "-k", "a").rows) == 2
 
 
+def test_where_nothing_new_comes_in_no_snapshot_is_left(two: Run) -> None:
+    for name in ("a", "b"):
+        for words in (("create", "stock"), ("write", "stock", "lamps", "3")):
+            two("pool", *words, "-k", name)
+    line = json.dumps({"id": "note", "text": "The boat was painted red in May."})
+    two("ingest", "--jsonl", "-", "-k", "b", stdin=line)
+    two("ingest", "--jsonl", "-", "-k", "a", stdin=line.replace("red", "blue"))
+    first = two("kb", "merge", "a", "b", "--yes", "-o", "json").json
+    assert first["edited_in_both"] == 1
+    before = two("sql", "from memories order by id", "-k", "a").rows
+    again = two("kb", "merge", "a", "b", "--yes", "-o", "json").json
+    assert {**again, "same": 0} == {
+        **first, "added": dict.fromkeys(again["added"], 0), "same": 0, "edited_in_both": 0,
+        "kept_values": 0, "snapshot": "",
+    }  # fmt: skip
+    told = two("kb", "merge", "a", "b", "--yes", "-o", "table").out
+    assert told.splitlines()[0] == "a has taken in b: nothing new"
+    assert "snapshot restore" not in told
+    assert [row["name"] for row in two("snapshot", "list", "-k", "a").rows] == [first["snapshot"]]
+    assert two("sql", "from memories order by id", "-k", "a").rows == before
+
+
+def test_one_that_a_newer_version_made_is_refused(two: Run, tmp_path: Path) -> None:
+    settings = tmp_path / "home/kb/b/kb.toml"
+    settings.write_text(settings.read_text().replace("format_version = 1", "format_version = 9"))
+    for words in (("diff", "a", "b"), ("merge", "a", "b", "--yes"), ("merge", "b", "a", "--yes")):
+        refused = two("kb", *words)
+        assert refused.code == 1
+        assert "format 9" in refused.err
+        assert "hint: upgrade memctl" in refused.err
+    settings.write_text(settings.read_text().replace("format_version = 9", "format_version = 1"))
+    with closing(sqlite3.connect(tmp_path / "home/kb/b/ledger.sqlite")) as ledger, ledger:
+        (version,) = ledger.execute("PRAGMA user_version").fetchone()
+        ledger.execute(f"PRAGMA user_version = {version + 1}")
+    refused = two("kb", "merge", "a", "b", "--yes")
+    assert refused.code == 1
+    assert "written by a newer memctl" in refused.err
+    assert two("snapshot", "list", "-k", "a").rows == []
+    assert len(two("document", "list", "-k", "a").rows) == 2
+
+
 def test_what_both_have_said_of_one_id_is_kept_in_two_conversations(two: Run) -> None:
     for name, said in (("a", "fact: the cat is called Mia"), ("b", "fact: the dog is called Rex")):
         two("session", "start", "--id", "talk", "-k", name)
@@ -258,6 +319,18 @@ def test_a_home_of_another_machine_is_taken_in(two: Run, tmp_path: Path) -> None
     two("memory", "add", "The new home has a blue door.")
     report = two("kb", "merge", "default", "b", "--from", "laptop", "--yes", "-o", "json").json
     assert (report["other"], report["added"]["documents"]) == ("b", 2)
+    found = two("kb", "diff", "b", "b", "--from", "laptop", "-o", "json")
+    assert found.code == 10, "there is none here"
+    two("kb", "create", "b")
+    two("memory", "add", "A boat lies here.", "-k", "b")
+    found = two("kb", "diff", "b", "b", "--from", "laptop", "-o", "json").json
+    there = f"b of {tmp_path / 'laptop'}"
+    assert found["other"] == there
+    assert {each["text"]: each["kb"] for each in found["only"]} == {
+        "A boat lies here.": "b", "Rent": there, "Ferry": there,
+    }  # fmt: skip
+    tried = two("kb", "merge", "b", "b", "--from", "laptop", "--dry-run")
+    assert f"2 things of {there} into b" in tried.out
     refused = two("kb", "diff", "default", "b", "--from", str(tmp_path))
     assert refused.code == 10
     assert "is no home of memctl" in refused.err

@@ -50,7 +50,39 @@ def test_research_finds_documents_and_skills_on_the_topic(
     assert "canary" in made["content"]
     bare = memctl("skill", "propose", "medieval falconry").rows[0]
     assert bare["confidence"] < made["confidence"]
-    assert "## What is known" not in bare["content"]
+    assert not {"## What is known", "## Steps"} & set(bare["content"].splitlines())
+
+
+def test_a_draft_says_what_is_known_as_steps_and_what_is_near(
+    memctl: Run, kb: KnowledgeBase, write: Write
+) -> None:
+    memctl("skill", "add", str(write("roast-beans", "Roast coffee beans in the drum.")))
+    note = (
+        "# Beans\n\n## Roasting\n\nThe beans come from [[Huila]]. Always roast them light."
+        " Never roast wet beans. Listen for the crack.\n\n- [ ] Then weigh them\n"
+    )
+    kb.ingest(text=note, title="Beans")
+    made = memctl("skill", "propose", "how do we roast the beans?").rows[0]
+    assert made["name"] == "Roast the beans"
+    assert made["description"] == "Roast the beans. Never roast wet beans."
+    assert made["content"].split("# Roast the beans\n\n", 1)[1] == (
+        "Roast the beans. Never roast wet beans.\n\n"
+        "## Steps\n\n"
+        "1. Always roast them light. (Beans)\n"
+        "2. Never roast wet beans. (Beans)\n"
+        "3. Then weigh them (Beans)\n\n"
+        "## What is known\n\n"
+        "- The beans come from Huila. (Beans)\n"
+        "- Listen for the crack. (Beans)\n\n"
+        "## Skills that are near\n\n"
+        "- roast-beans: Roast coffee beans in the drum.\n"
+    )
+    given = memctl("skill", "context", "roast-beans", "--task", "roast beans", "-o", "json").json
+    assert "Never roast wet beans." in given["text"]
+    assert "Roasting" not in given["text"]
+    bare = memctl("skill", "propose", "how to fly a falcon?").rows[0]
+    assert bare["description"] == "Fly a falcon."
+    assert "Nothing is known of this yet" in bare["content"]
 
 
 def test_each_step_wants_the_one_before(memctl: Run) -> None:

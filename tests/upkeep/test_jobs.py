@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from killed import images_of
 
 from memctl.config import load_config
 from memctl.errors import ConfigError
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
 from memctl.records import Relation
+from memctl.upkeep.runner import Upkeep
 
 from .conftest import Clock, Run, distil
 
@@ -128,6 +131,16 @@ def test_a_good_answer_confirms_the_learning_that_it_used_and_undo_takes_it_back
     assert memctl("memory", "learnings").rows[0]["confirmations"] == 0
 
 
+def test_a_lesson_in_a_document_is_a_learning(memctl: Run) -> None:
+    note = (
+        "Talked to Ida about the crane.\n\nLesson learned: always book the crane two weeks ahead."
+    )
+    memctl("ingest", "--text", f"{note}\n\nTIL: the crane lifts four tons.", "--title", "Crane")
+    found = [row["text"] for row in memctl("memory", "learnings").rows]
+    assert any("book the crane two weeks ahead" in text for text in found), found
+    assert any("lifts four tons" in text for text in found), found
+
+
 def test_only_learnings_are_confirmed_and_have_an_outcome(memctl: Run) -> None:
     id_ = memctl("memory", "add", "The lift was built in 1970.").rows[0]["id"]
     assert memctl("memory", "confirm", id_).code == 2
@@ -168,12 +181,16 @@ def test_the_report_lists_what_is_stale_or_was_judged_bad(
     (stale,) = distil(kb, "The harbour office orders green paint.")
     clock.forward(days=250)
     bad = learn(memctl)
+    other = memctl("memory", "add", "An upload of the [[Boat]] list takes an hour.").rows[0]["id"]
     asked = memctl("query", "how to retry an upload?", "-o", "json").json
+    assert other in [hit["memory_id"] for hit in asked["hits"]]
+    assert [each["memory_id"] for each in asked["answer"]["citations"]] == [bad]
     memctl("query", "--feedback", asked["query_id"], "bad")
     kb.store.ledger.accesses.clear(kb.store.ledger.accesses.pending())
     found = {row["id"]: row["why"] for row in memctl("upkeep", "report").rows}
     assert found[stale] == "stale"
     assert found[bad] == "judged bad"
+    assert other not in found, "the answer did not rely on it"
     assert {row["id"] for row in memctl("audit", "stale").rows} == set(found)
 
 
@@ -391,3 +408,167 @@ def test_jobs_on_skills_run_where_there_are_skills(memctl: Run, tmp_path: Path) 
     for job in ("skill_conflicts", "skill_decay", "skill_gaps", "skill_proposals", "reflect"):
         assert memctl("upkeep", "run", job, "--dry-run").code == 0
         assert memctl("upkeep", "run", job).code == 0
+
+
+# --- the way back from each -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def worked(memctl: Run, kb: KnowledgeBase, clock: Clock, tmp_path: Path) -> Run:
+    """A knowledge base in which every job that changes something has something to do."""
+    for name, more in (
+        ("send-mail", ""), ("send-mails", ""), ("fax", "status: deprecated\nsuccessor: send-mail"),
+        ("contracts", "requires: fax"),
+    ):  # fmt: skip
+        path = tmp_path / "skills" / name / "SKILL.md"
+        path.parent.mkdir(parents=True)
+        words = f"description: What {name} is for is told in many words of its own.\n{more}"
+        path.write_text(f"---\nname: {name}\n{words}\n---\nDo as {name} says.\n")
+    assert memctl("skill", "add", str(tmp_path / "skills")).code == 0
+    memctl("skill", "conflicts", "--scan")
+    clock.forward(hours=1)
+    for note in ("log in first", "tell the team", "not on Fridays"):
+        memctl("skill", "used", "contracts", "--failed", "--note", note)
+    memctl("session", "start", "--id", "lease")
+    memctl("session", "say", "lease", "The lease of Quirin Halloran ends in June.")
+    memctl("ingest", "--text", "The office of [[Vega Pier]] has a green door.", "--title", "Door")
+    memctl("query", "who is the mayor of Atlantis?")
+    for words in (("Do ask Odalys Brandt at [[Harbour Desk]] first.", "--share"), (LESSON,)):
+        memctl("memory", "add", *words, "--type", "learning")
+    asked = memctl("query", "how to retry an upload?", "-o", "json").json
+    memctl("query", "--feedback", asked["query_id"], "good")
+    entry = ("key", "--session", "s", "--agent", "scout", "--tier", "short_term")
+    memctl("tier", "set", "key", "Isaura Vance keeps the key of [[Mill Quay]].", *entry[1:])
+    for _ in range(3):
+        memctl("tier", "get", *entry)
+    old, new = distil(kb, "The ferry leaves at nine."), distil(kb, "At nine the ferry leaves.")
+    tie(kb, *new, *old)
+    clock.forward(days=3)
+    memctl("ingest", "--text", "The roaster comes in May.", "--title", "Roaster")
+    return memctl
+
+
+def everything(memctl: Run) -> dict[str, Any]:
+    """All that people see of what is known."""
+    return {
+        "memories": sorted(
+            (row["id"], row["text"]) for row in memctl("memory", "list", "-n", "0").rows
+        ),
+        "documents": sorted(row["title"] for row in memctl("document", "list").rows),
+        "names": sorted(row["name"] for row in memctl("sql", "from entities").rows),
+        "learnings": sorted(
+            (row["id"], row["confirmations"]) for row in memctl("memory", "learnings").rows
+        ),
+        "skills": sorted(
+            (row["skill_id"], row["slug"], row["requires"]) for row in memctl("skill", "list").rows
+        ),
+        "versions": memctl("sql", "select skill_id, number from skill_versions order by all").rows,
+    }
+
+
+@pytest.mark.parametrize(
+    ("job", "days"),
+    [
+        ("learnings", 0), ("promotion", 0), ("rot", 400), ("duplicates", 0), ("shared", 0),
+        ("prune", 40), ("summary", 0), ("reflect", 0), ("skill_repair", 0), ("skill_learning", 0),
+    ],
+)  # fmt: skip
+def test_whatever_a_job_has_changed_is_taken_back(
+    worked: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch, job: str, days: int
+) -> None:
+    monkeypatch.setenv("MEMCTL_UPKEEP_PRUNE_SESSIONS_DAYS", "30")
+    monkeypatch.setenv("MEMCTL_SKILLS_AUTO_REPAIR", "true")
+    clock.forward(days=days)
+    before = everything(worked)
+    number = ran(worked, job, *(["--merge"] if job == "duplicates" else []))["number"]
+    assert everything(worked) != before
+    listed = {row["id"]: row for row in worked("job", "list").rows}
+    assert listed[number]["can_be_undone"]
+    tried = worked("job", "undo", str(number), "--dry-run")
+    assert (tried.code, job in tried.out) == (0, True), tried.err
+    undone = worked("job", "undo", str(number), "--yes")
+    assert undone.code == 0, undone.err
+    after = everything(worked)
+    if job == "prune":  # what was said is back; the summary that it made stays, too
+        assert set(after["memories"]) >= set(before["memories"])
+    else:
+        assert after == before
+    assert worked("doctor", "-q").code == 0
+    assert worked("job", "undo", str(number), "--yes").code == 2
+
+
+def test_a_night_that_is_taken_back_takes_along_pages_and_repairs_of_skills(
+    worked: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_SKILLS_AUTO_REPAIR", "true")
+    for job in ("summary", "reflect"):
+        worked("upkeep", "set", job, "--at", "23:55")
+    clock.forward(hours=20)
+    before = everything(worked)
+    done = worked("upkeep", "run", "--due")
+    assert done.code == 0, done.err
+    assert everything(worked) != before
+    undone = worked("job", "undo", "--all-of-night", "--yes", "-o", "ndjson")
+    assert undone.code == 0, undone.err
+    assert {row["kind"] for row in undone.rows} >= {
+        "shared", "promotion", "learnings", "summary", "reflect", "skill_repair",
+    }  # fmt: skip
+    assert everything(worked) == before
+
+
+def test_a_night_that_is_killed_and_run_again_comes_to_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "home"
+    monkeypatch.setenv("MEMCTL_HOME", str(place))
+    then = Clock(datetime.now(UTC) - timedelta(days=400))
+    home = Home(load_config({"home": str(place)}, {}), then)
+    home.create("default", consolidate_interval=0)
+    with home.open("default") as base:
+        distil(base, "The harbour office orders green paint.")
+        base.memories.add("The lift is out of order.", expires_at=then() + timedelta(days=2))
+        lesson = base.memories.add(
+            "Ask Odalys Brandt at [[Harbour Desk]].", type_="learning", metadata={"share": True}
+        )
+        base.memories.confirm(lesson.id, "agent scout")
+        before = held(base)
+    images = images_of(place, tmp_path / "images", "upkeep", "run", "--due")
+    with home.open("default") as base:
+        wanted = held(base)
+    assert wanted != before
+    then.now = datetime.now(UTC) + timedelta(hours=1)
+    for image in images[:: max(1, len(images) // 10)]:
+        again = Home(load_config({"home": str(image.home)}, {}), then)
+        with again.open("default") as base:
+            assert all(not run.error for run in Upkeep(base, again).run_due()), image.step
+            assert held(base) == wanted, image.step
+            while any(job.can_be_undone for job in base.jobs.list()):
+                base.jobs.undo_night()
+            assert held(base) == before - {"The lift is out of order."}, image.step
+
+
+def held(base: KnowledgeBase) -> set[str]:
+    """What holds and is not archived, each as often as it is said."""
+    rows = base.store.snapshot().scan("memories", columns=["text", "namespace", "archived_at"])
+    return {
+        f"{row['text']}{' (shared)' * (row['namespace'] == 'organization:shared')}"
+        for row in rows.to_pylist()
+        if row["archived_at"] is None
+    }
+
+
+def test_what_was_taken_back_is_not_archived_or_written_again_the_next_night(
+    memctl: Run, kb: KnowledgeBase, clock: Clock
+) -> None:
+    distil(kb, "The harbour office orders green paint.")
+    memctl("upkeep", "set", "summary", "--at", "23:55")
+    clock.forward(days=400)
+    memctl("ingest", "--text", "The roaster comes in May.", "--title", "Roaster")
+    clock.forward(days=1)
+    before = texts(memctl)
+    memctl("upkeep", "run", "--due")
+    assert texts(memctl) != before
+    assert memctl("job", "undo", "--all-of-night", "--yes").code == 0
+    clock.forward(days=1)
+    memctl("upkeep", "run", "--due")
+    assert texts(memctl) == before

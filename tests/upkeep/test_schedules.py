@@ -18,7 +18,7 @@ from memctl.watch.kb_watcher import WatchOptions
 from memctl.watch.reporter import WatchEvent
 from memctl.watch.service import WatchedBases, WatchService
 
-from .conftest import START, Clock, Run, distil
+from .conftest import START, Clock, Run
 
 EACH_DAY = ["accesses", "learnings", "promotion", "rot", "expiry", "shared", "prune"]
 
@@ -220,38 +220,3 @@ def test_names_of_jobs_are_their_own_and_each_says_what_it_does() -> None:
     names = [job.name for job in JOBS]
     assert len(set(names)) == len(names)
     assert all(job.about.endswith(".") for job in JOBS)
-
-
-def _year(home: Home, clock: Clock, *, sleeps: bool) -> tuple[set[str], set[str], dict[str, int]]:
-    """A year of use: something new each month, some of it asked for; return what is left."""
-    with home.open("default") as base:
-        asked = distil(base, "The red crane lifts four tons.", importance=0.1)
-        for month in range(12):
-            distil(base, f"Crate {month} holds rope for pier {month}.", importance=0.02 * month)
-            if month in (3, 7):
-                base.memories.get(asked[0])
-            base.resources.query_log.flush()
-            for half in range(2):
-                clock.forward(days=15)
-                if not (sleeps and half == 0):
-                    watch(home, clock)
-        clock.forward(days=200)
-        watch(home, clock)
-        rows = base.store.snapshot().scan("memories").to_pylist()
-        archived = {row["text"] for row in rows if row["archived_at"] is not None}
-        used = {row["text"]: row["access_count"] for row in rows if row["access_count"]}
-        return archived, {row["text"] for row in rows}, used
-
-
-def test_a_year_gives_the_same_whether_the_machine_was_on_or_asleep_half_the_time(
-    home: Home, clock: Clock
-) -> None:
-    awake = _year(home, clock, sleeps=False)
-    other_clock = Clock()
-    other = Home(home.config, other_clock)
-    other.delete("default")
-    other.create("default", consolidate_interval=0)
-    assert _year(other, other_clock, sleeps=True) == awake
-    archived, everything, used = awake
-    assert 0 < len(archived) < len(everything)
-    assert used == {"The red crane lifts four tons.": 2}

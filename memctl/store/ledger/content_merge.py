@@ -41,6 +41,9 @@ class ContentMerge:
     split: int = 0
     """How many conversations became two, whichever was renamed."""
 
+    written: int = 0
+    """How many rows were written, for whatever reason."""
+
 
 def merge_content(
     connection: sqlite3.Connection, theirs: Iterable[Mapping[str, Any]], origins: tuple[str, str]
@@ -69,7 +72,7 @@ def merge_content(
         " WHERE EXISTS (SELECT 1 FROM turns WHERE namespace = sessions.namespace"
         " AND session_id = sessions.session_id)"
     )
-    return ContentMerge(dict(merge.added), merge.kept, renamed, merge.split)
+    return ContentMerge(dict(merge.added), merge.kept, renamed, merge.split, merge.written)
 
 
 def sessions_to_rename(
@@ -107,6 +110,7 @@ class _Merge:
         self.added: dict[str, int] = defaultdict(int)
         self.kept = 0
         self.split = 0
+        self.written = 0
 
     # --- conversations ---
 
@@ -216,6 +220,7 @@ class _Merge:
 
     def _write(self, declared: ContentTable, row: _Values) -> None:
         table = declared.table
+        self.written += 1
         self._connection.execute(
             f"INSERT OR REPLACE INTO {table.name} ({table.columns}) VALUES ({table.marks})",
             tuple(row[name] for name in table.fields),

@@ -19,8 +19,10 @@ from memctl.literals import (
 from memctl.store.ledger.repository import Connections, LedgerTable, Repository, to_text
 
 FileEncoding = Literal["utf-8", "base64"]
-RepairedField = Literal["name", "slug", "requires"]
+RepairedField = Literal["name", "slug", "requires", "version"]
+"""What a job changes of a skill; ``version`` is a version that it has added."""
 REPAIRED_FIELDS: tuple[RepairedField, ...] = ("name", "slug", "requires")
+"""Those that a repair gives another value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,7 @@ class SkillConflict:
 
 @dataclass(frozen=True, slots=True)
 class SkillRepair:
-    """What a repair has changed of one field of a skill, as JSON."""
+    """What a job has changed of one field of a skill, as JSON."""
 
     job: int
     skill_id: str
@@ -269,7 +271,7 @@ class SkillConflictRepository(Repository[SkillConflict]):
 
 
 class SkillRepairRepository(Repository[SkillRepair]):
-    """What repairs have changed."""
+    """What jobs have changed of skills."""
 
     table = LedgerTable("skill_repairs", SkillRepair, ("job", "skill_id", "field"))
 

@@ -89,13 +89,14 @@ def merge(
     with _open_both(context, name, other, home, writes=not dry_run) as (kb, second):
         from memctl.merging.kb_diff import diff
         from memctl.merging.kb_merge import merge as merge_into
-        from memctl.merging.kb_merge import require_mergeable
+        from memctl.merging.kb_merge import name_beside, require_mergeable
 
         require_mergeable(kb, second)
-        coming = sum(each.kb == second.name for each in diff(kb, second).only) if dry_run else 0
+        called = name_beside(kb, second)
+        coming = sum(each.kb == called for each in diff(kb, second).only) if dry_run else 0
         if not context.confirm_or_preview(
-            f"take at least {format_count(coming, 'thing')} of {second.name} into {kb.name}",
-            f"take {second.name} into {kb.name}?",
+            f"take at least {format_count(coming, 'thing')} of {called} into {kb.name}",
+            f"take {called} into {kb.name}?",
             yes=yes,
             dry_run=dry_run,
         ):
@@ -104,9 +105,15 @@ def merge(
     emit_one(report, output, lambda: _print_report(context, report))
 
 
+def _count_of(table: str, number: int) -> str:
+    """Return how many rows of a table there are, in words."""
+    rows = table.replace("_", " ")
+    return format_count(number, "memory" if rows == "memories" else rows.removesuffix("s"), rows)
+
+
 def _print_report(context: CommandContext, report: MergeReport) -> None:
-    came = ", ".join(f"{n:,} {table}" for table, n in report.added.items() if n) or "nothing new"
-    lines = [f"{report.kb} has taken in {report.other}: {came}"]
+    came = ", ".join(_count_of(table, n) for table, n in report.added.items() if n)
+    lines = [f"{report.kb} has taken in {report.other}: {came or 'nothing new'}"]
     for number, text in (
         (report.same, "documents and memories were known"),
         (report.edited_in_both, "edited in both: the later version counts"),
@@ -116,7 +123,8 @@ def _print_report(context: CommandContext, report: MergeReport) -> None:
     ):
         if number:
             lines.append(f"  {number:,} {text}")
-    lines.append(f"memctl snapshot restore {report.snapshot} -k {report.kb} goes back")
+    if report.snapshot:
+        lines.append(f"memctl snapshot restore {report.snapshot} -k {report.kb} goes back")
     context.console.print("\n".join(lines), soft_wrap=True, markup=False)
 
 

@@ -10,7 +10,6 @@ import typer
 
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
-    DocumentSortOption,
     DryRun,
     KnowledgeBaseOption,
     KnowledgeBasesOption,
@@ -22,7 +21,7 @@ from memctl.cli.command_decorator import (
 )
 from memctl.cli.commands.content.ingest import raise_failures, reporting_a_stop, show_report
 from memctl.cli.completion import complete_document
-from memctl.cli.paging import DescendingOption, Limit, OffsetOption
+from memctl.cli.paging import DocumentPage
 from memctl.cli.rendering.output_formats import (
     Column,
     Format,
@@ -91,10 +90,7 @@ def list_(
     filters: Filters,
     incomplete: bool = flag("--incomplete", "Only those that lack something."),
     kb: KnowledgeBasesOption = None,
-    limit: Limit = 50,
-    offset: OffsetOption = 0,
-    sort: DocumentSortOption = None,
-    desc: DescendingOption = False,
+    page: DocumentPage = DocumentPage(50),
     output: Output = None,
 ) -> None:
     """List documents, the latest ingested first."""
@@ -105,11 +101,11 @@ def list_(
                 filters,
                 incomplete=incomplete,
                 limit=n,
-                offset=offset,
-                sort=sort,
-                descending=desc,
+                offset=page.offset,
+                sort=page.sort,
+                descending=page.desc,
             ),
-            limit,
+            page.limit,
         )
         emit(rows, with_kb_column(_LIST, len(bases)), output)
 

@@ -17,7 +17,6 @@ from memctl.cli.command_decorator import (
     NamespaceOption,
     Output,
     SessionOption,
-    SortOption,
     TagsOption,
     Yes,
     command,
@@ -25,7 +24,7 @@ from memctl.cli.command_decorator import (
     group,
 )
 from memctl.cli.completion import complete_memory
-from memctl.cli.paging import DescendingOption, Limit, OffsetOption, Page
+from memctl.cli.paging import MemoryPage, Page
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
@@ -138,10 +137,7 @@ def list_(
     context: CommandContext,
     filters: Filters,
     kb: KnowledgeBasesOption = None,
-    limit: Limit = 50,
-    offset: OffsetOption = 0,
-    sort: SortOption = None,
-    desc: DescendingOption = False,
+    page: MemoryPage = MemoryPage(50),
     archived: bool = flag("--archived", "Also those that upkeep has put away."),
     output: Output = None,
 ) -> None:
@@ -155,9 +151,9 @@ def list_(
         rows = context.collect_rows(
             bases,
             lambda base, n: base.memories.list(
-                filters, limit=n, offset=offset, sort=sort, descending=desc
+                filters, limit=n, offset=page.offset, sort=page.sort, descending=page.desc
             ),
-            limit,
+            page.limit,
         )
         emit(rows, with_kb_column(_LIST, len(bases)), output)
         if not rows.num_rows:
@@ -481,10 +477,7 @@ def list_insights(
     context: CommandContext,
     filters: Filters,
     kb: KnowledgeBasesOption = None,
-    limit: Limit = 50,
-    offset: OffsetOption = 0,
-    sort: SortOption = None,
-    desc: DescendingOption = False,
+    page: MemoryPage = MemoryPage(50),
     output: Output = None,
 ) -> None:
     """List insights, the newest first."""
@@ -492,9 +485,9 @@ def list_insights(
         rows = context.collect_rows(
             bases,
             lambda base, n: base.insights.list(
-                filters, limit=n, offset=offset, sort=sort, descending=desc
+                filters, limit=n, offset=page.offset, sort=page.sort, descending=page.desc
             ),
-            limit,
+            page.limit,
         )
         emit(rows, with_kb_column(_INSIGHT_LIST, len(bases)), output)
 

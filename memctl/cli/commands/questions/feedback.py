@@ -13,6 +13,7 @@ from memctl.cli.command_decorator import (
     KnowledgeBaseOption,
     KnowledgeBasesOption,
     Output,
+    SinceOption,
     Yes,
     command,
     flag,
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
 app = group("feedback", "Say how good answers and conversations were.")
 single_app = typer.Typer()
 
-SINCE_HELP = "Only from that date on: 2026-03-01, 7d, today."
 _WORDS = {"good": 1.0, "bad": 0.0}
 _SCORE_HINT = "good, bad, or a score from 0 to 1"
 
@@ -181,7 +181,7 @@ def _flat(judged: Judged) -> dict[str, Any]:
 )
 def list_(
     context: CommandContext,
-    since: str | None = typer.Option(None, "--since", metavar="DATE", help=SINCE_HELP),
+    since: SinceOption = None,
     session: str | None = typer.Option(
         None, "--session", metavar="ID", help="Only of this conversation."
     ),
@@ -264,7 +264,7 @@ def _show_record(context: CommandContext, record: ConversationSummary) -> None:
 )
 def summary(
     context: CommandContext,
-    since: str | None = typer.Option(None, "--since", metavar="DATE", help=SINCE_HELP),
+    since: SinceOption = None,
     kb: KnowledgeBasesOption = None,
     output: Output = None,
 ) -> None:
@@ -401,7 +401,7 @@ def undo(
 )
 def reflect(
     context: CommandContext,
-    since: str | None = typer.Option(None, "--since", metavar="DATE", help=SINCE_HELP),
+    since: SinceOption = None,
     write: bool = flag("--write", "Keep what is found as a memory of type reflection."),
     kb: KnowledgeBasesOption = None,
     output: Output = None,

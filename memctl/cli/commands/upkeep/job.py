@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import typer
@@ -44,6 +45,16 @@ _COLUMNS = (
     Column("can_be_undone", "CAN BE UNDONE", lambda can: "yes" if can else ""),
     Column("detail", "CAME TO", _describe),
     Column("error", "ERROR", wrap=True),
+)
+
+
+_UNDONE = (
+    Column("job", "JOB", right=True),
+    Column("kind", "KIND"),
+    Column("started_at", "BEGAN", format_instant),
+    Column("removed", "REMOVED", lambda ids: f"{len(ids):,}", right=True),
+    Column("restored", "AS BEFORE", lambda ids: f"{len(ids):,}", right=True),
+    Column("kept", "LEFT AS THEY ARE", lambda ids: f"{len(ids):,}", right=True),
 )
 
 
@@ -135,17 +146,25 @@ def _undo_night(
         reports = base.jobs.undo_night(reports[0].job, again=again)
         context.say(f"took back {format_count(len(reports), 'job')}")
     if output is not None:
-        emit(reports, (), output)
+        emit(reports, _UNDONE, output)
+
+
+_REMOVED = {
+    "d": ("document", "documents"),
+    "m": ("memory", "memories"),
+    "i": ("insight", "insights"),
+}
+"""What is removed, by how its ids begin."""
 
 
 def _gist(report: UndoReport) -> str:
-    insights = sum(id_.startswith("i_") for id_ in report.removed)
-    memories = len(report.removed) - insights
-    removed = format_count(insights, "insight")
-    if memories:
-        removed = format_count(memories, "memory", "memories")
-        removed += f", {format_count(insights, 'insight')}" if insights else ""
-    parts = [f"{removed} and {format_count(report.disconnected, 'connection')} removed"]
+    counts = Counter(id_[0] for id_ in report.removed)
+    removed = [
+        format_count(counts[prefix], *words) for prefix, words in _REMOVED.items() if counts[prefix]
+    ]
+    if report.disconnected:
+        removed.append(format_count(report.disconnected, "connection"))
+    parts = [f"{' and '.join(removed)} removed"] if removed else []
     if report.restored:
         parts.append(f"{len(report.restored):,} as before")
     if report.kept:
@@ -153,4 +172,4 @@ def _gist(report: UndoReport) -> str:
         parts.append(f"{len(report.kept):,} left as they are ({why})")
     if report.waiting:
         parts.append(f"{format_count(report.waiting, 'memory', 'memories')} to be looked at again")
-    return ", ".join(parts)
+    return ", ".join(parts) or "nothing is left of it"

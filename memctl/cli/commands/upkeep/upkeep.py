@@ -13,6 +13,7 @@ from memctl.cli.command_decorator import (
     KnowledgeBaseOption,
     KnowledgeBasesOption,
     Output,
+    SinceOption,
     command,
     flag,
     group,
@@ -28,6 +29,7 @@ from memctl.cli.rendering.output_formats import (
 )
 from memctl.cli.rendering.terminal_text import one_line, short_id
 from memctl.errors import PartialFailure, UsageError
+from memctl.language.inline_tags import without_wikilinks
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBases
@@ -61,7 +63,7 @@ _DOUBTFUL = (
     Column("quality", "QUALITY", lambda value: f"{value:.2f}", right=True),
     Column("idle_days", "IDLE DAYS", lambda value: f"{value:,.0f}", right=True),
     Column("type", "TYPE"),
-    Column("text", "TEXT", lambda text: one_line(text, 80)),
+    Column("text", "TEXT", lambda text: one_line(without_wikilinks(text), 80)),
 )
 _AUDIT = (
     Column("id", "ENTRY", right=True),
@@ -279,9 +281,7 @@ def audit(
         str,
         typer.Argument(metavar="[changes|stale]", help="Changes, or entries that went stale."),
     ] = "changes",
-    since: str | None = typer.Option(
-        None, "--since", metavar="DATE", help="Only from that date on: 2026-03-01, 7d, today."
-    ),
+    since: SinceOption = None,
     actor: str | None = typer.Option(
         None, "--actor", metavar="NAME", help="Only of a user or an agent; owner, or watch."
     ),

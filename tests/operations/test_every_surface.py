@@ -1,0 +1,281 @@
+"""Skills, links, upkeep and feedback, the same from the command line, over MCP and over HTTP.
+
+Each test is told once and run on each surface that offers the operations.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Run, runner
+from feedback.test_prompts_compared import judge, thirty_each
+from serving import serving
+from set_clock import Clock
+from upkeep.conftest import distil
+
+from memctl.config import load_config
+from memctl.home import Home
+from memctl.operations.operation_context import OperationContext
+from memctl.server.mcp_session import McpSession
+from memctl.server.mcp_tools import choose_tools
+
+Call = Callable[..., Any]
+PAINT = "The harbour office orders green paint for the winter."
+PLAN = "# Release Plan\n\nWe ship the first release in May, when the tests have passed.\n"
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+    """What tells the time on every surface; local time is UTC."""
+    made = Clock()
+    monkeypatch.setattr("memctl.home.utc_now", made)
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield made
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.fixture
+def home(tmp_path: Path, clock: Clock) -> Home:
+    made = Home(load_config({"home": str(tmp_path / "home")}, {}), clock)
+    made.create("default", consolidate_interval=0)
+    return made
+
+
+@pytest.fixture
+def memctl(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> Run:
+    """Run a command, for what no agent may do."""
+    return runner(home.config.home, monkeypatch, capsysbinary)
+
+
+@pytest.fixture(params=["command", "mcp", "http"])
+def call(request: pytest.FixtureRequest, home: Home, clock: Clock, memctl: Run) -> Iterator[Call]:
+    """Carry out an operation by its name, and return its result."""
+    match request.param:
+        case "command":
+            yield lambda name, **given: _commanded(memctl, name, given)
+        case "mcp":
+            with OperationContext.of(home) as context:
+                session = McpSession(context, choose_tools(["all"], context))
+                yield lambda name, **given: _called(session, name, given)
+        case _:
+            with serving(home.config.home, clock) as serve:
+                client = serve()
+                yield lambda name, **given: _posted(client, name, given)
+
+
+def _commanded(memctl: Run, name: str, given: dict[str, Any]) -> Any:
+    done = memctl("tool", "call", name, json.dumps(given))
+    assert done.code == 0, done.err
+    return done.json
+
+
+def _called(session: McpSession, name: str, given: dict[str, Any]) -> Any:
+    params = {"name": name, "arguments": given}
+    answer = session.answer({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    assert not answer["result"]["isError"], answer
+    return answer["result"]["structuredContent"]
+
+
+def _posted(client: Any, name: str, given: dict[str, Any]) -> Any:
+    reply = client.post(f"/v1/operations/{name}", json=given)
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+# --- links ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def write(memctl: Run, tmp_path: Path) -> Callable[..., None]:
+    """Write notes into a vault, as ``name=text``, and have them read again."""
+
+    def notes(**texts: str | None) -> None:
+        vault = tmp_path / "vault"
+        vault.mkdir(exist_ok=True)
+        for name, text in texts.items():
+            note = vault / f"{name}.md"
+            note.unlink() if text is None else note.write_text(text)
+        assert memctl("ingest", str(vault), "--sync").code == 0
+
+    return notes
+
+
+def test_links_follow_what_becomes_of_the_notes(call: Call, write: Callable[..., None]) -> None:
+    def titles(name: str, key: str, page: str) -> list[str]:
+        return [row["title"] for row in call(name, document_id=page)[key]]
+
+    write(
+        n1="# Alpha\n\nSee [[Release Plan]], again [[release plan|the plan]], [[release-plan]].\n",
+        n2=PLAN,
+        n3="# Gamma\n\nAs the release plan says, the harbour comes first.\n",
+        n4="# Delta\n\nWe ship when the harbour is open.\n",
+        n5="# Epsilon\n\nNothing but a dream, as [[Nowhere]] tells.\n",
+    )
+    assert titles("backlinks", "backlinks", "Release Plan") == ["Alpha"]
+    assert titles("page_links", "links", "Alpha") == ["Release Plan"]
+    assert titles("unlinked_mentions", "unlinked_mentions", "Release Plan") == ["Gamma"]
+    near, back = (
+        {row["title"]: row["similarity"] for row in call("related_pages", document_id=page)[
+            "related_pages"
+        ]}
+        for page in ("Release Plan", "Delta")
+    )  # fmt: skip
+    assert near["Delta"] == pytest.approx(back["Release Plan"], abs=1e-3)
+    assert [row["name"] for row in call("missing_links")["missing"]] == ["Nowhere"]
+    assert call("extract_links", document_id="Alpha")["changed"] == 0
+    assert call("embed_document", document_id="Alpha")["memories"] == 1
+
+    write(n3="# Gamma\n\nAs the [[Release Plan]] says, the release plan comes first.\n")
+    assert titles("unlinked_mentions", "unlinked_mentions", "Release Plan") == []
+    write(n1="# Alpha\n\nSee [[Delta]] alone.\n", n2=PLAN.replace("Release Plan", "Launch Plan"))
+    assert titles("backlinks", "backlinks", "Launch Plan") == []
+    assert {row["name"] for row in call("missing_links")["missing"]} == {"Nowhere", "Release Plan"}
+    write(n1=None, n6="# Nowhere\n\nA place after all.\n")
+    assert [row["name"] for row in call("missing_links")["missing"]] == ["Release Plan"]
+    assert titles("backlinks", "backlinks", "Delta") == [], "what is deleted links no more"
+    kinds = {row["problem"] for row in call("check_links")["problems"]}
+    assert kinds == {"missing", "orphan"}
+
+
+# --- skills ---------------------------------------------------------------------------------------
+
+
+def test_skills_are_found_read_used_and_proposed(call: Call, memctl: Run, tmp_path: Path) -> None:
+    for name, description, more in (
+        ("ship", "Deploy a service to kubernetes.", "\nmetadata:\n  requires: build"),
+        ("build", "Build the image of a container.", ""),
+        ("review", "Review a pull request.", ""),
+    ):
+        path = tmp_path / "skills" / name
+        path.mkdir(parents=True)
+        front = f"---\nname: {name}\ndescription: {description}{more}\n---\n"
+        (path / "SKILL.md").write_text(f"{front}Do it with care.\n")
+    (tmp_path / "skills/ship/check.sh").write_text("echo checked\n")
+    assert memctl("skill", "add", str(tmp_path / "skills")).code == 0
+    memctl("skill", "version", "add", "ship", "-", stdin="Do it with more care.")
+    assert memctl("skill", "version", "split", "ship", "1=90", "2=10").code == 0
+
+    found = call("discover_skills", description="deploy to kubernetes")["skills"]
+    assert found[0]["slug"] == "ship"
+    assert len(call("list_skills", status="active")["skills"]) == 3
+    tasks = [f"task {number}" for number in range(20)]
+    given = [call("get_skill_context", skill_id="ship", task=task)["version"] for task in tasks]
+    again = [call("get_skill_context", skill_id="ship", task=task)["version"] for task in tasks[:5]]
+    assert again == given[:5], "a task keeps its version"
+    assert set(given) <= {1, 2}
+    assert call("get_skill_context", skill_id="ship")["requires"] == ["build"]
+    file = call("read_skill_file", skill_id="ship", path="check.sh")
+    assert file["content"] == "echo checked\n"
+    noted = call("record_skill_outcome", skill_id="ship", success=True, task=tasks[0])
+    assert noted["version"] == given[0]
+    made = call("propose_skill", topic="database migrations", requires=["ship", "backups"])
+    assert made["status"] == "submitted"
+    assert memctl("skill", "approve", made["proposal_id"]).code == 0
+    assert [row["name"] for row in memctl("skill", "proposals", "--status", "submitted").rows] == [
+        "backups"
+    ]
+
+
+# --- upkeep ---------------------------------------------------------------------------------------
+
+
+def test_what_nobody_uses_fades_is_archived_and_comes_back(
+    call: Call, home: Home, clock: Clock
+) -> None:
+    with home.open("default") as base:
+        (gist,) = distil(base, PAINT)
+    stated = call("remember", text="The spare key of the boat is with Ida.")["id"]
+    lesson = call("add_learning", text="Retry an upload with a longer pause each time.")["id"]
+
+    def known(query: str) -> set[str]:
+        return {hit["memory_id"] for hit in call("search_memory", query=query)["results"]}
+
+    before = call("query_learnings")["learnings"][0]["importance"]
+    clock.forward(days=90)
+    (faded,) = call("query_learnings")["learnings"]
+    assert faded["importance"] == pytest.approx(0.05 + (before - 0.05) / 2, abs=1e-3)
+    clock.forward(days=208)
+    assert call("run_upkeep_job", job="rot")["counts"] == {"archived": 0, "withheld": 0}
+    clock.forward(days=1)
+    assert call("run_upkeep_job", job="rot", dry_run=True)["counts"]["archived"] == 1
+    assert call("run_upkeep_job", job="rot")["counts"]["archived"] == 1
+    assert gist not in known("green paint of the harbour office")
+    assert stated in known("spare key of the boat")
+    assert call("restore_memory", id=gist)["id"] == gist
+    assert gist in known("green paint of the harbour office")
+    assert call("confirm_learning", id=lesson)["confirmations"] == 1
+    jobs = {job["job"]: job for job in call("list_upkeep_jobs")["jobs"]}
+    assert jobs["rot"]["state"] == "done"
+    assert call("daily_summary")["text"].startswith("# 2027-")
+    assert {"job rot", "memory restore"} <= {
+        change["action"] for change in call("audit_trail")["changes"]
+    }
+    assert call("upkeep_report")["entries"] is not None
+
+
+# --- feedback -------------------------------------------------------------------------------------
+
+
+def test_a_conversation_is_judged_looked_back_on_and_forgotten(call: Call, memctl: Run) -> None:
+    memctl("session", "start", "--id", "ship")
+    memctl("session", "say", "ship", "When does Aurora ship?", "--by", "user")
+    memctl("session", "say", "ship", "Aurora ships on Monday.", "--by", "agent")
+    call(
+        "give_feedback", target="ship", score=0.2, text="the marmalade date was wrong",
+        example="Aurora ships on 3 July.",
+    )  # fmt: skip
+    (record,) = memctl("feedback", "show", "ship").rows
+    for name in (
+        "conversation_id", "prompt", "feedback_text", "example", "improvement_suggestion",
+        "reward_score", "conversation_summary", "timestamp",
+    ):  # fmt: skip
+        assert record[name], name
+    assert "prompt_version" in record
+    (listed,) = call("list_feedback", session_id="ship")["feedback"]
+    assert listed["text"] == "the marmalade date was wrong"
+    topics = [each["topic"] for each in call("reflect", since="7d")["findings"]]
+    assert any("Aurora" in topic for topic in topics)
+    forgotten = memctl("session", "forget", "ship", "--yes")
+    assert forgotten.code in (0, 3), "a server that is open reads the earlier versions until then"
+    assert call("list_feedback", session_id="ship")["feedback"] == []
+    assert not any("Aurora" in str(each) for each in call("reflect", since="7d")["findings"])
+
+
+def test_the_better_of_two_prompts_is_named(call: Call, memctl: Run, home: Home) -> None:
+    for text in ("Be short.", "Be kind."):
+        memctl("prompt", "add", "support", "-", stdin=text)
+    assert memctl("prompt", "split", "support", "v1=50", "v2=50").code == 0
+    sessions = thirty_each("support")
+    for version, names in sessions.items():
+        got = call("get_prompt", task="support", session_id=names[0])
+        assert got["version"] == version
+    with home.open("default") as base:
+        for version, names in sessions.items():
+            for number, name in enumerate(names):
+                mean = 0.8 if version == "v2" else 0.4
+                judge(base, "support", name, mean + (number % 5 - 2) * 0.05)
+    rows = call("list_prompts", task="support")["prompts"]
+    assert [row["version"] for row in rows if row["is_winner"]] == ["v2"]
+
+
+# --- who read what --------------------------------------------------------------------------------
+
+
+def test_accesses_and_changes_are_counted(call: Call, memctl: Run) -> None:
+    id_ = call("remember", text="The ferry leaves at nine from pier four.")["id"]
+    for _ in range(3):
+        assert call("search_memory", query="ferry at nine")["results"]
+    kinds = [row["kind"] for row in memctl("memory", "show", id_, "--accesses").rows]
+    assert kinds == ["tool"] * 3
+    assert call("run_upkeep_job", job="accesses")["counts"] == {"memories": 1}
+    assert memctl("memory", "list").rows[0]["access_count"] == 3
+    assert "memory add" in [each["action"] for each in call("audit_trail")["changes"]]
