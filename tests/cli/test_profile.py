@@ -88,6 +88,29 @@ def test_a_model_writes_the_profile_from_the_former_one_and_what_was_said(
     assert shown["important_context"] == "the surveyor comes on 4 May"
 
 
+def test_what_a_model_made_of_a_forgotten_conversation_is_in_no_later_profile(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in endpoint.settings(understand="m").items():
+        monkeypatch.setenv(name, value)
+    memctl("kb", "create", "default")
+    memctl("profile", "set", "--user", "ann", "--agent-info", "Keeps the list.")
+    endpoint.on("ProfileReply", {**WRITTEN, "agent_info": "Keeps the list."})
+    first = talked_about_the_surveyor(memctl)
+    memctl("session", "end", first)
+    endpoint.on("ProfileReply", "no profile")
+    session = memctl("session", "start", "--user", "ann").out.strip()
+    memctl("session", "say", session, "remember: the mooring is paid until March")
+    memctl("session", "end", session)
+    before = memctl("profile", "show", "--user", "ann", "-o", "json").json
+    assert before["agent_beliefs"] == WRITTEN["agent_beliefs"], "it was taken over"
+    memctl("session", "forget", first, "--yes")
+    after = memctl("profile", "show", "--user", "ann", "-o", "json").json
+    assert after["agent_beliefs"] == ""
+    assert after["agent_info"] == "Keeps the list."
+    assert after["important_context"] == "the mooring is paid until March"
+
+
 def test_a_conversation_that_cannot_be_ended_while_the_model_is_down_ends_later(
     memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:

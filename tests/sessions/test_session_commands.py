@@ -213,6 +213,75 @@ def test_forgetting_a_conversation_leaves_no_byte_of_it(memctl: Run, tmp_path: P
     assert [row["session_id"] for row in memctl("session", "list").rows] == ["other"]
 
 
+def test_what_is_known_from_others_stays_when_a_conversation_is_forgotten(memctl: Run) -> None:
+    said = {
+        "one": "important: the boiler is behind the red door of the cellar",
+        "two": "remember: the alarm of the office is switched on at nine",
+        "three": "We decided to sell the old ferry in spring.",
+    }
+    memctl("profile", "set", "--user", "ann", "--user-info", "Lives in Turin.")
+    for name, text in said.items():
+        memctl("session", "start", "--id", name, "--user", "ann")
+        memctl("session", "say", name, text)
+        memctl("session", "end", name)
+    done = memctl("session", "forget", "two", "--yes")
+    assert (done.code, done.rows[0]["left"]) == (0, []), done.err
+    rows = {row["session_id"]: row for row in memctl("session", "list").rows}
+    assert rows.keys() == {"one", "three"}
+    assert "red door" in rows["one"]["summary"]
+    turns = memctl("sql", "select content from turns order by session_id").rows
+    assert [row["content"] for row in turns] == [said["one"], said["three"]]
+    versions = memctl("profile", "show", "--user", "ann", "--versions").rows
+    assert [(row["session_id"], row["user_info"]) for row in versions] == [
+        ("three", "Lives in Turin."),
+        ("one", "Lives in Turin."),
+        ("", "Lives in Turin."),
+    ]
+    assert versions[0]["important_context"] == "the boiler is behind the red door of the cellar"
+
+
+def test_a_memory_that_is_forgotten_leaves_the_rest_of_a_summary(memctl: Run) -> None:
+    memctl("session", "start", "--id", "one")
+    for text in ("important: the boiler is behind the red door", "We decided to sell the ferry."):
+        memctl("session", "say", "one", text)
+    memctl("session", "end", "one")
+    (fact,) = memctl("memory", "list", "--type", "important_fact").rows
+    memctl("forget", "--memory", fact["id"], "--yes")
+    (session,) = memctl("session", "list").rows
+    assert session["summary"] == "Decisions:\n- We decided to sell the ferry."
+    (turn,) = memctl("sql", "select content from turns").rows
+    assert turn["content"] == "We decided to sell the ferry."
+
+
+def test_a_conversation_goes_with_its_document_to_the_last_message(
+    memctl: Run, tmp_path: Path
+) -> None:
+    lines = [
+        {"sender": "user", "content": f"The quay number {number} is closed on Sundays."}
+        for number in range(80)
+    ]
+    memctl("session", "start", "--id", "long")
+    memctl("session", "record", "long", "-", stdin="\n".join(map(json.dumps, lines)))
+    (document,) = memctl("document", "list").rows
+    assert memctl("forget", "--document", document["id"], "--yes").code == 0
+    assert rows_with(tmp_path / "home", "is closed on Sundays") == []
+    assert memctl("session", "list").rows == []
+
+
+def test_another_conversation_that_says_the_same_is_named_and_stays_whole(memctl: Run) -> None:
+    said = "The harbour crane is serviced in October."
+    for name in ("one", "two"):
+        memctl("session", "start", "--id", name)
+        memctl("session", "say", name, said)
+    done = memctl("session", "forget", "one", "--yes")
+    assert done.code == 3
+    left = {each["place"]: each for each in done.rows[0]["left"]}
+    assert left["ledger.sqlite: turns"]["why"] == "others say it too: two"
+    assert left["ledger.sqlite: turns"]["hint"] == "memctl session forget two -k default"
+    (shown,) = memctl("session", "show", "two").rows
+    assert [each["content"] for each in shown["turns"]] == [said]
+
+
 def test_conversations_of_a_user_and_old_ones_are_forgotten(memctl: Run) -> None:
     for name, user in (("a", "ann"), ("b", "bob"), ("c", "ann")):
         memctl("session", "start", "--id", name, "--user", user)
