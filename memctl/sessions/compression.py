@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memctl.ingest.discovery.sources import Source
-from memctl.literals import SUMMARY_HEADINGS
+from memctl.literals import ARCHIVED, SUMMARY_HEADINGS
 from memctl.models.protocols import Understander, estimate_tokens
 from memctl.records import FileOutcome, Metadata, Segment, SourceText, Understanding
 from memctl.rows.row_changes import set_columns
@@ -106,10 +106,12 @@ class _Digest:
     def markdown(self, title: str, document: str) -> str:
         """Return the text of the archive document; the turns themselves stand where they are."""
         names = [each.name for each in self.understood.entities[:_MOST_NAMES]]
-        parts = [f"# {title}", "## Summary", self.gist or self.understood.gist.strip()]
+        statements: list[str] = []
         for type_, heading in SUMMARY_HEADINGS.items():
             if said := self.statements(type_):
-                parts += [f"## {heading}", "\n".join(f"- {each}" for each in said)]
+                statements += [f"## {heading}", "\n".join(f"- {each}" for each in said)]
+        gist = self.gist or ("" if statements else self.understood.gist.strip())
+        parts = [f"# {title}", *(("## Summary", gist) if gist else ()), *statements]
         if self.understood.topics:
             parts += ["## Topics", ", ".join(self.understood.topics)]
         if names:
@@ -244,7 +246,7 @@ class Compressor:
             title=title,
             created_at=last.at,
             session_id=session.session_id,
-            type=CONVERSATION,
+            type=ARCHIVED,
             doc_type=CONVERSATION,
             agent_id=session.agent_id,
             metadata=digest.metadata(session, self.clock()),
