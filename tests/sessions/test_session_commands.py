@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,6 +14,7 @@ from typing import Any
 
 import pytest
 from killed import images_of
+from waiting import PATIENCE
 
 import memctl as python_memctl
 from memctl.cli.main import accept_any_text, run
@@ -103,10 +106,41 @@ def test_messages_from_a_pipe_are_answered_line_by_line(memctl: Run) -> None:
     assert done.code == 3
     assert [row.get("turn") for row in done.rows] == [0, None, None, 1, 0, None]
     assert [row["line"] for row in done.rows if "error" in row] == [2, 3, 6]
+    assert "error: line 2: no JSON at character 1" in done.err
     assert '"at" is no date' in done.rows[-1]["error"]
     assert "line 2" in done.err
     (shown,) = memctl("session", "show", "s1").rows
     assert [each["content"] for each in shown["turns"]] == ["Where is the chart?", "On deck."]
+
+
+def test_two_processes_add_to_one_conversation_and_lose_nothing(
+    memctl: Run, tmp_path: Path
+) -> None:
+    memctl("session", "start", "--id", "s1")
+    command = [sys.executable, "-m", "memctl", "session", "record", "s1", "-"]
+    env = {**os.environ, "MEMCTL_HOME": str(tmp_path / "home")}
+    both = {
+        name: subprocess.Popen(
+            command, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for name in ("red", "blue")
+    }
+    for number in range(20):
+        for name, process in both.items():
+            assert process.stdin is not None
+            line = {"sender": "user", "content": f"{name} {number}"}
+            process.stdin.write(json.dumps(line) + "\n")
+            process.stdin.flush()
+    for process in both.values():
+        process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0
+    (shown,) = memctl("session", "show", "s1").rows
+    assert [each["turn"] for each in shown["turns"]] == list(range(40))
+    for name in both:
+        own = [each["content"] for each in shown["turns"] if each["content"].startswith(name)]
+        assert own == [f"{name} {number}" for number in range(20)]
+    rows = memctl("memory", "list", "--session", "s1", "--type", "turn", "-n", "0").rows
+    assert len(rows) == 40
 
 
 def test_import_says_what_it_would_take(memctl: Run, tmp_path: Path) -> None:
@@ -204,6 +238,8 @@ def test_forgetting_a_conversation_leaves_no_byte_of_it(memctl: Run, tmp_path: P
     assert files_with(home, "Quokka-4711")
 
     assert memctl("session", "forget", "secret", "--dry-run").rows[0]["dry_run"] is True
+    told = memctl("session", "forget", "secret", "--dry-run", "-o", "table").out
+    assert told.startswith("would forget conversation secret, 2 documents")
     assert rows_with(home, "Zanzibar-Plan")
     done = memctl("session", "forget", "secret", "--yes")
     assert done.code == 0, done.err
