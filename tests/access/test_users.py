@@ -222,7 +222,8 @@ def test_users_who_were_added_or_have_stored_something_are_listed(own: Run) -> N
     shown = done(own("user", "show", "cleo")).json
     assert (shown["title"], shown["stored"]) == ("Cleo Marsh", {})
     done(own("user", "remove", "cleo"))
-    assert own("user", "show", "cleo").code == 1
+    unknown = own("user", "show", "cleo")
+    assert (unknown.code, "there are ann, bob" in unknown.err) == (1, True)
     assert own("user", "remove", "cleo").code == 1
 
 

@@ -43,7 +43,8 @@ def test_without_a_tier_a_session_writes_short_term_and_else_for_good(kb: Knowle
     assert made.tier == "long_term"
     assert made.memory_id is not None
     memory = kb.memories.get(made.memory_id).memory
-    assert (memory.external_id, memory.agent_id, memory.source_type) == ("lamp", "a", "agent")
+    assert (memory.external_id, memory.source) == ("lamp", "tier:lamp")
+    assert (memory.agent_id, memory.source_type) == ("a", "agent")
 
 
 def test_a_memory_written_again_by_its_key_has_versions(kb: KnowledgeBase) -> None:
