@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from fake_endpoint import FakeEndpoint
 
@@ -38,6 +40,29 @@ def test_the_standing_context_needs_no_question_and_stays_the_same(memctl: Run) 
     assert small["tokens"] <= 60
     asked = memctl("context", "when does the lease end?", "--standing").out
     assert asked.startswith(first.out[:40])
+
+
+def test_the_standing_context_has_insights_and_nothing_private(memctl: Run) -> None:
+    for day, price in (("2026-01-05", 900), ("2026-03-05", 950)):
+        line = {"text": f"The rent of the studio is {price} euros.", "created_at": day}
+        memctl("ingest", "--jsonl", "-", stdin=json.dumps(line))
+    for number in range(30):
+        memctl("memory", "add", f"important: key {number} of the harbour office hangs at the door")
+    memctl("consolidate")
+    assert memctl("insight", "list", "-o", "ndjson").rows
+    memctl("kb", "create", "diary", "--private")
+    memctl("memory", "add", "important: the attic leaks", "-k", "diary")
+    memctl("kb", "set", "default", "--private-namespace", "secret")
+    memctl("memory", "add", "important: the cellar leaks", "--namespace", "secret")
+    told = memctl("context", "--standing", "--budget", "400", "-o", "json").json
+    assert told["tokens"] <= 400
+    memories, insights = told["text"].split("\n\nInsights\n")
+    assert memories.startswith("Memory Context\n[1] ")
+    numbers = [each["number"] for each in told["citations"]]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert f"[{len(numbers)}]" in insights
+    assert "leaks" not in told["text"]
+    assert memctl("context", "--standing", "-k", "diary").out == ""
 
 
 def test_the_profile_that_an_agent_keeps_is_shown_where_no_agent_is_named(memctl: Run) -> None:

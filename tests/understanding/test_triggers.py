@@ -8,6 +8,7 @@ from trigger_sentences import FACTS, MEMORIES, TRAPS
 from memctl.config import TriggerSettings
 from memctl.understanding.triggers import detect_trigger
 
+
 def test_the_default_phrases_are_those_that_are_tried_here() -> None:
     assert TriggerSettings().memory == tuple(MEMORIES)
     assert TriggerSettings().fact == tuple(FACTS)
