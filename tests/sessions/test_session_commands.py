@@ -328,6 +328,52 @@ def test_conversations_of_a_user_and_old_ones_are_forgotten(memctl: Run) -> None
     assert memctl("session", "forget").code == 2
 
 
+# --- private -------------------------------------------------------------------------------------
+
+
+def test_a_private_namespace_of_conversations_is_read_where_it_is_named_alone(memctl: Run) -> None:
+    memctl("kb", "set", "default", "--private-namespace", "user:ann:conversations")
+    memctl("session", "start", "--id", "hers", "--user", "ann")
+    memctl("session", "say", "hers", "remember: the Quokka safe opens at nine")
+    memctl("session", "end", "hers")
+    memctl("tier", "set", "k", "the Quokka safe", "--session", "hers", "--user", "ann")
+    memctl("session", "start", "--id", "his", "--user", "bob")
+    memctl("session", "say", "his", "The harbour crane is serviced in October.")
+    for words in (
+        ("session", "list"),
+        ("session", "recall", "his", "what did we say about the Quokka safe?"),
+        ("query", "When does the safe open?"),
+        ("context", "When does the safe open?"),
+        ("context", "--standing"),
+        ("memory", "list"),
+        ("tool", "call", "list_sessions"),
+        ("tool", "call", "search_knowledge_base", '{"query": "safe"}'),
+        *(
+            ("sql", f"select * from {table}")
+            for table in ("turns", "sessions", "profiles", "short_term_entries", "memories")
+        ),
+        *(("export", table) for table in ("turns", "sessions", "profiles", "memories")),
+    ):
+        done = memctl(*words)
+        assert done.code == 0, done.err
+        assert "Quokka" not in done.out, words
+        assert '"hers"' not in done.out, words
+    named = ("--namespace", "user:ann:conversations")
+    assert [row["session_id"] for row in memctl("session", "list", *named).rows] == ["hers"]
+    assert "Quokka" in memctl("query", "When does the safe open?", *named).out
+
+
+def test_doctor_looks_at_conversations_too(memctl: Run, tmp_path: Path) -> None:
+    memctl("session", "start", "--id", "s1")
+    memctl("session", "say", "s1", "The tide is low at noon.")
+    memctl("session", "end", "s1")
+    assert memctl("doctor", "--deep").code == 0
+    opened = python_memctl.open("default", home=tmp_path / "home")
+    with opened as base, base.store.ledger.transaction() as connection:
+        connection.execute("UPDATE turns SET tags = '{'")
+    assert memctl("doctor").code == 12
+
+
 # --- watched -------------------------------------------------------------------------------------
 
 
