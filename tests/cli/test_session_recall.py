@@ -96,6 +96,17 @@ def test_fifty_messages_are_archived_but_for_the_last_ten(
     assert window == [*(f"Message {number}" for number in range(40, 50)), "and now?"]
 
 
+def test_a_few_long_messages_are_left_as_they_are(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_COMPRESSION_THRESHOLD_TOKENS", "50")
+    memctl("session", "start", "--id", "long")
+    for number in range(10):
+        said = memctl("session", "say", "long", f"Report {number}. " + "All is well here. " * 20)
+        assert "summarised" not in said.err
+    assert "summarised 1 message of it" in memctl("session", "say", "long", "One more.").err
+
+
 def test_what_is_archived_is_not_stated_once_more(memctl: Run) -> None:
     memctl("session", "start", "--id", "one", "--user", "ann")
     for text in (
