@@ -142,7 +142,11 @@ class Accounts:
         """
         path = self.agent_path(name)
         if path is None:
-            raise NotFoundError(f"there is no agent {name!r}", f"add one: memctl agent add {name}")
+            there = ", ".join(each.agent_id for each in self.agents())
+            hint = f"there are {there}; " if there else ""
+            raise NotFoundError(
+                f"there is no agent {name!r}", f"{hint}add one: memctl agent add {name}"
+            )
         return load_agent(path)
 
     def models_of(self, agent: str | None) -> tuple[tuple[OwnTask, str], ...]:

@@ -38,8 +38,19 @@ CONTRADICTS = "contradicts"
 QueryKind = Literal["query", "context"]
 EXCHANGE = "conversation_turn"
 """The type of memories that are a message of a user with its reply."""
+ARCHIVED = "conversation"
+"""The type of memories that are passages of the summary of a conversation."""
 RESTATING_TYPES = ("gist", EXCHANGE)
 """The types of memories that state nothing which their evidence does not state in these words."""
+SUMMARY_HEADINGS = {
+    "decision": "Decisions",
+    "plan": "Plans",
+    "important_fact": "Important facts",
+    "memories": "Kept",
+    "fact": "Facts",
+    "preference": "Preferences",
+}
+"""What stands above the statements of each type in the summary of a conversation."""
 LEARNING = "learning"
 """The type of memories that are lessons from experience."""
 LearningOutcome = Literal["success", "failure"]

@@ -27,6 +27,7 @@ from memctl.forget.text_blocking import (
 from memctl.graph.entity_names import name_key
 from memctl.ids import root_id
 from memctl.ingest.file_units import files_of_units, units_of
+from memctl.literals import SUMMARY_HEADINGS
 from memctl.memories.memory_views import get_memory, resolve, versions_of
 from memctl.models.protocols import MODEL
 from memctl.rows.references import in_portions
@@ -45,6 +46,9 @@ SHORTEST_TEXT = 12
 LONGEST_TEXT = 60
 """Letters of the pieces of text that are looked for afterwards, and how many of them."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_HEADINGS = (*SUMMARY_HEADINGS.values(), "Summary", "Topics", "People and things", "Turns")
+_HEADING = re.compile(rf"(?:## )?(?:{'|'.join(_HEADINGS)}):?|# Session [\d -]+")
+"""What stands in every summary of a conversation, and is nobody's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +358,10 @@ def _scan_ids(
 def search_pieces(texts: Iterable[str]) -> list[str]:
     """Return pieces of texts that can be looked for, taken evenly from all of them."""
     lines = dict.fromkeys(
-        line.strip() for text in texts for line in _SENTENCE_END.split(text) if line.strip()
+        piece
+        for text in texts
+        for line in _SENTENCE_END.split(text)
+        if (piece := line.strip()) and not _HEADING.fullmatch(piece)
     )
     long = [line for line in lines if len(line) >= SHORTEST_TEXT] or list(lines)
     step = max(1, -(-len(long) // MOST_TEXTS))

@@ -13,6 +13,7 @@ from memctl.files import QUARANTINE_MARK
 from memctl.ids import root_id
 from memctl.ingest.discovery.sources import printable
 from memctl.kb_settings import reason_path
+from memctl.store.ledger.session_repositories import TURNS
 from memctl.store.store import LEDGER_FILE
 from memctl.store.tables.storage import TABLES_FOLDER
 
@@ -65,6 +66,12 @@ class Leftovers:
     def _entries(self) -> Mapping[Path, FileEntry]:
         return {Path(entry.path): entry for entry in self.store.ledger.files.entries()}
 
+    def _conversations(self) -> list[str]:
+        """Return some conversations that say it."""
+        turns = self.store.ledger.turns.all()
+        said = (turn for turn in turns if any(s.is_in(turn.content) for s in self.search_patterns))
+        return list(dict.fromkeys(turn.session_id for turn in said))[:_MOST_NAMED]
+
     def _command(self, *words: str) -> str:
         return shlex.join(["memctl", "forget", *words, "-k", self.layout.name])
 
@@ -93,6 +100,11 @@ class Leftovers:
         table = place.removeprefix(f"{LEDGER_FILE}: ")
         if table.startswith(_OF_SNAPSHOTS):
             return self._in_snapshots(place, "")
+        if table == TURNS.name and (others := self._conversations()):
+            kb = ("-k", self.layout.name)
+            words = [("memctl", "session", "forget", id_, *kb) for id_ in others]
+            hint = " && ".join(map(shlex.join, words))
+            return RemainingPlace(place, f"others say it too: {', '.join(others)}", hint)
         if table == "meta":
             return RemainingPlace(
                 place, "a setting has it", f"memctl kb set {self.layout.name} changes it"

@@ -12,7 +12,7 @@ from memctl.ingest.batches import PIPELINE_VERSION, IdentifiedSource, PreparedDo
 from memctl.ingest.chunking import Passage
 from memctl.language.inline_tags import find_hashtags, without_wikilinks
 from memctl.language.term_analysis import embedding_text, passage_terms
-from memctl.literals import EXCHANGE, DocType
+from memctl.literals import ARCHIVED, EXCHANGE, DocType
 from memctl.records import (
     AskedTurn,
     Distilled,
@@ -64,7 +64,8 @@ def prepare_document(parts: DocumentInputs) -> PreparedDocument:
     """Return the rows of a document and the texts that their vectors are of."""
     document = _document(parts)
     evidence = _passages(parts, document)
-    distilled = list(_distilled(parts, document, evidence))
+    is_restated = parts.wanted.item.source.type == ARCHIVED  # the messages were distilled before
+    distilled = [] if is_restated else list(_distilled(parts, document, evidence))
     restated = (*_gist(parts, document, evidence), *_exchanges(parts, document, evidence))
     made = (*evidence, *restated, *distilled)
     memories = tuple({memory.id: memory for memory in made}.values())

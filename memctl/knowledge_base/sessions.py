@@ -436,7 +436,9 @@ class Sessions(Part):
         settings = self._kb.program_config.compression
         if not settings.enabled:
             return []
-        return self._kb.store.ledger.sessions.longer_than(settings.threshold_tokens)
+        return self._kb.store.ledger.sessions.longer_than(
+            settings.threshold_tokens, settings.recent_messages_to_keep
+        )
 
     @property
     def _compressor(self) -> Compressor:

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memctl.ingest.discovery.sources import Source
+from memctl.literals import ARCHIVED, SUMMARY_HEADINGS
 from memctl.models.protocols import Understander, estimate_tokens
 from memctl.records import FileOutcome, Metadata, Segment, SourceText, Understanding
 from memctl.rows.row_changes import set_columns
@@ -26,14 +27,6 @@ if TYPE_CHECKING:
     from memctl.config import CompressionSettings
     from memctl.ingest.ingest_pipeline import Ingestor
 
-_STATEMENTS = {
-    "decision": "Decisions",
-    "plan": "Plans",
-    "important_fact": "Important facts",
-    "memories": "Kept",
-    "fact": "Facts",
-    "preference": "Preferences",
-}
 _MOST_STATEMENTS = 12
 _MOST_NAMES = 20
 _SHORTEST_LINE = 20
@@ -73,7 +66,9 @@ class _Digest:
         """Return the gist, what each says on a line, without what stands among the statements."""
         speakers = "|".join(sorted({re.escape(turn.sender) for turn in self.turns if turn.sender}))
         lines = re.split(rf"\s(?=(?:{speakers}): )", self.understood.gist.strip())
-        stated = [plain_words(said) for type_ in _STATEMENTS for said in self.statements(type_)]
+        stated = [
+            plain_words(said) for type_ in SUMMARY_HEADINGS for said in self.statements(type_)
+        ]
         return "\n".join(
             line
             for line in lines
@@ -86,7 +81,7 @@ class _Digest:
     def summary(self) -> str:
         """Return the summary as text: the gist, then what was decided, planned and stated."""
         parts = [self.gist]
-        for type_, heading in _STATEMENTS.items():
+        for type_, heading in SUMMARY_HEADINGS.items():
             if said := self.statements(type_):
                 parts.append("\n".join([f"{heading}:", *(f"- {each}" for each in said)]))
         return "\n\n".join(part for part in parts if part)
@@ -111,10 +106,12 @@ class _Digest:
     def markdown(self, title: str, document: str) -> str:
         """Return the text of the archive document; the turns themselves stand where they are."""
         names = [each.name for each in self.understood.entities[:_MOST_NAMES]]
-        parts = [f"# {title}", "## Summary", self.gist or self.understood.gist.strip()]
-        for type_, heading in _STATEMENTS.items():
+        statements: list[str] = []
+        for type_, heading in SUMMARY_HEADINGS.items():
             if said := self.statements(type_):
-                parts += [f"## {heading}", "\n".join(f"- {each}" for each in said)]
+                statements += [f"## {heading}", "\n".join(f"- {each}" for each in said)]
+        gist = self.gist or ("" if statements else self.understood.gist.strip())
+        parts = [f"# {title}", *(("## Summary", gist) if gist else ()), *statements]
         if self.understood.topics:
             parts += ["## Topics", ", ".join(self.understood.topics)]
         if names:
@@ -249,7 +246,7 @@ class Compressor:
             title=title,
             created_at=last.at,
             session_id=session.session_id,
-            type=CONVERSATION,
+            type=ARCHIVED,
             doc_type=CONVERSATION,
             agent_id=session.agent_id,
             metadata=digest.metadata(session, self.clock()),
@@ -271,9 +268,10 @@ class Compressor:
 
 
 def title_of(turns: Sequence[Turn]) -> str:
-    """Return what a conversation is called by its days."""
+    """Return what a conversation is called by its first and last day, or its only one."""
     start, end = min(turn.at for turn in turns), max(turn.at for turn in turns)
-    return f"Session {start:%Y-%m-%d} - {end:%Y-%m-%d}"
+    days = dict.fromkeys((f"{start:%Y-%m-%d}", f"{end:%Y-%m-%d}"))
+    return f"Session {' - '.join(days)}"
 
 
 def _after(summary: str, text: SourceText) -> SourceText:

@@ -210,7 +210,10 @@ def recorded_message(line: bytes) -> Message:
     Raises:
         ValueError: It is none; says why.
     """
-    fields = json.loads(line)
+    try:
+        fields = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"no JSON at character {error.pos + 1}") from error
     sender, content, at = message_fields(fields)
     if sender not in SENDERS:
         raise ValueError(f'"sender" is {sender[:40]!r}, none of {", ".join(SENDERS)}')

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger.ledger import Ledger
 
 ROUTED = "routed"
-"""The source and method of memories that were written by key."""
+"""The method of memories that were written by key."""
 LONG_TERM_IMPORTANCE = 0.7
 MOST_ENTRIES = 1_000
 """At most this many short-term entries, the newest, take part in a search."""
@@ -396,6 +396,7 @@ class Router:
         if not text.strip():
             raise UsageError("a memory needs a text", "write a value that says something")
         now, agent = self._parts.clock(), self._identity.agent
+        session = checked_name(session, "a session")
         draft = Memory(
             id="",
             document_id=None,
@@ -405,9 +406,9 @@ class Router:
             namespace=self._namespace,
             created_at=now,
             valid_from=now,
-            source=ROUTED,
+            source=f"session:{session}" if session else f"tier:{key}",
             external_id=key,
-            session_id=checked_name(session, "a session"),
+            session_id=session,
             importance=LONG_TERM_IMPORTANCE,
             method=ROUTED,
             agent_id=agent,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from cli.conftest import Result, Run
+from readers.test_pdf import pdf_of
 
 from memctl.cli.main import run
 from memctl.config import load_config
@@ -222,7 +223,8 @@ def test_users_who_were_added_or_have_stored_something_are_listed(own: Run) -> N
     shown = done(own("user", "show", "cleo")).json
     assert (shown["title"], shown["stored"]) == ("Cleo Marsh", {})
     done(own("user", "remove", "cleo"))
-    assert own("user", "show", "cleo").code == 1
+    unknown = own("user", "show", "cleo")
+    assert (unknown.code, "there are ann, bob" in unknown.err) == (1, True)
     assert own("user", "remove", "cleo").code == 1
 
 
@@ -244,6 +246,32 @@ def test_a_document_says_who_added_it_when_and_in_which_conversation(own: Run) -
     assert [each["title"] for each in found] == ["Ferry"]
     again = own("ingest", "--text", "The ferry to Lindau leaves at noon.", "--user", "ann")
     assert again.json["skipped"] == 1
+
+
+def test_a_text_and_a_pdf_of_a_user_are_documents_of_theirs_alone(own: Run, tmp_path: Path) -> None:
+    given = ("--user", "ann", "--agent", "a", "-o", "json")
+    note = "# Jetty\n\nThe jetty of Lindau is mended in April.\n"
+    called = ("--title", "Jetty", "--doc-type", "markdown")
+    added = done(own("ingest", "-", *called, *given, stdin=note))
+    (row,) = own("document", "list", "--user", "ann", "--doc-type", "markdown").rows
+    shown = own("document", "show", row["id"], "--user", "ann", "-o", "json").json
+    passages = [each for each in shown["memories"] if each["level"] == "evidence"]
+    assert (row["title"], row["agent_id"], row["namespace"]) == (
+        "Jetty",
+        "a",
+        "user:ann:documents",
+    )
+    assert added.json["memories"] == len(shown["memories"]) >= len(passages) == 1
+    again = done(own("ingest", "-", *given, stdin=note)).json
+    assert (again["ingested"], again["skipped"]) == (0, 1)
+    (tmp_path / "buoy.pdf").write_bytes(pdf_of([["The buoy of Lindau is painted in May."]]))
+    done(own("ingest", str(tmp_path / "buoy.pdf"), *given))
+    questions = {"When is the jetty mended?": "April", "When is the buoy painted?": "May"}
+    for asked, found in questions.items():
+        assert found in own("query", asked, "--user", "ann").out
+        assert found not in own("query", asked, "--user", "bob").out
+    assert own("document", "list", "--user", "bob", "--doc-type", "markdown").rows == []
+    assert len(own("document", "list", "--user", "ann", "--doc-type", "pdf").rows) == 1
 
 
 def test_what_was_given_with_a_file_outlasts_its_being_read_again(own: Run, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from fake_endpoint import FakeEndpoint
 
@@ -38,6 +40,29 @@ def test_the_standing_context_needs_no_question_and_stays_the_same(memctl: Run) 
     assert small["tokens"] <= 60
     asked = memctl("context", "when does the lease end?", "--standing").out
     assert asked.startswith(first.out[:40])
+
+
+def test_the_standing_context_has_insights_and_nothing_private(memctl: Run) -> None:
+    for day, price in (("2026-01-05", 900), ("2026-03-05", 950)):
+        line = {"text": f"The rent of the studio is {price} euros.", "created_at": day}
+        memctl("ingest", "--jsonl", "-", stdin=json.dumps(line))
+    for number in range(30):
+        memctl("memory", "add", f"important: key {number} of the harbour office hangs at the door")
+    memctl("consolidate")
+    assert memctl("insight", "list", "-o", "ndjson").rows
+    memctl("kb", "create", "diary", "--private")
+    memctl("memory", "add", "important: the attic leaks", "-k", "diary")
+    memctl("kb", "set", "default", "--private-namespace", "secret")
+    memctl("memory", "add", "important: the cellar leaks", "--namespace", "secret")
+    told = memctl("context", "--standing", "--budget", "400", "-o", "json").json
+    assert told["tokens"] <= 400
+    memories, insights = told["text"].split("\n\nInsights\n")
+    assert memories.startswith("Memory Context\n[1] ")
+    numbers = [each["number"] for each in told["citations"]]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert f"[{len(numbers)}]" in insights
+    assert "leaks" not in told["text"]
+    assert memctl("context", "--standing", "-k", "diary").out == ""
 
 
 def test_the_profile_that_an_agent_keeps_is_shown_where_no_agent_is_named(memctl: Run) -> None:
@@ -86,6 +111,29 @@ def test_a_model_writes_the_profile_from_the_former_one_and_what_was_said(
     assert shown["by"] == "builtin"
     assert shown["agent_beliefs"] == WRITTEN["agent_beliefs"], "what the model had written stays"
     assert shown["important_context"] == "the surveyor comes on 4 May"
+
+
+def test_what_a_model_made_of_a_forgotten_conversation_is_in_no_later_profile(
+    memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in endpoint.settings(understand="m").items():
+        monkeypatch.setenv(name, value)
+    memctl("kb", "create", "default")
+    memctl("profile", "set", "--user", "ann", "--agent-info", "Keeps the list.")
+    endpoint.on("ProfileReply", {**WRITTEN, "agent_info": "Keeps the list."})
+    first = talked_about_the_surveyor(memctl)
+    memctl("session", "end", first)
+    endpoint.on("ProfileReply", "no profile")
+    session = memctl("session", "start", "--user", "ann").out.strip()
+    memctl("session", "say", session, "remember: the mooring is paid until March")
+    memctl("session", "end", session)
+    before = memctl("profile", "show", "--user", "ann", "-o", "json").json
+    assert before["agent_beliefs"] == WRITTEN["agent_beliefs"], "it was taken over"
+    memctl("session", "forget", first, "--yes")
+    after = memctl("profile", "show", "--user", "ann", "-o", "json").json
+    assert after["agent_beliefs"] == ""
+    assert after["agent_info"] == "Keeps the list."
+    assert after["important_context"] == "the mooring is paid until March"
 
 
 def test_a_conversation_that_cannot_be_ended_while_the_model_is_down_ends_later(

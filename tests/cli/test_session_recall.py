@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+from trigger_sentences import FACTS, MEMORIES, TRAPS
+
 from .conftest import Run
 
 
@@ -37,6 +40,98 @@ def test_a_pipe_of_messages_tells_it_for_each(memctl: Run) -> None:
     told = memctl("session", "record", "one", "-", stdin="\n".join(map(json.dumps, lines))).rows
     assert [row["success"] for row in told] == [True, False]
     assert told[0]["memory_type"] == "important_fact"
+
+
+def test_every_phrase_keeps_one_memory_and_what_looks_like_one_keeps_none(memctl: Run) -> None:
+    asked = {**MEMORIES, **FACTS}
+    said = [("agent", text) for text in asked.values()]
+    for number, text in enumerate((*asked.values(), *TRAPS)):
+        said += [("agent", f"The bed number {number} of the garden is dug."), ("user", text)]
+    lines = [json.dumps({"sender": sender, "content": content}) for sender, content in said]
+    memctl("session", "start", "--id", "one")
+    told = memctl("session", "record", "one", "-", stdin="\n".join(lines)).rows
+    kept = [row.get("memory_type") for row in told if row["success"]]
+    assert kept == ["memories"] * len(MEMORIES) + ["important_fact"] * len(FACTS)
+    of_user = {row["turn"] for row, (sender, _) in zip(told, said, strict=True) if sender == "user"}
+    assert {row["turn"] for row in told if row["success"]} <= of_user
+    for type_, sentences in (("memories", MEMORIES), ("important_fact", FACTS)):
+        rows = memctl("memory", "list", "--type", type_, "-n", "0", "-o", "ndjson").rows
+        assert len(rows) == len(sentences)
+
+
+def test_a_tag_belongs_to_what_is_kept_of_its_message_however_it_is_written(memctl: Run) -> None:
+    memctl("session", "start", "--id", "one")
+    for text in (
+        "important: indent with four spaces #beto_coding",
+        "remember: lines end at column 100 @beto_coding",
+        "remember: the dentist moved to Mill Street",
+    ):
+        memctl("session", "say", "one", text)
+    rows = memctl("memory", "list", "--tag", "coding", "-o", "ndjson").rows
+    assert sorted((row["text"], row["type"], tuple(row["tags"])) for row in rows) == [
+        ("indent with four spaces", "important_fact", ("coding",)),
+        ("lines end at column 100", "important_fact", ("coding",)),
+    ]
+    assert memctl("memory", "list", "--tag", "beto_coding", "-o", "ndjson").rows == rows
+
+
+def test_fifty_messages_are_archived_but_for_the_last_ten(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_COMPRESSION_THRESHOLD_TOKENS", "50")
+    memctl("session", "start", "--id", "fifty", "--user", "test_user")
+    lines = [{"sender": "user", "content": f"Message {number}"} for number in range(50)]
+    memctl("session", "record", "fifty", "-", stdin="\n".join(map(json.dumps, lines)))
+    memctl("session", "compress", "fifty")
+    archived = memctl("document", "list", "--source", "session:fifty", "-o", "ndjson").rows
+    archived = [row for row in archived if "message_count" in row["metadata"]]
+    assert archived
+    assert {row["namespace"] for row in archived} == {"user:test_user:conversations"}
+    assert {row["metadata"]["session_id"] for row in archived} == {"fifty"}
+    assert sum(row["metadata"]["message_count"] for row in archived) == 40
+    found = memctl("query", "Message", "--user", "test_user", "-n", "100", "-o", "json").json
+    assert {row["id"] for row in archived}.intersection(h["document_id"] for h in found["hits"])
+    prompt = memctl("session", "prompt", "fifty", "and now?").json
+    window = [each["content"] for each in prompt if each["role"] == "user"]
+    assert window == [*(f"Message {number}" for number in range(40, 50)), "and now?"]
+
+
+def test_a_few_long_messages_are_left_as_they_are(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_COMPRESSION_THRESHOLD_TOKENS", "50")
+    memctl("session", "start", "--id", "long")
+    for number in range(10):
+        said = memctl("session", "say", "long", f"Report {number}. " + "All is well here. " * 20)
+        assert "summarised" not in said.err
+    assert "summarised 1 message of it" in memctl("session", "say", "long", "One more.").err
+
+
+def test_what_is_archived_is_not_stated_once_more(memctl: Run) -> None:
+    memctl("session", "start", "--id", "one", "--user", "ann")
+    for text in (
+        "important: always use Python 3.10+ for this project #beto_coding",
+        "We decided to rotate the keys every month.",
+    ):
+        memctl("session", "say", "one", text)
+    memctl("session", "end", "one")
+    before = memctl("memory", "list", "--level", "memory", "-n", "0", "-o", "ndjson").rows
+    memctl("session", "archive", "one")
+    rows = memctl("memory", "list", "--level", "memory", "-n", "0", "-o", "ndjson").rows
+    known = {row["id"] for row in before}
+    assert {row["type"] for row in rows if row["id"] not in known} <= {"gist"}
+    assert len(memctl("memory", "list", "--tag", "coding", "-o", "ndjson").rows) == 1
+    (archive,) = memctl("memory", "list", "--type", "conversation", "-o", "ndjson").rows
+    assert "## Important facts" in archive["text"]
+    assert "## Summary" not in archive["text"], "all of it stands among the statements"
+    profile = memctl("profile", "show", "--user", "ann", "-o", "json").json
+    assert profile["recent_goal_and_status"] == "We decided to rotate the keys every month."
+
+
+def test_nothing_of_other_conversations_says_why_where_somebody_reads_it(memctl: Run) -> None:
+    memctl("session", "start", "--id", "one")
+    told = memctl("session", "recall", "one", "hello", "-o", "json").json
+    assert (told["text"], told["why"]) == ("", "does not refer to what was before")
 
 
 def test_a_prompt_has_what_another_conversation_says(memctl: Run, tmp_path: Path) -> None:

@@ -31,6 +31,17 @@ def test_every_hit_has_a_relevance_and_a_similarity_in_every_mode(notes: Run) ->
         assert all(0 <= hit["relevance"] < 0.7 for hit in hits[1:]), mode
 
 
+def test_what_has_nothing_of_a_question_is_not_relevant_beside_what_answers_it(notes: Run) -> None:
+    for asked in (
+        "When does the lease of the studio start?",
+        "When does the ferry to Orkney leave?",
+    ):
+        for mode in MODES:
+            hits = notes("query", asked, "--mode", mode, "-o", "json").json["hits"]
+            (tomatoes,) = [hit for hit in hits if "Tomatoes" in hit["text"]] or [{"relevance": 0}]
+            assert tomatoes["relevance"] < 0.3, (asked, mode)
+
+
 def test_a_threshold_leaves_out_what_is_not_clearly_relevant(notes: Run) -> None:
     for asked, count in (("When does the ferry to Orkney leave?", 1), ("Who wrote Hamlet?", 0)):
         result = notes("query", asked, "--threshold", "0.7", "-o", "json").json

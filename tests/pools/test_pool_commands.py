@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +126,19 @@ def test_the_default_pool_stays(memctl: Run) -> None:
     assert refused.code == 2
     assert "the default pool cannot be deleted" in refused.err
     assert memctl("pool", "show", "default").code == 0
+
+
+def test_an_expired_pool_is_neither_listed_nor_read(memctl: Run) -> None:
+    soon = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
+    assert memctl("pool", "create", "brief", "--expires", soon).code == 0
+    memctl("pool", "write", "brief", "code", '"Quokka-4711"')
+    time.sleep(1.1)
+    assert "brief" not in memctl("pool", "list", "-o", "json").out
+    for words in (("read", "brief"), ("show", "brief"), ("history", "brief")):
+        refused = memctl("pool", *words)
+        assert (refused.code, refused.out) == (1, "")
+        assert "'brief' expired at" in refused.err
+        assert "Quokka" not in refused.err
 
 
 def test_deleting_asks_first_and_says_what_goes(memctl: Run) -> None:

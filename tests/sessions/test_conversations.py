@@ -116,7 +116,7 @@ def test_an_ended_conversation_has_a_title_and_goes_on_with_a_message(base: Know
     said(base, session, "We decided to paint the crane red.", "Good.")
     ended = base.sessions.end(session)
     day = f"{ended.last_at:%Y-%m-%d}"
-    assert (ended.status, ended.title) == ("ended", f"Session {day} - {day}")
+    assert (ended.status, ended.title) == ("ended", f"Session {day}")
     assert "paint the crane red" in ended.summary
     assert base.documents.get(session_document(session.namespace, "over")).document.title
     with pytest.raises(UsageError, match="has ended"):
@@ -355,7 +355,7 @@ def test_all_but_the_latest_messages_are_archived_as_a_document(tmp_path: Path) 
         assert metadata["date_range"].keys() == {"start", "end"}
         assert document.source == "session:fifty"
         day = f"{now.last_at:%Y-%m-%d}"
-        assert document.title == f"Session {day} - {day}"
+        assert document.title == f"Session {day}"
 
         again = base.sessions.compress(session)
         assert (again.messages, again.document_id) == (0, None)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,6 +14,7 @@ from typing import Any
 
 import pytest
 from killed import images_of
+from waiting import PATIENCE
 
 import memctl as python_memctl
 from memctl.cli.main import accept_any_text, run
@@ -103,10 +106,41 @@ def test_messages_from_a_pipe_are_answered_line_by_line(memctl: Run) -> None:
     assert done.code == 3
     assert [row.get("turn") for row in done.rows] == [0, None, None, 1, 0, None]
     assert [row["line"] for row in done.rows if "error" in row] == [2, 3, 6]
+    assert "error: line 2: no JSON at character 1" in done.err
     assert '"at" is no date' in done.rows[-1]["error"]
     assert "line 2" in done.err
     (shown,) = memctl("session", "show", "s1").rows
     assert [each["content"] for each in shown["turns"]] == ["Where is the chart?", "On deck."]
+
+
+def test_two_processes_add_to_one_conversation_and_lose_nothing(
+    memctl: Run, tmp_path: Path
+) -> None:
+    memctl("session", "start", "--id", "s1")
+    command = [sys.executable, "-m", "memctl", "session", "record", "s1", "-"]
+    env = {**os.environ, "MEMCTL_HOME": str(tmp_path / "home")}
+    both = {
+        name: subprocess.Popen(
+            command, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for name in ("red", "blue")
+    }
+    for number in range(20):
+        for name, process in both.items():
+            assert process.stdin is not None
+            line = {"sender": "user", "content": f"{name} {number}"}
+            process.stdin.write(json.dumps(line) + "\n")
+            process.stdin.flush()
+    for process in both.values():
+        process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0
+    (shown,) = memctl("session", "show", "s1").rows
+    assert [each["turn"] for each in shown["turns"]] == list(range(40))
+    for name in both:
+        own = [each["content"] for each in shown["turns"] if each["content"].startswith(name)]
+        assert own == [f"{name} {number}" for number in range(20)]
+    rows = memctl("memory", "list", "--session", "s1", "--type", "turn", "-n", "0").rows
+    assert len(rows) == 40
 
 
 def test_import_says_what_it_would_take(memctl: Run, tmp_path: Path) -> None:
@@ -204,6 +238,8 @@ def test_forgetting_a_conversation_leaves_no_byte_of_it(memctl: Run, tmp_path: P
     assert files_with(home, "Quokka-4711")
 
     assert memctl("session", "forget", "secret", "--dry-run").rows[0]["dry_run"] is True
+    told = memctl("session", "forget", "secret", "--dry-run", "-o", "table").out
+    assert told.startswith("would forget conversation secret, 2 documents")
     assert rows_with(home, "Zanzibar-Plan")
     done = memctl("session", "forget", "secret", "--yes")
     assert done.code == 0, done.err
@@ -211,6 +247,75 @@ def test_forgetting_a_conversation_leaves_no_byte_of_it(memctl: Run, tmp_path: P
         assert rows_with(home, words) == []
         assert files_with(home, words) == []
     assert [row["session_id"] for row in memctl("session", "list").rows] == ["other"]
+
+
+def test_what_is_known_from_others_stays_when_a_conversation_is_forgotten(memctl: Run) -> None:
+    said = {
+        "one": "important: the boiler is behind the red door of the cellar",
+        "two": "remember: the alarm of the office is switched on at nine",
+        "three": "We decided to sell the old ferry in spring.",
+    }
+    memctl("profile", "set", "--user", "ann", "--user-info", "Lives in Turin.")
+    for name, text in said.items():
+        memctl("session", "start", "--id", name, "--user", "ann")
+        memctl("session", "say", name, text)
+        memctl("session", "end", name)
+    done = memctl("session", "forget", "two", "--yes")
+    assert (done.code, done.rows[0]["left"]) == (0, []), done.err
+    rows = {row["session_id"]: row for row in memctl("session", "list").rows}
+    assert rows.keys() == {"one", "three"}
+    assert "red door" in rows["one"]["summary"]
+    turns = memctl("sql", "select content from turns order by session_id").rows
+    assert [row["content"] for row in turns] == [said["one"], said["three"]]
+    versions = memctl("profile", "show", "--user", "ann", "--versions").rows
+    assert [(row["session_id"], row["user_info"]) for row in versions] == [
+        ("three", "Lives in Turin."),
+        ("one", "Lives in Turin."),
+        ("", "Lives in Turin."),
+    ]
+    assert versions[0]["important_context"] == "the boiler is behind the red door of the cellar"
+
+
+def test_a_memory_that_is_forgotten_leaves_the_rest_of_a_summary(memctl: Run) -> None:
+    memctl("session", "start", "--id", "one")
+    for text in ("important: the boiler is behind the red door", "We decided to sell the ferry."):
+        memctl("session", "say", "one", text)
+    memctl("session", "end", "one")
+    (fact,) = memctl("memory", "list", "--type", "important_fact").rows
+    memctl("forget", "--memory", fact["id"], "--yes")
+    (session,) = memctl("session", "list").rows
+    assert session["summary"] == "Decisions:\n- We decided to sell the ferry."
+    (turn,) = memctl("sql", "select content from turns").rows
+    assert turn["content"] == "We decided to sell the ferry."
+
+
+def test_a_conversation_goes_with_its_document_to_the_last_message(
+    memctl: Run, tmp_path: Path
+) -> None:
+    lines = [
+        {"sender": "user", "content": f"The quay number {number} is closed on Sundays."}
+        for number in range(80)
+    ]
+    memctl("session", "start", "--id", "long")
+    memctl("session", "record", "long", "-", stdin="\n".join(map(json.dumps, lines)))
+    (document,) = memctl("document", "list").rows
+    assert memctl("forget", "--document", document["id"], "--yes").code == 0
+    assert rows_with(tmp_path / "home", "is closed on Sundays") == []
+    assert memctl("session", "list").rows == []
+
+
+def test_another_conversation_that_says_the_same_is_named_and_stays_whole(memctl: Run) -> None:
+    said = "The harbour crane is serviced in October."
+    for name in ("one", "two"):
+        memctl("session", "start", "--id", name)
+        memctl("session", "say", name, said)
+    done = memctl("session", "forget", "one", "--yes")
+    assert done.code == 3
+    left = {each["place"]: each for each in done.rows[0]["left"]}
+    assert left["ledger.sqlite: turns"]["why"] == "others say it too: two"
+    assert left["ledger.sqlite: turns"]["hint"] == "memctl session forget two -k default"
+    (shown,) = memctl("session", "show", "two").rows
+    assert [each["content"] for each in shown["turns"]] == [said]
 
 
 def test_conversations_of_a_user_and_old_ones_are_forgotten(memctl: Run) -> None:
@@ -221,6 +326,52 @@ def test_conversations_of_a_user_and_old_ones_are_forgotten(memctl: Run) -> None
     assert memctl("session", "forget", "--user", "ann", "--yes").code == 0
     assert [row["session_id"] for row in memctl("session", "list").rows] == ["b"]
     assert memctl("session", "forget").code == 2
+
+
+# --- private -------------------------------------------------------------------------------------
+
+
+def test_a_private_namespace_of_conversations_is_read_where_it_is_named_alone(memctl: Run) -> None:
+    memctl("kb", "set", "default", "--private-namespace", "user:ann:conversations")
+    memctl("session", "start", "--id", "hers", "--user", "ann")
+    memctl("session", "say", "hers", "remember: the Quokka safe opens at nine")
+    memctl("session", "end", "hers")
+    memctl("tier", "set", "k", "the Quokka safe", "--session", "hers", "--user", "ann")
+    memctl("session", "start", "--id", "his", "--user", "bob")
+    memctl("session", "say", "his", "The harbour crane is serviced in October.")
+    for words in (
+        ("session", "list"),
+        ("session", "recall", "his", "what did we say about the Quokka safe?"),
+        ("query", "When does the safe open?"),
+        ("context", "When does the safe open?"),
+        ("context", "--standing"),
+        ("memory", "list"),
+        ("tool", "call", "list_sessions"),
+        ("tool", "call", "search_knowledge_base", '{"query": "safe"}'),
+        *(
+            ("sql", f"select * from {table}")
+            for table in ("turns", "sessions", "profiles", "short_term_entries", "memories")
+        ),
+        *(("export", table) for table in ("turns", "sessions", "profiles", "memories")),
+    ):
+        done = memctl(*words)
+        assert done.code == 0, done.err
+        assert "Quokka" not in done.out, words
+        assert '"hers"' not in done.out, words
+    named = ("--namespace", "user:ann:conversations")
+    assert [row["session_id"] for row in memctl("session", "list", *named).rows] == ["hers"]
+    assert "Quokka" in memctl("query", "When does the safe open?", *named).out
+
+
+def test_doctor_looks_at_conversations_too(memctl: Run, tmp_path: Path) -> None:
+    memctl("session", "start", "--id", "s1")
+    memctl("session", "say", "s1", "The tide is low at noon.")
+    memctl("session", "end", "s1")
+    assert memctl("doctor", "--deep").code == 0
+    opened = python_memctl.open("default", home=tmp_path / "home")
+    with opened as base, base.store.ledger.transaction() as connection:
+        connection.execute("UPDATE turns SET tags = '{'")
+    assert memctl("doctor").code == 12
 
 
 # --- watched -------------------------------------------------------------------------------------

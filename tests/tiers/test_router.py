@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -43,7 +45,8 @@ def test_without_a_tier_a_session_writes_short_term_and_else_for_good(kb: Knowle
     assert made.tier == "long_term"
     assert made.memory_id is not None
     memory = kb.memories.get(made.memory_id).memory
-    assert (memory.external_id, memory.agent_id, memory.source_type) == ("lamp", "a", "agent")
+    assert (memory.external_id, memory.source) == ("lamp", "tier:lamp")
+    assert (memory.agent_id, memory.source_type) == ("a", "agent")
 
 
 def test_a_memory_written_again_by_its_key_has_versions(kb: KnowledgeBase) -> None:
@@ -257,6 +260,43 @@ def test_promotion_and_statistics_by_commands(memctl: Run, kb: KnowledgeBase) ->
     ]
     rows = memctl("sql", "select count(*) as n from short_term_entries", *K).rows
     assert rows == [{"n": 0}]
+
+
+def test_an_entry_of_a_second_is_over_at_once_and_becomes_a_memory_or_goes(
+    memctl: Run, kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    of = ("--session", "brief", *K)
+    texts = {"often": "The loom in the barn weaves linen.", "seldom": "The barn has two doors."}
+    for key, text in texts.items():
+        memctl("tier", "set", key, text, "--ttl", "1", *of)
+        for _ in range(3 if key == "often" else 2):
+            assert memctl("tier", "get", key, *of).json == text
+    time.sleep(1.1)
+    for key in texts:
+        assert (memctl("tier", "get", key, *of).code, memctl("tier", "list", *of).rows) == (4, [])
+    assert texts["often"] not in memctl("tier", "find", "loom in the barn", *of).out
+    done = memctl("tier", "promote", "-o", "json", *K).json
+    assert [each["key"] for each in done["promoted"]] == ["often"]
+    assert done["removed"] == 1
+    listed = memctl("memory", "list", "--session", "brief", *K).rows
+    assert [row["text"] for row in listed] == [texts["often"]]
+    assert texts["often"] in memctl("query", "what does the loom in the barn weave?", *K).out
+
+
+def test_an_export_has_both_tiers_and_forgetting_a_session_takes_them(
+    memctl: Run, kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    of = ("--session", "over", "--agent", "a")
+    memctl("tier", "set", "w", "quicksilver at work", "--tier", "working", *of, *K)
+    memctl("tier", "set", "s", "quicksilver for hours", "--tier", "short", *of, *K)
+    archive = str(tmp_path / "all.memctl")
+    assert memctl("export", "all", "--to", archive, *K).code == 0
+    assert memctl("import", archive, "-k", "of-tiers").code == 0
+    assert memctl("tier", "get", "w", *of, "-k", "of-tiers").json == "quicksilver at work"
+    assert memctl("forget", "--session", "over", "--yes", *K).code == 0
+    assert memctl("tier", "list", *of, *K).rows == []
+    left = [path for path in kb.layout.folder.rglob("*") if path.is_file()]
+    assert not [path for path in left if b"quicksilver" in path.read_bytes()]
 
 
 def test_names_of_the_environment_are_used(

@@ -3,73 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from trigger_sentences import FACTS, MEMORIES, TRAPS
 
 from memctl.config import TriggerSettings
 from memctl.understanding.triggers import detect_trigger
-
-MEMORIES = {
-    "we designed": "Last night we designed the booking page around one big calendar.",
-    "we built": "Yesterday we built the greenhouse frame out of cedar.",
-    "our plan for": "Our plan for October is to move the archive to the new server.",
-    "achieved together": "Look at what we achieved together on the parser this week.",
-    "this setup for": "I like this setup for the recording corner, with two lamps.",
-    "memory goal:": "Memory goal: run the half marathon in under two hours.",
-    "let's save this": "OK, let\u2019s save this before we go on with the roof.",
-    "memory:": "Memory: the spare key hangs behind the meter box.",
-    "remember this conversation": "Please remember this conversation for the next trip.",
-    "save this design": "Save this design, the one with the sliding door.",
-    "save our work": "I'd like to save our work on the invoice template.",
-    "store this idea": "Please store this idea about a rainwater tank under the deck.",
-}
-FACTS = {
-    "important:": "Important: the lift is out of order until Monday.",
-    "remember this fact:": "Remember this fact: the boiler was serviced in March.",
-    "my preference is": "For reports my preference is short answers with one example.",
-    "I always do": "I always do the backups on Friday evening.",
-    "key detail:": "Key detail: the gate closes at eight.",
-    "memorize this:": "Ok, memorize this: the alarm code changes on the first.",
-    "fact:": "Fact: the hall holds ninety people.",
-    "never forget:": "Never forget: Ida is allergic to walnuts.",
-    "critical info:": "This is critical info: the main valve is behind the stairs.",
-    "note this:": "Please note this: the courier comes on Tuesdays.",
-    "remember:": "So please remember: we need two permits for the terrace.",
-    "store this fact": "Store this fact about Lena, she moved to Turin in May.",
-}
-TRAPS = (
-    "unimportant: just some chatter about the weather",
-    "The artifact: a clay bowl from the dig",
-    "In fact: nobody came",
-    "short-term memory: fades within a minute",
-    "in-memory: a store without a disk",
-    "memory::pool is a namespace in C++",
-    "Is this important: yes or no?",
-    "What was our plan for Friday?",
-    "Did we say that we built it in May?",
-    "Should we save this design?",
-    "Can you remember: which day was it?",
-    "Do you remember this conversation?",
-    "Why do I always do this",
-    "Tell me what our plan for Sunday was.",
-    "Remind me what my preference is",
-    "How do I store this fact in the table?",
-    "I don't think we designed that page.",
-    "I do not remember this conversation at all.",
-    "Never save our work on that drive.",
-    "please don't store this idea anywhere",
-    "I can't say what my preference is",
-    "If we built a second floor, it would cost too much.",
-    "She asked whether we built it alone.",
-    "I wish we built it in stone",
-    "Not important: the colour of the lid",
-    "That is a well-known fact: nothing is free",
-    "We rebuilt the engine over the winter.",
-    'He said "we built the shed ourselves" and left.',
-    '"Important: call home" was written on the wall.',
-    'she wrote: "remember: milk and eggs"',
-    "> fact: the moon is made of cheese",
-    "`memory: 512Mi` is the limit of the pod",
-    "```\nimportant: true\n```",
-)
 
 
 def test_the_default_phrases_are_those_that_are_tried_here() -> None:

@@ -298,6 +298,10 @@ def _fact(value: object) -> str:
         return ""
     if isinstance(value, (bool, list)):
         return _readable(value)
+    if isinstance(value, Mapping):
+        return ", ".join(
+            f"{terminal_safe(key)} {_fact(item) or '-'}" for key, item in value.items()
+        )
     return format_moment(value) if isinstance(value, datetime) else terminal_safe(str(value))
 
 

@@ -7,13 +7,14 @@ declaration.  Must never know what the words mean.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from memctl.ids import storable
+from memctl.ids import root_id, storable
 from memctl.store.ledger.feedback_repositories import (
     EFFECTS,
     FEEDBACK,
@@ -49,6 +50,8 @@ from memctl.store.ledger.tier_repositories import (
 )
 
 _Row = tuple[Any, ...]
+_BARE_HEADING = re.compile(r"^\w[\w ]*:(?=\n\n|\Z)\n*", re.MULTILINE)
+"""A heading with nothing below it."""
 EXPIRES = "expires_at"
 """The column that says when a row ends, where a table has one."""
 
@@ -91,6 +94,12 @@ class ContentTable:
     namespace: str = ""
     """The column with the namespace of a row, never null and always called ``namespace``; ""
     where there is none."""
+    derived: tuple[str, ...] = ()
+    """Those of ``texts`` that are put together from what rows elsewhere say: nothing is looked for
+    because it stands there, and of what is to go they lose the lines that say it."""
+    document: str = ""
+    """The column with the document that has what a row says: the row goes with that document, and
+    stays as it is while the document does."""
     names: tuple[str, ...] = ()
     """The columns with names of agents and things: struck where they name what is to go, but not
     looked for elsewhere when their own row goes."""
@@ -117,6 +126,7 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
         at="last_at",
         session="session_id",
         namespace="namespace",
+        derived=("title", "summary"),
     ),
     ContentTable(
         TURNS,
@@ -124,6 +134,7 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
         at="at",
         session="session_id",
         namespace="namespace",
+        document="document_id",
         names=("sender", "external_id", "memory_type"),
     ),
     ContentTable(
@@ -167,6 +178,7 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
         at="at",
         session="session_id",
         namespace="namespace",
+        derived=PROFILE_FIELDS,
     ),
     ContentTable(
         FEEDBACK,
@@ -351,38 +363,121 @@ def words_of_content(ledger: Connections, selection: ContentSelection) -> Iterat
                 for row in connection.execute(ask, values).fetchall():
                     record = declared.table.decode(row)
                     for name in declared.texts:
-                        yield from words_of(getattr(record, name))
+                        if name not in declared.derived:
+                            yield from words_of(getattr(record, name))
 
 
-def erase_content(
-    connection: sqlite3.Connection,
-    selection: ContentSelection,
-    says: Callable[[str], bool],
-    without: Callable[[str], str] | None,
-) -> None:
-    """Delete the rows that are meant, and those that say something, copies in snapshots included.
+@dataclass(frozen=True, slots=True)
+class ContentErasure:
+    """What the rows of these tables are to lose."""
+
+    selection: ContentSelection
+    """Rows that go whatever they say."""
+    says: Callable[[str], bool]
+    """Whether a text has any of what is to go."""
+    without: Callable[[str], str] | None
+    """Gives a text without it; None where a row that has it goes whole."""
+    gone: frozenset[str]
+    """Documents that go whole."""
+    blocked: frozenset[str]
+    """Documents that lose some of their words."""
+
+    def of_row(self, declared: ContentTable, row: _Row) -> _Row | None:
+        """Return what is left of a stored row; None where it goes whole.
+
+        A conversation that is called by a name stays under what is left of it.
+        """
+        table = declared.table
+        record = table.decode(row)
+        if declared.document:
+            document = getattr(record, declared.document) or ""
+            if self.gone.intersection((document, root_id(document))):
+                return None
+            if self.without is None and root_id(document) not in self.blocked:
+                return row
+        called = (declared.session,) if declared.session and self.without is not None else ()
+        names = (*declared.texts, *declared.names, *called)
+        values = {name: getattr(record, name) for name in names}
+        spoken = {name for name, value in values.items() if any(map(self.says, words_of(value)))}
+        if not spoken:
+            return row
+        change = self.without
+        if change is None and spoken.issubset(declared.derived):
+            change = self._without_lines
+        if change is None or not spoken.isdisjoint(set(table.key).difference(called)):
+            return None
+        return tuple(
+            table.encode_value(name, _replaced(values[name], change)) if name in spoken else stored
+            for name, stored in zip(table.fields, row, strict=True)
+        )
+
+    def with_lines(self, lines: frozenset[str]) -> ContentErasure:
+        """Return the same, to which lines of some texts belong as well."""
+        return replace(
+            self, says=lambda text: self.says(text) or not lines.isdisjoint(text.split("\n"))
+        )
+
+    def _without_lines(self, text: str) -> str:
+        left = "\n".join(line for line in text.split("\n") if not self.says(line))
+        return _BARE_HEADING.sub("", left.strip()).strip()
+
+
+def erase_content(connection: sqlite3.Connection, erased: ContentErasure) -> None:
+    """Delete the rows that are meant, and take out of the others what they say of it.
+
+    It goes from copies in snapshots, too.  A conversation goes with the last of its messages.
 
     Args:
         connection: Within a transaction of the ledger's.
-        selection: Rows that go whatever they say.
-        says: Whether a text has any of what is to go.
-        without: Gives a text without it; None where a row that has it goes whole.
+        erased: What goes.
     """
+    emptied: set[_Row] = set()
     for declared in CONTENT_TABLES:
-        if found := selection.condition(declared):
+        of_table = erased
+        if found := erased.selection.condition(declared):
             where, values = found
+            if declared.table is PROFILES:
+                of_table = erased.with_lines(_lines_of_models(connection, where, values))
             connection.execute(f"DELETE FROM {declared.name} WHERE {where}", values)
         rows = connection.execute(f"SELECT {declared.table.columns} FROM {declared.name}")
         for row in rows.fetchall():
-            changed = _without(declared, row, says, without)
+            changed = of_table.of_row(declared, row)
             if changed == row:
                 continue
-            if changed is None or declared.key_of(changed) != declared.key_of(row):
-                key = declared.key_of(row)
+            key = declared.key_of(row)
+            if changed is None or declared.key_of(changed) != key:
                 connection.execute(f"DELETE FROM {declared.name} WHERE {declared.by_key}", key)
             if changed is not None:
                 _write(connection, declared, changed)
-        _erase_copies(connection, declared, selection, says, without)
+            elif declared.table is TURNS:
+                emptied.add(key[:2])
+        _erase_copies(connection, declared, of_table)
+    connection.executemany(
+        "DELETE FROM sessions WHERE namespace = ?1 AND session_id = ?2 AND NOT EXISTS"
+        " (SELECT 1 FROM turns WHERE namespace = ?1 AND session_id = ?2)",
+        sorted(emptied),
+    )
+
+
+def _lines_of_models(connection: sqlite3.Connection, where: str, values: _Row) -> frozenset[str]:
+    """Return the lines that a model has put into those profiles, and that no others had before.
+
+    Later profiles may have them still.
+    """
+    ask = f"SELECT {PROFILES.columns}, {where} FROM profiles ORDER BY at"
+    rows = connection.execute(ask, values).fetchall()
+    seen: set[str] = set()
+    found: set[str] = set()
+    for *row, is_meant in rows:
+        profile = PROFILES.decode(tuple(row))
+        lines = {
+            line for name in PROFILE_FIELDS for line in getattr(profile, name).split("\n") if line
+        }
+        if is_meant and profile.by.startswith("model/"):
+            found |= lines - seen
+        elif not is_meant:
+            seen |= lines
+    return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,17 +531,13 @@ def count_content(ledger: Connections, owner: ContentOwner) -> dict[str, int]:
 
 
 def _erase_copies(
-    connection: sqlite3.Connection,
-    declared: ContentTable,
-    selection: ContentSelection,
-    says: Callable[[str], bool],
-    without: Callable[[str], str] | None,
+    connection: sqlite3.Connection, declared: ContentTable, erased: ContentErasure
 ) -> None:
     copies = "SELECT rowid, row FROM snapshot_content WHERE table_name = ?"
     for number, text in connection.execute(copies, (declared.name,)).fetchall():
         row = tuple(json.loads(text))
-        changed = None if _is_meant(declared, row, selection) else row
-        changed = changed and _without(declared, changed, says, without)
+        is_meant = _is_meant(declared, row, erased.selection)
+        changed = None if is_meant else erased.of_row(declared, row)
         if changed is None:
             connection.execute("DELETE FROM snapshot_content WHERE rowid = ?", (number,))
         elif changed != row:
@@ -464,32 +555,6 @@ def _is_meant(declared: ContentTable, row: _Row, selection: ContentSelection) ->
         selection.session in (None, stored.get(declared.session))
         and selection.namespace in (None, stored.get(declared.namespace))
         and (selection.before is None or stored[declared.at] < to_text(selection.before))
-    )
-
-
-def _without(
-    declared: ContentTable,
-    row: _Row,
-    says: Callable[[str], bool],
-    without: Callable[[str], str] | None,
-) -> _Row | None:
-    """Return a stored row without some words; None where it goes whole.
-
-    A conversation that is called by a name stays under what is left of it.
-    """
-    table = declared.table
-    record = table.decode(row)
-    called = (declared.session,) if declared.session and without is not None else ()
-    names = (*declared.texts, *declared.names, *called)
-    values = {name: getattr(record, name) for name in names}
-    spoken = {name for name, value in values.items() if any(map(says, words_of(value)))}
-    if not spoken:
-        return row
-    if without is None or not spoken.isdisjoint(set(table.key).difference(called)):
-        return None
-    return tuple(
-        table.encode_value(name, _replaced(values[name], without)) if name in spoken else stored
-        for name, stored in zip(table.fields, row, strict=True)
     )
 
 

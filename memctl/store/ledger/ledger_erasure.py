@@ -12,7 +12,12 @@ from typing import Any
 from memctl.ids import storable
 from memctl.schema.table_names import FORGET
 from memctl.store.ledger.audit_repositories import strike_audited
-from memctl.store.ledger.content_tables import NO_CONTENT, ContentSelection, erase_content
+from memctl.store.ledger.content_tables import (
+    NO_CONTENT,
+    ContentErasure,
+    ContentSelection,
+    erase_content,
+)
 from memctl.store.ledger.repository import Connections, to_text
 
 Says = Callable[[str], bool]
@@ -79,7 +84,9 @@ def erase_from_ledger(connection: sqlite3.Connection, erased: Erasure) -> None:
     _erase_questions(connection, erased)
     _erase_events(connection, erased, places | erased.sources)
     _erase_details(connection, erased)
-    erase_content(connection, erased.content, erased.says, erased.without)
+    blocked_ids = frozenset(erased.blocked)
+    content = ContentErasure(erased.content, erased.says, erased.without, erased.ids, blocked_ids)
+    erase_content(connection, content)
     if erased.before is not None:
         _erase_older(connection, erased.before)
 

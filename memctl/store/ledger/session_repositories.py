@@ -95,9 +95,19 @@ class SessionRepository(Repository[Session]):
             f"message_count > 0 AND NOT EXISTS ({said} AND t.session_id = sessions.session_id)"
         )
 
-    def longer_than(self, tokens: int) -> list[Session]:
-        """Return the conversations that go on and have more tokens that no summary stands for."""
-        return self.select("token_count > ? AND status IN ('open', 'compressed')", tokens)
+    def longer_than(self, tokens: int, messages: int) -> list[Session]:
+        """Return the conversations that go on and are long, in what no summary stands for.
+
+        Args:
+            tokens: They have more tokens than this.
+            messages: They have more messages than this, too.
+        """
+        open_turns = (
+            "SELECT count(*) FROM turns t WHERE t.namespace = sessions.namespace"
+            " AND t.session_id = sessions.session_id AND t.turn > coalesce(summarized_through, -1)"
+        )
+        where = f"token_count > ? AND status IN ('open', 'compressed') AND ({open_turns}) > ?"
+        return self.select(where, tokens, messages)
 
     def matching(
         self,

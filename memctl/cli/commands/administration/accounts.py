@@ -91,11 +91,13 @@ def _user_row(report: UserReport) -> dict[str, Any]:
 @command(user_app, "show", "memctl user show ann\nmemctl user show ann -o json")
 def show_user(context: CommandContext, name: UserName, output: Output = None) -> None:
     """Show what a user has stored, and where."""
-    from memctl.user_contents import user_report
+    from memctl.user_contents import user_names, user_report
 
     report = user_report(context.home, name)
     if report.created_at is None and not report.stored:
-        raise NotFoundError(f"there is no user {name!r}", "memctl user list shows them")
+        there = ", ".join(user_names(context.home))
+        hint = f"there are {there}" if there else f"add one: memctl user add {name}"
+        raise NotFoundError(f"there is no user {name!r}", hint)
     emit_one(report, output, lambda: _show_user(context, report))
 
 

@@ -472,8 +472,10 @@ def recall(
         emit_one(found, output, lambda: None)
     elif found.text:
         print_text(found.text)
-    if not found.text and exit_code:
-        raise NothingFound("nothing was found")
+    if not found.text:
+        context.hint(f"nothing of other conversations: {found.why}")
+        if exit_code:
+            raise NothingFound("nothing was found")
 
 
 @command(
@@ -596,7 +598,8 @@ def forget(
             what = format_count(len(found), "conversation")
             context.confirm(f"forget {what} for good ({names})?", yes=yes)
         reports = [base.sessions.forget(each, dry_run=dry_run) for each in found]
-    emit_each(reports, output, lambda report: show_forgotten(context, report))
+    named = iter([f"conversation {each.session_id}" for each in found])
+    emit_each(reports, output, lambda report: show_forgotten(context, report, next(named)))
     if left := [left for report in reports for left in report.left]:
         places = ", ".join(dict.fromkeys(each.place for each in left))
         raise PartialFailure(f"some of it is left in {one_line(places, 200)}", left[0].hint)

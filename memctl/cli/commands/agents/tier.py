@@ -575,7 +575,7 @@ def _show(context: CommandContext, found: TierValue) -> None:
         {
             "tier": found.tier,
             "until": format_moment(found.expires_at) if found.expires_at else "",
-            "read": f"{found.access_count:,} times" if found.access_count else "",
+            "read": format_count(found.access_count, "time") if found.access_count else "",
             "memory": found.memory_id or "",
         },
     )

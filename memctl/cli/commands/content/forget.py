@@ -207,12 +207,13 @@ def _describe(report: ForgetReport) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def show_forgotten(context: CommandContext, report: ForgetReport) -> None:
-    """Print what was forgotten, or would be."""
+def show_forgotten(context: CommandContext, report: ForgetReport, what: str = "") -> None:
+    """Print what was forgotten, or would be: ``what`` was named, and what went with it."""
     out = context.console
     done = "would forget" if report.dry_run else "forgot"
     nothing = "what was interrupted" if report.completed else "nothing more"
-    out.print(f"{done} {_describe(report) or nothing}", soft_wrap=True)
+    said = ", ".join(filter(None, (what, _describe(report)))) or nothing
+    out.print(f"{done} {one_line(said)}", soft_wrap=True)
     values = {
         "insights": report.insights or "",
         "redacted": ", ".join(report.redacted),
