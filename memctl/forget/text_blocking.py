@@ -23,6 +23,7 @@ from memctl.schema.arrow_tables import VECTOR, vector_array
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.table_names import TABLES
 from memctl.store.tables.filter_expressions import col
+from memctl.understanding.text_outline import with_speaker
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -158,7 +159,9 @@ def _block_passages(
         if new == row:
             continue
         if _WORD.search(new["text"]):
-            words = (new["title"] or "", new["heading"] or "", new["text"])
+            speaker = new["speaker"] if row["level"] == "evidence" else None
+            spoken = with_speaker(new["text"], speaker)
+            words = (new["title"] or "", new["heading"] or "", spoken)
             new["search_text"] = " ".join(passage_terms(*words, part["language"] or ""))
             changed.append(new)
         else:

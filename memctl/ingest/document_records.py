@@ -23,7 +23,7 @@ from memctl.records import (
     Understanding,
 )
 from memctl.schema.document_types import doc_type_of, memory_kind, source_type
-from memctl.understanding.text_outline import speaker_of
+from memctl.understanding.text_outline import speaker_of, with_speaker
 
 MOST_GIST_SOURCES = 8
 """A gist names at most this many passages as its evidence."""
@@ -208,6 +208,7 @@ def _memory(
     tags: tuple[str, ...],
 ) -> Memory:
     whole = len(parts.passages) == 1
+    speaker = passage.speaker or parts.wanted.item.source.speaker or _spoken_by(parts, type_)
     return Memory(
         id=memory_id(document.id, type_, *span),
         document_id=document.id,
@@ -217,7 +218,7 @@ def _memory(
         namespace=document.namespace,
         created_at=passage.said_at or document.created_at,
         valid_from=parts.now,
-        search_text=_terms(document, passage.heading, text),
+        search_text=_terms(document, passage.heading, with_speaker(text, speaker)),
         title=document.title,
         source=document.source,
         external_id=passage.external_id or document.external_id,
@@ -228,7 +229,7 @@ def _memory(
         time_start=passage.time_start,
         time_end=passage.time_end,
         heading=passage.heading,
-        speaker=passage.speaker or parts.wanted.item.source.speaker or _spoken_by(parts, type_),
+        speaker=speaker,
         session_id=document.session_id,
         turn=turn,
         entities=document.entities if whole else _named_in(document.entities, text),

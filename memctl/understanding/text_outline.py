@@ -15,6 +15,8 @@ from memctl.language.sentence_splitting import split_sentences
 from memctl.language.word_lists import word_set
 from memctl.records import Segment, SegmentKind, SourceText
 
+ROLES = frozenset(("user", "human", "agent", "assistant", "ai", "bot", "system", "tool"))
+"""What a speaker may be called who has no name."""
 WITHOUT_SENTENCES: frozenset[SegmentKind] = frozenset({"table", "code", "properties"})
 
 _NAME = r"[^\W\d_a-z][\w.'’-]{0,24}(?: [^\W\d_a-z][\w.'’-]{0,24}){0,3}"
@@ -77,6 +79,13 @@ def speaker_of(turn: str) -> str | None:
     """Return who says a turn of a conversation, where it begins with a name and a colon."""
     said = _SPOKEN.match(turn)
     return said["name"] if said and _is_speaker(said["name"]) else None
+
+
+def with_speaker(turn: str, speaker: str | None) -> str:
+    """Return a turn after the name of who says it, as chats are written down; a role is no name."""
+    if speaker is None or speaker.casefold() in ROLES or turn.startswith(speaker):
+        return turn
+    return f"{speaker}: {turn}"
 
 
 def _segment_lines(text: str, segment: Segment) -> Iterator[Line]:

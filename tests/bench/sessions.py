@@ -4,7 +4,8 @@
 
 A knowledge base in a temporary home gets so many memories first; then messages are added in this
 process, which is warm.  Prints milliseconds: median, 95th percentile and worst of ``say``, and of
-a query right after one.
+a query right after one, and how many of these found the message first.  Then the seconds of 10,000
+writes to working memory, and whether they have left the tables alone.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import memctl
 from memctl.knowledge_base import KnowledgeBase
 from memctl.sessions.conversations import Message
 
-ASKED = 20
+ASKED, WRITES = 20, 10_000
 
 
 def main() -> None:
@@ -35,9 +36,12 @@ def main() -> None:
         memctl.open("bench", home=Path(home), create=True) as base,
     ):
         fill(base, options.memories)
-        said, found = measured(base, options.messages)
-    show("say", said)
-    show("query after a message", found)
+        said, found, first = measured(base, options.messages)
+        show("say", said)
+        show("query after a message", found)
+        print(f"found first           {first:10}/{ASKED}")
+        seconds, is_left_alone = written(base)
+        print(f"{WRITES:,} working values {seconds:12.2f} s, tables left alone: {is_left_alone}")
 
 
 def fill(base: KnowledgeBase, count: int) -> None:
@@ -49,11 +53,12 @@ def fill(base: KnowledgeBase, count: int) -> None:
     base.ingest(jsonl=io.BytesIO("\n".join(lines).encode()))
 
 
-def measured(base: KnowledgeBase, messages: int) -> tuple[list[float], list[float]]:
-    """Return the milliseconds of each ``say``, and of queries right after one."""
+def measured(base: KnowledgeBase, messages: int) -> tuple[list[float], list[float], int]:
+    """Return the milliseconds of each ``say``, and of a query after it; how many found it."""
     session = base.sessions.start()
     said: list[float] = []
     found: list[float] = []
+    first = 0
     for number in range(messages + ASKED):
         message = Message(sender="user", content=f"The pilot boat {number} leaves at nine.")
         began = time.perf_counter()
@@ -61,9 +66,20 @@ def measured(base: KnowledgeBase, messages: int) -> tuple[list[float], list[floa
         said.append(1000 * (time.perf_counter() - began))
         if number >= messages:
             began = time.perf_counter()
-            base.query(f"When does pilot boat {number} leave?", answer=False)
+            asked = base.query(f"When does the pilot boat {number} leave?", answer=False)
             found.append(1000 * (time.perf_counter() - began))
-    return said, found[1:]
+            first += asked.hits[0].text == message.content
+    return said, found[1:], first
+
+
+def written(base: KnowledgeBase) -> tuple[float, bool]:
+    """Return the seconds of many writes to working memory, and whether the tables are as before."""
+    working = base.router(agent="a", session="s").working
+    before = base.store.ledger.head()
+    began = time.perf_counter()
+    for number in range(WRITES):
+        working.store(f"key {number}", {"step": number})
+    return time.perf_counter() - began, base.store.ledger.head() == before
 
 
 def show(what: str, milliseconds: list[float]) -> None:

@@ -327,6 +327,20 @@ def test_chats_of_many_kinds_become_conversations(
     assert [t.content for t in base.sessions.turns(session)] == ["Where is the chart?", "On deck."]
 
 
+def test_a_turn_is_found_by_the_name_of_who_says_it(tmp_path: Path) -> None:
+    said = (("Ottilie Brandt", "The rope is new."), ("Bob Moser", "The rope is old."))
+    with memctl.open("talk", home=tmp_path / "home", create=True) as base:
+        chat = tmp_path / "chat.jsonl"
+        messages = [{"role": name, "content": text} for name, text in (*said, ("user", "Good."))]
+        chat.write_text("\n".join(map(json.dumps, messages)))
+        base.sessions.import_files([chat])
+        hits = base.query("Ottilie", mode="keyword", answer=False).hits
+        assert next(hit.text for hit in hits if hit.type == "turn") == "The rope is new."
+        assert not [h for h in base.query("user", mode="keyword").hits if h.text == "Good."]
+        base.forget(Selection(entities=("Ottilie Brandt",)))
+        assert base.query("Bob Moser", mode="keyword", answer=False).hits[0].text == said[1][1]
+
+
 # --- compression ---------------------------------------------------------------------------------
 
 

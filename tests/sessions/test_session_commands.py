@@ -322,6 +322,7 @@ def test_conversations_of_a_user_and_old_ones_are_forgotten(memctl: Run) -> None
     for name, user in (("a", "ann"), ("b", "bob"), ("c", "ann")):
         memctl("session", "start", "--id", name, "--user", user)
         memctl("session", "say", name, f"This is the harbour talk of {name}.")
+        memctl("session", "end", name)
     assert memctl("session", "forget", "--before", "2001-01-01", "--yes").code == 1
     assert memctl("session", "forget", "--user", "ann", "--yes").code == 0
     assert [row["session_id"] for row in memctl("session", "list").rows] == ["b"]
