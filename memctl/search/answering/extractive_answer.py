@@ -74,6 +74,11 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 """A question for all that is known of a person or thing."""
+_ASKS_WHO = re.compile(
+    r"\b(?:who|whom|whose|wer|wem|wen|wessen|qui|quién|quiénes|chi)\b", re.IGNORECASE
+)
+_NAME = re.compile(r"(?<=[\w,;:] )[A-ZÀ-Þ][\w'’-]+")
+"""A capitalised word that begins no sentence."""
 _FEWEST_KNOWN, _MOST_KNOWN, _LONGEST_SUBJECT = 2, 6, 4
 """Sentences that tell of a subject, and words that name one."""
 _SAME_TEXT = 0.7
@@ -97,7 +102,7 @@ def extract_answer(
     if special is not None:
         return special
     sentences = rank_sentences(outcome) if sentences is None else sentences
-    confidence = round(answer_confidence(sentences), 3) if sentences else 0.0
+    confidence = round(answer_confidence(sentences, outcome), 3) if sentences else 0.0
     least = CLOSE_OF_FAR if outcome.relevance.is_far else CLOSE
     if not sentences or (confidence < least and not outcome.relevance.is_relevant):
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
@@ -124,24 +129,38 @@ def extract_answer(
     return _answer(ordered, text, confidence, unsure=unsure)
 
 
-def answer_confidence(sentences: Sequence[EvidenceSentence]) -> float:
+def answer_confidence(sentences: Sequence[EvidenceSentence], outcome: SearchOutcome) -> float:
     """Return the probability that the best sentence answers, by how far it is ahead.
 
     Args:
         sentences: Best first, at least one.
+        outcome: What they were found for.
     """
     best, *others = sentences
-    other = next((item for item in others if not _agrees(best, item)), None)
+    names = _new_names(best, outcome) if _ASKS_WHO.search(outcome.asked.text) else frozenset[str]()
+    other = next((item for item in others if not _agrees(best, item, names)), None)
     ahead = log_odds(best.score) - log_odds(other.score) if other else MOST_AHEAD
     weights = CONFIDENCE_WEIGHTS
     value = weights["best"] * log_odds(best.score) + weights["margin"] * min(ahead, MOST_AHEAD)
     return sigmoid(value + weights["bias"])
 
 
-def _agrees(one: EvidenceSentence, other: EvidenceSentence) -> bool:
-    """Return whether two sentences are quoted together, or say the same or the same value."""
+def _agrees(one: EvidenceSentence, other: EvidenceSentence, names: frozenset[str]) -> bool:
+    """Return whether two sentences are quoted together, or say the same or the same value.
+
+    Args:
+        one: A sentence.
+        other: Another.
+        names: Terms of names in the first, one of which the second need only have.
+    """
     values = stated_values(one.text) & stated_values(other.text)
-    return bool(values) or _repeats(one, other)
+    return bool(values) or not names.isdisjoint(other.terms) or _repeats(one, other)
+
+
+def _new_names(item: EvidenceSentence, outcome: SearchOutcome) -> frozenset[str]:
+    """Return the terms of names that a sentence has and the question has not."""
+    said = " ".join(_NAME.findall(item.text))
+    return frozenset(query_terms(said, outcome.languages)).difference(outcome.question.terms)
 
 
 def _answer(
