@@ -286,6 +286,7 @@ def _copied(memory: Memory, namespace: str, now: datetime) -> Memory:
         tags=memory.tags,
         importance=memory.importance,
         confidence=memory.confidence,
+        expires_at=memory.expires_at,
         method=SHARED,
         metadata=metadata,
         agent_id=memory.agent_id,

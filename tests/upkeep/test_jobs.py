@@ -167,6 +167,16 @@ def test_a_marked_learning_of_another_base_is_shared_once_and_private_ones_stay(
     assert texts(memctl, *shared) == []
 
 
+def test_a_copy_of_a_learning_ends_when_the_learning_does(memctl: Run, clock: Clock) -> None:
+    learn(memctl, "--share", "--ttl", "3d")
+    assert ran(memctl, "shared")["counts"] == {"shared": 1}
+    assert texts(memctl, "--namespace", "organization:shared") == [LESSON]
+    clock.forward(days=4)
+    assert texts(memctl, "--namespace", "organization:shared") == []
+    clock.forward(days=7)
+    assert ran(memctl, "expiry")["counts"] == {"removed": 2}
+
+
 def test_what_three_agents_say_is_shared_unasked(memctl: Run, clock: Clock) -> None:
     for number, agent in enumerate(("scout", "clerk", "cook")):
         assert ran(memctl, "shared")["counts"] == {"shared": 0}, number

@@ -31,6 +31,7 @@ from memctl.knowledge_base import KnowledgeBase
 from memctl.language.term_analysis import passage_terms
 from memctl.memories.memory_editing import PreparedMemory, write_memories
 from memctl.records import Filters, Memory
+from memctl.store.tables.filter_expressions import col
 from memctl.watch.kb_watcher import WatchOptions
 from memctl.watch.service import WatchedBases, WatchService
 
@@ -59,7 +60,8 @@ class State:
     def of(cls, base: KnowledgeBase) -> State:
         """Look at it."""
         columns = ["id", "text", "archived_at", "access_count", "namespace", "type"]
-        rows = base.store.snapshot().scan("memories", columns=columns).to_pylist()
+        holds = col("expires_at").is_null() | (col("expires_at") > base.clock())
+        rows = base.store.snapshot().scan("memories", holds, columns).to_pylist()
         own = [row for row in rows if row["namespace"] not in SHARED.namespaces]
         learnings = [row for row in own if row["type"] == "learning"]
         confirmed = base.store.ledger.confirmations.of([row["id"] for row in learnings])
