@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from waiting import wait_for
 
 from memctl.errors import AccessRefused, UsageError
 from memctl.home import Home
@@ -268,10 +268,10 @@ def test_an_entry_of_a_second_is_over_at_once_and_becomes_a_memory_or_goes(
     of = ("--session", "brief", *K)
     texts = {"often": "The loom in the barn weaves linen.", "seldom": "The barn has two doors."}
     for key, text in texts.items():
-        memctl("tier", "set", key, text, "--ttl", "1", *of)
+        memctl("tier", "set", key, text, "--ttl", "5", *of)
         for _ in range(3 if key == "often" else 2):
             assert memctl("tier", "get", key, *of).json == text
-    time.sleep(1.1)
+    wait_for(lambda: memctl("tier", "list", *of).rows == [])
     for key in texts:
         assert (memctl("tier", "get", key, *of).code, memctl("tier", "list", *of).rows) == (4, [])
     assert texts["often"] not in memctl("tier", "find", "loom in the barn", *of).out

@@ -327,7 +327,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
                 outcome.question.terms
             ),
             terms_of[place] <= above.union(outcome.question.terms),
-            _asks_same(before, outcome),
+            hit.type == "passage" and place > 0 and _asks_same(before, outcome),
         )
 
 
