@@ -343,11 +343,9 @@ class ServiceFactory:
         )
 
     def _builtin_understander(self) -> BuiltinUnderstander:
-        from memctl.models.task_encoder import load_task_encoder
         from memctl.understanding import BuiltinUnderstander
 
-        encoder = load_task_encoder() if self.config.limits.read_closely else None
-        return BuiltinUnderstander(encoder=encoder, triggers=self.config.triggers)
+        return BuiltinUnderstander.configured(self.config.limits, self.config.triggers)
 
     def feedback_model(self, purpose: Purpose) -> tuple[ChatModel, Prompt] | None:
         """Return the model that looks back at conversations, with its instructions.

@@ -236,14 +236,12 @@ def load_processor(
 ) -> DocumentProcessor:
     """What a knowledge base's settings say the work is to be done with."""
     from memctl.models import load_embedder
-    from memctl.models.task_encoder import load_task_encoder
     from memctl.understanding import BuiltinUnderstander
 
     embedder = embedder or load_embedder(settings.embedder)
     sizes = ChunkSizes(settings.chunk_size, settings.chunk_overlap)
     readers = readers or Readers()
-    encoder = load_task_encoder() if readers.limits.read_closely else None
-    understander = understander or BuiltinUnderstander(encoder=encoder)
+    understander = understander or BuiltinUnderstander.configured(readers.limits)
     quick = BuiltinUnderstander() if isinstance(understander, BuiltinUnderstander) else None
     made = DocumentProcessor(embedder, understander, sizes, quick, None, enricher, readers)
     made.redacts, made.private = settings.redact, private

@@ -22,7 +22,7 @@ from memctl.understanding.text_outline import Line, body_text, code_spans, text_
 from memctl.understanding.triggers import DEFAULT_TRIGGERS
 
 if TYPE_CHECKING:
-    from memctl.config import TriggerSettings
+    from memctl.config import LimitSettings, TriggerSettings
     from memctl.models.protocols import Embedder
     from memctl.models.task_encoder import TaskEncoder
 
@@ -66,6 +66,20 @@ class BuiltinUnderstander:
         self._embedder = embedder
         self._encoder = encoder
         self._triggers = triggers
+
+    @classmethod
+    def configured(
+        cls, limits: LimitSettings, triggers: TriggerSettings = DEFAULT_TRIGGERS
+    ) -> BuiltinUnderstander:
+        """Return one with the reading model, or without it where the settings say so.
+
+        Args:
+            limits: Say whether sentences are read closely.
+            triggers: Phrases by which a user says that something is to be kept.
+        """
+        from memctl.models.task_encoder import load_task_encoder
+
+        return cls(encoder=load_task_encoder() if limits.read_closely else None, triggers=triggers)
 
     @property
     def method(self) -> str:

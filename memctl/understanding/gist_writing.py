@@ -169,21 +169,22 @@ def _rest(
     """Return names whose words stand most often in the sentences, and not in what is told."""
     counts = Counter(term for item in read for term in terms(item.text, language))
     seen = set(terms(told, language))
+    terms_of = {name: terms(name, language) for name in names}
 
     def frequency(name: str) -> float:
         """Return how often the words of a name stand there, on average."""
-        found = terms(name, language)
+        found = terms_of[name]
         return sum(log1p(counts[term]) for term in found) / len(found) if found else 0.0
 
     chosen: list[str] = []
     for name in sorted(names, key=frequency, reverse=True):
-        length, found = len(name.split()), set(terms(name, language))
+        length, found = len(name.split()), terms_of[name]
         if name.casefold() in weekday_numbers() or name.casefold() in month_numbers():
             continue  # says nothing of what was on it
         if found and seen.isdisjoint(found) and length <= min(most_words, _LONGEST_NAME):
             chosen.append(name)
             most_words -= length
-            seen |= found
+            seen.update(found)
     return chosen
 
 
