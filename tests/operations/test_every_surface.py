@@ -6,7 +6,6 @@ Each test is told once and run on each surface that offers the operations.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,9 @@ import pytest
 from command_line import Run, runner
 from feedback.test_prompts_compared import judge, thirty_each
 from serving import serving
-from set_clock import Clock
+from set_clock import Clock, home_at, utc_as_local_time
 from upkeep.conftest import distil
 
-from memctl.config import load_config
 from memctl.home import Home
 from memctl.operations.operation_context import OperationContext
 from memctl.server.mcp_session import McpSession
@@ -34,18 +32,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     """What tells the time on every surface; local time is UTC."""
     made = Clock()
     monkeypatch.setattr("memctl.home.utc_now", made)
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield made
-    monkeypatch.undo()
-    time.tzset()
+    with utc_as_local_time(monkeypatch):
+        yield made
 
 
 @pytest.fixture
 def home(tmp_path: Path, clock: Clock) -> Home:
-    made = Home(load_config({"home": str(tmp_path / "home")}, {}), clock)
-    made.create("default", consolidate_interval=0)
-    return made
+    return home_at(tmp_path / "home", clock)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,9 +9,8 @@ from typing import Any
 
 import pytest
 from command_line import Run, runner
-from set_clock import START, Clock
+from set_clock import START, Clock, home_at, utc_as_local_time
 
-from memctl.config import load_config
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
 from memctl.memories.memory_editing import write_memories
@@ -24,11 +22,8 @@ __all__ = ["START", "Clock", "Run", "distil"]
 @pytest.fixture(autouse=True)
 def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Local time is UTC, so that 04:00 is the same everywhere."""
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
+    with utc_as_local_time(monkeypatch):
+        yield
 
 
 @pytest.fixture
@@ -38,9 +33,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def home(tmp_path: Path, clock: Clock) -> Home:
-    made = Home(load_config({"home": str(tmp_path / "home")}, {}), clock)
-    made.create("default", consolidate_interval=0)
-    return made
+    return home_at(tmp_path / "home", clock)
 
 
 @pytest.fixture
