@@ -23,7 +23,7 @@ from memctl.schema.arrow_tables import VECTOR, vector_array
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.table_names import TABLES
 from memctl.store.tables.filter_expressions import col
-from memctl.understanding.text_outline import with_speaker
+from memctl.understanding.text_outline import spoken_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -159,21 +159,24 @@ def _block_passages(
         if new == row:
             continue
         if _WORD.search(new["text"]):
-            speaker = new["speaker"] if row["level"] == "evidence" else None
-            spoken = with_speaker(new["text"], speaker)
-            words = (new["title"] or "", new["heading"] or "", spoken)
+            words = (new["title"] or "", new["heading"] or "", _spoken(new))
             new["search_text"] = " ".join(passage_terms(*words, part["language"] or ""))
             changed.append(new)
         else:
             bare.append(row["id"])
     if changed:
         texts = [
-            embedding_text(row["title"] or "", row["heading"] or "", row["text"]) for row in changed
+            embedding_text(row["title"] or "", row["heading"] or "", _spoken(row))
+            for row in changed
         ]
         _write(transaction, "memories", rows.schema, changed, embedder().embed(texts))
     transaction.deletions.keep(dict.fromkeys(bare, part["id"]))
     erase_rows(transaction, "memories", bare, drop_orphans=False)
     return {row["id"] for row in changed} | set(bare)
+
+
+def _spoken(row: Row) -> str:
+    return spoken_text(row["text"], row["level"], row["speaker"])
 
 
 def _write(

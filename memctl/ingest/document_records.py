@@ -23,7 +23,7 @@ from memctl.records import (
     Understanding,
 )
 from memctl.schema.document_types import doc_type_of, memory_kind, source_type
-from memctl.understanding.text_outline import speaker_of, with_speaker
+from memctl.understanding.text_outline import speaker_of, spoken_text, with_speaker
 
 MOST_GIST_SOURCES = 8
 """A gist names at most this many passages as its evidence."""
@@ -429,4 +429,5 @@ def _terms(document: Document, heading: str, text: str) -> str:
 
 
 def _for_embedding(memory: Memory) -> str:
-    return embedding_text(memory.title, memory.heading, memory.text)
+    text = spoken_text(memory.text, memory.level, memory.speaker)
+    return embedding_text(memory.title, memory.heading, text)

@@ -19,6 +19,7 @@ from memctl.records import Progress, ProgressListener, ReembedReport
 from memctl.schema.arrow_tables import VECTOR, vector_rows
 from memctl.store.file_caches import VectorCache, lock_vector_caches, vector_key
 from memctl.store.tables.coverage import SAMPLED, require_found_by, require_there
+from memctl.understanding.text_outline import spoken_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +32,7 @@ TEXTS_A_STEP = 256
 FEW = 256
 """Memories without a vector, that others have added meanwhile, which may wait for the lock."""
 MOST_PASSES = 5
-EMBEDDED_COLUMNS = ("id", "title", "heading", "text")
+EMBEDDED_COLUMNS = ("id", "title", "heading", "text", "level", "speaker")
 """What to know of a memory to tell what its vector is of."""
 _JOB = "changing the embedder"
 
@@ -167,6 +168,6 @@ def embedded_texts(batch: pa.RecordBatch | pa.Table) -> list[str]:
     """Return what the vectors of these memories are of."""
     columns = (batch.column(name).to_pylist() for name in EMBEDDED_COLUMNS[1:])
     return [
-        embedding_text(title or "", heading or "", text or "")
-        for title, heading, text in zip(*columns, strict=True)
+        embedding_text(title or "", heading or "", spoken_text(text or "", level, speaker))
+        for title, heading, text, level, speaker in zip(*columns, strict=True)
     ]

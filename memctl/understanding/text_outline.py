@@ -88,6 +88,11 @@ def with_speaker(turn: str, speaker: str | None) -> str:
     return f"{speaker}: {turn}"
 
 
+def spoken_text(text: str, level: str, speaker: str | None) -> str:
+    """Return what finds a memory: evidence after the name of who says it, else the text alone."""
+    return with_speaker(text, speaker) if level == "evidence" else text
+
+
 def _segment_lines(text: str, segment: Segment) -> Iterator[Line]:
     if segment.kind in WITHOUT_SENTENCES:
         return

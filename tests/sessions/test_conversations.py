@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -20,10 +21,13 @@ from memctl.config import CompressionSettings
 from memctl.errors import NotFoundError, UsageError
 from memctl.forget import Selection
 from memctl.knowledge_base import KnowledgeBase
+from memctl.models import load_embedder
 from memctl.records import Filters
+from memctl.schema.arrow_tables import vector_rows
 from memctl.sessions.conversations import Message
 from memctl.sessions.folding import session_document
 from memctl.store.ledger.session_repositories import Session
+from memctl.store.tables.filter_expressions import col
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +56,17 @@ def test_what_is_said_is_found_by_the_very_next_query(base: KnowledgeBase) -> No
     assert (hits[0].session_id, hits[0].turn) == (session.session_id, 0)
     assert hits[0].namespace == "user:ann:conversations"
     assert not base.store.ledger.turns.has_pending()
+
+
+def test_the_vector_of_a_turn_has_the_name_of_who_says_it(base: KnowledgeBase) -> None:
+    session = base.sessions.start("by-name", user="dora")
+    base.sessions.say(session, Message(sender="Elena Vos", content="The dyke holds."))
+    base.query("dyke")
+    found = base.store.snapshot().scan("memories", col("text") == "The dyke holds.", ["vector"])
+    (vector,) = vector_rows(found.column("vector").combine_chunks()).astype(np.float32)
+    embed = load_embedder(base.settings.embedder).embed
+    with_name, without = embed(["Elena Vos: The dyke holds.", "The dyke holds."])
+    assert vector @ with_name > 0.999 > vector @ without
 
 
 def test_one_conversation_is_one_document_however_often_it_is_asked(base: KnowledgeBase) -> None:
