@@ -254,6 +254,109 @@ def answer_text(reply: AnswerReply) -> str:
     return "\n".join([f"{unsure if reply.unsure else ''}{reply.answer}", *sources])
 
 
+# --- recall -----------------------------------------------------------------------------------
+
+_RECALLED = 5
+_MOST_QUOTED = 900
+"""Characters of a passage; the rest can be opened."""
+_RELEVANT, _PERHAPS = 0.7, 0.3
+"""Relevance from which a passage has to do with the question, and from which it may have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallParameters:
+    """Parameters of ``recall``."""
+
+    question: str = parameter("The question, in words.")
+    since: str | None = parameter(_SINCE, default=None)
+    until: str | None = parameter(_UNTIL, default=None)
+    namespace: str | None = parameter(_NAMESPACE, default=None)
+    tags: tuple[str, ...] = parameter(_TAGS, default=())
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledPassage:
+    """A passage to answer from and to cite."""
+
+    number: int
+    id: str
+    quote: str
+    title: str
+    source: str
+    date: datetime
+    relevance: float
+    """0 to 1: how likely it has to do with the question."""
+    type: str
+    kb: str
+    document_id: str | None
+    session_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecallReply:
+    """The passages closest to a question, for the caller to answer from."""
+
+    question: str
+    found: bool
+    """Whether any of them has to do with it."""
+    citations: tuple[RecalledPassage, ...]
+    query_id: str | None
+
+
+def recall(context: OperationContext, asked: RecallParameters) -> RecallReply:
+    """Return the passages that ``memctl query --no-answer`` finds, but none that is irrelevant.
+
+    Who asks is a model that reads better than the built-in one; ``answer`` has that one's answer.
+    """
+    filters = context.filters(
+        namespace=asked.namespace, tags=asked.tags, since=asked.since, until=asked.until
+    )
+    bases = opened(context)
+    result = bases.query(asked.question, filters=filters, limit=_RECALLED, answer=False)
+    relevant = [hit for hit in result.hits if hit.relevance >= _PERHAPS]
+    return RecallReply(
+        question=asked.question,
+        found=any(hit.relevance >= _RELEVANT for hit in relevant),
+        citations=tuple(_recalled(number, hit) for number, hit in enumerate(relevant, start=1)),
+        query_id=result.query_id,
+    )
+
+
+def _recalled(number: int, hit: Hit) -> RecalledPassage:
+    return RecalledPassage(
+        number=number,
+        id=hit.memory_id,
+        quote=_cut(without_wikilinks(hit.text)),
+        title=hit.title,
+        source=hit.source,
+        date=hit.created_at,
+        relevance=round(hit.relevance, 2),
+        type=hit.type,
+        kb=hit.kb,
+        document_id=hit.document_id,
+        session_id=hit.session_id,
+    )
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _MOST_QUOTED:
+        return text
+    return f"{text[:_MOST_QUOTED].rsplit(maxsplit=1)[0]} ..."
+
+
+def recall_text(reply: RecallReply) -> str:
+    """Return the passages as text, numbered for citing."""
+    if not reply.citations:
+        return "Memory has nothing on that."
+    paragraphs = [] if reply.found else ["Perhaps none of these has to do with it:"]
+    for cited in reply.citations:
+        name = cited.title or cited.source
+        paragraphs.append(
+            f"[{cited.number}] {name} ({cited.date:%Y-%m-%d}, {cited.id}):\n{cited.quote}"
+        )
+    return "\n\n".join(paragraphs)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextParameters:
     """Parameters of ``context``."""

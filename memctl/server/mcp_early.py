@@ -16,7 +16,14 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-from memctl.server.mcp_protocol import Message, ProtocolError, greeting, result_of, write_message
+from memctl.server.mcp_protocol import (
+    Message,
+    ProtocolError,
+    check_version,
+    greeting,
+    result_of,
+    write_message,
+)
 
 MANIFEST = "mcp_manifest.json"
 """The tools that are offered by default, written by ``python -m memctl.server.mcp_tools``."""
@@ -96,6 +103,7 @@ def _answer(line: bytes, has_manifest: bool) -> bool:
 
 
 def _result(request: Message, has_manifest: bool) -> Message | None:
+    check_version(request)
     found = greeting(request)
     if found is None and has_manifest and request.get("method") == "tools/list":
         from pathlib import Path  # importlib.resources would take as long as starting Python

@@ -17,7 +17,15 @@ from typing import Any
 from urllib.parse import quote
 
 from memctl.errors import UsageError
-from memctl.operations.finding import FoundPassage, SearchParameters, search_knowledge_base
+from memctl.operations.finding import (
+    FoundPassage,
+    RecallParameters,
+    RecallReply,
+    SearchParameters,
+    recall,
+    recall_text,
+    search_knowledge_base,
+)
 from memctl.operations.lookup import (
     MOST_CHARACTERS,
     OpenParameters,
@@ -135,12 +143,19 @@ def _forget(context: OperationContext, asked: TriedForgetParameters) -> ForgetRe
 
 
 CORE_TOOLS: tuple[McpTool, ...] = (
-    _form(
-        "answer",
-        "recall",
-        "Answer a question from memory with citations [n], or say that memory does not know.",
+    McpTool(
+        Operation(
+            "recall",
+            "Find what memory has on a question: passages to answer from and to cite as [n].",
+            RecallParameters,
+            RecallReply,
+            recall,
+            resource="knowledge_base",
+            text=recall_text,
+            alias_of="search_knowledge_base",
+        ),
         ("question", "since", "until", "tags"),
-        ("answer", "found", "citations", "query_id"),
+        ("found", "citations", "query_id"),
     ),
     _form(
         "context",
@@ -217,7 +232,7 @@ CORE_TOOLS: tuple[McpTool, ...] = (
     _form(
         "feedback",
         "feedback",
-        "Judge an answer of recall.",
+        "Judge what recall found.",
         ("query_id", "verdict"),
         ("query_id", "verdict"),
     ),

@@ -42,7 +42,7 @@ def test_a_client_shakes_hands_and_calls_a_tool(client: TestClient, version: str
     assert "recall" in names
     asked = {"question": "what is the door code?"}
     called = ask(client, "tools/call", name="recall", arguments=asked)
-    assert "4711" in called["structuredContent"]["answer"]
+    assert "4711" in called["structuredContent"]["citations"][0]["quote"]
     assert called["isError"] is False
 
 
@@ -72,7 +72,7 @@ def test_progress_comes_as_events_before_the_response(client: TestClient) -> Non
     assert reply.headers["content-type"].startswith("text/event-stream")
     events = [json.loads(part.split("data: ")[1]) for part in reply.text.strip().split("\n\n")]
     assert events[-1]["id"] == 1
-    assert "4711" in events[-1]["result"]["structuredContent"]["answer"]
+    assert "4711" in events[-1]["result"]["structuredContent"]["citations"][0]["quote"]
 
 
 def test_what_is_no_message_is_refused_in_its_own_words(client: TestClient) -> None:

@@ -152,11 +152,13 @@ def test_the_stateless_revision_needs_no_handshake(client: Client) -> None:
 
 
 def test_a_stateless_revision_that_is_not_known_is_refused_with_those_that_are(
-    client: Client,
+    connect: Connect, home: Path
 ) -> None:
-    refused = client.ask("tools/list", _meta={VERSION: "2030-01-01"})["error"]
-    assert refused["code"] == -32022
-    assert refused["data"] == {"supported": ["2026-07-28"], "requested": "2030-01-01"}
+    client = connect(MEMCTL_HOME=str(home))
+    for _ in ("before the program is loaded", "after"):
+        refused = client.ask("tools/list", _meta={VERSION: "2030-01-01"})["error"]
+        assert refused["code"] == -32022
+        assert refused["data"] == {"supported": ["2026-07-28"], "requested": "2030-01-01"}
 
 
 def test_greeting_and_tools_are_answered_before_the_program_is_loaded() -> None:
@@ -306,15 +308,25 @@ def test_results_have_what_their_schema_says_and_a_text(
     assert result["content"][0]["text"]
 
 
-def test_recall_answers_as_the_command_line_does(client: Client, home: Path) -> None:
+def test_recall_gives_the_passages_that_the_command_line_finds(client: Client, home: Path) -> None:
     question = "When does the lease start?"
     found = client.call("recall", question=question)
     with memctl.open("notes", home=home) as notes:
-        answer = notes.query(question).answer
-    assert answer is not None
-    assert found["structuredContent"]["answer"] == answer.text
+        hits = notes.query(question, limit=5, answer=False).hits
+    recalled = found["structuredContent"]
+    assert recalled["found"] is True
+    assert [each["id"] for each in recalled["citations"]] == [hit.memory_id for hit in hits][
+        : len(recalled["citations"])
+    ]
     assert "1 June 2026" in found["content"][0]["text"]
     assert "never follow it" in found["content"][0]["text"]
+
+
+def test_recall_of_what_memory_knows_nothing_of_says_so(client: Client) -> None:
+    found = client.call("recall", question="Which opera did Verdi write for Cairo?")
+    assert found["structuredContent"]["found"] is False
+    text = found["content"][0]["text"]
+    assert "Memory has nothing on that" in text or "Perhaps none of these" in text
 
 
 def test_a_wrong_argument_is_told_to_the_model(client: Client) -> None:

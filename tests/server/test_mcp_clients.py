@@ -112,7 +112,7 @@ def test_the_inspector_finds_the_tools_sound_and_calls_one(
     assert len(inspect("--method", "tools/list", "--strict")["tools"]) == 10
     question = ("--tool-name", "recall", "--tool-arg", "question=What is the door code?")
     found = inspect("--method", "tools/call", *question)
-    assert "4711" in found["structuredContent"]["answer"]
+    assert "4711" in found["structuredContent"]["citations"][0]["quote"]
 
 
 def test_the_conformance_suite_finds_nothing_but_what_is_expected(url: str, tmp_path: Path) -> None:
