@@ -1,6 +1,6 @@
 """A transformer in a folder, as ``optimum-cli export onnx`` writes it: texts in, its output out.
 
-The extra ``onnx`` brings the runtime.  Nothing is downloaded and nothing is sent.
+Nothing is downloaded and nothing is sent.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TextOrPair = str | tuple[str, str]
 
 
 InferenceSession = Any
-"""An ``onnxruntime.InferenceSession``; that package has no types and may not be installed."""
+"""An ``onnxruntime.InferenceSession``; that package has no types."""
 
 
 class TransformerModel:
@@ -149,26 +149,40 @@ def load_transformer(what: str, folder: Path, output: str) -> TransformerModel:
 
     Raises:
         ConfigError: The folder holds no such model.
-        MemctlError: The runtime is not installed, or a file is damaged.
+        MemctlError: A file is damaged.
     """
-    session = _session(model_file(what, folder))
+    session = open_session(what, model_file(what, folder))
     padding = int(read_settings(folder / "config.json").get("pad_token_id") or 0)
     return TransformerModel(what, session, _tokenizer(folder), output, padding)
 
 
-def _session(model: Path) -> InferenceSession:
+def open_session(
+    what: str, model: Path, *, hint: str = _AGAIN, fuse: bool = True
+) -> InferenceSession:
+    """Open a model on the processor, for any number of threads.
+
+    Args:
+        what: What it is, for messages.
+        model: Its file.
+        hint: What to do where it is damaged.
+        fuse: Whether operators may be joined into larger ones.
+
+    Raises:
+        MemctlError: The file is damaged.
+    """
     # onnxruntime 1.31 writes an id of the device to the home folder when it is imported.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise MemctlError(
-            "models in a folder need onnxruntime, which is not installed",
-            "pip install onnxruntime",
-        ) from error
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = min(MOST_THREADS, processor_count())
     options.inter_op_num_threads = 1
+    if not fuse:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.log_severity_level = 3  # errors, which are raised anyway
+    # Threads that wait take no time, and eight-bit products are exact on every processor.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_session_config_entry("session.x64quantprecision", "1")
     try:
         made: InferenceSession = onnxruntime.InferenceSession(
             str(model), options, providers=["CPUExecutionProvider"]
@@ -176,7 +190,7 @@ def _session(model: Path) -> InferenceSession:
     except Exception as error:
         # onnxruntime 1.31 has a class for each way to fail, with no common base but Exception.
         raise MemctlError(
-            f"cannot load {display_path(model)}: {_first_line(error)}", _AGAIN
+            f"{what}: cannot load {display_path(model)}: {_first_line(error)}", hint
         ) from error
     return made
 
@@ -294,7 +308,7 @@ def load_onnx(identifier: str) -> OnnxEmbedder:
 
     Raises:
         ConfigError: The folder holds no such model.
-        MemctlError: The runtime is not installed, or a file is damaged.
+        MemctlError: A file is damaged.
     """
     folder = Path(identifier.removeprefix(ONNX))
     model = load_transformer(f"embedder {identifier}", folder, _POOLED)
@@ -348,7 +362,7 @@ class CrossEncoder:
 
         Raises:
             ConfigError: The folder holds no such model.
-            MemctlError: The runtime is not installed, or a file is damaged.
+            MemctlError: A file is damaged.
         """
         _ = self._model
 
@@ -363,7 +377,7 @@ class CrossEncoder:
 
         Raises:
             ConfigError: The folder holds no model, or none that scores pairs.
-            MemctlError: The runtime is not installed, or a file is damaged.
+            MemctlError: A file is damaged.
         """
         scores = np.zeros(len(texts))
         for places in length_batches(texts):

@@ -2,27 +2,24 @@
 
 It decides whether a sentence answers a question, whether a sentence states something worth
 remembering and of which type, and which names it has.  It is MiniLM-L6 (Wang et al. 2020, Apache
-2.0) fine-tuned on labelled text; ``docs/models.md`` has its card.  Inference is NumPy on eight-bit
-weights, so it needs no package and no network.
+2.0) fine-tuned on labelled text; ``docs/models.md`` has its card.  Its weights have eight bits, and
+onnxruntime does the arithmetic, on this machine alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache, partial
-from itertools import accumulate, chain
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from memctl.errors import MemctlError
-from memctl.machine import processor_count
+from memctl.models.onnx_models import InferenceSession, open_session
 
 Matrix = NDArray[np.float32]
 StatementLabel = Literal["none", "fact", "decision", "preference", "plan", "event", "observation"]
@@ -32,10 +29,11 @@ STATEMENT_LABELS: tuple[StatementLabel, ...] = get_args(StatementLabel)
 NAME_TYPES: tuple[NameType, ...] = get_args(NameType)
 
 FOLDER = Path(__file__).with_name("weights")
-WEIGHTS_FILE = "weights.safetensors"
+MODEL_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"
-VERSION = "1"
 
+INPUTS = ("ids", "cases", "types", "positions", "mask", "picked")
+"""What the model takes, ``[inputs, tokens]`` each; of ``picked`` see ``_model_inputs``."""
 HEADS = 12
 NORM_EPSILON = 1e-12
 ANSWER_LIMITS = (40, 72, 80)
@@ -47,8 +45,8 @@ _FIRST_WORD, _VOCABULARY = 1996, 28_526
 """The id of "the", which the vocabulary's words begin with, and how many words follow."""
 _MIN_NAME = 0.35
 """Least probability that a token is part of a name."""
-_BATCH_TOKENS = 512
-"""Most tokens of a batch; its activations fit into a processor's cache."""
+_BATCH_TOKENS = 1024
+"""Most tokens of a batch, with those that fill up its shorter inputs."""
 _HINT = "reinstall memctl-kb: python -m pip install --force-reinstall memctl-kb"
 
 
@@ -101,16 +99,10 @@ class TaskEncoder:
         self._tokens = lru_cache(maxsize=20_000)(self._tokenize)
 
     @cached_property
-    def _weights(self) -> dict[str, Matrix]:
-        return _load_weights(self._folder / WEIGHTS_FILE)
-
-    @cached_property
-    def _layers(self) -> list[dict[str, Matrix]]:
-        count = sum(name.endswith(".up.weight") for name in self._weights)
-        return [
-            {name: self._weights[f"layers.{n}.{name}"] for name in _LAYER_PARTS}
-            for n in range(count)
-        ]
+    def _session(self) -> InferenceSession:
+        # The joined operators of onnxruntime 1.32 take twice as long, and 50 ms to be made.
+        path = self._folder / MODEL_FILE
+        return open_session("built-in reading model", path, hint=_HINT, fuse=False)
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -124,10 +116,8 @@ class TaskEncoder:
             sentences: Each with what precedes it: its titles and the sentence before it.
         """
         packed = [self._pack((question, *each), ANSWER_LIMITS) for each in sentences]
-        first = [states[0] for states in self._encode(packed, first_only=True)]
-        if not first:
-            return np.zeros(0, dtype=np.float32)
-        return self._head("answer", np.stack(first))[:, 0]
+        odds = (found[0] for (found,) in self._run(packed, ("answer",), first_only=True))
+        return np.fromiter(odds, dtype=np.float32, count=len(packed))
 
     def read_sentences(self, sentences: Sequence[tuple[str, str]]) -> list[SentenceReading]:
         """Return what each sentence states, given with what precedes it, and its names.
@@ -137,21 +127,22 @@ class TaskEncoder:
         distinct = list(dict.fromkeys(sentences))
         packed = [self._pack(each, STATEMENT_LIMITS) for each in distinct]
         readings = {
-            sentence: self._reading(sentence[1], states, each.start)
-            for sentence, each, states in zip(distinct, packed, self._encode(packed), strict=True)
+            sentence: self._reading(sentence[1], each.start, *found)
+            for sentence, each, found in zip(
+                distinct, packed, self._run(packed, _READ, first_only=False), strict=True
+            )
         }
         return [readings[each] for each in sentences]
 
-    def _reading(self, text: str, states: Matrix, start: int) -> SentenceReading:
-        """Return what the states of an input say of its last text, whose tokens begin there."""
+    def _reading(
+        self, text: str, start: int, label: Matrix, importance: Matrix, gist: Matrix, tags: Matrix
+    ) -> SentenceReading:
+        """Return what the outputs for an input say of its last text, whose tokens begin there."""
         spans = self._first_tokens(text, STATEMENT_LIMITS[1]).spans
-        first = states[:1]
-        importance, gist = (
-            float(_sigmoid(self._head(name, first)[0, 0])) for name in ("importance", "gist")
+        names = _decode_names(text, spans, _softmax(tags[start : start + len(spans)]))
+        return SentenceReading(
+            _softmax(label), float(_sigmoid(importance[0])), float(_sigmoid(gist[0])), tuple(names)
         )
-        tags = _softmax(self._head("tags", states[start : start + len(spans)]))
-        labels = _softmax(self._head("label", first))[0]
-        return SentenceReading(labels, importance, gist, tuple(_decode_names(text, spans, tags)))
 
     def frequency_rank(self, word: str) -> int:
         """Return how many words of usual English are about as frequent or more frequent.
@@ -192,20 +183,23 @@ class TaskEncoder:
 
     # --- the network -----------------------------------------------------------------------------
 
-    def _head(self, name: str, states: Matrix) -> Matrix:
-        return _linear(states, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
+    def _run(
+        self, packed: Sequence[_Packed], outputs: Sequence[str], *, first_only: bool
+    ) -> list[list[Matrix]]:
+        """Return the outputs of each input, in order.
 
-    def _encode(self, packed: Sequence[_Packed], *, first_only: bool = False) -> Iterator[Matrix]:
-        """Yield the states of each input's tokens, or of its first token alone.
-
-        Each batch is one thread's, in which NumPy works without Python's lock.
+        Args:
+            packed: The inputs.
+            outputs: Names of those that are wanted.
+            first_only: Whether an output of each token is wanted of the first alone.
         """
-        run = partial(_states, weights=self._weights, layers=self._layers, first_only=first_only)
-        batches = list(_batches(packed))
-        if len(batches) < 2:
-            return chain.from_iterable(map(run, batches))
-        with ThreadPoolExecutor(min(processor_count(), len(batches))) as pool:
-            return chain.from_iterable(list(pool.map(run, batches)))
+        found: list[list[Matrix]] = [[] for _ in packed]
+        for places in _batches(packed):
+            inputs = _model_inputs([packed[n] for n in places], first_only=first_only)
+            values = self._session.run(list(outputs), inputs)
+            for row, place in enumerate(places):
+                found[place] = [each[row] for each in values]
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,17 +210,39 @@ class _Packed:
     """Where the last text begins."""
 
 
-def _batches(packed: Sequence[_Packed]) -> Iterator[list[_Packed]]:
-    batch: list[_Packed] = []
-    tokens = 0
-    for each in packed:
-        if batch and tokens + len(each.ids) > _BATCH_TOKENS:
+def _batches(packed: Sequence[_Packed]) -> Iterator[list[int]]:
+    """Yield the places of inputs that go together: of about a length, so little is filled up."""
+    batch: list[int] = []
+    for place in sorted(range(len(packed)), key=lambda n: len(packed[n].ids)):
+        if batch and (len(batch) + 1) * len(packed[place].ids) > _BATCH_TOKENS:
             yield batch
-            batch, tokens = [], 0
-        batch.append(each)
-        tokens += len(each.ids)
+            batch = []
+        batch.append(place)
     if batch:
         yield batch
+
+
+def _model_inputs(batch: Sequence[_Packed], *, first_only: bool) -> dict[str, NDArray[np.integer]]:
+    """Return what the model takes; ``picked`` are the tokens that its last layer is worked out for.
+
+    They are of shape ``[inputs, picked, 1]``.
+    """
+    lengths = np.array([len(each.ids) for each in batch])
+    positions = np.broadcast_to(np.arange(lengths.max()), (len(batch), lengths.max()))
+    is_token = positions < lengths[:, None]
+    ids, cases = np.zeros((2, *positions.shape), dtype=np.int64)
+    ids[is_token] = np.concatenate([each.ids for each in batch])
+    cases[is_token] = np.concatenate([each.cases for each in batch])
+    is_last = positions >= np.array([each.start for each in batch])[:, None]
+    picked = positions[:, : 1 if first_only else None, None]
+    return {
+        "ids": ids,
+        "cases": cases,
+        "types": is_last.astype(np.int64),
+        "positions": positions,
+        "mask": is_token.astype(np.int32),
+        "picked": picked,
+    }
 
 
 def letter_case(piece: str) -> int:
@@ -248,110 +264,9 @@ def load_task_encoder() -> TaskEncoder:
     return TaskEncoder()
 
 
-# --- the arithmetic ------------------------------------------------------------------------------
+# --- outputs -------------------------------------------------------------------------------------
 
-_LAYER_PARTS = tuple(
-    f"{name}.{part}"
-    for name in ("q", "k", "v", "o", "ln1", "up", "down", "ln2")
-    for part in ("weight", "bias")
-)
-
-
-def _states(
-    batch: Sequence[_Packed],
-    *,
-    weights: dict[str, Matrix],
-    layers: Sequence[dict[str, Matrix]],
-    first_only: bool,
-) -> Sequence[Matrix]:
-    """Run the network on inputs of any length, whose tokens follow each other unpadded."""
-    ids = np.concatenate([each.ids for each in batch])
-    cases = np.concatenate([each.cases for each in batch])
-    lengths = [len(each.ids) for each in batch]
-    ends = accumulate(lengths)
-    spans = [slice(end - size, end) for size, end in zip(lengths, ends, strict=True)]
-    positions = np.concatenate([np.arange(size) for size in lengths])
-    is_last = positions >= np.repeat([each.start for each in batch], lengths)
-    states: Matrix = weights["word.weight"][ids] * weights["word.scale"][ids]
-    states += weights["pos.weight"][positions] + weights["typ.weight"][is_last.astype(int)]
-    states += weights["case.weight"][cases]
-    states = _normalize(states, weights["ln.weight"], weights["ln.bias"])
-    for layer in layers[:-1]:
-        states = _layer(states, spans, layer)
-    states = _layer(states, spans, layers[-1], first_only=first_only)
-    return list(states[:, None]) if first_only else [states[span] for span in spans]
-
-
-def _layer(
-    states: Matrix, spans: Sequence[slice], weights: dict[str, Matrix], *, first_only: bool = False
-) -> Matrix:
-    """One layer of BERT (Devlin et al. 2019): self-attention and a feed-forward network.
-
-    Args:
-        states: Those of all tokens, ``[tokens, width]``.
-        spans: The tokens of each input, which attend to each other.
-        weights: Of the layer.
-        first_only: Whether only the first token of each input goes on, as in the last layer.
-    """
-
-    def linear(values: Matrix, name: str) -> Matrix:
-        return _linear(values, weights[f"{name}.weight"], weights[f"{name}.bias"])
-
-    key, value = linear(states, "k"), linear(states, "v")
-    asking = spans
-    if first_only:
-        states = states[[span.start for span in spans]]
-        asking = [slice(at, at + 1) for at in range(len(spans))]
-    query = linear(states, "q")
-    attended = np.empty_like(query)
-    for own, span in zip(asking, spans, strict=True):
-        attended[own] = _attend(query[own], key[span], value[span])
-    states = states + linear(attended, "o")
-    states = _normalize(states, weights["ln1.weight"], weights["ln1.bias"])
-    states = states + linear(_gelu(linear(states, "up")), "down")
-    return _normalize(states, weights["ln2.weight"], weights["ln2.bias"])
-
-
-def _attend(query: Matrix, key: Matrix, value: Matrix) -> Matrix:
-    """Scaled dot-product attention of several heads, within one input."""
-    query, key, value = (
-        each.reshape(len(each), HEADS, -1).transpose(1, 0, 2) for each in (query, key, value)
-    )
-    scores: Matrix = np.matmul(query, key.transpose(0, 2, 1))
-    scores *= np.float32(query.shape[-1] ** -0.5)
-    scores -= scores.max(axis=-1, keepdims=True)
-    np.exp(scores, out=scores)
-    attended: Matrix = np.matmul(scores, value)
-    attended /= scores.sum(axis=-1, keepdims=True)  # a softmax, of which only the result is divided
-    return attended.swapaxes(0, 1).reshape(attended.shape[1], -1)
-
-
-def _linear(values: Matrix, weight: Matrix, bias: Matrix) -> Matrix:
-    result: Matrix = values @ weight.T
-    result += bias
-    return result
-
-
-def _normalize(values: Matrix, weight: Matrix, bias: Matrix) -> Matrix:
-    values = values - values.mean(axis=-1, keepdims=True)
-    variance = np.einsum("...i,...i->...", values, values)[..., None] / values.shape[-1]
-    values /= np.sqrt(variance + np.float32(NORM_EPSILON))
-    values *= weight
-    values += bias
-    return values
-
-
-def _gelu(values: Matrix) -> Matrix:
-    """The tanh form of GELU (Hendrycks and Gimpel 2016)."""
-    inner = values * values
-    inner *= np.float32(0.7978845608 * 0.044715)
-    inner += np.float32(0.7978845608)
-    inner *= values
-    np.tanh(inner, out=inner)
-    inner += 1
-    inner *= values
-    inner *= np.float32(0.5)
-    return inner
+_READ = ("label", "importance", "gist", "tags")
 
 
 def _softmax(values: Matrix) -> Matrix:
@@ -395,29 +310,6 @@ def _decode_names(text: str, spans: Sequence[tuple[int, int]], tags: Matrix) -> 
 
 
 # --- files ---------------------------------------------------------------------------------------
-
-
-def _load_weights(path: Path) -> dict[str, Matrix]:
-    """Return the weights by name, those of layers as floats.
-
-    A matrix is stored as whole numbers with a scale for each row.  That of the vocabulary stays so,
-    as few of its rows are ever used.
-    """
-    try:
-        with safe_open(path, framework="numpy") as tensors:
-            stored = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise MemctlError(f"built-in reading model: cannot read {path}: {error}", _HINT) from error
-    weights: dict[str, Matrix] = {}
-    for name, values in stored.items():
-        scale = stored.get(f"{name.removesuffix('.weight')}.scale")
-        if name == "word.weight":
-            weights[name] = values
-        else:
-            weights[name] = values.astype(np.float32)
-            if scale is not None and name.endswith(".weight"):
-                weights[name] *= scale.astype(np.float32)
-    return weights
 
 
 def _load_tokenizer(path: Path) -> Tokenizer:

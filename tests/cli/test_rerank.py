@@ -117,7 +117,6 @@ def test_builtin_is_the_order_of_the_search(
 @pytest.fixture
 def folder(reranked: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """One that likes tides, which no other word of the question leads to."""
-    pytest.importorskip("onnxruntime")
     made = cross_encoder(tmp_path / "encoder", {"tide": 2.0, "red": -1.0})
     monkeypatch.setenv("MEMCTL_MODELS_RERANK", f"onnx/{made}")
     return made

@@ -15,8 +15,6 @@ from waiting import PATIENCE
 from memctl.errors import ConfigError, MemctlError
 from memctl.models.onnx_models import CrossEncoder
 
-pytest.importorskip("onnxruntime")
-
 WEIGHTS = {"tide": 2.0, "boat": 0.5, "garden": -1.5}
 
 
@@ -100,15 +98,6 @@ def test_a_folder_without_a_model_or_with_a_damaged_one_is_told_of(tmp_path: Pat
     (folder / "tokenizer.json").write_text("{}")
     with pytest.raises(MemctlError, match=r"tokenizer\.json is damaged"):
         scores(folder, "when", "boat")
-
-
-def test_without_the_runtime_the_hint_says_how_to_get_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(MemctlError, match="onnxruntime, which is not installed") as refused:
-        scores(cross_encoder(tmp_path / "m", WEIGHTS), "when", "boat")
-    assert refused.value.hint == "pip install onnxruntime"
 
 
 COUNTS_THREADS = """

@@ -16,8 +16,6 @@ from memctl.errors import ConfigError, MemctlError
 from memctl.models import load_embedder
 from memctl.models.onnx_models import pooled
 
-pytest.importorskip("onnxruntime")
-
 DIMENSION = 384
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "the", "red", "boat", "sails", "garden", "green"]
 TABLE = np.random.default_rng(7).normal(size=(len(WORDS), DIMENSION)).astype(np.float32)

@@ -83,7 +83,7 @@ def test_how_a_piece_is_written(piece: str, case: int) -> None:
 
 
 def test_a_damaged_model_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
-    (tmp_path / "weights.safetensors").write_bytes(b"not weights")
+    (tmp_path / "model.onnx").write_bytes(b"no model")
     with pytest.raises(MemctlError, match="reading model") as caught:
         TaskEncoder(tmp_path).score_answers("a", [("", "b")])
     assert "reinstall" in (caught.value.hint or "")

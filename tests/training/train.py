@@ -1,6 +1,6 @@
 """Train the built-in reading model; see README.md for what from, and docs/models.md for its card.
 
-    pip install torch==2.13.0        # CPU build is enough; about two hours on two cores
+    pip install torch==2.13.0 onnx   # CPU build is enough; about two hours on two cores
     python tests/training/candidates.py candidates.jsonl
     python tests/training/train.py --base DIR --public DIR --candidates candidates.jsonl
 
@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import onnx_graph
 import torch
 from measure import DATA, HELD_OUT
-from safetensors.numpy import save_file
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import nn
@@ -129,15 +129,11 @@ class Network(nn.Module):
 
     def resume(self, folder: Path) -> None:
         """Take the weights of the product in place of those of MiniLM."""
-        stored = load_file(folder / "weights.safetensors")
+        stored = onnx_graph.read(folder)
         with torch.no_grad():
             for name, weight in self.named_parameters():
                 if name in stored:
-                    values = stored[name].float()
-                    scale = stored.get(f"{name.removesuffix('.weight')}.scale")
-                    if scale is not None and stored[name].dtype == torch.int8:
-                        values *= scale.float()
-                    weight[: len(values)] = values
+                    weight[: len(stored[name])] = torch.from_numpy(stored[name].copy())
 
     def forward(self, inputs: Sequence[Packed]) -> torch.Tensor:
         """Return the states of all tokens, padded to the longest input."""
@@ -600,21 +596,10 @@ def _spans(tags: Sequence[int]) -> set[tuple[int, int]]:
 
 
 def export(network: Network, base: Path, folder: Path) -> None:
-    """Write the weights, matrices as eight-bit rows with a scale each."""
-    stored: dict[str, np.ndarray] = {}
-    for name, tensor in network.state_dict().items():
-        values = tensor.float().numpy()
-        if name.startswith("relation."):
-            continue
-        if values.ndim == 2 and (name.startswith("layers.") or name == "word.weight"):
-            scale = np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-8) / 127
-            stored[name] = np.round(values / scale).astype(np.int8)
-            stored[f"{name.removesuffix('.weight')}.scale"] = scale.astype(np.float16)
-        else:
-            kept = values[:POSITIONS] if name == "pos.weight" else values
-            stored[name] = kept.astype(np.float16)
-    folder.mkdir(parents=True, exist_ok=True)
-    save_file(stored, folder / "weights.safetensors")
+    """Write the model and its tokenizer."""
+    weights = {name: each.float().numpy() for name, each in network.state_dict().items()}
+    weights["pos.weight"] = weights["pos.weight"][:POSITIONS]
+    onnx_graph.write(weights, folder)
     shutil.copy(base / "tokenizer.json", folder / "tokenizer.json")
 
 
