@@ -6,13 +6,13 @@ from typing import Any
 
 import typer
 
-from memctl.cli.main import app
+from memctl.cli.main import all_commands
 
 
 def commands() -> dict[str, Any]:
     """Return every command by the words that call it."""
     found: dict[str, Any] = {}
-    pending = [((), typer.main.get_command(app))]
+    pending = [((), typer.main.get_command(all_commands()))]
     while pending:
         words, command = pending.pop()
         for name, child in getattr(command, "commands", {}).items():

@@ -9,30 +9,15 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
 import typer
 
 from memctl import __version__
 from memctl.cli.command_decorator import verbatim
-from memctl.cli.commands import demo
-from memctl.cli.commands.administration import accounts, merge, models, resident, serve
-from memctl.cli.commands.administration import config as config_commands
-from memctl.cli.commands.agents import hook, pool, profile, session, skill, tier, tool, work
-from memctl.cli.commands.content import (
-    consolidate,
-    document,
-    forget,
-    graph,
-    ingest,
-    links,
-    memory,
-    transfer,
-)
-from memctl.cli.commands.questions import chat, evaluate, feedback, prompt, query, sql
-from memctl.cli.commands.upkeep import doctor, job, snapshot, stats, upkeep, watch, why
 from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import MemctlError
 from memctl.paths import os_error_hint, os_error_message
@@ -41,6 +26,7 @@ from memctl.resident.client import command_words
 if TYPE_CHECKING:
     from memctl.resident.hosting import Host
 
+_PACKAGE = "memctl.cli.commands"
 _INTERRUPTED = 130
 _MAX_MESSAGE = 2_000
 """Characters of an error: it may repeat what was given, which may be anything."""
@@ -72,7 +58,66 @@ _SYNONYMS = {
 }
 """Words that people try, each with the command that does it."""
 
-app = typer.Typer(
+
+class CommandGroup(NamedTuple):
+    """Commands that one module, or several together, have; it is imported when they are needed."""
+
+    words: tuple[str, ...]
+    """What it adds to the commands: its name, or its commands where it has none."""
+    module: str
+    app: str = "app"
+    """Its name in the module."""
+    adding: str = ""
+    """A module that adds commands to it."""
+
+
+GROUPS = (
+    CommandGroup(("demo",), "demo"),
+    CommandGroup(("ingest",), "content.ingest"),
+    CommandGroup(("query", "context"), "questions.query"),
+    CommandGroup(("consolidate",), "content.consolidate"),
+    CommandGroup(("watch", "status"), "upkeep.watch"),
+    CommandGroup(("why",), "upkeep.why"),
+    CommandGroup(("stats",), "upkeep.stats"),
+    CommandGroup(("sql",), "questions.sql"),
+    CommandGroup(("eval",), "questions.evaluate"),
+    CommandGroup(("export", "import"), "content.transfer"),
+    CommandGroup(("forget",), "content.forget"),
+    CommandGroup(("doctor",), "upkeep.doctor"),
+    CommandGroup(("kb",), "administration.kb", adding="administration.merge"),
+    CommandGroup(("memory",), "content.memory"),
+    CommandGroup(("insight",), "content.memory", "insight_app"),
+    CommandGroup(("document",), "content.document", adding="content.links"),
+    CommandGroup(("links",), "content.links"),
+    CommandGroup(("job",), "upkeep.job"),
+    CommandGroup(("upkeep",), "upkeep.upkeep"),
+    CommandGroup(("summary", "audit"), "upkeep.upkeep", "pages_app"),
+    CommandGroup(("graph",), "content.graph"),
+    CommandGroup(("models",), "administration.models"),
+    CommandGroup(("feedback",), "questions.feedback"),
+    CommandGroup(("reflect", "enrich"), "questions.feedback", "single_app"),
+    CommandGroup(("prompt",), "questions.prompt"),
+    CommandGroup(("profile",), "agents.profile"),
+    CommandGroup(("session",), "agents.session"),
+    CommandGroup(("snapshot",), "upkeep.snapshot"),
+    CommandGroup(("pool",), "agents.pool"),
+    CommandGroup(("tier",), "agents.tier"),
+    CommandGroup(("skill",), "agents.skill"),
+    CommandGroup(("user",), "administration.accounts", "user_app"),
+    CommandGroup(("agent",), "administration.accounts", "agent_app"),
+    CommandGroup(("team",), "administration.accounts", "team_app"),
+    CommandGroup(("chat",), "questions.chat"),
+    CommandGroup(("serve", "open"), "administration.serve"),
+    CommandGroup(("tool",), "agents.tool"),
+    CommandGroup(("mcp",), "agents.tool", "mcp_app"),
+    CommandGroup(("hook",), "agents.hook"),
+    CommandGroup(("work",), "agents.work"),
+    CommandGroup(("config",), "administration.config"),
+    CommandGroup(("resident",), "administration.resident"),
+)
+"""In the order of the help."""
+
+_root = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
     rich_markup_mode=None,
@@ -96,7 +141,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@_root.callback()
 def root(
     home: Annotated[
         str, typer.Option("--home", metavar="FOLDER", help="Where knowledge bases are kept.")
@@ -116,18 +161,28 @@ def root(
     """Take the options that stand before the command; commands read them from the context."""
 
 
-for group in (
-    demo.app, ingest.app, query.app, consolidate.app, watch.app, why.app, stats.app, sql.app,
-    evaluate.app, transfer.app, forget.app, doctor.app, merge.app, memory.app, memory.insight_app,
-    document.app, links.app, job.app, upkeep.app, upkeep.pages_app, graph.app, models.app,
-    feedback.app, feedback.single_app, prompt.app, profile.app, session.app, snapshot.app,
-    pool.app, tier.app, skill.app, accounts.user_app, accounts.agent_app, accounts.team_app,
-    chat.app, serve.app, tool.app, tool.mcp_app, hook.app, work.app, config_commands.app,
-    resident.app,
-):  # fmt: skip
-    app.add_typer(group)
-_commands = cache(partial(typer.main.get_command, app))
-"""Returns the commands with all their options, which take 70 ms to put together."""
+def all_commands() -> typer.Typer:
+    """Return the whole command line; every module of it is imported."""
+    return with_groups(GROUPS)
+
+
+@cache
+def with_groups(groups: tuple[CommandGroup, ...]) -> typer.Typer:
+    """Return a command line that has only some of the commands; their modules are imported."""
+    made = copy.copy(_root)
+    made.registered_groups = []
+    for group in groups:
+        module = import_module(f"{_PACKAGE}.{group.module}")
+        if group.adding:
+            import_module(f"{_PACKAGE}.{group.adding}")
+        made.add_typer(getattr(module, group.app))
+    return made
+
+
+@cache
+def _commands(groups: tuple[CommandGroup, ...] = GROUPS) -> Any:
+    """Return commands with all their options, which take 70 ms to put together for all."""
+    return typer.main.get_command(with_groups(groups))
 
 
 def _commands_for(arguments: Sequence[str]) -> Any:
@@ -135,17 +190,8 @@ def _commands_for(arguments: Sequence[str]) -> Any:
     words = command_words(arguments)
     if not words and arguments and set(arguments) <= _HELP_FLAGS:
         return _outline()
-    for number, added in enumerate(app.registered_groups if words else ()):
-        if words[0] in _names(added):
-            return _group_alone(number)
-    return _commands()
-
-
-@cache
-def _group_alone(number: int) -> Any:
-    alone = copy.copy(app)
-    alone.registered_groups = [app.registered_groups[number]]
-    return typer.main.get_command(alone)
+    named = tuple(group for group in GROUPS if words and words[0] in group.words)
+    return _commands(named or GROUPS)
 
 
 def _outline() -> Any:
@@ -160,19 +206,12 @@ def _outline() -> Any:
             command.callback = lambda: None
         return outline
 
-    outline = copy.copy(app)
-    outline.registered_groups = [copy.copy(added) for added in app.registered_groups]
+    outline = copy.copy(all_commands())
+    outline.registered_groups = [copy.copy(added) for added in outline.registered_groups]
     for added in outline.registered_groups:
         if added.typer_instance is not None:
             added.typer_instance = without_options(added.typer_instance)
     return typer.main.get_command(outline)
-
-
-def _names(added: Any) -> list[str]:
-    """Return what a group adds to the commands: its name, or its commands where it has none."""
-    group = added.typer_instance
-    name = group.info.name
-    return [name] if isinstance(name, str) else [one.name for one in group.registered_commands]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -26,9 +26,9 @@ _SHARED = ("quiet", "verbose", "help")
 
 def reference() -> str:
     """Return the page: every command in the order of ``memctl --help``."""
-    from memctl.cli.main import app
+    from memctl.cli.main import all_commands
 
-    root = typer.main.get_command(app)
+    root = typer.main.get_command(all_commands())
     context: Any = root.context_class(root, info_name="memctl")
     shared = _option_table(_record(each, context) for each in root.get_params(context))
     parts = [_HEAD, *shared, ""]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import typer
 from command_tree import commands
 
+from memctl.cli.main import GROUPS, CommandGroup, with_groups
 from memctl.cli.reference import reference
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -89,3 +92,27 @@ def test_a_group_without_a_command_shows_its_help() -> None:
     )
     assert done.returncode == 2
     assert "create" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=[each.words[0] for each in GROUPS])
+def test_the_words_of_a_group_are_those_that_its_module_adds(group: CommandGroup) -> None:
+    alone = typer.main.get_command(with_groups((group,)))
+    assert list(getattr(alone, "commands", {})) == list(group.words)
+
+
+def test_a_command_imports_no_other_command(tmp_path: Path) -> None:
+    code = (
+        "import sys; from memctl.cli.main import run\n"
+        "run(['kb', 'list'])\n"
+        "names = [each.removeprefix('memctl.cli.commands.') for each in sys.modules"
+        " if each.startswith('memctl.cli.commands.')]\n"
+        "print(sorted(each for each in names if '.' in each))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"MEMCTL_HOME": str(tmp_path)},
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "['administration.kb', 'administration.merge']"

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 from web_home import PAGES, TITLE, fill
 
-from memctl.cli.main import app
+from memctl.cli.main import all_commands
 from memctl.config import load_config
 from memctl.home import Home
 
@@ -212,14 +212,14 @@ def test_the_command_gives_a_link_into_the_server_that_runs(
     home = Home(load_config({"home": str(tmp_path / "home")}, {}))
     monkeypatch.setenv("MEMCTL_HOME", str(tmp_path / "home"))
     with listening(home) as address:
-        done = CliRunner().invoke(app, ["open", "--print"])
+        done = CliRunner().invoke(all_commands(), ["open", "--print"])
         assert done.exit_code == 0, done.output
         assert done.stdout.startswith(f"{address.url}/login?code=")
         with httpx.Client(follow_redirects=True, headers=HTML) as client:
             assert "What would you like to know?" in client.get(done.stdout.strip()).text
         opened: list[str] = []
         monkeypatch.setattr("webbrowser.open", lambda link: opened.append(link) or True)
-        assert CliRunner().invoke(app, ["open"]).exit_code == 0
+        assert CliRunner().invoke(all_commands(), ["open"]).exit_code == 0
     assert [link.partition("?")[0] for link in opened] == [f"{address.url}/login"]
 
 
