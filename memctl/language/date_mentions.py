@@ -9,12 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from functools import cache
+from datetime import UTC, date, datetime, timedelta
+from functools import cache, lru_cache
 
 from memctl.language.word_lists import any_of, load_language, month_numbers, weekday_numbers
 
 MONTHS, WEEKDAYS = month_numbers(), weekday_numbers()
+_LONGEST_DAY = 60
+"""Characters within which a heading begins with a day."""
+_ENTRY_START = re.compile(r"\W*(?:(?P<weekday>[^\W\d_]+)[.,]?\s+)?")
+_VERSION = re.compile(r"\W*v?\d+(?:\.\d+)+\W+")
+"""What a change log gives a day to."""
 _RELATIVE = {
     "today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1,
     "the day after tomorrow": 2, "the day before yesterday": -2,
@@ -87,6 +92,22 @@ def date_spans(text: str, said: datetime | None = None) -> list[DateSpan]:
     if said is not None and _may_be_relative(text.lower()):
         return list(_spans(_pattern().finditer(text), said.date()))
     return list(_spans(_near_digits(text), said.date() if said else None))
+
+
+@lru_cache(maxsize=256)
+def leading_day(text: str) -> datetime | None:
+    """The day that an entry of running notes begins with, a weekday before it or not.
+
+    ``2026-06-11 Halle`` and ``Fri 19 December 2025: last day``, not ``Move on 4 July 2026``.
+    """
+    before, version = _ENTRY_START.match(text), _VERSION.match(text)
+    begins = {found.end() for found in (before, version) if found}
+    if before and before["weekday"] and before["weekday"].lower() not in WEEKDAYS:
+        begins = {before.start("weekday")}  # a word that may be the month
+    for span in date_spans(text[:_LONGEST_DAY]):
+        if span.start in begins and len(span.iso) == len("2026-06-11"):
+            return datetime.fromisoformat(span.iso).replace(tzinfo=UTC)
+    return None
 
 
 def _may_be_relative(text: str) -> bool:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from functools import lru_cache, partial
+from datetime import datetime
+from functools import partial
 
-from memctl.language.date_mentions import date_spans
-from memctl.language.word_lists import weekday_numbers
+from memctl.language.date_mentions import leading_day
 from memctl.records import Segment, SegmentKind, SourceText
 
 PART_CHARS = 1_000_000
@@ -26,12 +25,6 @@ HEADING_SEPARATOR = " > "
 
 MAX_HEADING_LENGTH = 500
 """Every passage below a heading carries it, so no more than this of its end is kept."""
-
-_LONGEST_DAY = 60
-"""Characters within which a heading begins with a day."""
-_BEFORE_DAY = re.compile(r"\W*(?:(?P<weekday>[^\W\d_]+)[.,]?\s+)?")
-_VERSION = re.compile(r"\W*v?\d+(?:\.\d+)+\W+")
-"""What a change log gives a day to."""
 
 _SURROGATES = re.compile(r"[\ud800-\udfff\x00]")
 
@@ -76,22 +69,6 @@ class HeadingPath:
             self._entered.pop()
         if title:
             self._entered.append((level, title))
-
-
-@lru_cache(maxsize=256)
-def leading_day(text: str) -> datetime | None:
-    """The day that an entry of running notes begins with, a weekday before it or not.
-
-    ``2026-06-11 Halle`` and ``Fri 19 December 2025: last day``, not ``Move on 4 July 2026``.
-    """
-    before, version = _BEFORE_DAY.match(text), _VERSION.match(text)
-    begins = {found.end() for found in (before, version) if found}
-    if before and before["weekday"] and before["weekday"].lower() not in weekday_numbers():
-        begins = {before.start("weekday")}  # a word that may be the month
-    for span in date_spans(text[:_LONGEST_DAY]):
-        if span.start in begins and len(span.iso) == len("2026-06-11"):
-            return datetime.fromisoformat(span.iso).replace(tzinfo=UTC)
-    return None
 
 
 def _day_of(heading: str) -> datetime | None:

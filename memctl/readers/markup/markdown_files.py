@@ -13,12 +13,13 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
+from memctl.language.date_mentions import leading_day
 from memctl.language.inline_tags import find_hashtags, find_wikilinks, is_navigation
 from memctl.language.word_lists import month_numbers, weekday_numbers
 from memctl.readers.data_files.structured_data import FRONT_MATTER_CHARS, front_matter_facts
 from memctl.readers.document_properties import DocumentProperties, document_properties
 from memctl.readers.file_names import clean_title, date_from_name, title_from_name
-from memctl.readers.pieces import HeadingPath, Piece, assemble, leading_day, new_document
+from memctl.readers.pieces import HeadingPath, Piece, assemble, new_document
 from memctl.readers.text_files.chat_logs import ChatReader, looks_like_chat
 from memctl.readers.text_files.decoding import text_blocks
 from memctl.records import SourceText

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from memctl.language.date_mentions import leading_day
 from memctl.language.term_analysis import query_terms
-from memctl.readers.pieces import leading_day
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import asks_what_happened, speech_start
 from memctl.search.answering.excerpts import HitExcerpt, cite, plain_quote
