@@ -40,6 +40,8 @@ EXCHANGE = "conversation_turn"
 """The type of memories that are a message of a user with its reply."""
 ARCHIVED = "conversation"
 """The type of memories that are passages of the summary of a conversation."""
+STATED = "stated"
+"""The method of what a person has stated or edited by hand; a model's word does not end it."""
 RESTATING_TYPES = ("gist", EXCHANGE)
 """The types of memories that state nothing which their evidence does not state in these words."""
 SUMMARY_HEADINGS = {

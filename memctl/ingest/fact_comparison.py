@@ -31,7 +31,7 @@ from memctl.errors import (
 )
 from memctl.ids import relation_id, root_id
 from memctl.language.term_analysis import passage_terms, terms
-from memctl.literals import CONTRADICTS, RESTATING_TYPES
+from memctl.literals import CONTRADICTS, RESTATING_TYPES, STATED
 from memctl.prompts import Prompt, fenced
 from memctl.records import FactComparison, Filters, Memory, Relation
 from memctl.rows.row_changes import put_rows, supersede_memories
@@ -52,8 +52,6 @@ if TYPE_CHECKING:
 
 FactOutcome = Literal["added", "updated", "contradicted", "restated"]
 
-STATED = "stated"
-"""The method of what a person has stated or edited by hand; a model's word does not end it."""
 RESTATES = "restates"
 UPDATES = "updates"
 _CONFIDENCE = 0.85

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
-from memctl.ingest.fact_comparison import STATED
-from memctl.literals import LEARNING
+from memctl.literals import LEARNING, STATED
 
 if TYPE_CHECKING:
     from memctl.store.ledger.ledger import Ledger

@@ -17,11 +17,10 @@ import pyarrow as pa
 from memctl.errors import UsageError
 from memctl.graph.derivation import derive_statement, pages_of
 from memctl.ids import root_id, stated_memory_id, storable
-from memctl.ingest.fact_comparison import STATED
 from memctl.ingest.source_reading import redacted_metadata
 from memctl.language.inline_tags import find_wikilinks
 from memctl.language.term_analysis import embedding_text, passage_terms
-from memctl.literals import MemoryKind, SourceType
+from memctl.literals import STATED, MemoryKind, SourceType
 from memctl.memories.memory_views import (
     get_memory,
     memories_by_id,
