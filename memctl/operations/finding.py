@@ -350,7 +350,7 @@ def recall_text(reply: RecallReply) -> str:
         return "Memory has nothing on that."
     paragraphs = [] if reply.found else ["Perhaps none of these has to do with it:"]
     for cited in reply.citations:
-        name = cited.title or cited.source
+        name = cited.title or cited.source.rsplit("/", 1)[-1]
         paragraphs.append(
             f"[{cited.number}] {name} ({cited.date:%Y-%m-%d}, {cited.id}):\n{cited.quote}"
         )
