@@ -256,10 +256,11 @@ def answer_text(reply: AnswerReply) -> str:
 
 # --- recall -----------------------------------------------------------------------------------
 
-_RECALLED = 5
+_RECALLED, _RECALLED_PERHAPS = 5, 3
+"""Most passages, and most where none of them surely has to do with the question."""
 _MOST_QUOTED = 900
 """Characters of a passage; the rest can be opened."""
-_RELEVANT, _PERHAPS = 0.7, 0.3
+_RELEVANT, _PERHAPS = 0.7, 0.1
 """Relevance from which a passage has to do with the question, and from which it may have."""
 
 
@@ -313,11 +314,13 @@ def recall(context: OperationContext, asked: RecallParameters) -> RecallReply:
     )
     bases = opened(context)
     result = bases.query(asked.question, filters=filters, limit=_RECALLED, answer=False)
+    found = any(hit.relevance >= _RELEVANT for hit in result.hits)
     relevant = [hit for hit in result.hits if hit.relevance >= _PERHAPS]
+    shown = relevant if found else relevant[:_RECALLED_PERHAPS]
     return RecallReply(
         question=asked.question,
-        found=any(hit.relevance >= _RELEVANT for hit in relevant),
-        citations=tuple(_recalled(number, hit) for number, hit in enumerate(relevant, start=1)),
+        found=found,
+        citations=tuple(_recalled(number, hit) for number, hit in enumerate(shown, start=1)),
         query_id=result.query_id,
     )
 
