@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
 from memctl.language.inline_tags import without_wikilinks
 from memctl.language.sentence_splitting import split_sentences
-from memctl.language.word_lists import PLACES, PLACES_OF_SEVERAL_WORDS, stop_words
+from memctl.language.word_lists import GIVEN_NAMES, PLACES, PLACES_OF_SEVERAL_WORDS, stop_words
 from memctl.records import EntityMention
 
 
@@ -220,15 +220,32 @@ def extract_relations(text: str, mentions: Sequence[EntityMention]) -> list[Stat
     types = {each.name: each.type for each in mentions if each.type not in _NAMELESS}
     if len(types) < 2 or _CUES.search(text) is None:
         return []
-    plain, names = without_wikilinks(text), _finder(tuple(sorted(types, key=len, reverse=True)))
+    plain, whole = without_wikilinks(text), _first_names(types)
+    names = _finder(tuple(sorted((*types, *whole), key=len, reverse=True)))
+    types |= dict.fromkeys(whole, "person")
     found: dict[tuple[str, str, str], StatedRelation] = {}
     for start, end in split_sentences(plain):
         sentence = plain[start:end]
         if not _may_state(sentence) or _is_quoted(plain, start):
             continue
         for each in _stated(_BLANKS.sub(" ", sentence).strip(), names, types):
-            found.setdefault((each.subject, each.relation, each.object), each)
+            ends = (whole.get(each.subject, each.subject), whole.get(each.object, each.object))
+            said = replace(each, subject=ends[0], object=ends[1])
+            if ends[0] != ends[1]:
+                found.setdefault((said.subject, said.relation, said.object), said)
     return list(found.values())
+
+
+def _first_names(types: Mapping[str, str]) -> dict[str, str]:
+    """Return the first names that mean one person here, each with the whole name."""
+    whole: dict[str, list[str]] = {}
+    for name, type_ in types.items():
+        first, _, rest = name.partition(" ")
+        if type_ == "person" and rest and first in GIVEN_NAMES:
+            whole.setdefault(first, []).append(name)
+    return {
+        first: names[0] for first, names in whole.items() if len(names) == 1 and first not in types
+    }
 
 
 @lru_cache(maxsize=256)

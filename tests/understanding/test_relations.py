@@ -64,6 +64,12 @@ def test_names_that_are_joined_by_and_share_a_relation() -> None:
     ]
 
 
+def test_a_first_name_means_the_one_who_has_it() -> None:
+    text = "Nora Weiss came by. Nora lives in Porto. She is fine."
+    assert relations(text) == [("Nora Weiss", "lives_in", "Porto")]
+    assert relations(f"{text} Nora Baker came, too.") == [("Nora", "lives_in", "Porto")]
+
+
 @pytest.mark.parametrize(
     "text",
     [
