@@ -60,7 +60,7 @@ _SYSTEM = frozenset({"organization", "product", "identifier", "other"})
 _LED = frozenset({"person", "organization", "product", "other"})
 _SITE = frozenset({"organization", "product", "place", "other"})
 
-_IS = r"(?:is|are|has been|have been|remains|became|has become)"
+_IS = r"(?:is|are|has been|have been|remains|has become)"
 _A = r"(?:an? |the |our |their |its |his |her |one of the )?"
 _HEAD = (
     r"(?:CEO|CTO|CFO|COO|head|director|manager|lead|leader|boss|chief executive(?: officer)?|"
@@ -71,7 +71,7 @@ _JOB = (
     r"regular|newcomer|parent|agent|guest) )"
     r"[a-z-]*(?:er|or|ist|ian|ant|ent|yst|intern|nurse|chef|pilot|clerk|coach|cook|associate)"
 )
-_BEING = r"(?:, |,? (?:who|which) (?:is|are) | (?:is|are|has been|became) )"
+_BEING = r"(?:, |,? (?:who|which) (?:is|are) | (?:is|are|has been) )"
 _FOUNDER = r"(?:co-?)?founder"
 _SPOUSE = r"(?:wife|husband|spouse)"
 
@@ -195,12 +195,17 @@ _DOUBT_AFTER = re.compile(
     re.IGNORECASE,
 )
 _BOUNDARY = re.compile(
-    r"(?:^|[,;:.!—–(\-*•#]|\b(?:and|but|while|because|since|so|although|though|where|that|as|now|"
+    r"(?:^|[,;:.!—–(\-*•#]|\b(?:and|but|while|because|since|so|although|though|where|that|now|"
     r"today|currently|then|also|yes|well|ok|okay))\s*"
     r"(?:(?:the|our|my|his|her|their|your|an?|its) (?P<noun>(?:[a-z-]+ ){0,2}))?[\"“(*_`]*$",
     re.IGNORECASE,
 )
 """What may stand before the subject; after a preposition or a verb a name is something else."""
+_FORMER = re.compile(r"\b(?:former|ex|late|then|onetime|retired|next|future)\b")
+_SINGULAR = re.compile(r"(?:\w+ly |now |still |also )*(?:is|has|was|\w+[^s]s)\b")
+_PART_BEFORE = re.compile(r"[^\W\d_a-z][\w.'’]* ?(?:and|of|for|&|-|–) ?$")
+_PART_AFTER = re.compile(r" (?:and|of|for|&|-|–) ?[^\W\d_a-z]")
+"""Where a name is a part of a longer one."""
 _JOINED = re.compile(r"\s*(?:,|,? and|&|,? as well as)\s+")
 _ENDS = re.compile(r"[`*_)\"”]*\s*(?:[.;!,)]|$)")
 _WORD_AFTER = re.compile(r"[`*_)\"”]*\s+([^\W_][\w'’-]*)")
@@ -280,9 +285,9 @@ def _stated(
         between = marked.lstrip()
         for form, pattern in zip(_FORMS, _BETWEEN, strict=True):
             match = pattern.fullmatch(between) or pattern.fullmatch(marked)
-            if match is None or not _is_noun_phrase(match["tail"]):
+            if match is None or not _is_noun_phrase(match["tail"]) or _FORMER.search(between):
                 continue
-            made = list(_of_form(form, between, sentence, spans, place, types))
+            made = list(_of_form(form, marked.strip(), sentence, spans, place, types))
             yield from made
             if made:
                 break
@@ -302,6 +307,11 @@ def _of_form(
 ) -> Iterator[StatedRelation]:
     subjects, objects = _before(sentence, spans, place), _after(sentence, spans, place + 1)
     first, last = spans[subjects[0]][0], spans[objects[-1]][1]
+    if len(subjects) > 1 and _SINGULAR.match(words):  # they are one name
+        return
+    is_apposition = words.startswith(",") and not words.startswith((", who", ", which", ", that"))
+    if is_apposition and sentence[:first].rstrip().endswith(","):  # of what stands before it, too
+        return
     is_person = types[sentence[slice(*spans[objects[-1]])]] == "person"
     if not _is_plain(sentence, first, last, is_person=is_person):
         return
@@ -351,6 +361,8 @@ def _is_plain(sentence: str, first: int, last: int, *, is_person: bool) -> bool:
     before, after = sentence[:first], sentence[last:]
     if sentence[first:].partition(" ")[0].lower() in _DOUBTS:
         return False
+    if _PART_BEFORE.search(before) or _PART_AFTER.match(after):
+        return False
     start = _BOUNDARY.search(before)
     if start is None or not _is_noun_phrase(start["noun"] or "") or _DOUBT_BEFORE.search(before):
         return False
@@ -361,4 +373,6 @@ def _is_plain(sentence: str, first: int, last: int, *, is_person: bool) -> bool:
     word = _WORD_AFTER.match(after)
     if word is None:  # an apostrophe: it is of the name, not the name
         return False
-    return is_person or word[1].isdigit() or word[1].lower() in stop_words("en") | _AFTER_OBJECT
+    if is_person:
+        return word[1] != "as"
+    return word[1].isdigit() or word[1].lower() in stop_words("en") | _AFTER_OBJECT
