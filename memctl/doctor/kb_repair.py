@@ -17,6 +17,7 @@ from memctl.doctor.inbox_checks import inbox_source
 from memctl.doctor.rebuild import (
     documents_from_passages,
     end_predecessors,
+    lost_predecessors,
     unended_predecessors,
 )
 from memctl.doctor.row_checks import (
@@ -172,6 +173,7 @@ MOST_FAILURES_NAMED = 5
 """Documents that could not be brought back and are named each."""
 EMBEDDED_TOGETHER = 256
 WRITTEN_TOGETHER = 10_000
+_SECOND = 2
 _FINAL = (FileNotFoundError.__name__, ChangedSource.__name__)
 """What keeps a document from being read again that no other try changes."""
 
@@ -200,6 +202,7 @@ class Repair:
         """Do all that is to be done, yielding each step when it is done."""
         yield from self._without_twins()
         yield from self._without_deleted()
+        self._name_predecessors()
         yield from self._brought_back()
         if not self.dry_run:  # what stays without its document is known only now
             yield from self._with_documents()
@@ -246,6 +249,20 @@ class Repair:
         yield Step("memories", f"{verb} again what had been deleted: {amount}")
 
     # --- documents and memories that are lost ---
+
+    def _name_predecessors(self) -> None:
+        """Name lost memories that were edited: what ended since the last indexing no index has."""
+        if self.losses.is_all_named:
+            return
+        ledger, snapshot = self.base.store.ledger, self.base.store.snapshot()
+        known = self._agreement.memories
+        gone = ledger.deletions.ids() | ledger.forgotten.gone()
+        written = ledger.audit.memories() | ledger.changes.memories()
+        missing = (id_ for id_ in written if not known.has(id_) and id_ not in gone)
+        for id_, newer in lost_predecessors(snapshot, missing).items():
+            # Reading a document again gives the first version of what was drawn from it.
+            document = newer["document_id"] if newer["version"] == _SECOND else None
+            self.losses.note("memories", [LostRow(id_, document, newer["source"])])
 
     def _brought_back(self) -> Iterator[Step]:
         self._without_doubtful()

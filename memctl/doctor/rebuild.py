@@ -6,7 +6,7 @@ with the same texts, and the same vectors but for rounding; else nothing has cha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -296,6 +296,24 @@ def unended_predecessors(snapshot: Snapshot) -> dict[str, VersionRow]:
                 if _is_next(row["id"], new):
                     found[row["id"]] = new
     return found
+
+
+def lost_predecessors(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, VersionRow]:
+    """Return which of some memories are not there though their next version is, with that one.
+
+    The id of a version is made from the id of the one before it, so only that one fits it.
+
+    Args:
+        snapshot: The tables.
+        ids: Memories that there have been.
+    """
+    columns = [*_VERSION_COLUMNS, "source"]
+    edited = snapshot.scan("memories", col("version") > 1, columns).to_pylist()
+    ended: set[str] = set()
+    for batch in snapshot.batches("memories", ~col("superseded_by").is_null(), ["superseded_by"]):
+        ended.update(batch["superseded_by"].to_pylist())
+    alone = [row for row in edited if row["id"].startswith("m_") and row["id"] not in ended]
+    return {id_: row for id_ in ids if alone for row in alone if _is_next(id_, row)}
 
 
 def _is_next(old: str, new: VersionRow) -> bool:

@@ -27,7 +27,7 @@ from memctl.forget.erasure_plan import (
     search_pieces,
     search_sentences,
 )
-from memctl.forget.leftover_scan import find_leftovers, rows_of_any_version
+from memctl.forget.leftover_scan import find_leftovers, rows_of_any_version, said_by_others
 from memctl.forget.leftovers import (
     RUN_AGAIN,
     STILL_READ,
@@ -76,6 +76,8 @@ if TYPE_CHECKING:
 
 SNAPSHOTS = "snapshots"
 """Whether every snapshot was to go too, in the detail of a job."""
+IS_CONVERSATION = "is_conversation"
+"""Whether others may say the same, and keep it, in the detail of a job."""
 TRIED = "forget_tried"
 """Where the ledger keeps when a run came to its end that left something for later."""
 PAUSE = timedelta(minutes=5)
@@ -95,6 +97,7 @@ class _Done:
     snapshots: list[str] = field(default_factory=list)
     bytes_freed: int = 0
     left: list[RemainingPlace] = field(default_factory=list)
+    elsewhere: int = 0
     too_short: int = 0
 
 
@@ -117,6 +120,11 @@ class _Planned:
     """What the ledger has of before that goes too."""
     content: ContentSelection
     """What the ledger has of users and agents that goes whatever it says."""
+
+    @property
+    def is_conversation(self) -> bool:
+        """Whether it is what was said in a conversation, not what is known whoever says it."""
+        return self.content.session is not None
 
 
 class Forgetter:
@@ -182,6 +190,7 @@ class Forgetter:
             snapshots=tuple(done.snapshots),
             bytes_freed=done.bytes_freed,
             left=tuple(done.left),
+            elsewhere=done.elsewhere,
             too_short=done.too_short,
             completed=len(pending) - (selection is not None),
             seconds=time.monotonic() - began,
@@ -296,7 +305,8 @@ class Forgetter:
             found = self._planned(transaction.snapshot(), selection)
             report = self._report(found.plan, tuple(self._copies.yours(found.sources)))
             gone = carry_out_erasure(transaction, found.plan, self._embedder)
-            erased = self._erasure(found, gone)
+            others = self._of_others(transaction.snapshot(), found)
+            erased = self._erasure(found, gone, others)
 
             def forget(connection: LedgerConnection) -> None:
                 """Strike it from the ledger, and note the job in the same step."""
@@ -308,12 +318,23 @@ class Forgetter:
         (job,) = ledger.jobs.recent(1, FORGET)
         return report, job
 
-    def _erasure(self, found: _Planned, gone: ErasedRows) -> Erasure:
-        folder, made, search_patterns = (
-            str(self._layout.folder),
-            found.plan,
-            found.sources.search_patterns,
+    def _of_others(self, left: Snapshot, found: _Planned) -> list[SearchPattern]:
+        """Return what other sources say as well as the conversation that goes; it is theirs."""
+        if not found.is_conversation:
+            return []
+        gone = found.content
+        turns = (
+            turn
+            for turn in self._store.ledger.turns.all()
+            if turn.session_id != gone.session or gone.namespace not in (None, turn.namespace)
         )
+        return said_by_others(left, turns, found.sources.search_patterns)
+
+    def _erasure(
+        self, found: _Planned, gone: ErasedRows, others: Sequence[SearchPattern]
+    ) -> Erasure:
+        folder, made = str(self._layout.folder), found.plan
+        search_patterns = [each for each in found.sources.search_patterns if each not in others]
 
         def says(text: str) -> bool:
             """Return whether a text has it, elsewhere than in where everything stands."""
@@ -382,9 +403,20 @@ class Forgetter:
         search_patterns = _sources_of(job.detail).search_patterns
         done.too_short += sum(each.is_too_short for each in search_patterns)
         leftovers = Leftovers(self._layout, self._store, search_patterns)
-        for trace in find_leftovers(self._store, search_patterns):
+        others: list[SearchPattern] = []
+        if job.detail.get(IS_CONVERSATION):
+            turns = self._store.ledger.turns.all()
+            others = said_by_others(self._store.snapshot(), turns, search_patterns)
+            done.elsewhere += sum(not each.holds_any(others) for each in others)
+        own = [each for each in search_patterns if each not in others]
+        for trace in find_leftovers(self._store, own):
             if is_complete or not trace.place.startswith(LEDGER_FILE):  # it is what is to be done
                 done.left.append(leftovers.of(trace))
+        if self._snapshots.all():  # which may have been taken before it went
+            listed = {(left.place, left.why) for left in done.left}
+            traces = filter(leftovers.is_of_snapshot, find_leftovers(self._store, others))
+            found = map(leftovers.of, traces)
+            done.left += [left for left in found if (left.place, left.why) not in listed]
 
     def _forget_texts(self, jobs: Iterable[Job]) -> None:
         """Strike what runs are about, which only the search after this needs."""
@@ -445,6 +477,7 @@ def _detail(found: _Planned) -> dict[str, Any]:
     return {
         "texts": list(found.texts),
         "is_names": found.plan.is_names,
+        IS_CONVERSATION: found.is_conversation,
         "hashes": sorted(found.sources.hashes),
         "sizes": sorted(found.sources.sizes),
         "ids": sorted(found.sources.ids),

@@ -27,7 +27,7 @@ from memctl.ids import storable
 from memctl.schema.table_names import TABLES, TableName
 from memctl.store.store import LEDGER_FILE
 from memctl.store.tables.engine import Datasets, translate_open_errors
-from memctl.store.tables.filter_expressions import Expr, render
+from memctl.store.tables.filter_expressions import Expr, col, render
 from memctl.store.tables.storage import TableStorage, table_storage
 from memctl.zip_directory import MAX_DIRECTORY_BYTES, directory_bytes
 
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from memctl.store.ledger.ledger import Ledger
+    from memctl.store.ledger.session_repositories import Turn
     from memctl.store.store import Store
+    from memctl.store.tables.snapshot import Snapshot
 
 
 _CHUNK = 1 << 20
@@ -115,6 +117,41 @@ class _Look:
                 return True
             rest = content[-self._reach :]
         return False
+
+
+def said_by_others(
+    snapshot: Snapshot, turns: Iterable[Turn], wanted: Sequence[SearchPattern]
+) -> list[SearchPattern]:
+    """Return what of a text that has been erased stands in sources that stay, and is theirs.
+
+    Sources are documents, turns of conversations, and memories that were stated and rest on nothing
+    else; what is drawn from several may have it from the one that was erased.
+
+    Args:
+        snapshot: The tables without what has been erased.
+        turns: Those that stay.
+        wanted: The text, in pieces.
+    """
+    found: set[int] = set()
+    sentences = [text.unmarked for text in wanted]
+
+    def look(*texts: str | None) -> None:
+        """Note what of it stands in texts."""
+        for place, text in enumerate(sentences):
+            if place not in found and any(map(text.is_in, filter(None, texts))):
+                found.add(place)
+
+    for turn in turns:
+        look(turn.content)
+    for batch in snapshot.batches("documents", None, ["text", "summary"]):
+        for row in batch.to_pylist():
+            look(row["text"], row["summary"])
+    stated = col("document_id").is_null() & (col("level") == "memory")
+    for batch in snapshot.batches("memories", stated, ["text", "source_ids"]):
+        for row in batch.to_pylist():
+            if not row["source_ids"]:
+                look(row["text"])
+    return [text for place, text in enumerate(wanted) if place in found]
 
 
 # --- tables --------------------------------------------------------------------------------------

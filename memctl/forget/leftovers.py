@@ -47,6 +47,11 @@ class Leftovers:
     store: Store
     search_patterns: Sequence[SearchPattern]
 
+    def is_of_snapshot(self, trace: Leftover) -> bool:
+        """Return whether a trace is in a snapshot, not in what holds now."""
+        table = trace.place.removeprefix(f"{LEDGER_FILE}: ")
+        return bool(trace.snapshots) or table.startswith("snapshot")
+
     def of(self, trace: Leftover) -> RemainingPlace:
         """Return why a text is still somewhere, and what to do about it."""
         if trace.snapshots:
@@ -189,6 +194,8 @@ class ForgetReport:
     """Snapshots that were deleted; in a dry run, those that would have to be."""
     bytes_freed: int = 0
     left: tuple[RemainingPlace, ...] = ()
+    elsewhere: int = 0
+    """How many of its sentences others say too, and keep."""
     too_short: int = 0
     """How many texts were searched in tables and the ledger alone: other bytes have something
     so short by chance."""

@@ -58,6 +58,12 @@ class SearchPattern:
         return len(self._text.encode("utf-8", "surrogatepass")) < MIN_PATTERN_BYTES
 
     @property
+    def unmarked(self) -> SearchPattern:
+        """The same without the mark of an item in a list, as summaries have their sentences."""
+        bare = self._text.removeprefix("- ")
+        return self if bare == self._text else SearchPattern(bare, is_name=self.is_name)
+
+    @property
     def reach(self) -> int:
         """More bytes than it can take."""
         return 6 * len(self._text) + _LONGEST_GAP
@@ -77,6 +83,10 @@ class SearchPattern:
             return self.pattern.search(read) is not None
         folded = read.casefold()
         return any(form in folded for form in self._folded)
+
+    def holds_any(self, others: Iterable[SearchPattern]) -> bool:
+        """Return whether another one is a part of this."""
+        return any(each is not self and each.is_in(self._text) for each in others)
 
     def is_in_bytes(self, content: bytes) -> bool:
         """Return whether bytes have it."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memctl.forget.search_patterns import LIST_SEPARATOR
+from memctl.graph.derivation import unsaid_relations
 from memctl.ingest.document_records import original_metadata
 from memctl.ingest.reprocessing import REDACTED
 from memctl.language.date_mentions import date_spans
@@ -100,6 +101,8 @@ def block_out(
             changed |= _block_passages(transaction, part, left, patterns, embedder)
     for table in set(TABLES).difference(("documents", "memories", "entities")):
         erase_rows(transaction, table, rows_naming(transaction.snapshot(), table, patterns))
+    if changed:
+        erase_rows(transaction, "relations", unsaid_relations(transaction.snapshot(), changed))
     return changed
 
 

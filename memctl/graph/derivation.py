@@ -1,4 +1,6 @@
-"""The entities and links that follow from documents and stated memories: names and wikilinks.
+"""The entities and relations that follow from documents and stated memories.
+
+Entities are names and pages; relations are wikilinks, and what a sentence states of two names.
 
 Ingest and editing derive those of new rows, and a rebuild those of all; none of them knows how.
 """
@@ -6,7 +8,7 @@ Ingest and editing derive those of new rows, and a rebuild those of all; none of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from memctl.ids import entity_id, relation_id
@@ -15,6 +17,7 @@ from memctl.records import Document, Entity, EntityMention, Memory, Relation, So
 from memctl.rows.derived_rows import add_up
 from memctl.rows.references import page_of
 from memctl.store.tables.filter_expressions import col
+from memctl.understanding.relation_extraction import extract_relations
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -27,7 +30,13 @@ MOST_LINK_SOURCES = 16
 """An edge names at most this many memories as its evidence."""
 READ_BYTES = 8 << 20
 _OTHER = "other"
-_PASSAGE = ("id", "document_id", "level", "type", "text", "namespace", "created_at", "valid_from")
+_PASSAGE = (
+    "id", "document_id", "level", "type", "text", "namespace", "created_at", "valid_from",
+    "valid_to",
+)  # fmt: skip
+_STATED_CONFIDENCE = 0.8
+SUBJECT, OBJECT = "subject", "object"
+"""The names of the entities that a stated relation is between, in its metadata."""
 
 
 class DocumentRows(Protocol):
@@ -39,7 +48,7 @@ class DocumentRows(Protocol):
 
     @property
     def memories(self) -> Sequence[Memory]:
-        """The memories made of it; of a document without links they are not needed."""
+        """The memories made of it."""
 
     @property
     def mentions(self) -> Sequence[EntityMention]:
@@ -58,8 +67,13 @@ def entities_of(items: Iterable[DocumentRows]) -> dict[str, Entity]:
 
 
 def relations_of(items: Iterable[DocumentRows]) -> list[Relation]:
-    """Return the edges from documents to the pages that they link to."""
-    return [relation for item in items for relation in _links(item)]
+    """Return the edges from documents to the pages that they link to, and what they state."""
+    found: list[Relation] = []
+    for item in items:
+        found += _links(item)
+        evidence = [memory for memory in item.memories if memory.level == "evidence"]
+        found += _stated(item.document.id, evidence, item.mentions)
+    return found
 
 
 def derive_statement(
@@ -71,6 +85,7 @@ def derive_statement(
     entities: dict[str, Entity] = {}
     add_up(entities, _named_entities(names, pages, memory.created_at))
     links = [_link(memory.id, page, (memory.id,), memory.valid_from) for page in pages]
+    links += _stated(memory.id, [memory], [*names, *(EntityMention(page, PAGE) for page in pages)])
     return entities, {link.id: link for link in links}
 
 
@@ -115,6 +130,73 @@ def _link(source_id: str, page: str, memory_ids: tuple[str, ...], since: datetim
     )
 
 
+def _stated(
+    origin: str, memories: Iterable[Memory], mentions: Sequence[EntityMention]
+) -> list[Relation]:
+    """Return what memories of one document, or one that is stated, say of two names.
+
+    Each origin has rows of its own, so that a relation ends and goes with what states it.
+    """
+    types = {each.name: each.type for each in mentions}
+    found: dict[str, Relation] = {}
+    for memory in memories:
+        for each in extract_relations(memory.text, _typed(mentions)):
+            one, other = (entity_id(name, types[name]) for name in (each.subject, each.object))
+            id_ = relation_id(one, f"{each.relation}/{origin}", other)
+            known = found.get(id_)
+            ids = (*(known.memory_ids if known else ()), memory.id)
+            ends = [memory.valid_to, *([known.valid_to] if known else [])]
+            found[id_] = Relation(
+                id=id_,
+                source_id=one,
+                target_id=other,
+                relation_type=each.relation,
+                text=f"{each.subject} {each.relation.replace('_', ' ')} {each.object}",
+                weight=1.0,
+                confidence=_STATED_CONFIDENCE,
+                memory_ids=ids[:MOST_LINK_SOURCES],
+                valid_from=min(known.valid_from, memory.valid_from) if known else memory.valid_from,
+                valid_to=None if None in ends else max(end for end in ends if end is not None),
+                metadata={SUBJECT: each.subject, OBJECT: each.object},
+            )
+    return list(found.values())
+
+
+def _typed(mentions: Iterable[EntityMention]) -> list[EntityMention]:
+    """Return names for which to look; of a page nothing says what it is."""
+    return [replace(each, type=_OTHER) if each.type == PAGE else each for each in mentions]
+
+
+def unsaid_relations(snapshot: Snapshot, memory_ids: Iterable[str]) -> list[str]:
+    """Return the stated relations that none of their memories says any more.
+
+    Args:
+        snapshot: The tables.
+        memory_ids: Memories that have lost some of their words.
+    """
+    from memctl.schema.arrow_tables import relation_rows
+
+    where = col("source_id").like_glob("e_*") & col("memory_ids").has_any(sorted(memory_ids))
+    rows = relation_rows(snapshot.scan("relations", where))
+    ends = sorted({id_ for row in rows for id_ in (row.source_id, row.target_id)})
+    types = {e["id"]: e["type"] for e in snapshot.get("entities", ends, ["id", "type"]).to_pylist()}
+    texts = {
+        row.id: snapshot.get("memories", list(row.memory_ids), ["text"])["text"].to_pylist()
+        for row in rows
+    }
+    return [row.id for row in rows if not any(_says(text, row, types) for text in texts[row.id])]
+
+
+def _says(text: str, relation: Relation, types: Mapping[str, str]) -> bool:
+    places = {SUBJECT: relation.source_id, OBJECT: relation.target_id}
+    names = [
+        EntityMention(str(relation.metadata.get(name, "")), types.get(id_, _OTHER))
+        for name, id_ in places.items()
+    ]
+    found = extract_relations(text, _typed(names))
+    return any(each.relation == relation.relation_type for each in found)
+
+
 def _memories_linking(item: DocumentRows) -> dict[str, list[str]]:
     """Return the first memories that each page is linked from, by the page's name."""
     found: dict[str, list[str]] = {}
@@ -150,7 +232,7 @@ def derive_all(snapshot: Snapshot) -> tuple[dict[str, Entity], dict[str, Relatio
     relations: dict[str, Relation] = {}
     types = _types(snapshot)
     for documents in _documents(snapshot):
-        passages = _passages(snapshot, [each.id for each in documents if each.links])
+        passages = _passages(snapshot, [each.id for each in documents])
         mentions = _mentions(documents, types)
         items = [_Stored(each, passages.get(each.id, ()), mentions[each.id]) for each in documents]
         add_up(entities, entities_of(items).values())

@@ -126,7 +126,9 @@ def build_index(
     found = _with_short_forms(mentions, resolution, decisions)
     numbered = _Numbered(mentions, resolution, found)
     numbers = {id_: at for at, id_ in enumerate(passage.id for passage in mentions.passages)}
-    facts = (*numbered.links(mentions.links), *numbered.stated(_statements(snapshot, where)))
+    contexts = {passage.id: passage.context for passage in mentions.passages}
+    statements = (*_statements(snapshot, where), *_stated_relations(snapshot, contexts))
+    facts = (*numbered.links(mentions.links), *numbered.stated(statements))
     return NameIndex(
         nodes=numbered.nodes,
         ids=tuple(numbers),
@@ -397,10 +399,27 @@ def _statements(
             yield context, parts[0], str(parts[1] or ""), parts[2], evidence
 
 
+_BETWEEN_ENTITIES = col("source_id").like_glob("e_*")
+
+
+def _stated_relations(
+    snapshot: Snapshot, contexts: Mapping[str, str]
+) -> Iterator[tuple[str, str, str, str, tuple[str, ...]]]:
+    """Yield the same of the relations between names that passages state, by their contexts."""
+    columns = ["relation_type", "memory_ids", "metadata"]
+    for row in snapshot.scan("relations", _BETWEEN_ENTITIES, columns).to_pylist():
+        evidence = tuple(id_ for id_ in row["memory_ids"] if id_ in contexts)
+        values = json.loads(row["metadata"] or "{}")
+        names = [values.get(part) for part in ("subject", "object")]
+        if evidence and all(isinstance(name, str) for name in names):
+            context = contexts[evidence[0]]
+            yield context, str(names[0]), row["relation_type"], str(names[1]), evidence
+
+
 def _ties(snapshot: Snapshot, numbers: Mapping[str, int]) -> Mapping[int, tuple[Tie, ...]]:
     """The connections between the passages, or between what was distilled from them."""
     columns = ["source_id", "target_id", "relation_type", "weight"]
-    where = ~(col("relation_type") == "links_to")
+    where = ~(col("relation_type") == "links_to") & ~_BETWEEN_ENTITIES
     table = snapshot.scan("relations", where, columns)
     if not table.num_rows:
         return {}

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memctl.errors import LockedError
+from memctl.graph.derivation import LINKS_TO
 from memctl.ingest.batches import (
     Batch,
     DocumentSummary,
@@ -134,6 +135,7 @@ class _Writing:
         self._entities_again: dict[str, Entity] = {}
         """Of documents made anew, whose mentions have been counted once."""
         self._relations: dict[str, Relation] = {}
+        self._relations_again: dict[str, Relation] = {}
         self._refused: set[str] = set()
         self._edited: set[str] = set()
         self._replaced: dict[str, str] = {}
@@ -203,7 +205,7 @@ class _Writing:
 
         self._counts.write(self._transaction, self._entities)
         if self._entities_again:
-            add_missing(self._transaction, self._entities_again, {})
+            add_missing(self._transaction, self._entities_again, self._relations_again)
         if self._relations:
             relations = relations_table(list(self._relations.values()))
             put_rows(self._transaction, "relations", relations)
@@ -248,6 +250,8 @@ class _Writing:
         self._facts += facts_of_model(memories)
         if any(wanted.redo for wanted in processed.wanted):
             add_up(self._entities_again, processed.entities.values())
+            stated = (each for each in processed.relations if each.relation_type != LINKS_TO)
+            self._relations_again |= {relation.id: relation for relation in stated}
         else:
             add_up(self._entities, processed.entities.values())
             self._relations |= {relation.id: relation for relation in processed.relations}

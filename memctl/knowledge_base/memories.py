@@ -357,6 +357,8 @@ class Insights(Part):
                 "insights": len(report.insights),
                 "waiting": report.waiting,
             }
+        with suppress(LockedError):  # every row that was looked at has left the indexes
+            self._kb.store.upkeep(wait=0)
         return report
 
 

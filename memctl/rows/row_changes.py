@@ -1,13 +1,17 @@
 """Rows are added, changed and removed: the one place that calls a transaction's own methods.
 
-Nothing here looks at what refers to a row; ``row_lifecycle`` does.
+Nothing here looks at what refers to a row; ``row_lifecycle`` does.  But for the relations that
+memories state: one holds as long as a memory that states it, whatever ends or revives that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from memctl.rows.references import in_portions
+from memctl.store.tables.filter_expressions import col
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,6 +34,8 @@ def put_rows(transaction: Transaction, table: TableName, rows: pa.Table) -> None
 def amend_rows(transaction: Transaction, table: TableName, rows: pa.Table) -> None:
     """Give existing rows other values in the columns that are given beside ``id``."""
     transaction.update(table, rows)
+    if table == "memories" and "valid_to" in rows.column_names:
+        _follow_memories(transaction, rows["id"].to_pylist())
 
 
 def set_columns(
@@ -50,7 +56,7 @@ def set_columns(
             name: value if isinstance(value, list) else [value] * len(ids)
             for name, value in columns.items()
         }
-        transaction.update(table, pa.table({"id": list(ids), **values}))
+        amend_rows(transaction, table, pa.table({"id": list(ids), **values}))
 
 
 def mark_consolidated(transaction: Transaction, ids: Collection[str], *, done: bool) -> None:
@@ -94,3 +100,29 @@ def revive_memories(transaction: Transaction, ids: Collection[str]) -> None:
     set_columns(
         transaction, "memories", ids, valid_to=None, superseded_by=None, is_consolidated=False
     )
+
+
+# --- relations that memories state ---------------------------------------------------------------
+
+
+def _follow_memories(transaction: Transaction, ids: Sequence[str]) -> None:
+    """Have the relations between entities that memories state hold as long as one of those."""
+    snapshot = transaction.snapshot()
+    between = col("source_id").like_glob("e_*")
+    for some in in_portions(sorted(ids)):
+        where = between & col("memory_ids").has_any(some)
+        rows = snapshot.scan("relations", where, ["id", "memory_ids", "valid_to"]).to_pylist()
+        if not rows:
+            continue
+        named = sorted({id_ for row in rows for id_ in row["memory_ids"]})
+        found = snapshot.get("memories", named, ["id", "valid_to"]).to_pylist()
+        ends = {row["id"]: row["valid_to"] for row in found}
+        last = {row["id"]: _last_end([ends.get(id_) for id_ in row["memory_ids"]]) for row in rows}
+        moved = [row["id"] for row in rows if last[row["id"]] != row["valid_to"]]
+        set_columns(transaction, "relations", moved, valid_to=[last[id_] for id_ in moved])
+
+
+def _last_end(ends: Sequence[datetime | None]) -> datetime | None:
+    """Return when the last of some memories ended; None while one holds."""
+    known = [end for end in ends if end is not None]
+    return max(known) if known and len(known) == len(ends) else None

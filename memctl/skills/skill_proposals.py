@@ -61,7 +61,7 @@ _STEP = re.compile(
     re.IGNORECASE,
 )
 """What says that something is to be done, or in which order."""
-_LINE_MARK = re.compile(r"(?:[-*+>]|\d{1,3}[.)]|\[[ xX]\])\s+")
+_LINE_MARK = re.compile(r"^(?:[-*+>]|\d{1,3}[.)]|\[[ xX]\])\s+")
 LEARNED = "## Learned from use"
 Nearest = Callable[[str, int], Sequence[Hit]]
 """Returns the passages that are nearest to a topic, and open to everybody who may read here."""

@@ -63,6 +63,7 @@ _ORGANISATION_BEFORE = re.compile(
 )
 _ADJECTIVE = re.compile(r"(?:[^s]ian|[ai]ese|(?<=..)ish|can|ern)s?$")
 """Endings of single capitalised words that tell where something is from, such as Brazilian."""
+_OFFICES = frozenset({"CEO", "CTO", "CFO", "COO"})
 _NAMES_LIKE_STOP_WORDS = frozenset({"Will", "US", "WHO"})
 _DIGIT = re.compile(r"\d")
 _MIN_SHOUTED = 12
@@ -215,7 +216,7 @@ def _by_what_stands_before(text: str, position: int, written: str, name: str) ->
 @lru_cache(maxsize=50_000)
 def _known_name(written: str, is_first: bool) -> tuple[str, str, bool] | None:
     """Name, type and certainty of a run of capitalised words; None where it names nothing."""
-    words = _trimmed(_up_to_owner(written.rstrip(".").split(" ")))
+    words = _trimmed(_without_office(_up_to_owner(written.rstrip(".").split(" "))))
     if is_first:
         words = _without_sentence_start(words)
     if not words or len(" ".join(words)) > _MAX_LENGTH:
@@ -234,6 +235,14 @@ def _up_to_owner(words: list[str]) -> list[str]:
         if owner != word and (owner in GIVEN_NAMES or owner in PLACES):
             return [*words[:number], owner]
     return words
+
+
+def _without_office(words: list[str]) -> list[str]:
+    """Cut off an office: "CEO of Acme" and "Acme's CEO" name Acme."""
+    if len(words) > 2 and words[0] in _OFFICES and words[1] == "of":
+        return words[2:]
+    is_owner = len(words) > 1 and words[-1] in _OFFICES and _POSSESSIVE.search(words[-2])
+    return words[:-1] if is_owner else words
 
 
 def _trimmed(words: list[str]) -> list[str]:

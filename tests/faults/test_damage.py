@@ -121,6 +121,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in others:
         take_in(home, name)
     with home.open("notes") as base:
+        base.consolidate()
         base.memories.edit(door.id, "The door code is 4712.")
         train = statement(base, "Night Train")
         base.memories.edit(train, "We decided to fly to Oslo.")
@@ -129,7 +130,6 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for table in ("documents", "entities", "relations"):
                 rows = transaction.snapshot().scan(table)
                 transaction.upsert(table, rows.slice(0, 1))
-        base.consolidate()
     return folder
 
 
@@ -259,6 +259,28 @@ def test_what_no_other_version_has_is_read_again_or_named_as_lost(
         assert damage(home) == []
         losses += len(lost)
     assert bool(losses) is (table == "memories")  # what was stated or edited stands nowhere else
+
+
+def test_the_version_before_an_edit_is_named_where_no_index_knows_it_yet(tmp_path: Path) -> None:
+    home = home_in(tmp_path)
+    home.create("notes", consolidate_interval=0)
+    with home.open("notes") as base:
+        door = base.memories.add("The door code is 4711.")
+        base.store.upkeep(force=True)
+        newer = base.memories.edit(door.id, "The door code is 4712.")
+    tables = home.layout("notes").folder / "lance"
+    for path in tables.glob("*.lance"):
+        lance.dataset(str(path)).cleanup_old_versions(timedelta(0), delete_unverified=True)
+    dataset = lance.dataset(str(tables / "memories.lance"))
+    for part in dataset.get_fragments():
+        if door.id in part.to_table(["id"])["id"].to_pylist():
+            for file in part.data_files():
+                (tables / "memories.lance/data" / file.path).unlink()
+    steps = list(Doctor(home).repair("notes"))
+    assert [row.id for step in steps for row in step.lost] == [door.id]
+    assert list(everything(home)) == [newer.id]
+    assert damage(home) == []
+    assert list(Doctor(home).repair("notes")) == []
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -304,18 +304,43 @@ def test_a_conversation_goes_with_its_document_to_the_last_message(
     assert memctl("session", "list").rows == []
 
 
-def test_another_conversation_that_says_the_same_is_named_and_stays_whole(memctl: Run) -> None:
-    said = "The harbour crane is serviced in October."
+def test_what_another_conversation_says_too_is_its_own_and_no_leftover(
+    memctl: Run, tmp_path: Path
+) -> None:
+    said, secret = "The harbour crane is serviced in October.", "Zanzibar-Plan starts in May."
     for name in ("one", "two"):
         memctl("session", "start", "--id", name)
-        memctl("session", "say", name, said)
+        memctl("session", "say", name, f"important: {said}")
+        memctl("session", "end", name)
+    memctl("session", "say", "one", secret)
+    (shown,) = memctl("session", "show", "two").rows
+    done = memctl("session", "forget", "one", "--yes")
+    (report,) = done.rows
+    assert (done.code, report["left"], report["elsewhere"]) == (0, [], 1), done.err
+    assert rows_with(tmp_path / "home", secret) == files_with(tmp_path / "home", secret) == []
+    assert memctl("session", "show", "two").rows == [shown]
+    assert memctl("query", "When is the harbour crane serviced?", "--no-answer").rows
+
+
+def test_it_says_how_many_sentences_of_a_conversation_stand_elsewhere(memctl: Run) -> None:
+    memctl("session", "start", "--id", "one")
+    memctl("session", "say", "one", "The harbour crane is serviced in October.")
+    memctl("memory", "add", "The harbour crane is serviced in October.")
+    done = memctl("session", "forget", "one", "--yes", "-o", "table")
+    assert done.code == 0
+    assert "1 sentence also stands elsewhere: others say the same" in done.out
+
+
+def test_a_snapshot_that_has_a_conversation_is_told_though_others_say_the_same(
+    memctl: Run,
+) -> None:
+    for name in ("one", "two"):
+        memctl("session", "start", "--id", name)
+        memctl("session", "say", name, "The harbour crane is serviced in October.")
+    memctl("snapshot", "create", "before")
     done = memctl("session", "forget", "one", "--yes")
     assert done.code == 3
-    left = {each["place"]: each for each in done.rows[0]["left"]}
-    assert left["ledger.sqlite: turns"]["why"] == "others say it too: two"
-    assert left["ledger.sqlite: turns"]["hint"] == "memctl session forget two -k default"
-    (shown,) = memctl("session", "show", "two").rows
-    assert [each["content"] for each in shown["turns"]] == [said]
+    assert all("snapshot" in left["why"] for left in done.rows[0]["left"])
 
 
 def test_conversations_of_a_user_and_old_ones_are_forgotten(memctl: Run) -> None:

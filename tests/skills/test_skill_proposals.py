@@ -85,6 +85,13 @@ def test_a_draft_says_what_is_known_as_steps_and_what_is_near(
     assert "Nothing is known of this yet" in bare["content"]
 
 
+def test_a_mark_of_a_list_inside_a_sentence_stays(memctl: Run, kb: KnowledgeBase) -> None:
+    kb.ingest(text="- 2. Always roast beans at 180 - 190 degrees, then weigh them.", title="Beans")
+    made = memctl("skill", "propose", "how do we roast the beans?").rows[0]
+    assert "Always roast beans at 180 - 190 degrees, then weigh them." in made["content"]
+    assert "- 2." not in made["content"]
+
+
 def test_each_step_wants_the_one_before(memctl: Run) -> None:
     made = memctl("skill", "propose", TOPIC).rows[0]["proposal_id"]
     assert memctl("skill", "approve", made).code == 2

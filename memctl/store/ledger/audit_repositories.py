@@ -260,6 +260,11 @@ class AuditRepository(Repository[AuditEntry]):
             limit=limit,
         )
 
+    def memories(self) -> set[str]:
+        """Return the ids of all memories that entries name, there or not."""
+        named = "SELECT DISTINCT value FROM audit, json_each(objects) WHERE value GLOB ?"
+        return {id_ for (id_,) in self.rows(named, "m_*")}
+
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with the chain: entries that were removed or altered."""
         with self._ledger.reading() as connection:

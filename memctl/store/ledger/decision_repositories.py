@@ -92,6 +92,11 @@ class ChangeRepository(Repository[ColumnChange]):
         )
         return [job for (job,) in rows]
 
+    def memories(self) -> set[str]:
+        """Return the ids of all memories that they have changed or added."""
+        found = self.rows("SELECT DISTINCT row_id FROM job_changes WHERE table_name = 'memories'")
+        return {id_ for (id_,) in found}
+
     def later(self, job: int) -> int | None:
         """Return the newest job after one that has changed some of the same rows, if any has."""
         ((found,),) = self.rows(

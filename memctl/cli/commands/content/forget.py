@@ -227,6 +227,10 @@ def show_forgotten(context: CommandContext, report: ForgetReport, what: str = ""
     for left in report.left:
         line = f"  left in {one_line(left.place)}: {one_line(left.why)}; {one_line(left.hint)}"
         out.print(line, soft_wrap=True)
+    if report.elsewhere:
+        stand = "stands" if report.elsewhere == 1 else "stand"
+        sentences = format_count(report.elsewhere, "sentence")
+        out.print(f"  {sentences} also {stand} elsewhere: others say the same", soft_wrap=True)
     if report.too_short:
         from memctl.forget.search_patterns import MIN_PATTERN_BYTES
 

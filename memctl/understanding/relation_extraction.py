@@ -1,0 +1,378 @@
+"""How two names in one sentence are connected, as English states it: who works where, and so on.
+
+Only a plain statement makes a relation: a question, a condition, a negation, a doubt, and what is
+quoted or hearsay make none.  A name is what entity extraction found; what connects two of them is
+the whole text between them, so a sentence that is put in another way is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
+
+from memctl.language.inline_tags import without_wikilinks
+from memctl.language.sentence_splitting import split_sentences
+from memctl.language.word_lists import GIVEN_NAMES, PLACES, PLACES_OF_SEVERAL_WORDS, stop_words
+from memctl.records import EntityMention
+
+
+@dataclass(frozen=True, slots=True)
+class StatedRelation:
+    """A relation as one sentence states it, from its subject to its object."""
+
+    subject: str
+    relation: str
+    object: str
+    words: str
+    """How the sentence puts it, such as ``is the CEO of``."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """One way to state a relation: what may stand between two names, and of which types they are.
+
+    Of type ``other`` is a name of which nothing says what it is; it may be anything.
+    """
+
+    relation: str
+    between: str
+    subjects: frozenset[str]
+    objects: frozenset[str]
+    reverse: bool = False
+    """Whether the second name is the subject."""
+    known_place: bool = False
+    """Whether the object has to be on the list of places."""
+
+
+_PEOPLE = frozenset({"person"})
+_PERSON = frozenset({"person", "other"})
+_PLACE = frozenset({"place", "other"})
+_GROUP = frozenset({"organization", "product", "other"})
+_WORKPLACE = frozenset({"organization", "place", "other"})
+_OWNER = frozenset({"person", "organization", "other"})
+_THING = frozenset({"organization", "product", "place", "other"})
+_TOOL = frozenset({"product", "identifier", "other"})
+_USER = frozenset({"person", "organization", "product", "identifier", "other"})
+_SYSTEM = frozenset({"organization", "product", "identifier", "other"})
+_LED = frozenset({"person", "organization", "product", "other"})
+_SITE = frozenset({"organization", "product", "place", "other"})
+
+_IS = r"(?:is|are|has been|have been|remains|has become)"
+_A = r"(?:an? |the |our |their |its |his |her |one of the )?"
+_HEAD = (
+    r"(?:CEO|CTO|CFO|COO|head|director|manager|lead|leader|boss|chief executive(?: officer)?|"
+    r"president|chair|chairman|chairwoman|chairperson|principal|captain)"
+)
+_JOB = (
+    r"(?!(?:student|patient|client|resident|customer|visitor|speaker|winner|member|owner|founder|"
+    r"regular|newcomer|parent|agent|guest) )"
+    r"[a-z-]*(?:er|or|ist|ian|ant|ent|yst|intern|nurse|chef|pilot|clerk|coach|cook|associate)"
+)
+_BEING = r"(?:, |,? (?:who|which) (?:is|are) | (?:is|are|has been) )"
+_FOUNDER = r"(?:co-?)?founder"
+_SPOUSE = r"(?:wife|husband|spouse)"
+
+_FORMS: tuple[_Form, ...] = (
+    _Form(
+        "works_at",
+        r"(?:works?|(?:is|are) working|(?:has|have) (?:worked|been working)|(?:is|are) employed)"
+        r"(?: as (?:an? |the |our )?(?:[a-z-]+ ){0,3}[a-z-]+| (?:full|part)-time| [a-z]+ly)?"
+        r" (?:at|for|by)",
+        _PERSON,
+        _WORKPLACE,
+    ),
+    _Form("works_at", rf"{_BEING}{_A}(?:[a-z-]+ ){{0,3}}{_JOB} (?:at|with)", _PEOPLE, _WORKPLACE),
+    _Form("manages", r"(?:manages?|leads|heads|runs|directs|supervises|oversees)", _PERSON, _LED),
+    _Form("manages", rf"{_BEING}{_A}(?:[a-z-]+ ){{0,2}}{_HEAD} of", _PERSON, _LED),
+    _Form("manages", rf"{_IS} (?:responsible for|in charge of)", _PERSON, _LED),
+    _Form(
+        "manages",
+        rf"{_IS} (?:managed|led|headed|run|directed|supervised) by",
+        _LED,
+        _PERSON,
+        reverse=True,
+    ),
+    _Form("reports_to", r"['’]s? (?:manager|boss|supervisor)(?: is|,)?", _PEOPLE, _PERSON),
+    _Form("manages", rf"['’]s? (?:[a-z-]+ )?{_HEAD}(?: is|,)?", _GROUP, _PERSON, reverse=True),
+    _Form("reports_to", r"reports?(?: directly)? to", _PERSON, _PERSON),
+    _Form("member_of", rf"{_IS} {_A}(?:[a-z-]+ ){{0,2}}members? of", _OWNER, _GROUP),
+    _Form("member_of", r"(?:(?:has |have )?joined|plays? for)", _OWNER, _GROUP),
+    _Form("owns", r"(?:owns?|(?:has |have )?acquired)", _OWNER, _THING),
+    _Form("owns", rf"{_BEING}{_A}(?:[a-z-]+ ){{0,2}}owner of", _OWNER, _THING),
+    _Form("owns", rf"(?:{_IS} owned|(?:was|has been) acquired) by", _THING, _OWNER, reverse=True),
+    _Form("founded", r"(?:co-?)?founded", _OWNER, _THING),
+    _Form("founded", rf"{_BEING}{_A}{_FOUNDER} of", _PERSON, _THING),
+    _Form(
+        "founded",
+        r"was (?:co-?)?founded (?:in \d{4} )?by",
+        _THING,
+        _OWNER,
+        reverse=True,
+    ),
+    _Form("founded", rf"['’]s? {_FOUNDER}(?: is|,)?", _GROUP, _PERSON, reverse=True),
+    _Form("married_to", rf"(?:married|(?:{_IS}|got) married to)", _PERSON, _PERSON),
+    _Form("married_to", rf"{_BEING}the {_SPOUSE} of|['’]s? {_SPOUSE}(?: is|,)?", _PERSON, _PERSON),
+    _Form("part_of", rf"{_IS} (?:an? )?(?:[a-z-]+ )?part of", _THING, _THING),
+    _Form(
+        "part_of",
+        rf"{_BEING}an? (?:[a-z-]+ ){{0,2}}(?:subsidiary|division|unit|branch|department|component|"
+        r"module|suburb|district) of",
+        _THING,
+        _THING,
+    ),
+    _Form("uses", r"(?:uses?|(?:is|are) using|runs? on)", _USER, _TOOL),
+    _Form("uses", rf"{_IS} (?:built|written|implemented) (?:on|with|in)", _SYSTEM, _TOOL),
+    _Form("uses", rf"{_IS} used by", _TOOL, _USER, reverse=True),
+    _Form("depends_on", r"(?:depends? on|rel(?:ies|y) on|requires?)", _SYSTEM, _SYSTEM),
+    _Form("lives_in", rf"{_IS} based in", _PEOPLE, _PLACE),
+    _Form(
+        "lives_in",
+        r"(?:lives?(?: [a-z]+){0,3}? in|(?:is|are) living in|resides? in|"
+        r"(?:has|have) (?:lived|been living) in)",
+        _PERSON,
+        _PLACE,
+    ),
+    _Form("lives_in", r"(?:has |have )?moved(?: back)? to", _PERSON, _PLACE, known_place=True),
+    _Form(
+        "located_in",
+        rf"(?:{_IS} (?:located|based|situated|headquartered)|lies|"
+        r"has its (?:headquarters|seat)) in",
+        _SITE,
+        _PLACE,
+    ),
+    _Form(
+        "located_in",
+        rf"{_BEING}an? (?:[a-z-]+ ){{0,3}}[a-z-]+ in",
+        frozenset({"organization", "place"}),
+        _PLACE,
+        known_place=True,
+    ),
+)
+RELATION_TYPES = tuple(dict.fromkeys(form.relation for form in _FORMS))
+"""What the built-in way can tell of two names."""
+
+_ADVERB = (
+    r"(?:also|now|still|currently|already|today|both|officially|mainly|primarily|directly|"
+    r"usually|always|recently|later)"
+)
+_BEFORE_VERB = rf"(?:,? (?:who|which|that) )?(?:,? ?{_ADVERB},? )*"
+_DETERMINER = (
+    r"(?: (?:the|an?|our|their|its|his|her|my)"
+    r"(?: (?:city|town|village|island|company) (?:of|called))?)?"
+)
+_TAIL = r"(?P<tail>(?: [a-z][a-z-]+){0,2})"
+_BETWEEN = tuple(
+    re.compile(
+        f"(?:{'' if each.between.startswith(('[', '(?:, ')) else _BEFORE_VERB}(?:{each.between}))"
+        f"{_DETERMINER}{_TAIL}"
+    )
+    for each in _FORMS
+)
+_CUES = re.compile(
+    r"\b(?:work|employ|manage|lead|head|run|direct|supervis|oversee|responsib|charge|led|report|"
+    r"boss|member|join|play|own|acquir|found|co-found|married|wife|husband|spouse|part|"
+    r"subsidiary|division|unit|branch|department|component|module|suburb|district|use|using|built|"
+    r"written|implemented|depend|rel[iy]|require|live|living|reside|move|locat|base|situat|"
+    r"headquarter|lies|seat|C[ETFO]O|chief|president|chair|principal|captain|at|with|in)"
+)
+_DOUBT_BEFORE = re.compile(
+    r"\b(?:not|no|never|neither|nor|nobody|none|without|hardly|if|unless|whether|when|once|until|"
+    r"would|could|might|may|should|maybe|perhaps|possibly|probably|apparently|allegedly|suppose|"
+    r"supposed|supposedly|imagine|pretend|wish|wishes|hope|hopes|want|wants|think|thinks|thought|"
+    r"believe|believes|believed|guess|guesses|assume|assumes|claim|claims|claimed|say|says|said|"
+    r"tell|tells|told|heard|hear|rumou?r|rumou?rs|doubt|doubts|suspect|suspects|dream|dreamt|"
+    r"formerly|previously|former|ex|or|let|either|false|wrong|untrue|myth|e\.g)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_DOUBTS = frozenset({"perhaps", "maybe", "possibly", "probably", "apparently", "allegedly", "if"})
+"""Words that may be taken for the beginning of a name where they begin a sentence."""
+_DOUBT_AFTER = re.compile(
+    r"\b(?:if|unless|until|till|no longer|any ?more|is false|is wrong|is not true|"
+    r"(?:he|she|it|they) (?:says?|said|claims?|thinks?))\b|, (?:says|said|claims|I think|right)\b",
+    re.IGNORECASE,
+)
+_BOUNDARY = re.compile(
+    r"(?:^|[,;:.!—–(\-*•#]|\b(?:and|but|while|because|since|so|although|though|where|that|now|"
+    r"today|currently|then|also|yes|well|ok|okay))\s*"
+    r"(?:(?:the|our|my|his|her|their|your|an?|its) (?P<noun>(?:[a-z-]+ ){0,2}))?[\"“(*_`]*$",
+    re.IGNORECASE,
+)
+"""What may stand before the subject; after a preposition or a verb a name is something else."""
+_FORMER = re.compile(r"\b(?:former|ex|late|then|onetime|retired|next|future)\b")
+_SINGULAR = re.compile(r"(?:\w+ly |now |still |also )*(?:is|has|was|\w+[^s]s)\b")
+_PART_BEFORE = re.compile(r"[^\W\d_a-z][\w.'’]* ?(?:and|of|for|&|-|–) ?$")
+_PART_AFTER = re.compile(r" (?:and|of|for|&|-|–) ?[^\W\d_a-z]")
+"""Where a name is a part of a longer one."""
+_JOINED = re.compile(r"\s*(?:,|,? and|&|,? as well as)\s+")
+_ENDS = re.compile(r"[`*_)\"”]*\s*(?:[.;!,)]|$)")
+_WORD_AFTER = re.compile(r"[`*_)\"”]*\s+([^\W_][\w'’-]*)")
+_AFTER_OBJECT = frozenset({"since", "because", "which", "where", "who", "today", "now", "via"})
+_BLANKS = re.compile(r"\s+")
+_LONGEST = 400
+_NAMELESS = frozenset({"url", "email", "handle"})
+
+
+def extract_relations(text: str, mentions: Sequence[EntityMention]) -> list[StatedRelation]:
+    """Return how names of a text are connected, each connection once.
+
+    Args:
+        text: The text.
+        mentions: The names, as entity extraction found them.
+    """
+    types = {each.name: each.type for each in mentions if each.type not in _NAMELESS}
+    if len(types) < 2 or _CUES.search(text) is None:
+        return []
+    plain, whole = without_wikilinks(text), _first_names(types)
+    names = _finder(tuple(sorted((*types, *whole), key=len, reverse=True)))
+    types |= dict.fromkeys(whole, "person")
+    found: dict[tuple[str, str, str], StatedRelation] = {}
+    for start, end in split_sentences(plain):
+        sentence = plain[start:end]
+        if not _may_state(sentence) or _is_quoted(plain, start):
+            continue
+        for each in _stated(_BLANKS.sub(" ", sentence).strip(), names, types):
+            ends = (whole.get(each.subject, each.subject), whole.get(each.object, each.object))
+            said = replace(each, subject=ends[0], object=ends[1])
+            if ends[0] != ends[1]:
+                found.setdefault((said.subject, said.relation, said.object), said)
+    return list(found.values())
+
+
+def _first_names(types: Mapping[str, str]) -> dict[str, str]:
+    """Return the first names that mean one person here, each with the whole name."""
+    whole: dict[str, list[str]] = {}
+    for name, type_ in types.items():
+        first, _, rest = name.partition(" ")
+        if type_ == "person" and rest and first in GIVEN_NAMES:
+            whole.setdefault(first, []).append(name)
+    return {
+        first: names[0] for first, names in whole.items() if len(names) == 1 and first not in types
+    }
+
+
+@lru_cache(maxsize=256)
+def _finder(names: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w@/#.-])(?:{'|'.join(map(re.escape, names))})(?![\w@/-])")
+
+
+def _may_state(sentence: str) -> bool:
+    bare = sentence.strip()
+    return (
+        len(bare) <= _LONGEST
+        and not bare.endswith(("?", "?”", '?"', "…", "..."))
+        and not bare.startswith((">", "|"))
+        and "|" not in bare
+        and "\t" not in bare
+        and _CUES.search(bare) is not None
+    )
+
+
+def _is_quoted(text: str, position: int) -> bool:
+    """Return whether a place stands within quotation marks that were opened before."""
+    before = text[text.rfind("\n\n", 0, position) + 1 : position]
+    return before.count('"') % 2 == 1 or before.count("“") > before.count("”")
+
+
+def _stated(
+    sentence: str, names: re.Pattern[str], types: Mapping[str, str]
+) -> Iterator[StatedRelation]:
+    spans = [match.span() for match in names.finditer(sentence)]
+    for place, ((_, end), (start, _)) in enumerate(pairwise(spans)):
+        marked = sentence[end:start].strip("`*_").rstrip()
+        between = marked.lstrip()
+        for form, pattern in zip(_FORMS, _BETWEEN, strict=True):
+            match = pattern.fullmatch(between) or pattern.fullmatch(marked)
+            if match is None or not _is_noun_phrase(match["tail"]) or _FORMER.search(between):
+                continue
+            made = list(_of_form(form, marked.strip(), sentence, spans, place, types))
+            yield from made
+            if made:
+                break
+
+
+def _is_noun_phrase(words: str) -> bool:
+    return not stop_words("en").intersection(words.split())
+
+
+def _of_form(
+    form: _Form,
+    words: str,
+    sentence: str,
+    spans: Sequence[tuple[int, int]],
+    place: int,
+    types: Mapping[str, str],
+) -> Iterator[StatedRelation]:
+    subjects, objects = _before(sentence, spans, place), _after(sentence, spans, place + 1)
+    first, last = spans[subjects[0]][0], spans[objects[-1]][1]
+    if len(subjects) > 1 and _SINGULAR.match(words):  # they are one name
+        return
+    is_apposition = words.startswith(",") and not words.startswith((", who", ", which", ", that"))
+    if is_apposition and sentence[:first].rstrip().endswith(","):  # of what stands before it, too
+        return
+    is_person = types[sentence[slice(*spans[objects[-1]])]] == "person"
+    if not _is_plain(sentence, first, last, is_person=is_person):
+        return
+    for one in subjects:
+        for other in objects:
+            names = [sentence[slice(*spans[at])] for at in (one, other)]
+            fits = types[names[0]] in form.subjects and types[names[1]] in form.objects
+            if not fits or names[0] == names[1]:
+                continue
+            if form.known_place and not _is_place(names[1]):
+                continue
+            subject, object_ = reversed(names) if form.reverse else names
+            yield StatedRelation(subject, form.relation, object_, words.strip(", "))
+
+
+def _is_place(name: str) -> bool:
+    return name in PLACES or name in PLACES_OF_SEVERAL_WORDS
+
+
+def _before(sentence: str, spans: Sequence[tuple[int, int]], place: int) -> list[int]:
+    """Return a name with those that are joined to it by ``and`` before it."""
+    chain = [place]
+    while chain[0] and _JOINED.fullmatch(sentence[spans[chain[0] - 1][1] : spans[chain[0]][0]]):
+        chain.insert(0, chain[0] - 1)
+    if len(chain) > 1 and " and " not in sentence[spans[chain[0]][1] : spans[place][0]]:
+        return [place]  # a list without an end, or a name that begins a clause
+    return chain
+
+
+def _after(sentence: str, spans: Sequence[tuple[int, int]], place: int) -> list[int]:
+    """Return a name with those that are joined to it by ``and``, where the clause ends there."""
+    chain = [place]
+    while chain[-1] + 1 < len(spans) and _JOINED.fullmatch(
+        sentence[spans[chain[-1]][1] : spans[chain[-1] + 1][0]]
+    ):
+        chain.append(chain[-1] + 1)
+    is_list = " and " in sentence[spans[place][1] : spans[chain[-1]][0]]
+    return chain if is_list and _ENDS.match(sentence, spans[chain[-1]][1]) else [place]
+
+
+def _is_plain(sentence: str, first: int, last: int, *, is_person: bool) -> bool:
+    """Return whether a clause states what it says, and its names are its subject and object.
+
+    Before another noun a name is a part of a longer term, such as ``the Lisbon office``; a
+    person's is not.
+    """
+    before, after = sentence[:first], sentence[last:]
+    if sentence[first:].partition(" ")[0].lower() in _DOUBTS:
+        return False
+    if _PART_BEFORE.search(before) or _PART_AFTER.match(after):
+        return False
+    start = _BOUNDARY.search(before)
+    if start is None or not _is_noun_phrase(start["noun"] or "") or _DOUBT_BEFORE.search(before):
+        return False
+    if before.count('"') % 2 or before.count("“") > before.count("”") or _DOUBT_AFTER.search(after):
+        return False
+    if _ENDS.match(after):
+        return True
+    word = _WORD_AFTER.match(after)
+    if word is None:  # an apostrophe: it is of the name, not the name
+        return False
+    if is_person:
+        return word[1] != "as"
+    return word[1].isdigit() or word[1].lower() in stop_words("en") | _AFTER_OBJECT

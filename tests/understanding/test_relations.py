@@ -1,0 +1,98 @@
+"""What a sentence states of two names, and what states nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from memctl.records import SourceText
+from memctl.understanding import BuiltinUnderstander
+from memctl.understanding.relation_extraction import RELATION_TYPES, extract_relations
+
+
+def relations(text: str) -> list[tuple[str, str, str]]:
+    (found,) = BuiltinUnderstander().understand([SourceText(text, "text/plain", "text/1")])
+    made = extract_relations(text, found.entities)
+    assert {each.relation for each in made} <= set(RELATION_TYPES)
+    return [(each.subject, each.relation, each.object) for each in made]
+
+
+@pytest.mark.parametrize(
+    ("text", "relation"),
+    [
+        ("Nora Weiss works at Kestrel.", ("Nora Weiss", "works_at", "Kestrel")),
+        (
+            "Our colleague Nora Weiss currently works as a nurse at Kestrel Hospital.",
+            ("Nora Weiss", "works_at", "Kestrel Hospital"),
+        ),
+        ("Nora Weiss is an engineer at Kestrel.", ("Nora Weiss", "works_at", "Kestrel")),
+        ("Nora Weiss is the CEO of Kestrel Ltd.", ("Nora Weiss", "manages", "Kestrel Ltd")),
+        ("Nora Weiss, CEO of Kestrel Ltd, left.", ("Nora Weiss", "manages", "Kestrel Ltd")),
+        ("Kestrel Ltd's CEO is Nora Weiss.", ("Nora Weiss", "manages", "Kestrel Ltd")),
+        ("Kestrel Ltd is run by Nora Weiss.", ("Nora Weiss", "manages", "Kestrel Ltd")),
+        ("Nora Weiss reports to Tom Baker.", ("Nora Weiss", "reports_to", "Tom Baker")),
+        ("Nora Weiss's boss is Tom Baker.", ("Nora Weiss", "reports_to", "Tom Baker")),
+        ("Nora Weiss lives alone in Porto.", ("Nora Weiss", "lives_in", "Porto")),
+        ("Nora Weiss moved to Berlin in May.", ("Nora Weiss", "lives_in", "Berlin")),
+        ("Kestrel Ltd is based in Berlin.", ("Kestrel Ltd", "located_in", "Berlin")),
+        ("Kestrel Ltd was founded by Nora Weiss.", ("Nora Weiss", "founded", "Kestrel Ltd")),
+        ("Nora Weiss co-founded Kestrel Ltd.", ("Nora Weiss", "founded", "Kestrel Ltd")),
+        ("Nora Weiss is married to Tom Baker.", ("Nora Weiss", "married_to", "Tom Baker")),
+        ("Nora Weiss's husband Tom Baker came.", ("Nora Weiss", "married_to", "Tom Baker")),
+        ("Kestrel Ltd is owned by Heron Inc.", ("Heron Inc", "owns", "Kestrel Ltd")),
+        ("Kestrel Ltd is a subsidiary of Heron Inc.", ("Kestrel Ltd", "part_of", "Heron Inc")),
+        ("Project Atlas depends on Redis 7.", ("Project Atlas", "depends_on", "Redis 7")),
+        ("[[Nora Weiss]] joined [[Heron Inc]] in May.", ("Nora Weiss", "member_of", "Heron Inc")),
+    ],
+)
+def test_a_plain_statement_of_two_names_is_a_relation(
+    text: str, relation: tuple[str, str, str]
+) -> None:
+    assert relations(text) == [relation]
+
+
+def test_names_that_are_joined_by_and_share_a_relation() -> None:
+    assert relations("Nora Weiss and Tom Baker live in Porto.") == [
+        ("Nora Weiss", "lives_in", "Porto"),
+        ("Tom Baker", "lives_in", "Porto"),
+    ]
+    assert relations("Project Atlas uses Redis and PostgreSQL.") == [
+        ("Project Atlas", "uses", "Redis"),
+        ("Project Atlas", "uses", "PostgreSQL"),
+    ]
+    assert relations("Nora Weiss works at Kestrel, and Tom Baker sings.") == [
+        ("Nora Weiss", "works_at", "Kestrel")
+    ]
+
+
+def test_a_first_name_means_the_one_who_has_it() -> None:
+    text = "Nora Weiss came by. Nora lives in Porto. She is fine."
+    assert relations(text) == [("Nora Weiss", "lives_in", "Porto")]
+    assert relations(f"{text} Nora Baker came, too.") == [("Nora", "lives_in", "Porto")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Nora Weiss does not work at Kestrel.",
+        "Nora Weiss never lived in Porto.",
+        "If Nora Weiss works at Kestrel, she knows.",
+        "Perhaps Nora Weiss works at Kestrel.",
+        "Nora Weiss would work at Kestrel.",
+        "Does Nora Weiss work at Kestrel?",
+        "Nora Weiss works at Kestrel, doesn't she?",
+        "Tom Baker thinks that Nora Weiss works at Kestrel.",
+        'Tom Baker wrote: "Nora Weiss works at Kestrel."',
+        "Nora Weiss used to work at Kestrel.",
+        "The yard is in Porto, Ohio, a suburb of Cleveland.",
+        "The film has Nora Weiss as Ruth Baker, leader of Heron Inc.",
+        "Nora Weiss is a former member of Heron Inc.",
+        "Nora Weiss is the head of Heron Inc for Marine Affairs.",
+        "Nora Weiss works at Kestrel no longer.",
+        "The brother of Nora Weiss works at Kestrel.",
+        "Nora Weiss manages the Porto office.",
+        "Nora Weiss works at Kestrel's rival.",
+        "> Nora Weiss works at Kestrel.",
+    ],
+)
+def test_what_is_doubted_asked_quoted_or_about_something_else_is_none(text: str) -> None:
+    assert relations(text) == []
