@@ -13,7 +13,13 @@ from memctl.errors import MemctlError, UsageError
 from memctl.identity import DEFAULT_USER, conversations_of, readable_by, within_reach
 from memctl.ids import storable
 from memctl.literals import Duplicates, Fusion, Headings, Mode, Verdict
-from memctl.queries.query_log import AskedHow, LoggedQuestion, shown_text, without_text
+from memctl.queries.query_log import (
+    AskedHow,
+    LoggedQuestion,
+    shown_text,
+    unknown_question,
+    without_text,
+)
 from memctl.queries.search_context import (
     NO_FILTERS,
     CorpusCache,
@@ -261,10 +267,7 @@ class QueryService:
             target.query_log.judge(wanted, verdict, score) for target in self._targets()
         ]  # all
         if not any(known):
-            raise UsageError(
-                f"no question {query_id!r} in the query log",
-                "memctl query -o json tells a question's query_id; last is the latest",
-            )
+            raise unknown_question(query_id)
         return wanted
 
     def sql(self, statement: str, namespaces: Sequence[str] = ()) -> pa.RecordBatchReader:

@@ -401,3 +401,9 @@ def test_what_cannot_be_merged_is_refused(two: Run, words: tuple[str, ...], said
     assert refused.code in (2, 10)
     assert said in refused.err
     assert two("snapshot", "list", "-k", "a").rows == []
+
+
+def test_a_knowledge_base_is_not_compared_with_itself(two: Run) -> None:
+    refused = two("kb", "diff", "a", "a")
+    assert (refused.code, refused.out) == (2, "")
+    assert "a is compared with itself" in refused.err
