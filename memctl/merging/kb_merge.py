@@ -82,8 +82,8 @@ class MergeReport:
     """Values of pools and tiers that gave way to later ones; see the table merged_values."""
     split_sessions: int
     """Conversations of one id that say different things, and are two now."""
-    redrawn: int
-    """Insights that did not come along, since they rest on conversations; they are drawn anew."""
+    redrawn: int = 0
+    """Insights that did not come along: none, since conversations come with what rests on them."""
     snapshot: str = ""
     """What brings back the state before; "" where nothing has changed."""
 
@@ -218,7 +218,6 @@ class _TableMerge:
     added: dict[str, int] = field(default_factory=dict)
     same: int = 0
     edited_in_both: int = 0
-    redrawn: int = 0
     facts: list[str] = field(default_factory=list)
     """Ids of statements that came in, to be compared with what is known."""
     is_changed: bool = False
@@ -250,7 +249,6 @@ class _TableMerge:
             "edited_in_both": self.edited_in_both,
             "kept_values": content.kept,
             "split_sessions": content.split,
-            "redrawn": self.redrawn,
         }
 
     # --- what comes in ---

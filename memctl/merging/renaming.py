@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from memctl.ids import other_version_id, relation_id, root_id
+from memctl.ids import memory_id, other_version_id, relation_id, root_id
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.table_names import TableName
 from memctl.sessions.folding import session_document, source_of
@@ -26,23 +26,40 @@ def ids_of_versions(rows: Rows, versions: Mapping[str, str]) -> dict[str, str]:
         rows: Documents and memories.
         versions: Root ids of those documents, each with what tells its version.
     """
+    documents = [(id_, root_id(id_)) for id_ in rows["documents"]["id"].to_pylist()]
+    memories = rows["memories"].select(["id", "document_id"]).to_pylist()
+    made = [(row["id"], root_id(row["document_id"] or "")) for row in memories]
     return {
         id_: other_version_id(id_, versions[root])
-        for id_, root in _with_roots(rows)
+        for id_, root in (*documents, *made)
         if root in versions
     }
 
 
 def ids_of_conversations(rows: Rows, splits: Iterable[SessionSplit]) -> dict[str, str]:
-    """Return the ids that conversations and what was made from them are to have."""
-    by_root = {session_document(*each.key): each for each in splits}
+    """Return the ids that conversations and what was made from them are to have.
+
+    They are those that would be made of the turns under the new name, as turns that are not in the
+    tables yet will be.
+    """
+    names = {session_document(*each.key): each for each in splits}
     found: dict[str, str] = {}
-    for id_, root in _with_roots(rows):
-        if (split := by_root.get(root)) is not None:
-            is_document = id_.startswith(root)
+    lengths: dict[str, int] = {}
+    for row in rows["documents"].select(["id", "root_id", "text"]).to_pylist():
+        if (split := names.get(row["root_id"])) is not None:
             new = session_document(split.key[0], split.name)
+            found[row["id"]] = row["id"].replace(row["root_id"], new)
+            lengths[row["id"]] = len(row["text"])
+    columns = ["id", "document_id", "type", "start", "end"]
+    for row in rows["memories"].select(columns).to_pylist():
+        id_, old, type_ = row["id"], row["document_id"], row["type"]
+        if old in lengths:
+            spans = ((row["start"] or 0, row["end"] or 0), (0, lengths[old]))
+            made = {memory_id(old, type_, *each): each for each in spans}
             found[id_] = (
-                id_.replace(root, new) if is_document else other_version_id(id_, split.name)
+                memory_id(found[old], type_, *made[id_])
+                if id_ in made
+                else other_version_id(id_, names[root_id(old)].name)
             )
     return found
 
@@ -98,14 +115,6 @@ def moved_rows(
         sessions.append(name or session)
         sources.append(source_of(name) if name and source == source_of(session) else source)
     return _with_column(_with_column(rows, "session_id", sessions), "source", sources)
-
-
-def _with_roots(rows: Rows) -> Iterable[tuple[str, str]]:
-    """Yield the ids of documents and of what was made from them, each with the root's id."""
-    for id_ in rows["documents"]["id"].to_pylist():
-        yield id_, root_id(id_)
-    for row in rows["memories"].select(["id", "document_id"]).to_pylist():
-        yield row["id"], root_id(row["document_id"] or "")
 
 
 def _with_column(rows: pa.Table, column: str, values: list[Any]) -> pa.Table:
