@@ -305,7 +305,7 @@ def _say(memctl: Run, kb: str, *texts: str) -> None:
         assert memctl("session", "say", "talk", text, "-k", kb).code == 0
 
 
-def _kept(memctl: Run, kb: str) -> list[tuple[str, str]]:
+def _kept(memctl: Run, kb: str) -> list[tuple[str, bool]]:
     """What is kept of conversations: what each memory says, and whether it holds."""
     ask = (
         "select text, valid_to from memories where session_id is not null and level = 'memory'"
