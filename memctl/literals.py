@@ -65,6 +65,8 @@ QuerySplit = Literal["fusion", "mode", "kb", "user"]
 Verdict = Literal["good", "bad"]
 """How good what a question gave was."""
 AutoContextMode = Literal["selective", "always", "off"]
+Headings = Literal["plain", "seed"]
+"""What the parts of the standing context are called: in plain words, or "Memory Context"."""
 DocType = Literal[
     "text", "markdown", "conversation", "pdf", "web", "email", "table", "code", "image", "audio",
     "video", "office", "other",

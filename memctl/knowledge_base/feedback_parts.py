@@ -21,6 +21,7 @@ from memctl.identity import (
 from memctl.knowledge_base.documents import Documents
 from memctl.knowledge_base.resources import Part, Resources
 from memctl.knowledge_base.sessions import Sessions
+from memctl.queries.query_log import unknown_question
 
 if TYPE_CHECKING:
     from memctl.feedback.feedback_statistics import FeedbackStatistics
@@ -393,10 +394,7 @@ def judge_in(parts: Sequence[Judgements], latest: str, target: str, judgement: J
             changed=sum(each.changed for each in made),
         )
     if target == "last" or target.startswith("q_"):
-        raise UsageError(
-            f"no question {target[:80]!r} in the query log",
-            "memctl query -o json tells a question's query_id; last is the latest",
-        )
+        raise unknown_question(target)
     for part in parts:
         if part.has_session(target):
             return part.judge_session(target, judgement)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from memctl.consolidation.changes import find_changes
 from memctl.consolidation.consolidator import LEAST_STRENGTH
 from memctl.consolidation.statements import StemWeights, read_statements
+from memctl.errors import UsageError
 from memctl.merging.kb_merge import name_beside, require_all_users
 from memctl.store.tables.filter_expressions import Expr, col
 
@@ -68,8 +69,10 @@ def diff(kb: KnowledgeBase, other: KnowledgeBase) -> KnowledgeBaseDiff:
     Memories distilled from a document are not listed beside it where only one has the document.
 
     Raises:
-        UsageError: A user is named, who reads only some rows.
+        UsageError: They are one, or a user is named, who reads only some rows.
     """
+    if kb.layout.folder.resolve() == other.layout.folder.resolve():
+        raise UsageError(f"{kb.name} is compared with itself", "name two knowledge bases")
     require_all_users(kb)
     ours, theirs = kb.resources.snapshot(), other.resources.snapshot()
     mine, others = _holding(ours), _holding(theirs)

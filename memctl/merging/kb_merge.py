@@ -8,7 +8,7 @@ is one commit: killed at any step it is done or not done, and done again it chan
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,14 @@ import pyarrow.compute as pc
 from memctl.errors import LockedError, UsageError
 from memctl.files import make_folder
 from memctl.graph.derivation import derive_all
-from memctl.ids import other_version_id, relation_id, root_id
+from memctl.ids import other_version_id, root_id
+from memctl.merging.renaming import (
+    Rows,
+    ids_of_conversations,
+    ids_of_versions,
+    moved_rows,
+    renamed_rows,
+)
 from memctl.merging.row_joins import Row, join_rows
 from memctl.paths import display_path
 from memctl.rows.derived_rows import add_missing, replace_entities
@@ -30,12 +37,18 @@ from memctl.rows.row_changes import (
     put_rows,
     set_columns,
 )
-from memctl.rows.row_lifecycle import erase_rows, supersede_documents
+from memctl.rows.row_lifecycle import supersede_documents
 from memctl.schema.arrow_tables import VECTOR, entity_rows, schemas
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.table_names import TableName
 from memctl.sessions.folding import session_document
-from memctl.store.ledger.content_merge import ContentMerge, merge_content, sessions_to_rename
+from memctl.store.ledger.content_merge import (
+    ContentMerge,
+    MovedDocuments,
+    SessionSplit,
+    merge_content,
+    split_sessions,
+)
 from memctl.store.ledger.content_tables import export_content
 from memctl.store.ledger.session_repositories import TURNS, SessionKey
 from memctl.store.tables.filter_expressions import col
@@ -48,8 +61,9 @@ if TYPE_CHECKING:
 
 _MERGED: tuple[TableName, ...] = ("documents", "memories", "relations")
 """The tables that are joined; entities are derived from them."""
-_INSIGHT = "insight"
-_AGE = ["id", "part", "sha256", "ingested_at"]
+_MOVING = "session_id", "source"
+"""Columns that have another value where a conversation has another name."""
+_AGE = ["id", "root_id", "part", "sha256", "size", "ingested_at"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +82,8 @@ class MergeReport:
     """Values of pools and tiers that gave way to later ones; see the table merged_values."""
     split_sessions: int
     """Conversations of one id that say different things, and are two now."""
-    redrawn: int
-    """Insights that did not come along, since they rest on conversations; they are drawn anew."""
+    redrawn: int = 0
+    """Insights that did not come along: none, since conversations come with what rests on them."""
     snapshot: str = ""
     """What brings back the state before; "" where nothing has changed."""
 
@@ -102,24 +116,22 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
     def join_content(connection: LedgerConnection) -> None:
         """Join the ledgers' content; refuse it if conversations have changed since the preview."""
         nonlocal joined
-        joined = merge_content(connection, content, (kb.name, name_beside(kb, other)))
-        if joined.renamed.keys() != renamed:
+        if split_sessions(connection, content) != merging.splits:
             raise LockedError("a conversation went on meanwhile", "merge again")
+        origins = (kb.name, name_beside(kb, other))
+        joined = merge_content(connection, content, origins, merging.turn_documents)
 
     with kb.store.write() as transaction:
         with ledger.reading() as connection:
-            renamed = sessions_to_rename(connection, content)
-        roots = [session_document(*key) for key in renamed]  # they are taken over again
-        parts = transaction.snapshot().scan("documents", col("root_id").is_in(roots), ["id"])
-        erase_rows(transaction, "documents", parts["id"].to_pylist())
-        talks = [session_document(*key) for key in _sessions(content)]
-        merging = _TableMerge(kb, transaction, theirs, transaction.snapshot(), talks)
+            splits = split_sessions(connection, content)
+        talks = frozenset(session_document(*key) for key in _sessions(content))
+        merging = _TableMerge(kb, transaction, theirs, transaction.snapshot(), talks, splits)
         merging.run()
         transaction.ledger(join_content)
         transaction.ledger(lambda _: _join_records(kb, other))
         transaction.ledger(lambda _: ledger.comparisons.add(merging.facts, kb.resources.clock()))
     kb.resources.snapshot()  # takes over what was said
-    if not (merging.is_changed or joined.written or renamed):
+    if not (merging.is_changed or joined.written):
         kb.snapshots.delete(snapshot)
         snapshot = ""
     report = merging.report(kb.name, name_beside(kb, other), joined)
@@ -197,12 +209,15 @@ class _TableMerge:
     theirs: Snapshot
     before: Snapshot
     """Of the tables as they were."""
-    conversations: list[str]
+    conversations: frozenset[str]
     """Root ids of their documents that are conversations."""
+    splits: Sequence[SessionSplit]
+    """The conversations that are two from now on."""
+    turn_documents: MovedDocuments = field(default_factory=MovedDocuments)
+    """What the documents are called now that turns are in."""
     added: dict[str, int] = field(default_factory=dict)
     same: int = 0
     edited_in_both: int = 0
-    redrawn: int = 0
     facts: list[str] = field(default_factory=list)
     """Ids of statements that came in, to be compared with what is known."""
     is_changed: bool = False
@@ -234,33 +249,13 @@ class _TableMerge:
             "edited_in_both": self.edited_in_both,
             "kept_values": content.kept,
             "split_sessions": content.split,
-            "redrawn": self.redrawn,
         }
 
     # --- what comes in ---
 
     def _incoming(self) -> dict[TableName, pa.Table]:
-        """Return their rows, without conversations, which are taken over from their turns."""
-        rows = {table: self.theirs.scan(table, None, self._columns[table]) for table in _MERGED}
-        documents, memories = rows["documents"], rows["memories"]
-        is_said = pc.is_in(documents["root_id"], pa.array(self.conversations, pa.string()))
-        said = documents.filter(is_said)["id"].combine_chunks()
-        rows["documents"] = documents.filter(pc.invert(is_said))
-        is_of_said = pc.is_in(memories["document_id"], said)
-        rows["memories"] = self._supported(memories.filter(pc.invert(is_of_said)))
-        return rows
-
-    def _supported(self, memories: pa.Table) -> pa.Table:
-        """Leave out insights that rest on something that does not come along."""
-        here = set(memories["id"].to_pylist())
-        known = set(self.before.scan("memories", None, ["id"])["id"].to_pylist())
-        levels, sources = memories["level"].to_pylist(), memories["source_ids"].to_pylist()
-        keep = [
-            level != _INSIGHT or all(id_ in here or id_ in known for id_ in ids or ())
-            for level, ids in zip(levels, sources, strict=True)
-        ]
-        self.redrawn = keep.count(False)
-        return memories.filter(pa.array(keep, pa.bool_()))
+        """Return their rows."""
+        return {table: self.theirs.scan(table, None, self._columns[table]) for table in _MERGED}
 
     @property
     def _columns(self) -> Mapping[TableName, list[str]]:
@@ -282,40 +277,60 @@ class _TableMerge:
     def _separate_versions(self, incoming: dict[TableName, pa.Table]) -> dict[str, str]:
         """Give one of two documents of the same id, but with other content, another id.
 
+        Of two conversations that say different things one gets another name.  Of two that say the
+        same, but were taken over at different turns, the longer one counts; the turns that it
+        lacks are taken over again.
+
         Returns:
             The root ids that the earlier versions have now, each with that of the later one.
         """
-        ours = self.before
-        theirs = _firsts(incoming["documents"])
-        mine = _firsts(ours.get("documents", list(theirs), _AGE))
+        split = {session_document(*each.key) for each in self.splits}
+        theirs = _versions(incoming["documents"], self.conversations)
+        mine = _versions(self.before.scan("documents", None, _AGE), self.conversations)
         of_ours: dict[str, str] = {}
         of_theirs: dict[str, str] = {}
         ended: dict[str, str] = {}
-        for root in sorted(theirs.keys() & mine.keys()):
+        for root in sorted((theirs.keys() & mine.keys()) - split):
             one, other = mine[root], theirs[root]
-            if one["sha256"] == other["sha256"]:
+            if not one.differs(other):
                 continue
-            is_theirs = _age(other) < _age(one)
-            version = str((other if is_theirs else one)["sha256"])
+            is_theirs = other.rank < one.rank
+            version = (other if is_theirs else one).name
             (of_theirs if is_theirs else of_ours)[root] = version
             ended[other_version_id(root, version)] = root
-        known = set(ours.get("documents", list(ended), ["id"])["id"].to_pylist())
+        known = set(self.before.get("documents", list(ended), ["id"])["id"].to_pylist())
         self.edited_in_both += len(ended.keys() - known)
-        if of_theirs:
-            mapping = _renaming(incoming, of_theirs)
-            for table in _MERGED:
-                incoming[table] = _renamed(table, incoming[table], mapping)
-        if of_ours:
-            self._rename_ours(of_ours)
+        self._rename_ours(of_ours, incoming)
+        self._rename_theirs(of_theirs, incoming)
         return ended
 
-    def _rename_ours(self, versions: Mapping[str, str]) -> None:
+    def _rename_theirs(
+        self, versions: Mapping[str, str], incoming: dict[TableName, pa.Table]
+    ) -> None:
+        """Give documents of theirs, and what was made from them, other ids."""
+        splits = [each for each in self.splits if not each.is_ours]
+        mapping, lost = self._renaming(incoming, versions, splits)
+        self.turn_documents.theirs.update({**mapping, **lost})
+        known = self._ids(self.before)
+        for table in _MERGED if mapping else ():
+            rows = renamed_rows(table, incoming[table], mapping)
+            incoming[table] = moved_rows(table, rows, splits, known)
+
+    def _rename_ours(
+        self, versions: Mapping[str, str], incoming: Mapping[TableName, pa.Table]
+    ) -> None:
         """Give documents of ours, and what was made from them, other ids."""
+        splits = [each for each in self.splits if each.is_ours]
+        if not versions and not splits:
+            return
         rows = {table: self.before.scan(table, None, self._columns[table]) for table in _MERGED}
-        mapping = _renaming(rows, versions)
+        mapping, lost = self._renaming(rows, versions, splits)
+        self.turn_documents.ours.update({**mapping, **lost})
+        known = {id_ for table in _MERGED for id_ in incoming[table]["id"].to_pylist()}
         for table in _MERGED:
-            old, new = rows[table], _renamed(table, rows[table], mapping)
-            columns = sorted(DECLARATIONS[table].id_columns)
+            old = rows[table]
+            new = moved_rows(table, renamed_rows(table, old, mapping), splits, known)
+            columns = sorted({*DECLARATIONS[table].id_columns, *_MOVING} & {*old.column_names})
             pairs = zip(
                 old.select(columns).to_pylist(), new.select(columns).to_pylist(), strict=True
             )
@@ -325,6 +340,19 @@ class _TableMerge:
             for some in in_portions(old["id"].take(moved).to_pylist()):
                 delete_rows(self.transaction, table, col("id").is_in(some))
             append_rows(self.transaction, table, new.take(moved))
+
+    def _renaming(
+        self, rows: Rows, versions: Mapping[str, str], splits: Iterable[SessionSplit]
+    ) -> tuple[dict[str, str], dict[str, None]]:
+        """Return the ids that rows are to have, and the documents that turns are no longer in."""
+        mapping = ids_of_versions(rows, versions)
+        lost = dict.fromkeys(id_ for id_ in mapping if root_id(id_) in self.conversations)
+        return {**mapping, **ids_of_conversations(rows, splits)}, lost
+
+    def _ids(self, snapshot: Snapshot) -> set[str]:
+        return {
+            id_ for table in _MERGED for id_ in snapshot.scan(table, None, ["id"])["id"].to_pylist()
+        }
 
     # --- one id, one content ---
 
@@ -443,14 +471,39 @@ def _read(
         yield from snapshot.get(table, some, names).to_pylist()
 
 
-def _firsts(documents: pa.Table) -> dict[str, Row]:
-    """Return the first parts of documents by id."""
-    rows = documents.select(_AGE).to_pylist()
-    return {row["id"]: row for row in rows if row["part"] == 0}
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """What a document is in one of the two."""
+
+    hashes: Mapping[str, str]
+    """Of its first part, of a conversation of every part, by id."""
+    rank: tuple[Any, ...]
+    """The higher one counts: the later one, of conversations the longer one."""
+    name: str
+    """What tells it from others."""
+
+    def differs(self, other: _Version) -> bool:
+        """Return whether a part of the same id is not alike."""
+        both = self.hashes.keys() & other.hashes.keys()
+        return any(self.hashes[id_] != other.hashes[id_] for id_ in both)
 
 
-def _age(row: Row) -> tuple[Any, ...]:
-    return (row["ingested_at"], row["sha256"])
+def _versions(documents: pa.Table, conversations: Collection[str]) -> dict[str, _Version]:
+    """Return what documents are by the ids of their first parts."""
+    firsts: dict[str, Row] = {}
+    talks: dict[str, list[Row]] = {}
+    for row in documents.select(_AGE).to_pylist():
+        if row["part"] == 0:
+            firsts[row["id"]] = row
+        if row["root_id"] in conversations:
+            talks.setdefault(row["root_id"], []).append(row)
+    found: dict[str, _Version] = {}
+    for id_, row in firsts.items():
+        parts = sorted(talks.get(id_, ()), key=lambda each: int(each["part"]))
+        hashes = {each["id"]: each["sha256"] for each in parts or [row]}
+        rank = (sum(each["size"] for each in parts), row["ingested_at"], *hashes.values())
+        found[id_] = _Version(hashes, rank, "/".join(hashes.values()))
+    return found
 
 
 def _since(row: Row) -> tuple[Any, ...]:
@@ -463,40 +516,3 @@ def _last_of(id_: str, next_of: Mapping[str, str]) -> str:
     while (following := next_of.get(id_)) is not None and following not in seen:
         seen.add(id_ := following)
     return id_
-
-
-def _renaming(rows: Mapping[TableName, pa.Table], versions: Mapping[str, str]) -> dict[str, str]:
-    """Return the ids that documents, their parts and what was made from them are to have."""
-    documents = [(id_, root_id(id_)) for id_ in rows["documents"]["id"].to_pylist()]
-    memories = rows["memories"].select(["id", "document_id"]).to_pylist()
-    made = [(row["id"], root_id(row["document_id"] or "")) for row in memories]
-    return {
-        id_: other_version_id(id_, versions[root])
-        for id_, root in (*documents, *made)
-        if root in versions
-    }
-
-
-def _renamed(table: TableName, rows: pa.Table, mapping: Mapping[str, str]) -> pa.Table:
-    """Return rows with other ids wherever an id stands."""
-    for column in DECLARATIONS[table].id_columns:
-        place = rows.column_names.index(column)
-        field_ = rows.schema.field(column)
-        values = rows[column].to_pylist()
-        if pa.types.is_list(field_.type):
-            new = [v and [mapping.get(each, each) for each in v] for v in values]
-        else:
-            new = [mapping.get(value, value) for value in values]
-        rows = rows.set_column(place, field_, pa.array(new, field_.type))
-    if table != "relations":
-        return rows
-    ends = rows.select(["id", "source_id", "relation_type", "target_id"]).to_pylist()
-    changed = set(mapping.values())
-    ids = [
-        relation_id(row["source_id"], row["relation_type"], row["target_id"])
-        if changed & {row["source_id"], row["target_id"]}
-        else row["id"]
-        for row in ends
-    ]
-    place = rows.column_names.index("id")
-    return rows.set_column(place, rows.schema.field("id"), pa.array(ids, pa.string()))

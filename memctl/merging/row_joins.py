@@ -25,14 +25,17 @@ def join_rows(table: TableName, one: Row, other: Row) -> dict[str, Any]:
 
     What either says of it counts: tags and evidence of both, the earlier date on which it became
     known, the higher count.  What can be of one only is of the version that a newer program made,
-    or that became known later.  A row that nothing has replaced holds if it does in either.
+    or that became known first.  A row that nothing has replaced holds if it does in either.
+
+    A row that comes out joined with either of the two is itself.
     """
-    first, second = sorted((one, other), key=_rank)
+    first, second = sorted((one, other), key=lambda row: _rank(table, row))
+    is_tie = _rank(table, first) == _rank(table, second)
     joined = {**first, **second}
     for column, join in _JOINS[table].items():
         joined[column] = join(first[column], second[column])
     for column in DECLARATIONS[table].json_columns:
-        joined[column] = _merged_json(first[column], second[column])
+        joined[column] = _merged_json(first[column], second[column], is_tie=is_tie)
     if table == "documents":
         joined["status"] = _status(first, second)
     elif table == "memories":
@@ -40,14 +43,16 @@ def join_rows(table: TableName, one: Row, other: Row) -> dict[str, Any]:
     return joined
 
 
-def _rank(row: Row) -> tuple[Any, ...]:
-    """Return what versions are ordered by; the last one says what only one can."""
+def _rank(table: TableName, row: Row) -> tuple[Any, ...]:
+    """Return what versions are ordered by; the last one says what only one can.
+
+    It depends on nothing that joining changes in another way than to that of the last one.
+    """
     known = row.get("ingested_at") or row.get("valid_from") or _EPOCH
-    return (row.get("pipeline_version") or 0, row.get("version") or 0, known, _as_text(row))
-
-
-def _as_text(row: Row) -> str:
-    return json.dumps({key: str(value) for key, value in row.items()}, sort_keys=True)
+    joined = {*_JOINS[table], *DECLARATIONS[table].json_columns, "status", "valid_to"}
+    values = {key: str(value) for key, value in row.items() if key not in joined}
+    own = json.dumps(values, sort_keys=True)
+    return (row.get("pipeline_version") or 0, row.get("version") or 0, _EPOCH - known, own)
 
 
 def _choose_given(choose: Callable[[Iterable[Any]], Any]) -> Callable[[Any, Any], Any]:
@@ -69,10 +74,14 @@ def _union(one: Any, other: Any) -> Any:
     return sorted({*(one or ()), *(other or ())})
 
 
-def _merged_json(first: str | None, second: str | None) -> str:
+def _merged_json(first: str | None, second: str | None, *, is_tie: bool) -> str:
     if first == second:
         return first or "{}"
-    return json.dumps({**json.loads(first or "{}"), **json.loads(second or "{}")}, sort_keys=True)
+    one, other = json.loads(first or "{}"), json.loads(second or "{}")
+    if is_tie:
+        both = one.keys() & other.keys()
+        other |= {key: max(one[key], other[key], key=json.dumps) for key in both}
+    return json.dumps({**one, **other}, sort_keys=True)
 
 
 def _both(one: Any, other: Any) -> bool:

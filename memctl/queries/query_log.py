@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memctl.errors import DamagedError, KnowledgeBaseUnavailable, LockedError
+from memctl.errors import DamagedError, KnowledgeBaseUnavailable, LockedError, UsageError
 from memctl.identity import DEFAULT_USER, conversations_of
 from memctl.records import Filters
 from memctl.redaction import redact_query
@@ -62,6 +62,18 @@ class AskedHow:
     user: str | None = None
     agent: str | None = None
     session: str | None = None
+
+
+def unknown_question(query_id: str) -> UsageError:
+    """Return the error that a question is not in the query log; ``last`` is the latest."""
+    if query_id == "last":
+        return UsageError(
+            "no question is in the query log yet", "ask one first: memctl query, or memctl context"
+        )
+    return UsageError(
+        f"no question {query_id[:80]!r} in the query log",
+        "memctl query -o json tells a question's query_id; last is the latest",
+    )
 
 
 _QUALITY_WEIGHTS = {"confidence": 0.4, "hits": 0.2, "score": 0.2, "relevance": 0.2}

@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Any
 from memctl.errors import MemctlError, UsageError
 from memctl.identity import DEFAULT_USER, conversations_of, readable_by, within_reach
 from memctl.ids import storable
-from memctl.literals import Duplicates, Fusion, Mode, Verdict
-from memctl.queries.query_log import AskedHow, LoggedQuestion, shown_text, without_text
+from memctl.literals import Duplicates, Fusion, Headings, Mode, Verdict
+from memctl.queries.query_log import (
+    AskedHow,
+    LoggedQuestion,
+    shown_text,
+    unknown_question,
+    without_text,
+)
 from memctl.queries.search_context import (
     NO_FILTERS,
     CorpusCache,
@@ -199,6 +205,7 @@ class QueryService:
         user: str | None = None,
         agent: str | None = None,
         filters: Filters = NO_FILTERS,
+        headings: Headings = "seed",
     ) -> Context:
         """Return what to know without a question: profile, what is important, newest insights.
 
@@ -210,6 +217,7 @@ class QueryService:
             user: Whose profile stands above it.
             agent: The agent that knows it.
             filters: What it is limited to.
+            headings: What its parts are called.
         """
         from memctl.models.protocols import estimate_tokens
         from memctl.queries.standing_context import joined_contexts, standing_context
@@ -235,6 +243,7 @@ class QueryService:
             budget // 2 if question else budget,
             estimate_tokens,
             context.clock(),
+            headings,
         )
         if not question:
             return standing
@@ -258,10 +267,7 @@ class QueryService:
             target.query_log.judge(wanted, verdict, score) for target in self._targets()
         ]  # all
         if not any(known):
-            raise UsageError(
-                f"no question {query_id!r} in the query log",
-                "memctl query -o json tells a question's query_id; last is the latest",
-            )
+            raise unknown_question(query_id)
         return wanted
 
     def sql(self, statement: str, namespaces: Sequence[str] = ()) -> pa.RecordBatchReader:

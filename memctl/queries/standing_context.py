@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from memctl.literals import Headings
 from memctl.memories.importance_decay import COLUMNS
 from memctl.records import Citation, Context, Filters, Hit
 from memctl.search.answering.evidence_context import Excerpt, numbered_excerpts
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
     from memctl.store.ledger.profile_repositories import Profile
     from memctl.store.tables.snapshot import Snapshot
 
-PROFILE_HEADING = "Profile"
-MEMORY_HEADING = "Memory Context"
-INSIGHT_HEADING = "Insights"
+_HEADINGS: Mapping[Headings, tuple[str, str, str]] = {
+    "seed": ("Profile", "Memory Context", "Insights"),
+    "plain": ("Who is asking", "What is known", "What follows from it"),
+}
+"""Above the profile, the memories and the insights."""
 _TYPES = ("important_fact", "memories", "decision", "preference", "plan")
 _INSIGHT_SHARE = 0.3
 _PROFILE_SHARE = 0.5
@@ -47,6 +50,7 @@ def standing_context(
     budget: int,
     count: Callable[[str], int],
     now: datetime,
+    headings: Headings = "seed",
 ) -> Context:
     """Return the profile, then what is important and holds, then the newest insights.
 
@@ -58,24 +62,26 @@ def standing_context(
         budget: Most tokens; after the profile 70 of 100 are for memories and 30 for insights.
         count: Counts tokens.
         now: What has expired by then is left out.
+        headings: What the parts are called.
     """
+    of_profile, of_memories, of_insights = _HEADINGS[headings]
     parts: list[str] = []
     known = profile_text(profile) if profile else ""
-    above = f"{PROFILE_HEADING}\n{known}" if known else ""
+    above = f"{of_profile}\n{known}" if known else ""
     while above and count(above) > budget * _PROFILE_SHARE:
         above = above.rpartition("\n")[0]
-    if above and above != PROFILE_HEADING:
+    if above and above != of_profile:
         parts.append(above)
     room = budget - (count(f"{above}\n\n") if parts else 0)
     insights = _newest_insights(snapshots, filters, now)
     memories = _most_important(snapshots, decays, filters, now)
     for_insights = int(room * _INSIGHT_SHARE) if insights else 0
-    heading_room = count(f"\n\n{MEMORY_HEADING}\n\n")
-    shown = _excerpts(memories, room - for_insights - heading_room, count)
-    more = _excerpts(insights, for_insights - heading_room, count)
+    room_for_memories = room - for_insights - count(f"\n\n{of_memories}\n\n")
+    shown = _excerpts(memories, room_for_memories, count)
+    more = _excerpts(insights, for_insights - count(f"\n\n{of_insights}\n\n"), count)
     for heading, excerpts, first in (
-        (MEMORY_HEADING, shown, 1),
-        (INSIGHT_HEADING, more, len(shown) + 1),
+        (of_memories, shown, 1),
+        (of_insights, more, len(shown) + 1),
     ):
         if excerpts:
             blocks = (_renumbered(each, number) for number, each in enumerate(excerpts, first))

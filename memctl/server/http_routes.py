@@ -18,6 +18,7 @@ from memctl.literals import (
     DocumentSort,
     Duplicates,
     Fusion,
+    Headings,
     KnowledgeBaseKind,
     KnowledgeBaseScope,
     Mode,
@@ -408,6 +409,7 @@ class ContextQuestion(FilterParameters):
     mode: Mode | None = parameter("How memories are found.", default=None)
     auto: bool = parameter("Nothing unless the message looks like it needs memory.", default=False)
     standing: bool = parameter("First what to know without a question.", default=False)
+    headings: Headings = parameter("What the parts of that are called.", default="seed")
     threshold: float | None = parameter("Least relevance.", default=None, low=0, high=1)
 
 
@@ -420,6 +422,7 @@ def _context(context: OperationContext, asked: ContextQuestion, _: Place) -> obj
             user=context.identity.user,
             agent=context.identity.agent,
             filters=filters,
+            headings=asked.headings,
         )
     if not any(map(str.isalnum, asked.question)):
         raise UsageError("the question has no words", "or ask for standing")

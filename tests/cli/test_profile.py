@@ -42,6 +42,24 @@ def test_the_standing_context_needs_no_question_and_stays_the_same(memctl: Run) 
     assert asked.startswith(first.out[:40])
 
 
+def test_headings_of_the_standing_context_are_chosen(memctl: Run) -> None:
+    assert memctl("kb", "create", "default").code == 0
+    memctl("memory", "add", "Important: the lease ends on 30 June 2027.")
+    memctl("profile", "set", "--user-info", "Lives in Turin.")
+    plain, usual, seed = (
+        memctl("context", "--standing", *words).out
+        for words in (("--headings", "plain"), (), ("--headings", "seed"))
+    )
+    assert plain.startswith("Who is asking\nAbout the user:\nLives in Turin.\n\nWhat is known\n[1]")
+    assert seed == usual
+    assert plain.splitlines()[-1] == usual.splitlines()[-1]
+    wrong = memctl("context", "--standing", "--headings", "loud")
+    assert wrong.code == 2
+    assert "plain" in wrong.err
+    alone = memctl("context", "the lease", "--headings", "plain")
+    assert (alone.code, alone.err.splitlines()[0]) == (2, "error: --headings goes with --standing")
+
+
 def test_the_standing_context_has_insights_and_nothing_private(memctl: Run) -> None:
     for day, price in (("2026-01-05", 900), ("2026-03-05", 950)):
         line = {"text": f"The rent of the studio is {price} euros.", "created_at": day}
@@ -58,6 +76,8 @@ def test_the_standing_context_has_insights_and_nothing_private(memctl: Run) -> N
     assert told["tokens"] <= 400
     memories, insights = told["text"].split("\n\nInsights\n")
     assert memories.startswith("Memory Context\n[1] ")
+    plain = memctl("context", "--standing", "--budget", "400", "--headings", "plain").out
+    assert "\n\nWhat follows from it\n[" in plain
     numbers = [each["number"] for each in told["citations"]]
     assert numbers == list(range(1, len(numbers) + 1))
     assert f"[{len(numbers)}]" in insights

@@ -143,6 +143,16 @@ def test_what_is_no_judgement_is_refused_with_a_hint(
     assert len(memctl("feedback", "list", "-n", "0").rows) == before
 
 
+def test_where_nothing_was_asked_there_is_no_last_question(memctl: Any) -> None:
+    memctl("kb", "create", "fresh")
+    for words in (("feedback", "add", "last", "good"), ("query", "--feedback", "last", "good")):
+        done = memctl(*words, "-k", "fresh")
+        assert done.code == 2
+        assert done.err.startswith(
+            "error: no question is in the query log yet\nhint: ask one first"
+        )
+
+
 def test_what_was_forgotten_cannot_be_judged(memctl: Any) -> None:
     told(memctl, "gone", "What is the tide?", "I do not know.")
     memctl("session", "forget", "gone", "--yes")

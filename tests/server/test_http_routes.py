@@ -124,6 +124,12 @@ def test_a_question_is_answered_as_the_command_answers_it(client: TestClient, co
     assert found["query_id"]
     context = client.post("/v1/context", json={"question": question, "budget": 300}).json()
     assert context["text"] == command("context", question, "--budget", "300")["text"]
+    standing = {"standing": True, "headings": "plain", "budget": 300}
+    first, again = (client.post("/v1/context", json=standing).json() for _ in range(2))
+    words = ("--standing", "--headings", "plain", "--budget", "300")
+    assert first == again == command("context", *words)
+    assert first["tokens"] <= 300
+    assert client.post("/v1/context", json={**standing, "headings": "loud"}).status_code == 422
     judged = client.post("/v1/feedback", json={"query_id": found["query_id"], "verdict": "good"})
     assert judged.json()["verdict"] == "good"
     assert client.post("/v1/query", json={"question": "?!"}).status_code == 422

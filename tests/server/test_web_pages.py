@@ -547,3 +547,31 @@ def test_an_empty_home_says_what_to_do_first(tmp_path: Path) -> None:
         assert "Nothing is remembered yet" in browser.get("/").text
         page = post(browser, "/memories/new", text="This is the first.")
         assert "Remembered" in page.text
+
+
+def test_a_page_shows_what_links_to_it_what_names_it_and_what_is_like_it(
+    served: Serve, browser: TestClient
+) -> None:
+    with served.home.open("default") as base:
+        for title, text in (
+            ("Slipway Rules", "The slipway is closed at low tide."),
+            ("Harbour Log", "Read [[Slipway Rules]] and [[Tide Table]] first."),
+            ("Tide Memo", "By the slipway rules the slipway is closed at low tide."),
+        ):
+            base.ingest(text=text, title=title)
+        ids = {row["title"]: row["id"] for row in base.documents.list().to_pylist()}
+    path = f"/documents/{ids['Slipway Rules']}/links"
+    found = browser.get(path, headers=JSON).json()
+    titles = {
+        name: [row["title"] for row in found[name]]
+        for name in ("backlinks", "unlinked_mentions", "related")
+    }
+    assert (titles["backlinks"], titles["unlinked_mentions"]) == (["Harbour Log"], ["Tide Memo"])
+    assert "Tide Memo" in titles["related"]
+    shown = browser.get(path).text
+    assert "Linked from" in shown
+    assert "Named without a link in" in shown
+    out = browser.get(f"/documents/{ids['Harbour Log']}/links", headers=JSON).json()["links"]
+    assert {row["name"]: row["status"] for row in out} == {
+        "Slipway Rules": "resolved", "Tide Table": "missing",
+    }  # fmt: skip

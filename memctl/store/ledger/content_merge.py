@@ -36,17 +36,35 @@ class ContentMerge:
     """How many rows came in, by table."""
     kept: int = 0
     """How many values gave way to later ones, and are kept beside them."""
-    renamed: Mapping[SessionKey, str] = field(default_factory=dict)
-    """Conversations of ours that have another id now, so that theirs has its own."""
     split: int = 0
     """How many conversations became two, whichever was renamed."""
-
     written: int = 0
     """How many rows were written, for whatever reason."""
 
 
+@dataclass(frozen=True, slots=True)
+class SessionSplit:
+    """Two conversations of one id that say different things, of which one gets another id."""
+
+    key: SessionKey
+    name: str
+    """The id that it gets."""
+    is_ours: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MovedDocuments:
+    """What the documents of turns are called now, by what they were called; None for no more."""
+
+    ours: dict[str, str | None] = field(default_factory=dict)
+    theirs: dict[str, str | None] = field(default_factory=dict)
+
+
 def merge_content(
-    connection: sqlite3.Connection, theirs: Iterable[Mapping[str, Any]], origins: tuple[str, str]
+    connection: sqlite3.Connection,
+    theirs: Iterable[Mapping[str, Any]],
+    origins: tuple[str, str],
+    documents: MovedDocuments,
 ) -> ContentMerge:
     """Join rows with those of a ledger within a transaction of its own.
 
@@ -54,12 +72,14 @@ def merge_content(
         connection: The ledger's.
         theirs: Rows of the other one as ``export_content`` yields them.
         origins: What ours and theirs are called, for values that are kept beside later ones.
+        documents: Those of turns that are called otherwise now.
     """
     incoming: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for item in theirs:
         incoming[item["table"]].append(dict(item["row"]))
     merge = _Merge(connection, origins)
-    renamed = merge.separate_sessions(incoming)
+    merge.separate_sessions(incoming)
+    merge.move_turns(incoming[TURNS.name], documents)
     for declared in CONTENT_TABLES:
         merge.join(declared, incoming[declared.name])
     connection.execute(
@@ -72,22 +92,18 @@ def merge_content(
         " WHERE EXISTS (SELECT 1 FROM turns WHERE namespace = sessions.namespace"
         " AND session_id = sessions.session_id)"
     )
-    return ContentMerge(dict(merge.added), merge.kept, renamed, merge.split, merge.written)
+    return ContentMerge(dict(merge.added), merge.kept, merge.split, merge.written)
 
 
-def sessions_to_rename(
+def split_sessions(
     connection: sqlite3.Connection, theirs: Iterable[Mapping[str, Any]]
-) -> frozenset[SessionKey]:
-    """Return the conversations of ours that ``merge_content`` would give another id."""
+) -> list[SessionSplit]:
+    """Return the conversations that ``merge_content`` would give another id."""
     turns = [item["row"] for item in theirs if item["table"] == TURNS.name]
-    splits = _splits(_rows(connection, TURNS), turns)
-    return frozenset(key for key, _, is_ours in splits if is_ours)
+    return list(_splits(_rows(connection, TURNS), turns))
 
 
-def _splits(
-    ours: Iterable[_Values], theirs: Iterable[_Values]
-) -> Iterator[tuple[SessionKey, str, bool]]:
-    """Yield conversations that differ: the key, the id that one gets, and whether it is ours."""
+def _splits(ours: Iterable[_Values], theirs: Iterable[_Values]) -> Iterator[SessionSplit]:
     mine, others = _by_session(ours), _by_session(theirs)
     for key in sorted(mine.keys() & others.keys()):
         one, other = _texts_by_turn(mine[key]), _texts_by_turn(others[key])
@@ -95,7 +111,7 @@ def _splits(
             continue
         is_ours = (_last(mine[key]), _text(one)) < (_last(others[key]), _text(other))
         digest = hashlib.sha256(_text(one if is_ours else other).encode()).hexdigest()[:8]
-        yield key, f"{key[1]}~{digest}", is_ours
+        yield SessionSplit(key, f"{key[1]}~{digest}", is_ours)
 
 
 def _rows(connection: sqlite3.Connection, table: LedgerTable[Any]) -> list[dict[str, Any]]:
@@ -114,23 +130,29 @@ class _Merge:
 
     # --- conversations ---
 
-    def separate_sessions(
-        self, incoming: Mapping[str, list[dict[str, Any]]]
-    ) -> dict[SessionKey, str]:
+    def separate_sessions(self, incoming: Mapping[str, list[dict[str, Any]]]) -> None:
         """Give one of two conversations of the same id another one where they differ."""
-        renamed: dict[SessionKey, str] = {}
-        for key, name, is_ours in _splits(self._rows(TURNS), incoming[TURNS.name]):
-            self.split += 1
-            if is_ours:
-                renamed[key] = name
-                self._rename_ours(key, name)
+        ours = self._rows(TURNS)
+        known = _by_session(ours)
+        for each in _splits(ours, incoming[TURNS.name]):
+            self.split += (each.key[0], each.name) not in known
+            if each.is_ours:
+                self._rename_ours(each.key, each.name)
             else:
-                _rename(incoming, key, name)
-        for turn in incoming[TURNS.name]:
-            turn["document_id"] = None  # it is taken over into the tables here
-        return renamed
+                _rename(incoming, each.key, each.name)
+
+    def move_turns(self, incoming: Iterable[dict[str, Any]], documents: MovedDocuments) -> None:
+        """Note in which documents turns are now; those that are in none are taken over again."""
+        self._connection.executemany(
+            f"UPDATE {TURNS.name} SET document_id = ?2 WHERE document_id = ?1",
+            documents.ours.items(),
+        )
+        for turn in incoming:
+            place = turn["document_id"]
+            turn["document_id"] = documents.theirs.get(place, place)
 
     def _rename_ours(self, key: SessionKey, name: str) -> None:
+        self.written += 1
         for declared in CONTENT_TABLES:
             if declared.session and declared.namespace:
                 self._connection.execute(
@@ -138,10 +160,6 @@ class _Merge:
                     f" WHERE namespace = ? AND {declared.session} = ?",
                     (name, *key),
                 )
-        self._connection.execute(
-            f"UPDATE {TURNS.name} SET document_id = NULL WHERE namespace = ? AND session_id = ?",
-            (key[0], name),
-        )
 
     # --- tables ---
 
@@ -167,12 +185,18 @@ class _Merge:
         self._add(declared, fresh)
         for row in theirs:
             mine = here.get(_key(declared, row))
-            if mine is None or _same_but(mine, row, "document_id"):
+            if mine is None:
+                continue
+            place = {}
+            if "document_id" in mine:
+                place = {"document_id": mine["document_id"] or row["document_id"]}
+            if _same_but(mine, row, "document_id"):
+                if {**mine, **place} != mine:
+                    self._write(declared, {**mine, **place})
                 continue
             older, later = sorted((mine, row), key=lambda each: (each[declared.at], _text(each)))
-            if later is row:
-                place = {"document_id": mine["document_id"]} if "document_id" in mine else {}
-                self._write(declared, {**row, **place})
+            if later is row or {**mine, **place} != mine:
+                self._write(declared, {**later, **place})
             if any(older[column] != later[column] for column in declared.texts):
                 self._keep(declared, older, self._origins[older is row])
 

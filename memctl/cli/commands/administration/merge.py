@@ -119,7 +119,6 @@ def _print_report(context: CommandContext, report: MergeReport) -> None:
         (report.edited_in_both, "edited in both: the later version counts"),
         (report.kept_values, "values gave way to later ones; see memctl sql 'from merged_values'"),
         (report.split_sessions, "conversations of one id are two now"),
-        (report.redrawn, "insights on conversations are drawn anew by memctl consolidate"),
     ):
         if number:
             lines.append(f"  {number:,} {text}")

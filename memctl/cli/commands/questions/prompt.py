@@ -222,8 +222,8 @@ def _shares(words: list[str]) -> dict[str, float]:
             number = -1.0
         if not version or not 0 < number < 1e9:
             raise UsageError(
-                f"no such share: {shortened(word, 40)}",
-                "write VERSION=SHARE with more than 0; one alone: memctl prompt activate",
+                f"{shortened(word, 40)!r} is no share",
+                "such as v1=90; for one version alone: memctl prompt activate TASK VERSION",
             )
         if version in found:
             raise UsageError(f"{shortened(version, 40)} is named twice", "name each version once")

@@ -28,7 +28,7 @@ from memctl.cli.rendering.output_formats import (
 )
 from memctl.cli.rendering.terminal_text import format_count, one_line
 from memctl.errors import MemctlError, NothingFound, PartialFailure, UsageError
-from memctl.literals import MAX_HOPS, Duplicates, Fusion
+from memctl.literals import MAX_HOPS, Duplicates, Fusion, Headings
 from memctl.plain_values import to_plain
 
 if TYPE_CHECKING:
@@ -460,6 +460,7 @@ def _parsed(line: str) -> Question:
     memctl context "the launch" -o json | jq '.tokens'
     memctl context --auto "what did we decide about the launch?"
     memctl context --standing --user ann
+    memctl context --standing --headings plain
     memctl context "the lease" --session today --other-sessions
     """,
     identity=True,
@@ -482,6 +483,11 @@ def context(
     threshold: ThresholdOption = None,
     auto: bool = flag("--auto", "Print nothing unless the message looks like it needs memory."),
     standing: bool = flag("--standing", "First what to know without a question, or only that."),
+    headings: Headings | None = typer.Option(
+        None,
+        "--headings",
+        help='Of --standing: "What is known" and so on, or (seed, by default) "Memory Context".',
+    ),
     other_sessions: bool = flag("--other-sessions", "All but the conversation of --session."),
     exit_code: bool = flag("--exit-code", "Exit with 4 when nothing was found."),
     output: Output = None,
@@ -503,8 +509,13 @@ def context(
     if standing and (auto or mode or threshold is not None):
         raise UsageError("--standing goes with --budget and filters alone", "leave out the others")
     if standing:
-        _stand(context, filters, question, budget, kb, output, exit_code=exit_code)
+        found = _standing(context, filters, question, budget, kb, headings or "seed")
+        _write_context(found, output)
+        if not found.text and exit_code:
+            raise NothingFound("nothing was found")
         return
+    if headings:
+        raise UsageError("--headings goes with --standing", "memctl context --standing")
     with context.reading(kb) as bases:
         found = bases.context(
             read_question(question or []),
@@ -530,24 +541,21 @@ def _other_sessions(filters: Filters) -> Filters:
     return replace(filters, other_sessions=True)
 
 
-def _stand(
+def _standing(
     context: CommandContext,
     filters: Filters,
     question: list[str] | None,
     budget: int | None,
     kb: KnowledgeBasesOption,
-    output: Output,
-    *,
-    exit_code: bool,
-) -> None:
-    """Print what to know without a question."""
+    headings: Headings,
+) -> Context:
+    """Return what to know without a question."""
     asked = read_question(question) if question else ""
     default = _BUDGET if asked else _STANDING_BUDGET
     with context.reading(kb) as bases:
-        found = bases.queries.standing_context(asked, budget=budget or default, filters=filters)
-    _write_context(found, output)
-    if not found.text and exit_code:
-        raise NothingFound("nothing was found")
+        return bases.queries.standing_context(
+            asked, budget=budget or default, filters=filters, headings=headings
+        )
 
 
 def _write_context(found: Context, output: Output) -> None:
