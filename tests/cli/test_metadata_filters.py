@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import memctl
 from memctl import Filters, KnowledgeBase, UsageError
 from memctl.cli.arguments import parse_filters
-from memctl.cli.main import app
+from memctl.cli.main import all_commands
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,7 +81,7 @@ def test_conditions_on_the_command_line_all_hold(cranes: KnowledgeBase) -> None:
     def found(*options: str) -> set[str]:
         """Run a query and return the external ids of its hits."""
         words = ["--home", str(home), "query", "crane", "-o", "json", *options]
-        result = CliRunner().invoke(app, words)
+        result = CliRunner().invoke(all_commands(), words)
         assert result.exit_code == 0, result.output
         return {hit["external_id"] for hit in json.loads(result.stdout)["hits"]}
 
