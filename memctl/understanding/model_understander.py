@@ -1,7 +1,7 @@
 """Understanding by a language model, checked against the text and completed by the built-in one.
 
 The model has no tools.  What it replies is only ever parsed, and what it says of a document must
-be found in that document: facts by their quotes, entities by their names.
+be found in that document: facts by their quotes, entities by their names, the gist by its words.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from memctl.errors import BadReply, ModelUnavailable, RequestRefused, RequestTooLong
+from memctl.language.identification import identify_language
 from memctl.language.sentence_splitting import WINDOW, spread_evenly, text_windows, window_budget
 from memctl.models.protocols import MODEL, NOT_ALL_BY_MODEL, NOT_BY_MODEL, Understander
 from memctl.prompts import Prompt, fenced
 from memctl.records import Distilled, EntityMention, SourceText, Understanding
+from memctl.understanding.evidence_support import Evidence, measure_support
 from memctl.understanding.model_replies import DocumentReply, Fact, NamedEntity
 from memctl.understanding.sentence_reading import MAX_STATEMENTS, STATED_IMPORTANCE
 
@@ -38,6 +40,7 @@ _CARRIED_ENTITIES = 40
 _MAX_GIST_LENGTH = 2_000
 _MAX_WORDS_LENGTH = 300
 _CONFIDENCE = 0.85
+_UNKNOWN_DAY = datetime(1970, 1, 1, tzinfo=UTC)
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?")
 
 
@@ -188,6 +191,11 @@ class _Reading:
         if self.unread:
             plain = replace(plain, missing=(*plain.missing, NOT_ALL_BY_MODEL))
             self._add_plain(plain)
+        if self.gist and not self._supports(self.gist):
+            self.gist = ""
+            self.dropped += 1
+        if self.dropped and not self.facts:  # none of what it says is in the text
+            self.facts = {(each.start, each.end): each for each in plain.distilled}
         return replace(
             plain,
             method=method,
@@ -201,6 +209,13 @@ class _Reading:
             reason=self.reason,
             dropped=self.dropped,
         )
+
+    def _supports(self, sentence: str) -> bool:
+        source = self.source
+        text = "\n".join((source.title, *map(str, source.origin.values()), source.text))
+        language = identify_language(source.text)
+        evidence = Evidence(text, source.created_at or _UNKNOWN_DAY)
+        return measure_support(sentence, [evidence], (language,) if language else ()).is_enough
 
     def _add_plain(self, plain: Understanding) -> None:
         """Take in what the built-in way has found where the model has not read."""

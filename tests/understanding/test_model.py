@@ -131,6 +131,30 @@ def test_a_fact_whose_quote_is_not_in_the_document_is_dropped_and_counted(
     assert found.dropped == 1
 
 
+@pytest.mark.parametrize(
+    "gist",
+    [
+        "Ann Miller was dismissed after sabotage and theft.",
+        "Bob Hart signed the lease of 1 June 2026.",
+    ],
+)
+def test_a_gist_that_says_what_the_document_does_not_is_dropped_and_counted(
+    endpoint: FakeEndpoint, make: Make, gist: str
+) -> None:
+    endpoint.on("DocumentReply", reply(gist=gist))
+    found = understood(make(), LEASE)
+    assert found.dropped == 1
+    assert found.gist not in ("", gist)
+
+
+def test_where_all_that_is_said_is_made_up_what_was_understood_before_stays(
+    endpoint: FakeEndpoint, make: Make
+) -> None:
+    plain = BuiltinUnderstander(encoder=load_task_encoder()).understand([source(LEASE)])[0]
+    endpoint.on("DocumentReply", reply(facts=[fact("The lease ends on 1 July 2031.")]))
+    assert understood(make(), LEASE).distilled == plain.distilled != ()
+
+
 def test_entities_are_those_that_the_document_names_each_once(
     endpoint: FakeEndpoint, make: Make
 ) -> None:
@@ -289,14 +313,15 @@ def test_of_a_document_that_is_too_long_windows_are_read_from_beginning_to_end(
     paragraphs = [f"On that day {n} it rained a little. {calm * 4}" for n in range(300)]
     paragraphs[60] = sale
     text = "\n\n".join(paragraphs)
-    endpoint.on("DocumentReply", reply(entities=[], facts=[]))
+    quiet = "On some days it rained a little while the harbour was quiet."
+    endpoint.on("DocumentReply", reply(gist=quiet, entities=[], facts=[]))
     [found] = make(most_windows=3).understand([source(text)])
     count = len(text_windows(text))
     told = [json.loads(asked.data[0])["part"] for asked in endpoint.asked]
     assert told == [f"1 of {count}", f"{count // 2 + 1} of {count}", f"{count} of {count}"]
     assert found.missing == (NOT_ALL_BY_MODEL,)
     assert found.method.startswith("model/")
-    assert found.gist == "Ann Miller signed a lease from June 2026."
+    assert found.gist == quiet
     read = [asked.data[-1] for asked in endpoint.asked]
     assert not any(sale in part for part in read)
     assert any(sale in statement.text for statement in found.distilled)
