@@ -44,6 +44,8 @@ class PageVectors:
 
     def similar(self, vector: NDArray[np.float32]) -> Iterator[tuple[str, float]]:
         """Yield every document with its cosine, from 0 to 1, best first."""
+        if not self.ids:
+            return
         # Not by a BLAS, whose threads wait for each other on a machine that is busy.
         cosines = np.einsum("ij,j->i", self.matrix, vector)
         for at in np.argsort(-cosines, kind="stable").tolist():

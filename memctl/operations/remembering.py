@@ -6,7 +6,7 @@ its caller.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +15,7 @@ from memctl.operations.operation_context import OperationContext
 from memctl.operations.parameters import parameter
 
 if TYPE_CHECKING:
+    from memctl.forget.leftovers import RemainingPlace
     from memctl.knowledge_base import KnowledgeBase
     from memctl.records import Memory
 
@@ -219,8 +220,12 @@ def forget_memory(context: OperationContext, asked: ForgetParameters) -> ForgetR
     base, memory = _changeable(context, asked.id)
     is_preview = asked.dry_run or not asked.confirm
     report = base.forget(Selection(memories=(memory.id,)), dry_run=is_preview)
-    hint = "; with confirm set to true it is forgotten for good" if is_preview else ""
-    verb = "would go" if is_preview else "is gone for good"
+    if is_preview:
+        message = f"{memory.id} would go; with confirm set to true it is forgotten for good."
+    elif report.left:
+        message = f"{memory.id} is gone, but some of it is left: {_what_is_left(report.left)}."
+    else:
+        message = f"{memory.id} is gone for good."
     return ForgetReply(
         id=memory.id,
         text=memory.text if is_preview else "",
@@ -228,8 +233,12 @@ def forget_memory(context: OperationContext, asked: ForgetParameters) -> ForgetR
         memories=report.memories,
         insights=report.insights,
         left=tuple(left.place for left in report.left),
-        message=f"{memory.id} {verb}{hint}.",
+        message=message,
     )
+
+
+def _what_is_left(left: Sequence[RemainingPlace]) -> str:
+    return "; ".join(dict.fromkeys(f"in {each.place}: {each.why} ({each.hint})" for each in left))
 
 
 def _changeable(context: OperationContext, id_: str) -> tuple[KnowledgeBase, Memory]:

@@ -139,7 +139,11 @@ class TriedForgetParameters:
 
 
 def _forget(context: OperationContext, asked: TriedForgetParameters) -> ForgetReply:
-    return forget_memory(context, ForgetParameters(id=asked.id, confirm=not asked.dry_run))
+    reply = forget_memory(context, ForgetParameters(id=asked.id, confirm=not asked.dry_run))
+    if not asked.dry_run:
+        return reply
+    message = f"{reply.id} would go; with dry_run set to false it is forgotten for good."
+    return dataclasses.replace(reply, message=message)
 
 
 CORE_TOOLS: tuple[McpTool, ...] = (

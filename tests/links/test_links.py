@@ -104,6 +104,12 @@ def test_documents_are_related_as_much_to_each_other_as_the_other_way(
     assert titles(memctl, "related", "sea", "-n", "1") == ["Port"]
 
 
+def test_an_empty_knowledge_base_beside_is_no_problem(memctl: Run, write: Write) -> None:
+    write(sea="# Sea\n\nThe ferry leaves at nine.\n", port="# Port\n\nThe ferry lies here.\n")
+    assert memctl("kb", "create", "empty").code == 0
+    assert titles(memctl, "related", "sea") == ["Port"]
+
+
 # --- what a link means ---------------------------------------------------------------------------
 
 

@@ -344,11 +344,22 @@ def test_a_memory_is_remembered_revised_and_forgotten_after_a_trial(
     revised = client.call("revise", id=id_, text="The gate code is 9021.")["structuredContent"]
     tried = client.call("forget", id=revised["id"])["structuredContent"]
     assert tried["forgotten"] is False
+    assert "dry_run" in tried["message"]
     opened = client.call("open", id=revised["id"])["structuredContent"]
     assert opened["text"] == "The gate code is 9021."
     done = client.call("forget", id=revised["id"], dry_run=False)["structuredContent"]
     assert done["forgotten"] is True
     assert client.call("open", id=revised["id"])["isError"] is True
+
+
+def test_what_is_left_of_a_forgotten_memory_is_told(connect: Connect, tmp_path: Path) -> None:
+    client = connect(MEMCTL_HOME=str(tmp_path))
+    id_ = client.call("remember", text="The gate code is 4711.")["structuredContent"]["id"]
+    with memctl.open("default", home=tmp_path) as base:
+        base.snapshots.create("kept")
+    done = client.call("forget", id=id_, dry_run=False)["structuredContent"]
+    assert done["left"]
+    assert "some of it is left" in done["message"]
 
 
 def test_a_locked_knowledge_base_is_told(connect: Connect, home: Path) -> None:
