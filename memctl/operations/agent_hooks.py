@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -98,7 +98,8 @@ def handle_hook(
         return HookReply(moment, _put_in(context, _standing(context, payload), most_bytes))
     if moment == "prompt":
         prompt = _text_value(payload, "prompt")
-        return HookReply(moment, memory_for_prompt(context, prompt, most_bytes=most_bytes))
+        present = _session_of(payload)
+        return HookReply(moment, memory_for_prompt(context, prompt, present, most_bytes=most_bytes))
     if context.read_only:
         return HookReply(moment)
     return HookReply(moment, captured=_capture(context, payload))
@@ -158,19 +159,20 @@ def _shortened(text: str) -> str:
 
 
 def memory_for_prompt(
-    context: OperationContext, prompt: str, *, most_bytes: int = MOST_BYTES
+    context: OperationContext, prompt: str, present: str = "", *, most_bytes: int = MOST_BYTES
 ) -> str:
     """Return what is to be put in with a prompt; "" for most, which need no memory.
 
     Args:
         context: For whom.
         prompt: What the user writes.
+        present: The conversation, whose own turns the model has before it.
         most_bytes: Of the text.
     """
-    return _put_in(context, _bearing(context, prompt), most_bytes)
+    return _put_in(context, _bearing(context, prompt, present), most_bytes)
 
 
-def _bearing(context: OperationContext, prompt: str) -> str:
+def _bearing(context: OperationContext, prompt: str, present: str) -> str:
     """Return what bears on a prompt; for one that needs no memory, nothing is opened."""
     from memctl.search.answering.memory_need import extract_question, is_instruction, refers_back
 
@@ -184,7 +186,10 @@ def _bearing(context: OperationContext, prompt: str) -> str:
         bases = context.reading()
     except KnowledgeBaseNotFound:
         return ""
-    return bases.context(prompt, budget=_PROMPT_TOKENS, filters=context.filters(), auto=True).text
+    filters = context.filters()
+    if present:
+        filters = replace(filters, session=present, other_sessions=True)
+    return bases.context(prompt, budget=_PROMPT_TOKENS, filters=filters, auto=True).text
 
 
 def _put_in(context: OperationContext, text: str, most_bytes: int) -> str:

@@ -35,6 +35,7 @@ from memctl.server.http_endpoints import Endpoint, Listing, Place, Tagged, chang
 if TYPE_CHECKING:
     from memctl.graph.graph_views import GraphView
     from memctl.knowledge_base import KnowledgeBase
+    from memctl.memories.memory_views import MemoryView
     from memctl.pools import Pools
     from memctl.tiers import Router
 
@@ -295,7 +296,7 @@ def _edit_memory(context: OperationContext, asked: MemoryChanges, place: Place) 
     if not changes_in(asked):
         raise UsageError("nothing to change", "give text, type, tags or importance")
     memories = context.writing().memories
-    place.matches(memories.get(place["id"]).memory.id)
+    place.matches(_newest(memories.get(place["id"])))
     return memories.edit(
         place["id"], asked.text, type_=asked.type, tags=asked.tags, importance=asked.importance
     )
@@ -304,8 +305,13 @@ def _edit_memory(context: OperationContext, asked: MemoryChanges, place: Place) 
 def _delete_memory(context: OperationContext, _: object, place: Place) -> object:
     memories = context.writing().memories
     view = memories.get(place["id"])
-    place.matches(view.memory.id)
+    place.matches(_newest(view))
     return {"id": view.memory.id, "deleted": memories.delete(view.memory.id)}
+
+
+def _newest(view: MemoryView) -> str:
+    """Return what tells the present version of a memory from earlier ones."""
+    return view.history[-1].id if view.history else view.memory.id
 
 
 def _memory_history(context: OperationContext, asked: PageParameters, place: Place) -> Listing:
@@ -347,7 +353,9 @@ def _delete_document(context: OperationContext, _: object, place: Place) -> obje
 
 
 def _reprocess_document(context: OperationContext, _: object, place: Place) -> object:
-    return context.writing().documents.reprocess([place["id"]])
+    documents = context.writing().documents
+    place.matches(document_tag(documents.get(place["id"]).document))
+    return documents.reprocess([place["id"]])
 
 
 # --- questions ------------------------------------------------------------------------------------

@@ -190,7 +190,7 @@ class Proxy:
 
         def known(context: OperationContext) -> str:
             """Ask memory."""
-            return memory_for_prompt(context, query)
+            return memory_for_prompt(context, query, exchange.session)
 
         try:
             text = await asyncio.wait_for(run(request, known), self._settings.wait_seconds)

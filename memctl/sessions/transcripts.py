@@ -24,6 +24,7 @@ _LARGEST = 512 << 20
 _PUT_IN = re.compile(
     rf"<({MEMORY_TAG}|system-reminder|environment_context|user_instructions|local-command-stdout|"
     r"local-command-caveat|command-name|command-message|command-args|user-prompt-submit-hook|"
+    r"bash-input|bash-stdout|bash-stderr|"
     r"session-start-hook|additional_context|hook_context|timestamp)\b[^>]*>.*?</\1>",
     re.DOTALL,
 )

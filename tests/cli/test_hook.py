@@ -141,6 +141,13 @@ def test_a_reply_is_taken_from_the_hook_where_there_is_no_transcript(memctl: Run
     assert turns(memctl) == [("user", "Who rows?"), ("assistant", "Bo rows.")]
 
 
+def test_what_the_user_has_the_shell_do_is_not_taken_in(memctl: Run, tmp_path: Path) -> None:
+    shell = "<bash-input>cat key</bash-input><bash-stdout>hunter2</bash-stdout>"
+    lines = [entry("user", shell, 1), entry("user", f"{shell} The jib is torn.", 2)]
+    run_hook(memctl, "Stop", transcript_path=str(write_lines(tmp_path / "t.jsonl", lines)))
+    assert [content for _, content in turns(memctl)] == ["The jib is torn."]
+
+
 def test_a_prompt_that_needs_memory_gets_it_and_others_get_nothing(memctl: Run) -> None:
     memctl("ingest", "-", stdin="We decided on 3 May 2026 to paint the hull of the boat green.")
     asked = run_hook(
@@ -173,6 +180,21 @@ def test_what_memory_gave_is_not_taken_in_again(memctl: Run, tmp_path: Path) -> 
     after = memctl("memory", "list", "-n", "0", "-o", "ndjson").rows
     known = {row["id"] for row in before}
     assert not [row for row in after if row["id"] not in known and "green" in row["text"]]
+
+
+def test_what_was_said_in_this_conversation_is_not_put_in_again(
+    memctl: Run, tmp_path: Path
+) -> None:
+    memctl("ingest", "-", stdin="We decided on 3 May 2026 to paint the hull of the boat green.")
+    prompt = "What did we decide about the hull of the boat?"
+    said = [entry("user", prompt, 1), entry("assistant", "The hull of the boat gets blue dots.", 2)]
+    run_hook(memctl, "Stop", transcript_path=str(write_lines(tmp_path / "t.jsonl", said)))
+    here = run_hook(memctl, "UserPromptSubmit", prompt=prompt, session_id=SESSION).json
+    text = here["hookSpecificOutput"]["additionalContext"]
+    assert "green" in text
+    assert "blue dots" not in text
+    other = run_hook(memctl, "UserPromptSubmit", prompt=prompt, session_id="another").json
+    assert "blue dots" in other["hookSpecificOutput"]["additionalContext"]
 
 
 def test_a_session_starts_with_what_is_known_of_the_user_and_the_last_one(memctl: Run) -> None:

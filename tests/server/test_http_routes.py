@@ -206,6 +206,10 @@ def test_a_memory_is_added_changed_and_deleted(client: TestClient) -> None:
     assert stale.status_code == 412
     edited = client.patch(f"{KB}/memories/{id_}", json=changed, headers={"If-Match": etag})
     assert edited.json()["version"] == 2
+    for method in ("PATCH", "DELETE"):  # there is a newer version
+        body = {"json": changed} if method == "PATCH" else {}
+        late = client.request(method, f"{KB}/memories/{id_}", headers={"If-Match": etag}, **body)
+        assert late.status_code == 412
     assert client.patch(f"{KB}/memories/{id_}", json={}).status_code == 400
     history = client.get(f"{KB}/memories/{id_}/history").json()["items"]
     assert [row["text"] for row in history] == ["The lift is broken.", "The lift works again."]
