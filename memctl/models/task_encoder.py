@@ -47,7 +47,7 @@ _MIN_NAME = 0.35
 """Least probability that a token is part of a name."""
 _BATCH_TOKENS = 1024
 """Most tokens of a batch, with those that fill up its shorter inputs."""
-_HINT = "reinstall memctl-kb: python -m pip install --force-reinstall memctl-kb"
+_HINT = "install memctl anew from its checkout: python -m pip install --force-reinstall -e ."
 
 
 @dataclass(frozen=True, slots=True)
