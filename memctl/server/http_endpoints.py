@@ -144,6 +144,7 @@ def route_of(endpoint: Endpoint) -> Route:
         """Check the arguments, carry out the endpoint and reply."""
         given = _query(endpoint, request.query_params) if endpoint.in_query else None
         if given is None:
+            refuse_query(request)
             given = await json_body(request)
         asked = parsed(endpoint.parameters, given, f"{endpoint.method} {endpoint.path}")
         place = place_of(request)
@@ -239,6 +240,17 @@ def _query(endpoint: Endpoint, given: QueryParams) -> dict[str, Any]:
         else:
             found[key] = _typed(values[0], kind)
     return found
+
+
+def refuse_query(request: Request, *but: str) -> None:
+    """Refuse arguments in the address of a request that has them in its body.
+
+    Raises:
+        ShapeError: There are some, besides ``but``.
+    """
+    for key in request.query_params:
+        if key not in but:
+            raise ShapeError(f"{key[:60]} stands in the address", "put arguments into the body")
 
 
 def _typed(text: str, kind: object) -> object:

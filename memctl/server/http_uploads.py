@@ -35,7 +35,7 @@ from memctl.server.http_calls import (
     json_body,
     json_reply,
 )
-from memctl.server.http_endpoints import Listing, parsed
+from memctl.server.http_endpoints import Listing, parsed, refuse_query
 from memctl.server.http_jobs import Job, JobQueue
 from memctl.server.http_streams import event, stream_reply
 
@@ -123,6 +123,8 @@ async def receive(request: Request, kb: str) -> Upload:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     job_id, folder = jobs.new_folder(kb)
     try:
+        if kind != "application/octet-stream":
+            refuse_query(request, "knowledge_base_id")
         if kind == "multipart/form-data":
             return await _receive_form(request, job_id, folder)
         if kind == "application/octet-stream":

@@ -195,6 +195,15 @@ def test_a_page_says_where_the_next_one_begins(client: TestClient) -> None:
         assert client.get(f"{KB}/memories?{wrong}").status_code == 422
 
 
+@pytest.mark.parametrize("place", ["ingest", "memories"])
+def test_arguments_in_the_address_of_a_write_are_refused(client: TestClient, place: str) -> None:
+    before = client.get(f"{KB}/memories").json()["total"]
+    refused = client.post(f"{KB}/{place}?dry_run=true", json={"text": "The crane is yellow."})
+    assert refused.status_code == 422
+    assert "dry_run" in refused.json()["error"]["message"]
+    assert client.get(f"{KB}/memories").json()["total"] == before
+
+
 def test_a_memory_is_added_changed_and_deleted(client: TestClient) -> None:
     made = client.post(f"{KB}/memories", json={"text": "The lift is broken.", "tags": ["lift"]})
     assert made.status_code == 201
