@@ -151,6 +151,7 @@ def test_where_nothing_was_asked_there_is_no_last_question(memctl: Any) -> None:
         assert done.err.startswith(
             "error: no question is in the query log yet\nhint: ask one first"
         )
+    assert memctl("kb", "delete", "fresh", "--yes").code == 0
 
 
 def test_what_was_forgotten_cannot_be_judged(memctl: Any) -> None:
