@@ -15,7 +15,8 @@ from memctl.ids import entity_id, relation_id
 from memctl.language.inline_tags import find_wikilinks
 from memctl.records import Document, Entity, EntityMention, Memory, Relation, SourceText
 from memctl.rows.derived_rows import add_up
-from memctl.rows.references import page_of
+from memctl.rows.references import BETWEEN_ENTITIES, page_of
+from memctl.rows.row_changes import last_end
 from memctl.store.tables.filter_expressions import col
 from memctl.understanding.relation_extraction import extract_relations
 
@@ -137,10 +138,10 @@ def _stated(
 
     Each origin has rows of its own, so that a relation ends and goes with what states it.
     """
-    types = {each.name: each.type for each in mentions}
+    types, names = {each.name: each.type for each in mentions}, _typed(mentions)
     found: dict[str, Relation] = {}
     for memory in memories:
-        for each in extract_relations(memory.text, _typed(mentions)):
+        for each in extract_relations(memory.text, names):
             one, other = (entity_id(name, types[name]) for name in (each.subject, each.object))
             id_ = relation_id(one, f"{each.relation}/{origin}", other)
             known = found.get(id_)
@@ -156,7 +157,7 @@ def _stated(
                 confidence=_STATED_CONFIDENCE,
                 memory_ids=ids[:MOST_LINK_SOURCES],
                 valid_from=min(known.valid_from, memory.valid_from) if known else memory.valid_from,
-                valid_to=None if None in ends else max(end for end in ends if end is not None),
+                valid_to=last_end(ends),
                 metadata={SUBJECT: each.subject, OBJECT: each.object},
             )
     return list(found.values())
@@ -176,7 +177,7 @@ def unsaid_relations(snapshot: Snapshot, memory_ids: Iterable[str]) -> list[str]
     """
     from memctl.schema.arrow_tables import relation_rows
 
-    where = col("source_id").like_glob("e_*") & col("memory_ids").has_any(sorted(memory_ids))
+    where = BETWEEN_ENTITIES & col("memory_ids").has_any(sorted(memory_ids))
     rows = relation_rows(snapshot.scan("relations", where))
     ends = sorted({id_ for row in rows for id_ in (row.source_id, row.target_id)})
     types = {e["id"]: e["type"] for e in snapshot.get("entities", ends, ["id", "type"]).to_pylist()}

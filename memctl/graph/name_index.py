@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memctl.graph.derivation import OBJECT, SUBJECT
 from memctl.graph.entity_names import (
     is_everyday,
     is_given_name,
@@ -23,6 +24,7 @@ from memctl.graph.entity_names import (
 from memctl.graph.mentions import PAGE, Link, Mentions, Passage, read_mentions
 from memctl.graph.name_resolution import Decisions, Resolution, people_by_name_part, resolve
 from memctl.ids import entity_id
+from memctl.rows.references import BETWEEN_ENTITIES
 from memctl.store.tables.filter_expressions import Expr, both, col
 
 if TYPE_CHECKING:
@@ -399,18 +401,15 @@ def _statements(
             yield context, parts[0], str(parts[1] or ""), parts[2], evidence
 
 
-_BETWEEN_ENTITIES = col("source_id").like_glob("e_*")
-
-
 def _stated_relations(
     snapshot: Snapshot, contexts: Mapping[str, str]
 ) -> Iterator[tuple[str, str, str, str, tuple[str, ...]]]:
     """Yield the same of the relations between names that passages state, by their contexts."""
     columns = ["relation_type", "memory_ids", "metadata"]
-    for row in snapshot.scan("relations", _BETWEEN_ENTITIES, columns).to_pylist():
+    for row in snapshot.scan("relations", BETWEEN_ENTITIES, columns).to_pylist():
         evidence = tuple(id_ for id_ in row["memory_ids"] if id_ in contexts)
         values = json.loads(row["metadata"] or "{}")
-        names = [values.get(part) for part in ("subject", "object")]
+        names = [values.get(part) for part in (SUBJECT, OBJECT)]
         if evidence and all(isinstance(name, str) for name in names):
             context = contexts[evidence[0]]
             yield context, str(names[0]), row["relation_type"], str(names[1]), evidence
@@ -419,7 +418,7 @@ def _stated_relations(
 def _ties(snapshot: Snapshot, numbers: Mapping[str, int]) -> Mapping[int, tuple[Tie, ...]]:
     """The connections between the passages, or between what was distilled from them."""
     columns = ["source_id", "target_id", "relation_type", "weight"]
-    where = ~(col("relation_type") == "links_to") & ~_BETWEEN_ENTITIES
+    where = ~(col("relation_type") == "links_to") & ~BETWEEN_ENTITIES
     table = snapshot.scan("relations", where, columns)
     if not table.num_rows:
         return {}

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
 MAX_IDS_A_CONDITION = 10_000
+BETWEEN_ENTITIES = col("source_id").like_glob("e_*")
+"""Of relations: those that memories state of two entities."""
 
 
 def references_to(target: TableName) -> Iterator[tuple[TableName, Reference]]:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memctl.rows.references import in_portions
+from memctl.rows.references import BETWEEN_ENTITIES, in_portions
 from memctl.store.tables.filter_expressions import col
 
 if TYPE_CHECKING:
@@ -108,21 +108,20 @@ def revive_memories(transaction: Transaction, ids: Collection[str]) -> None:
 def _follow_memories(transaction: Transaction, ids: Sequence[str]) -> None:
     """Have the relations between entities that memories state hold as long as one of those."""
     snapshot = transaction.snapshot()
-    between = col("source_id").like_glob("e_*")
     for some in in_portions(sorted(ids)):
-        where = between & col("memory_ids").has_any(some)
+        where = BETWEEN_ENTITIES & col("memory_ids").has_any(some)
         rows = snapshot.scan("relations", where, ["id", "memory_ids", "valid_to"]).to_pylist()
         if not rows:
             continue
         named = sorted({id_ for row in rows for id_ in row["memory_ids"]})
         found = snapshot.get("memories", named, ["id", "valid_to"]).to_pylist()
         ends = {row["id"]: row["valid_to"] for row in found}
-        last = {row["id"]: _last_end([ends.get(id_) for id_ in row["memory_ids"]]) for row in rows}
+        last = {row["id"]: last_end([ends.get(id_) for id_ in row["memory_ids"]]) for row in rows}
         moved = [row["id"] for row in rows if last[row["id"]] != row["valid_to"]]
         set_columns(transaction, "relations", moved, valid_to=[last[id_] for id_ in moved])
 
 
-def _last_end(ends: Sequence[datetime | None]) -> datetime | None:
+def last_end(ends: Sequence[datetime | None]) -> datetime | None:
     """Return when the last of some memories ended; None while one holds."""
     known = [end for end in ends if end is not None]
     return max(known) if known and len(known) == len(ends) else None

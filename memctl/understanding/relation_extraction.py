@@ -26,8 +26,6 @@ class StatedRelation:
     subject: str
     relation: str
     object: str
-    words: str
-    """How the sentence puts it, such as ``is the CEO of``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +226,7 @@ def extract_relations(text: str, mentions: Sequence[EntityMention]) -> list[Stat
     plain, whole = without_wikilinks(text), _first_names(types)
     names = _finder(tuple(sorted((*types, *whole), key=len, reverse=True)))
     types |= dict.fromkeys(whole, "person")
-    found: dict[tuple[str, str, str], StatedRelation] = {}
+    found: dict[StatedRelation, None] = {}
     for start, end in split_sentences(plain):
         sentence = plain[start:end]
         if not _may_state(sentence) or _is_quoted(plain, start):
@@ -237,8 +235,8 @@ def extract_relations(text: str, mentions: Sequence[EntityMention]) -> list[Stat
             ends = (whole.get(each.subject, each.subject), whole.get(each.object, each.object))
             said = replace(each, subject=ends[0], object=ends[1])
             if ends[0] != ends[1]:
-                found.setdefault((said.subject, said.relation, said.object), said)
-    return list(found.values())
+                found.setdefault(said)
+    return list(found)
 
 
 def _first_names(types: Mapping[str, str]) -> dict[str, str]:
@@ -324,7 +322,7 @@ def _of_form(
             if form.known_place and not _is_place(names[1]):
                 continue
             subject, object_ = reversed(names) if form.reverse else names
-            yield StatedRelation(subject, form.relation, object_, words.strip(", "))
+            yield StatedRelation(subject, form.relation, object_)
 
 
 def _is_place(name: str) -> bool:
