@@ -258,7 +258,9 @@ class Repair:
         known = self._agreement.memories
         gone = ledger.deletions.ids() | ledger.forgotten.gone()
         written = ledger.audit.memories() | ledger.changes.memories()
-        missing = (id_ for id_ in written if not known.has(id_) and id_ not in gone)
+        missing = [id_ for id_ in written if not known.has(id_) and id_ not in gone]
+        if not missing:
+            return
         for id_, newer in lost_predecessors(snapshot, missing).items():
             # Reading a document again gives the first version of what was drawn from it.
             document = newer["document_id"] if newer["version"] == _SECOND else None

@@ -313,7 +313,7 @@ def lost_predecessors(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Versi
     for batch in snapshot.batches("memories", ~col("superseded_by").is_null(), ["superseded_by"]):
         ended.update(batch["superseded_by"].to_pylist())
     alone = [row for row in edited if row["id"].startswith("m_") and row["id"] not in ended]
-    return {id_: row for id_ in ids if alone for row in alone if _is_next(id_, row)}
+    return {id_: row for id_ in ids for row in alone if _is_next(id_, row)}
 
 
 def _is_next(old: str, new: VersionRow) -> bool:

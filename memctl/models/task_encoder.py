@@ -32,10 +32,6 @@ FOLDER = Path(__file__).with_name("weights")
 MODEL_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"
 
-INPUTS = ("ids", "cases", "types", "positions", "mask", "picked")
-"""What the model takes, ``[inputs, tokens]`` each; of ``picked`` see ``_model_inputs``."""
-HEADS = 12
-NORM_EPSILON = 1e-12
 ANSWER_LIMITS = (40, 72, 80)
 """Most tokens of the question, of what precedes a sentence, and of the sentence."""
 STATEMENT_LIMITS = (48, 96)

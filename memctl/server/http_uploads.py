@@ -121,10 +121,10 @@ async def receive(request: Request, kb: str) -> Upload:
     jobs = jobs_of(request)
     calls_of(request).require_writing()
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/octet-stream":
+        refuse_query(request, "knowledge_base_id")
     job_id, folder = jobs.new_folder(kb)
     try:
-        if kind != "application/octet-stream":
-            refuse_query(request, "knowledge_base_id")
         if kind == "multipart/form-data":
             return await _receive_form(request, job_id, folder)
         if kind == "application/octet-stream":

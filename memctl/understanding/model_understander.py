@@ -16,7 +16,6 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from memctl.errors import BadReply, ModelUnavailable, RequestRefused, RequestTooLong
-from memctl.language.identification import identify_language
 from memctl.language.sentence_splitting import WINDOW, spread_evenly, text_windows, window_budget
 from memctl.models.protocols import MODEL, NOT_ALL_BY_MODEL, NOT_BY_MODEL, Understander
 from memctl.prompts import Prompt, fenced
@@ -191,7 +190,7 @@ class _Reading:
         if self.unread:
             plain = replace(plain, missing=(*plain.missing, NOT_ALL_BY_MODEL))
             self._add_plain(plain)
-        if self.gist and not self._supports(self.gist):
+        if self.gist and not self._supports(self.gist, plain.language):
             self.gist = ""
             self.dropped += 1
         if self.dropped and not self.facts:  # none of what it says is in the text
@@ -210,10 +209,9 @@ class _Reading:
             dropped=self.dropped,
         )
 
-    def _supports(self, sentence: str) -> bool:
+    def _supports(self, sentence: str, language: str) -> bool:
         source = self.source
         text = "\n".join((source.title, *map(str, source.origin.values()), source.text))
-        language = identify_language(source.text)
         evidence = Evidence(text, source.created_at or _UNKNOWN_DAY)
         return measure_support(sentence, [evidence], (language,) if language else ()).is_enough
 

@@ -15,12 +15,16 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from memctl.models.task_encoder import HEADS, INPUTS, MODEL_FILE, NORM_EPSILON
+from memctl.models.task_encoder import MODEL_FILE
 
 Tensor = NDArray[np.generic]
 OUTPUTS = ("answer", "label", "importance", "gist", "tags")
 EMBEDDED = {"pos": "positions", "typ": "types", "case": "cases"}
 """What is added to a word's vector, by what it is of."""
+INPUTS = ("ids", "cases", "types", "positions", "mask", "picked")
+"""What the model takes, ``[inputs, tokens]`` each; of ``picked`` ``[inputs, picked, 1]``."""
+HEADS = 12
+NORM_EPSILON = 1e-12
 OPSET, MICROSOFT = 20, "com.microsoft"
 
 

@@ -32,6 +32,7 @@ import numpy as np
 import onnx_graph
 import torch
 from measure import DATA, HELD_OUT
+from onnx_graph import HEADS, NORM_EPSILON
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import nn
@@ -40,9 +41,7 @@ from torch.nn import functional
 from memctl.models.task_encoder import (
     ANSWER_LIMITS,
     FOLDER,
-    HEADS,
     NAME_TYPES,
-    NORM_EPSILON,
     STATEMENT_LABELS,
     STATEMENT_LIMITS,
     letter_case,
