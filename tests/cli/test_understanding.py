@@ -77,6 +77,7 @@ def test_the_model_is_told_what_is_known_of_a_document(
         "text": "I chose blue for Aurora.", "speaker": "Ann", "session_id": "s1", "turn": 3,
         "created_at": "2026-05-12T09:30:00Z", "tags": ["work"],
     }  # fmt: skip
+    model.on("DocumentReply", lambda asked: answer(asked) | {"gist": "", "facts": []})
     memctl("ingest", "--jsonl", "-", stdin=json.dumps(record))
     (tmp_path / "plan.md").write_text("---\ntags: [boat]\n---\nWe chose blue for Aurora.\n")
     memctl("ingest", "plan.md", "--session", "s2", "--tag", "urgent")
