@@ -82,8 +82,6 @@ class MergeReport:
     """Values of pools and tiers that gave way to later ones; see the table merged_values."""
     split_sessions: int
     """Conversations of one id that say different things, and are two now."""
-    redrawn: int = 0
-    """Insights that did not come along: none, since conversations come with what rests on them."""
     snapshot: str = ""
     """What brings back the state before; "" where nothing has changed."""
 
