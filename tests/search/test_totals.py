@@ -76,6 +76,60 @@ def test_a_word_that_no_row_has_makes_no_total(spend: Shelf, question: str) -> N
     assert ask(spend, question).method != "total/1"
 
 
+@pytest.fixture
+def orders(shelf: Shelf, memory_of: MemoryOf) -> Shelf:
+    """A table of orders, and a note on something else."""
+    rows = (
+        "date: 2025-01-08; supplier: Real Seeds; variety: Broad bean; packets: 2",
+        "date: 2025-01-08; supplier: Real Seeds; variety: Beetroot; packets: 1",
+        "date: 2025-02-20; supplier: Kings; variety: Kale; packets: 3",
+    )
+    shelf.put(
+        [
+            memory_of("o1", "\n".join(rows), title="seed orders", row=1, document_id="d_seed",
+                      source="seed orders.csv"),
+            memory_of("hens", "We have three hens and a cockerel."),
+        ]
+    )  # fmt: skip
+    return shelf
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How many seed orders were there?", "3: the number of rows of seed orders."),
+        ("How many orders from Kings?", "1: the number of rows of seed orders with Kings."),
+        (
+            "how often did we order from Real Seeds",
+            "2: the number of rows of seed orders with Real",
+        ),
+        ("How many orders in January 2025?", "2: the number of rows of seed orders of 2025-01."),
+        ("How many packets did we order?", "6 in total: the sum of packets over 3 rows"),
+        ("How many packets of Kale did we order?", "3 in total: the sum of packets over 1 row"),
+    ],
+)
+def test_rows_are_counted_where_the_table_is_of_them(
+    orders: Shelf, question: str, answer: str
+) -> None:
+    given = ask(orders, question)
+    assert given.found
+    assert given.text.startswith(answer)
+    assert given.citations
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many suppliers do we order seed from?",
+        "How many orders from Thompson?",
+        "How many hens did we order?",
+        "How many varieties are in the seed orders?",
+    ],
+)
+def test_nothing_is_counted_that_the_rows_are_not(orders: Shelf, question: str) -> None:
+    assert ask(orders, question).method != "total/1"
+
+
 def test_two_tables_that_differ_leave_it_unsure(spend: Shelf, memory_of: MemoryOf) -> None:
     text = "\n".join((*ROWS[:2], "date: 2025-02-01; payee: Ikea; what: taps; amount: 90"))
     spend.put([memory_of("copy", text, title="kitchen spend copy", row=1)])

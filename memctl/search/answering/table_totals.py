@@ -1,7 +1,8 @@
-"""Totals: what the rows of a table come to, where a question asks for that.
+"""Totals and counts: what the rows of a table come to, where a question asks for that.
 
 A table answers if each word of the question stands in its title, its columns or its rows; words of
-rows and a date choose which rows are added up.  The answer says what was added up.
+rows and a date choose which rows are added up.  What is counted must be what the table is of, by
+its title, or one of its columns of numbers.  The answer says what was added up or counted.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from memctl.language.table_amounts import (
     Cells,
     amount_column,
     currencies,
+    is_number,
     is_sum,
     number,
     row_cells,
@@ -34,11 +36,21 @@ _ASKS_TOTAL = re.compile(
     r"|insgesamt|zusammen|summe|au total|en tout|in totale|en total)\b",
     re.IGNORECASE,
 )
+_ASKS_COUNT = re.compile(
+    r"\W*(?:how (?:many|often)|wie\s?(?:viele|oft)|combien de (?:fois)?|quanti|quante"
+    r"|cu[aá]nt[oa]s)\b\s*(?P<counted>.*?)"
+    r"(?=\s(?:did|do|does|have|has|had|are|is|were|was|can|will|of|in|on|at|from|with|by|for|since"
+    r"|to|haben|hat|sind|waren|wurden|von|in[ms]?|am|bei|avons|ont|sont|abbiamo|sono|hemos|hay)\b"
+    r"|\W*$)",
+    re.IGNORECASE,
+)
+_TIMES = frozenset(query_terms("times time fois veces volte mal"))
 _GENERAL = frozenset(
     query_terms(
         "total totals altogether all sum add added up how much money have has had did do does we i "
         "you they spend spent pay paid pays cost costs invoice invoiced bill billed out so far now "
         "until today for on to from the our my what is are was were in of it amount everything "
+        "many often times time there number with by at can will be been "
         "insgesamt zusammen summe wie viel haben wir ich für ausgegeben bezahlt gekostet bisher "
         "combien avons nous dépensé payé coûté quanto abbiamo speso cuánto hemos gastado"
     )
@@ -64,17 +76,31 @@ class _Total:
 
     rows: tuple[_Row, ...]
     column: str
+    """Which is added up; "" where the rows are counted."""
     chosen_by: str
 
     @property
     def amount(self) -> float:
         """What they come to."""
+        if not self.column:
+            return len(self.rows)
         return round(sum(number(row.cells.get(self.column, "")) for row in self.rows), 2)
+
+    @property
+    def text(self) -> str:
+        """The amount, with what was added up."""
+        count = len(self.rows)
+        of_rows = f"{self.rows[0].hit.title}{self.chosen_by}"
+        if not self.column:
+            return f"{count}: the number of rows of {of_rows}."
+        rows = f"{count} row{'s' if count > 1 else ''} of {of_rows}"
+        return f"{written(self.amount)} in total: the sum of {self.column} over {rows}."
 
 
 def total_answer(outcome: SearchOutcome) -> Answer | None:
     """Return what the rows come to that a question asks for; None where no table tells."""
-    if _ASKS_TOTAL.search(outcome.asked.text) is None or outcome.load_document is None:
+    asked = outcome.asked.text
+    if outcome.load_document is None or not (_ASKS_TOTAL.search(asked) or _ASKS_COUNT.match(asked)):
         return None
     found = list(_totals(outcome))
     if not found:
@@ -82,10 +108,8 @@ def total_answer(outcome: SearchOutcome) -> Answer | None:
     best = found[0]
     unsure = any(each.amount != best.amount for each in found)
     excerpts = _excerpts(best.rows)[:_MOST_CITED]
-    count = len(best.rows)
     numbers = "".join(f" [{place}]" for place in range(1, len(excerpts) + 1))
-    rows = f"{count} row{'s' if count > 1 else ''} of {best.rows[0].hit.title}{best.chosen_by}"
-    said = f"{written(best.amount)} in total: the sum of {best.column} over {rows}.{numbers}"
+    said = f"{best.text}{numbers}"
     return Answer(
         f"{UNSURE} {said}" if unsure else said,
         found=not unsure,
@@ -110,10 +134,15 @@ def _totals(outcome: SearchOutcome) -> Iterator[_Total]:
 
 
 def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
-    column = amount_column([row.cells for row in rows])
-    if not column:
-        return None
     question = outcome.asked.text
+    counts = _ASKS_COUNT.match(question)
+    column = (
+        _counted_column(outcome, rows, counts["counted"])
+        if counts
+        else amount_column([row.cells for row in rows])
+    )
+    if column is None or not (column or counts):
+        return None
     spans = date_spans(question, rows[0].hit.created_at)
     if len(spans) > 1:
         return None  # a period, which rows may be in or not
@@ -129,14 +158,30 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         for row, terms in zip(rows, said, strict=True)
         if by_row <= terms and (not spans or _is_of(row, spans[0].iso))
     ]
-    if not fitting or not (wanted or spans) or column not in fitting[0].cells:
+    if not fitting or not (wanted or spans) or (column and column not in fitting[0].cells):
         return None
-    if len(currencies([row.cells for row in fitting], column)) > 1:
+    if column and len(currencies([row.cells for row in fitting], column)) > 1:
         return None
     words = [word for word in re.findall(r"\w+", rest) if set(query_terms(word)) & by_row]
     chosen = [f"with {' '.join(words)}"] if words else []
     chosen += [f"of {spans[0].iso}"] if spans else []
     return _Total(tuple(fitting), column, f" {' '.join(chosen)}" if chosen else "")
+
+
+def _counted_column(outcome: SearchOutcome, rows: Sequence[_Row], counted: str) -> str | None:
+    """Return the column that says how many, "" if rows are to be counted; None if neither does."""
+    if not rows:
+        return None
+    terms = frozenset(query_terms(counted, outcome.languages)) - _TIMES
+    for name in dict.fromkeys(name for row in rows for name in row.cells):
+        if terms and terms == frozenset(query_terms(name.replace("_", " "), outcome.languages)):
+            values = [row.cells[name] for row in rows if name in row.cells]
+            return name if all(map(is_number, values)) else None
+    head = rows[0].hit
+    of_table = query_terms(
+        re.sub(r"[_\W]+", " ", f"{head.title} {head.heading}"), outcome.languages
+    )
+    return "" if terms.issubset(of_table) else None
 
 
 def _is_of(row: _Row, day: str) -> bool:
