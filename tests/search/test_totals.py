@@ -105,6 +105,7 @@ def orders(shelf: Shelf, memory_of: MemoryOf) -> Shelf:
         ),
         ("How many orders in January 2025?", "2: the number of rows of seed orders of 2025-01."),
         ("How many packets did we order?", "6 in total: the sum of packets over 3 rows"),
+        ("How many seed packets did we order?", "6 in total: the sum of packets over 3 rows"),
         ("How many packets of Kale did we order?", "3 in total: the sum of packets over 1 row"),
     ],
 )
@@ -115,6 +116,50 @@ def test_rows_are_counted_where_the_table_is_of_them(
     assert given.found
     assert given.text.startswith(answer)
     assert given.citations
+
+
+@pytest.fixture
+def guests(shelf: Shelf, memory_of: MemoryOf) -> Shelf:
+    """A table with columns of yes and no and of names."""
+    rows = (
+        "name: Ann Lee; table: Oak; coming: yes; diet: vegan",
+        "name: Bo Lind; table: Oak; coming: yes",
+        "name: Cem Aydin; table: Elm; coming: no",
+        "name: Dora Kis; table: Elm; coming: yes; diet: vegan",
+    )
+    shelf.put([memory_of("g", "\n".join(rows), title="guest list", row=1, source="guest list.csv")])
+    return shelf
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How many guests are there?", "4: the number of rows of guest list."),
+        ("How many guests are coming?", "3: the number of rows of guest list where coming is yes."),
+        ("How many vegan guests are coming?", "2: the number of rows of guest list with vegan wh"),
+        ("How many guests are at table Oak?", "2: the number of rows of guest list with Oak."),
+    ],
+)
+def test_a_column_of_yes_and_no_chooses_rows(guests: Shelf, question: str, answer: str) -> None:
+    assert ask(guests, question).text.startswith(answer)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many guests are not coming?",
+        "How many guests aren't vegan?",
+        "How many guests have a diet?",
+        "How many guests came without Ann Lee?",
+    ],
+)
+def test_rows_are_not_counted_by_what_words_do_not_tell(guests: Shelf, question: str) -> None:
+    assert ask(guests, question).method != "total/1"
+
+
+def test_the_rows_since_a_day_are_not_those_of_the_day(spend: Shelf) -> None:
+    assert ask(spend, "What have we spent since December 2024?").method != "total/1"
+    assert ask(spend, "What have we spent on the kitchen until now?").method == "total/1"
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,18 @@ _ASKS_COUNT = re.compile(
     r"|\W*$)",
     re.IGNORECASE,
 )
+_QUALIFIES = re.compile(
+    r"n['’]t\b|\b(?:not|no|none|never|without|except|but|besides|more|less|fewer|over|under|above"
+    r"|below|before|after|since|between|till|until(?! (?:now|today))|least|most|nicht|kein\w*|ohne"
+    r"|außer|mehr|weniger|seit|vor|nach|bis|zwischen|pas|sans|sauf|plus|moins|depuis|avant|après"
+    r"|non|senza|tranne|più|meno|da|dopo|prima|sin|excepto|más|menos|desde|antes|después)\b",
+    re.IGNORECASE,
+)
+"""What rows with a word are not those asked for because of, though only words choose them."""
+_YES, _NO = (
+    frozenset({"yes", "y", "true", "x", "ja", "oui", "sì", "sí"}),
+    frozenset({"no", "n", "false", "nein", "non", "-"}),
+)
 _TIMES = frozenset(query_terms("times time fois veces volte mal"))
 _GENERAL = frozenset(
     query_terms(
@@ -100,7 +112,9 @@ class _Total:
 def total_answer(outcome: SearchOutcome) -> Answer | None:
     """Return what the rows come to that a question asks for; None where no table tells."""
     asked = outcome.asked.text
-    if outcome.load_document is None or not (_ASKS_TOTAL.search(asked) or _ASKS_COUNT.match(asked)):
+    if outcome.load_document is None or _QUALIFIES.search(asked):
+        return None
+    if not (_ASKS_TOTAL.search(asked) or _ASKS_COUNT.match(asked)):
         return None
     found = list(_totals(outcome))
     if not found:
@@ -136,6 +150,7 @@ def _totals(outcome: SearchOutcome) -> Iterator[_Total]:
 def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     question = outcome.asked.text
     counts = _ASKS_COUNT.match(question)
+    yes_no: list[str] | None = None
     column = (
         _counted_column(outcome, rows, counts["counted"])
         if counts
@@ -152,6 +167,11 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     about = " ".join([head.title, head.heading, *rows[0].cells])
     of_table = frozenset(query_terms(re.sub(r"[_\W]+", " ", about), outcome.languages))
     by_row = wanted - of_table
+    if counts:
+        yes_no = _conditions(outcome, rows, wanted, by_row)
+        if yes_no is None:
+            return None
+        rows = [row for row in rows if all(row.cells.get(c, "").lower() in _YES for c in yes_no)]
     said = [frozenset(query_terms(" ".join(row.cells.values()), outcome.languages)) for row in rows]
     fitting = [
         row
@@ -164,6 +184,7 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         return None
     words = [word for word in re.findall(r"\w+", rest) if set(query_terms(word)) & by_row]
     chosen = [f"with {' '.join(words)}"] if words else []
+    chosen += [f"where {column} is yes" for column in yes_no or ()]
     chosen += [f"of {spans[0].iso}"] if spans else []
     return _Total(tuple(fitting), column, f" {' '.join(chosen)}" if chosen else "")
 
@@ -172,7 +193,8 @@ def _counted_column(outcome: SearchOutcome, rows: Sequence[_Row], counted: str) 
     """Return the column that says how many, "" if rows are to be counted; None if neither does."""
     if not rows:
         return None
-    terms = frozenset(query_terms(counted, outcome.languages)) - _TIMES
+    thing = counted.split()[-1] if counted.strip() else ""
+    terms = frozenset(query_terms(thing, outcome.languages)) - _TIMES
     for name in dict.fromkeys(name for row in rows for name in row.cells):
         if terms and terms == frozenset(query_terms(name.replace("_", " "), outcome.languages)):
             values = [row.cells[name] for row in rows if name in row.cells]
@@ -182,6 +204,33 @@ def _counted_column(outcome: SearchOutcome, rows: Sequence[_Row], counted: str) 
         re.sub(r"[_\W]+", " ", f"{head.title} {head.heading}"), outcome.languages
     )
     return "" if terms.issubset(of_table) else None
+
+
+def _conditions(
+    outcome: SearchOutcome, rows: Sequence[_Row], wanted: frozenset[str], by_row: frozenset[str]
+) -> list[str] | None:
+    """Return the columns of yes and no that words of a question name, besides the table's title.
+
+    None if they name another column without one of its values, which tells no rows apart.
+    """
+    head = rows[0].hit
+    of_title = query_terms(
+        re.sub(r"[_\W]+", " ", f"{head.title} {head.heading}"), outcome.languages
+    )
+    open_words = wanted.difference(of_title)
+    named = []
+    for name in dict.fromkeys(name for row in rows for name in row.cells):
+        terms = frozenset(query_terms(name.replace("_", " "), outcome.languages))
+        values = {row.cells[name].lower() for row in rows if name in row.cells}
+        if not terms or terms.isdisjoint(open_words):
+            continue
+        if values <= _YES | _NO:
+            named.append(name)
+        elif not all(map(is_number, values)) and by_row.isdisjoint(
+            query_terms(" ".join(values), outcome.languages)
+        ):
+            return None
+    return named
 
 
 def _is_of(row: _Row, day: str) -> bool:
