@@ -26,6 +26,7 @@ from memctl.server.http_access import (
     AccessRules,
     error_reply,
 )
+from memctl.server.http_agents import AGENT_ENDPOINTS
 from memctl.server.http_aliases import ALIASES, alias_routes
 from memctl.server.http_calls import Calls, failure_reply, json_reply
 from memctl.server.http_endpoints import operation_route, route_of
@@ -109,7 +110,7 @@ def create_app(home: Home, settings: ServeSettings) -> Starlette:
 
 
 def _routes() -> Sequence[BaseRoute]:
-    endpoints = (*ENDPOINTS, *PAGES, *ALIASES)
+    endpoints = (*ENDPOINTS, *AGENT_ENDPOINTS, *PAGES, *ALIASES)
     return (
         Route("/health", _health),
         Route("/login", _log_in),

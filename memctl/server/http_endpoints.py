@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
 
 ARROW = "application/vnd.apache.arrow.stream"
+KB = "kb"
+"""What a query string calls a knowledge base."""
 Method = str
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -130,6 +132,8 @@ class Endpoint:
     """The operation that an agent with a list of tools has to have for it."""
     of_home: bool = False
     """Whether it is about no knowledge base."""
+    takes_kb: bool = False
+    """Whether ``?kb=NAME`` says of which knowledge base; else of the one that is written to."""
 
     @property
     def in_query(self) -> bool:
@@ -142,17 +146,19 @@ def route_of(endpoint: Endpoint) -> Route:
 
     async def handle(request: Request) -> Response:
         """Check the arguments, carry out the endpoint and reply."""
-        given = _query(endpoint, request.query_params) if endpoint.in_query else None
+        in_address = {KB} if endpoint.takes_kb else set[str]()
+        given = _query(endpoint, request.query_params, in_address) if endpoint.in_query else None
         if given is None:
-            refuse_query(request)
+            refuse_query(request, *in_address)
             given = await json_body(request)
         asked = parsed(endpoint.parameters, given, f"{endpoint.method} {endpoint.path}")
         place = place_of(request)
+        kbs = _named_kb(request) if endpoint.takes_kb else kbs_of(request, asked)
         try:
             result = await run(
                 request,
                 lambda context: _carry_out(endpoint, context, asked, place),
-                *kbs_of(request, asked),
+                *kbs,
                 effect=endpoint.effect,
                 of_home=endpoint.of_home,
                 user=getattr(asked, "user_id", None),
@@ -223,15 +229,27 @@ def kbs_of(request: Request, asked: object = None) -> tuple[str, ...]:
     return tuple(getattr(asked, "kbs", ()) or getattr(asked, "knowledge_base_ids", ()))
 
 
-def _query(endpoint: Endpoint, given: QueryParams) -> dict[str, Any]:
-    """Return the arguments in a query string, as the types of the parameters are.
+def _named_kb(request: Request) -> tuple[str, ...]:
+    """Return the knowledge base that the query string of a request names; none for the usual one.
+
+    Raises:
+        ShapeError: It names several.
+    """
+    found = request.query_params.getlist(KB)
+    if len(found) > 1:
+        raise ShapeError(f"{KB} is given twice", "name one knowledge base")
+    return tuple(name for name in found if name)
+
+
+def _query(endpoint: Endpoint, given: QueryParams, but: Collection[str]) -> dict[str, Any]:
+    """Return the arguments in a query string besides ``but``, as their parameters' types are.
 
     Raises:
         ShapeError: One is no number, or is given twice.
     """
     properties = parameter_schema(endpoint.parameters)["properties"]
     found: dict[str, Any] = {}
-    for key in given:
+    for key in (each for each in given if each not in but):
         values, kind = given.getlist(key), properties.get(key, {}).get("type")
         if kind == "array":
             found[key] = values

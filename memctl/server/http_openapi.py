@@ -18,7 +18,7 @@ from memctl.operations.parameters import JsonObject, parameter_schema, result_sc
 from memctl.operations.registry import OPERATIONS, Operation
 from memctl.server.http_aliases import AgentUpload, RagUpload
 from memctl.server.http_calls import AGENT_HEADER, SESSION_HEADER, USER_HEADER, json_reply
-from memctl.server.http_endpoints import ARROW, Endpoint, Listing
+from memctl.server.http_endpoints import ARROW, KB, Endpoint, Listing
 from memctl.server.http_routes import QuestionParameters
 from memctl.server.http_streams import EventParameters
 from memctl.server.http_uploads import ConsolidateParameters, IngestParameters
@@ -30,6 +30,12 @@ _SAID_BY: Mapping[str, str] = {
     SESSION_HEADER: "In which conversation.",
 }
 _NAME_SCHEMA: JsonObject = {"type": "string"}
+_KB_QUERY: JsonObject = {
+    "name": KB,
+    "in": "query",
+    "description": "The knowledge base; by default the one that is written to.",
+    "schema": _NAME_SCHEMA,
+}
 _ERROR: JsonObject = {
     "type": "object",
     "required": ["error"],
@@ -101,12 +107,8 @@ _Described = tuple[str, str, JsonObject]
 
 
 def _operation(operation: Operation) -> _Described:
-    kb: JsonObject = {
-        "name": "kb",
-        "in": "query",
-        "description": "A knowledge base; repeatable.",
-        "schema": {"type": "array", "items": _NAME_SCHEMA},
-    }
+    many = {"type": "array", "items": _NAME_SCHEMA}
+    kb: JsonObject = {**_KB_QUERY, "description": "A knowledge base; repeatable.", "schema": many}
     operation_object = {
         "operationId": operation.name,
         "summary": operation.description,
@@ -134,6 +136,8 @@ def _endpoint(endpoint: Endpoint) -> _Described:
         ]
     elif schema["properties"]:
         operation_object["requestBody"] = _json_body(schema)
+    if endpoint.takes_kb:
+        operation_object["parameters"].append(_KB_QUERY)
     return path, endpoint.method.lower(), operation_object
 
 
@@ -205,7 +209,7 @@ def _result_content(endpoint: Endpoint) -> JsonObject:
     return _json_content({})
 
 
-_LOCAL_NAMES: dict[str, Any] = {"GraphView": Any, "KnowledgeBase": Any, "Pools": Any}
+_LOCAL_NAMES: dict[str, Any] = {"GraphView": Any, "KnowledgeBase": Any}
 
 
 def _page_schema() -> JsonObject:

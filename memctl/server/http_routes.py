@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from memctl.graph.graph_views import GraphView
     from memctl.knowledge_base import KnowledgeBase
     from memctl.memories.memory_views import MemoryView
-    from memctl.pools import Pools
-    from memctl.tiers import Router
 
 _MOST = 500
 _KBS = "Knowledge bases to ask; by default all that are always on."
@@ -134,7 +132,7 @@ class DocumentPage(FilteredPage):
     incomplete: bool = parameter("Only those that lack something.", default=False)
 
 
-def _page(rows: Sequence[Any], asked: PageParameters) -> Listing:
+def page_of(rows: Sequence[Any], asked: PageParameters) -> Listing:
     """Return a page of rows that are all there."""
     end = asked.offset + asked.limit
     return Listing(rows[asked.offset : end], len(rows), asked.offset)
@@ -196,7 +194,7 @@ class Confirmed:
 
 
 def _list_kbs(_: OperationContext, asked: PageParameters, place: Place) -> Listing:
-    return _page([entry.row() for entry in place.calls.entries()], asked)
+    return page_of([entry.row() for entry in place.calls.entries()], asked)
 
 
 def _create_kb(context: OperationContext, asked: NewKb, place: Place) -> object:
@@ -315,7 +313,7 @@ def _newest(view: MemoryView) -> str:
 
 
 def _memory_history(context: OperationContext, asked: PageParameters, place: Place) -> Listing:
-    return _page(reading(context).memories.get(place["id"]).history, asked)
+    return page_of(reading(context).memories.get(place["id"]).history, asked)
 
 
 # --- documents ------------------------------------------------------------------------------------
@@ -548,7 +546,7 @@ def _graph_search(context: OperationContext, asked: GraphQuestion, _: Place) -> 
     return Listing(rows, len(rows))
 
 
-# --- jobs, sessions, pools, tiers -----------------------------------------------------------------
+# --- jobs, sessions -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -560,7 +558,7 @@ class UndoParameters:
 
 
 def _jobs(context: OperationContext, asked: PageParameters, _: Place) -> Listing:
-    return _page(reading(context).jobs.list(), asked)
+    return page_of(reading(context).jobs.list(), asked)
 
 
 def _undo(context: OperationContext, asked: UndoParameters, place: Place) -> object:
@@ -628,7 +626,7 @@ def _sessions(context: OperationContext, asked: SessionPage, _: Place) -> Listin
             user=context.identity.user, namespaces=asked.namespaces, status=asked.status
         )
     ]
-    return _page(rows, asked)
+    return page_of(rows, asked)
 
 
 def record_in(base: KnowledgeBase, record: object) -> dict[str, Any]:
@@ -684,98 +682,6 @@ def _end_session(context: OperationContext, asked: SessionEnd, place: Place) -> 
     return base.sessions.end(session)
 
 
-def _pools(context: OperationContext) -> Pools:
-    return reading(context).pools.acting_as()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewPool:
-    """A pool to make; the caller owns it."""
-
-    pool_id: str = parameter("1 to 64 of a-z, 0-9, - and _.")
-    name: str = parameter("What it is called; by default its id.", default="")
-    public: bool = parameter("Whether all agents may read and write it.", default=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolData:
-    """A value for a pool."""
-
-    value: Any = parameter("Anything that JSON has.")
-
-
-def _list_pools(context: OperationContext, asked: PageParameters, _: Place) -> Listing:
-    return _page(_pools(context).list(), asked)
-
-
-def _create_pool(context: OperationContext, asked: NewPool, _: Place) -> object:
-    access = {"public": True} if asked.public else None
-    return _pools(context).create(asked.pool_id, name=asked.name, access=access)
-
-
-def _read_pool(context: OperationContext, _: object, place: Place) -> Tagged:
-    found = _pools(context).read(place["pool"], place.path.get("key"))
-    return Tagged(found, str(found.version))
-
-
-def _write_pool(context: OperationContext, asked: PoolData, place: Place) -> Tagged:
-    made = _pools(context).write(place["pool"], place["key"], asked.value, if_version=place.version)
-    return Tagged(made, str(made.version))
-
-
-def _remove_from_pool(context: OperationContext, _: object, place: Place) -> Tagged:
-    made = _pools(context).remove(place["pool"], place["key"], if_version=place.version)
-    return Tagged(made, str(made.version))
-
-
-def _pool_history(context: OperationContext, asked: PageParameters, place: Place) -> Listing:
-    return _page(_pools(context).history(place["pool"]), asked)
-
-
-TierName = Literal["working", "short_term", "long_term", "shared"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TierParameters:
-    """Which value of which tier."""
-
-    tier: TierName | None = parameter("Only this tier.", default=None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TierData:
-    """A value for a tier."""
-
-    value: Any = parameter("Anything that JSON has.")
-    tier: TierName | None = parameter("Where to.", default=None)
-    ttl: float | None = parameter("Seconds that it lasts.", default=None, low=0.001)
-
-
-def _router(context: OperationContext) -> Router:
-    return reading(context).router(session=context.identity.session)
-
-
-def _read_tier(context: OperationContext, asked: TierParameters, place: Place) -> object:
-    from memctl.errors import NotFoundError
-
-    found = _router(context).read(place["key"], tier=asked.tier)
-    if found is None:
-        raise NotFoundError(f"there is no value {place['key']!r}")
-    return found
-
-
-def _write_tier(context: OperationContext, asked: TierData, place: Place) -> object:
-    return _router(context).write(place["key"], asked.value, asked.tier, ttl=asked.ttl)
-
-
-def _remove_tier(context: OperationContext, asked: TierParameters, place: Place) -> object:
-    return {"removed": _router(context).remove(place["key"], asked.tier)}
-
-
-def _tier_statistics(context: OperationContext, _: object, __: Place) -> object:
-    return _router(context).stats()
-
-
 def _profile(context: OperationContext, _: object, __: Place) -> object:
     identity = context.identity
     return reading(context).sessions.profile(identity.user or DEFAULT_USER, identity.agent)
@@ -788,7 +694,6 @@ def _memory_file(context: OperationContext, asked: MemoryFileParameters, _: Plac
 # --- the table ------------------------------------------------------------------------------------
 
 _KB, _MEMORY, _DOCUMENT = "/v1/kbs/{kb}", "/v1/kbs/{kb}/memories", "/v1/kbs/{kb}/documents"
-_POOL = "/v1/kbs/{kb}/pools/{pool}"
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", "/v1/kbs", "List knowledge bases.", _list_kbs, PageParameters, of_home=True),
     Endpoint(
@@ -885,39 +790,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint("GET", f"{_KB}/profile", "Show what is known of the user.", _profile),
     Endpoint(
-        "GET", f"{_KB}/pools", "List pools.", _list_pools, PageParameters,
-        operation="read_shared_memory",
-    ),
-    Endpoint("POST", f"{_KB}/pools", "Make a pool.", _create_pool, NewPool, "write", 201),
-    Endpoint(
-        "GET", _POOL, "Read all of a pool.", _read_pool, operation="read_shared_memory"
-    ),
-    Endpoint(
-        "GET", f"{_POOL}/values/{{key}}", "Read a value.", _read_pool,
-        operation="read_shared_memory",
-    ),
-    Endpoint(
-        "PUT", f"{_POOL}/values/{{key}}", "Write a value.", _write_pool, PoolData, "write",
-        operation="write_shared_memory",
-    ),
-    Endpoint(
-        "DELETE", f"{_POOL}/values/{{key}}", "Remove a value.", _remove_from_pool,
-        effect="destructive", operation="write_shared_memory",
-    ),
-    Endpoint(
-        "GET", f"{_POOL}/history", "List the writes to a pool.", _pool_history, PageParameters,
-        operation="read_shared_memory",
-    ),
-    Endpoint(
         "POST", "/v1/memory", "Keep files below /memories, as a model does.", _memory_file,
         MemoryFileParameters, "write", operation="memory",
-    ),
-    Endpoint("GET", f"{_KB}/tiers", "Count what tiers hold.", _tier_statistics),
-    Endpoint("GET", f"{_KB}/tiers/{{key}}", "Read a value.", _read_tier, TierParameters),
-    Endpoint("PUT", f"{_KB}/tiers/{{key}}", "Write a value.", _write_tier, TierData, "write"),
-    Endpoint(
-        "DELETE", f"{_KB}/tiers/{{key}}", "Remove a value.", _remove_tier, TierParameters,
-        "destructive",
     ),
 )  # fmt: skip
 """What is offered beside ``/v1/query``, uploads and streams, which have routes of their own."""

@@ -13,12 +13,14 @@ from serving import listening
 from memctl.config import load_config
 from memctl.home import Home
 from memctl.server.http_access import load_token
+from memctl.server.http_agents import AGENT_ENDPOINTS
 from memctl.server.http_aliases import ALIASES
 from memctl.server.http_openapi import openapi
 from memctl.server.http_pages import PAGES
 from memctl.server.http_routes import ENDPOINTS
 
-described = schemathesis.openapi.from_dict(openapi((*ENDPOINTS, *PAGES, *ALIASES)))
+endpoints = (*ENDPOINTS, *AGENT_ENDPOINTS, *PAGES, *ALIASES)
+described = schemathesis.openapi.from_dict(openapi(endpoints))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,302 @@
+"""What agents share and keep: pools, values of tiers and skills, under ``/v1`` and below a base.
+
+``/v1/pools`` is that of the knowledge base that is written to, or of ``?kb=NAME``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from memctl.errors import NotFoundError
+from memctl.literals import ProposalStatus, SkillCategory, SkillStatus, Tier
+from memctl.operations.agent_skills import (
+    ProposeSkillParameters,
+    ReadSkillFileParameters,
+    SkillOutcomeParameters,
+    propose_skill,
+    read_skill_file,
+    record_skill_outcome,
+)
+from memctl.operations.operation_context import OperationContext
+from memctl.operations.parameters import parameter
+from memctl.server.http_endpoints import Endpoint, Listing, Place, Tagged, changes_in
+from memctl.server.http_routes import PageParameters, page_of
+
+if TYPE_CHECKING:
+    from memctl.pools import Pools
+    from memctl.skills.skill_registry import Skills
+    from memctl.tiers import Router
+
+# --- pools ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewPool:
+    """A pool to make; the caller owns it."""
+
+    pool_id: str = parameter("1 to 64 of a-z, 0-9, - and _.")
+    name: str = parameter("What it is called; by default its id.", default="")
+    public: bool = parameter("Whether all agents may read and write it.", default=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolData:
+    """A value for a pool."""
+
+    value: Any = parameter("Anything that JSON has.")
+
+
+def _pools(context: OperationContext) -> Pools:
+    return context.reading_existing().pools.acting_as()
+
+
+def _list_pools(context: OperationContext, asked: PageParameters, _: Place) -> Listing:
+    return page_of(_pools(context).list(), asked)
+
+
+def _create_pool(context: OperationContext, asked: NewPool, _: Place) -> object:
+    access = {"public": True} if asked.public else None
+    pools = context.writing().pools.acting_as()
+    return pools.create(asked.pool_id, name=asked.name, access=access)
+
+
+def _delete_pool(context: OperationContext, _: object, place: Place) -> object:
+    return {"pool_id": _pools(context).delete(place["pool"]).pool_id}
+
+
+def _read_pool(context: OperationContext, _: object, place: Place) -> Tagged:
+    found = _pools(context).read(place["pool"], place.path.get("key"))
+    return Tagged(found, str(found.version))
+
+
+def _write_pool(context: OperationContext, asked: PoolData, place: Place) -> Tagged:
+    made = _pools(context).write(place["pool"], place["key"], asked.value, if_version=place.version)
+    return Tagged(made, str(made.version))
+
+
+def _remove_from_pool(context: OperationContext, _: object, place: Place) -> Tagged:
+    made = _pools(context).remove(place["pool"], place["key"], if_version=place.version)
+    return Tagged(made, str(made.version))
+
+
+def _pool_history(context: OperationContext, asked: PageParameters, place: Place) -> Listing:
+    return page_of(_pools(context).history(place["pool"]), asked)
+
+
+# --- tiers ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TierParameters:
+    """Which value of which tier."""
+
+    tier: Tier | None = parameter("Only this tier.", default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TierData:
+    """A value for a tier."""
+
+    value: Any = parameter("Anything that JSON has.")
+    tier: Tier | None = parameter("Where to.", default=None)
+    ttl: float | None = parameter("Seconds that it lasts.", default=None, low=0.001)
+
+
+def _router(context: OperationContext) -> Router:
+    return context.reading_existing().router(session=context.identity.session)
+
+
+def _read_tier(context: OperationContext, asked: TierParameters, place: Place) -> object:
+    found = _router(context).read(place["key"], tier=asked.tier)
+    if found is None:
+        raise NotFoundError(f"there is no value {place['key']!r}")
+    return found
+
+
+def _write_tier(context: OperationContext, asked: TierData, place: Place) -> object:
+    router = context.writing().router(session=context.identity.session)
+    return router.write(place["key"], asked.value, asked.tier, ttl=asked.ttl)
+
+
+def _remove_tier(context: OperationContext, asked: TierParameters, place: Place) -> object:
+    return {"removed": _router(context).remove(place["key"], asked.tier)}
+
+
+def _tier_statistics(context: OperationContext, _: object, __: Place) -> object:
+    return _router(context).stats()
+
+
+# --- skills ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillPage(PageParameters):
+    """Which skills."""
+
+    category: SkillCategory | None = parameter("Only of this category.", default=None)
+    status: SkillStatus | None = parameter("Only in this status.", default=None)
+    agent: str | None = parameter("Only those that this agent has.", default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillQuestion:
+    """What a skill is wanted for."""
+
+    description: str = parameter("What is to be done, such as: deploy to kubernetes.")
+    category: SkillCategory | None = parameter("Only of this category.", default=None)
+    limit: int = parameter("At most this many.", default=10, low=1, high=50)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillTask:
+    """What a skill is used for."""
+
+    task: str | None = parameter("What it is to be used for.", default=None)
+    budget: int = parameter("Most tokens.", default=4_000, low=100, high=100_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillFileVersion:
+    """Of which version of a skill."""
+
+    version: int | None = parameter("By default the active one.", default=None, low=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalPage(PageParameters):
+    """Which proposals."""
+
+    status: ProposalStatus | None = parameter("Only in this status.", default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillOutcome:
+    """How a use of a skill went."""
+
+    success: bool = parameter("Whether it went well.")
+    task: str | None = parameter("What it was used for.", default=None)
+    note: str | None = parameter("What is to be learned from it.", default=None)
+    duration: float | None = parameter("Seconds that it took.", default=None, low=0)
+    version: int | None = parameter("The version that was used.", default=None, low=1)
+
+
+def _skills(context: OperationContext) -> Skills:
+    return context.reading_existing().skills.acting_as()
+
+
+def _list_skills(context: OperationContext, asked: SkillPage, _: Place) -> Listing:
+    rows = _skills(context).list(category=asked.category, status=asked.status, agent=asked.agent)
+    return page_of(rows, asked)
+
+
+def _search_skills(context: OperationContext, asked: SkillQuestion, _: Place) -> Listing:
+    hits = _skills(context).search(asked.description, limit=asked.limit, category=asked.category)
+    return Listing(hits, len(hits))
+
+
+def _show_skill(context: OperationContext, _: object, place: Place) -> object:
+    return _skills(context).show(place["skill"])
+
+
+def _skill_context(context: OperationContext, asked: SkillTask, place: Place) -> object:
+    skills = context.reading_existing().skills
+    return skills.context(place["skill"], task=asked.task, budget=asked.budget)
+
+
+def _skill_file(context: OperationContext, asked: SkillFileVersion, place: Place) -> object:
+    wanted = ReadSkillFileParameters(
+        skill_id=place["skill"], path=place["path"], version=asked.version
+    )
+    return read_skill_file(context, wanted)
+
+
+def _skill_outcome(context: OperationContext, asked: SkillOutcome, place: Place) -> object:
+    wanted = SkillOutcomeParameters(skill_id=place["skill"], **changes_in(asked))
+    return record_skill_outcome(context, wanted)
+
+
+def _list_proposals(context: OperationContext, asked: ProposalPage, _: Place) -> Listing:
+    return page_of(context.reading_existing().skills.proposals().list(asked.status), asked)
+
+
+def _propose_skill(context: OperationContext, asked: ProposeSkillParameters, _: Place) -> object:
+    return propose_skill(context, asked)
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+_POOLS, _TIERS, _SKILLS = "/v1/kbs/{kb}/pools", "/v1/kbs/{kb}/tiers", "/v1/kbs/{kb}/skills"
+_POOL, _SKILL = f"{_POOLS}/{{pool}}", f"{_SKILLS}/{{skill}}"
+_BELOW_BASES: tuple[Endpoint, ...] = (
+    Endpoint(
+        "GET", _POOLS, "List pools.", _list_pools, PageParameters, operation="list_memory_pools"
+    ),
+    Endpoint(
+        "POST", _POOLS, "Make a pool.", _create_pool, NewPool, "write", 201, "create_memory_pool"
+    ),
+    Endpoint("GET", _POOL, "Read all of a pool.", _read_pool, operation="read_shared_memory"),
+    Endpoint(
+        "DELETE", _POOL, "Delete a pool.", _delete_pool, effect="destructive",
+        operation="delete_memory_pool",
+    ),
+    Endpoint(
+        "GET", f"{_POOL}/values/{{key}}", "Read a value.", _read_pool,
+        operation="read_shared_memory",
+    ),
+    Endpoint(
+        "PUT", f"{_POOL}/values/{{key}}", "Write a value.", _write_pool, PoolData, "write",
+        operation="write_shared_memory",
+    ),
+    Endpoint(
+        "DELETE", f"{_POOL}/values/{{key}}", "Remove a value.", _remove_from_pool,
+        effect="destructive", operation="write_shared_memory",
+    ),
+    Endpoint(
+        "GET", f"{_POOL}/history", "List the writes to a pool.", _pool_history, PageParameters,
+        operation="read_shared_memory",
+    ),
+    Endpoint("GET", _TIERS, "Count what tiers hold.", _tier_statistics),
+    Endpoint("GET", f"{_TIERS}/{{key}}", "Read a value.", _read_tier, TierParameters),
+    Endpoint("PUT", f"{_TIERS}/{{key}}", "Write a value.", _write_tier, TierData, "write"),
+    Endpoint(
+        "DELETE", f"{_TIERS}/{{key}}", "Remove a value.", _remove_tier, TierParameters,
+        "destructive",
+    ),
+    Endpoint("GET", _SKILLS, "List skills.", _list_skills, SkillPage, operation="list_skills"),
+    Endpoint(
+        "GET", f"{_SKILLS}/search", "Find skills by what they do.", _search_skills, SkillQuestion,
+        operation="discover_skills",
+    ),
+    Endpoint(
+        "GET", f"{_SKILLS}/proposals", "List proposals of skills.", _list_proposals, ProposalPage,
+        operation="propose_skill",
+    ),
+    Endpoint(
+        "POST", f"{_SKILLS}/proposals", "Propose a skill; a person reviews it.", _propose_skill,
+        ProposeSkillParameters, "write", 201, "propose_skill",
+    ),
+    Endpoint("GET", _SKILL, "Show a skill.", _show_skill, operation="get_skill_context"),
+    Endpoint(
+        "GET", f"{_SKILL}/context", "Read a skill for a task.", _skill_context, SkillTask,
+        operation="get_skill_context",
+    ),
+    Endpoint(
+        "GET", f"{_SKILL}/files/{{path:path}}", "Read a file of a skill.", _skill_file,
+        SkillFileVersion, operation="read_skill_file",
+    ),
+    Endpoint(
+        "POST", f"{_SKILL}/outcomes", "Say how a use of a skill went.", _skill_outcome,
+        SkillOutcome, "write", 201, "record_skill_outcome",
+    ),
+)  # fmt: skip
+
+
+def _at_top(endpoints: Iterable[Endpoint]) -> Iterable[Endpoint]:
+    """Yield endpoints of a knowledge base as those of one that need not be named."""
+    for each in endpoints:
+        yield replace(each, path=each.path.replace("/kbs/{kb}", ""), takes_kb=True)
+
+
+AGENT_ENDPOINTS: tuple[Endpoint, ...] = (*_BELOW_BASES, *_at_top(_BELOW_BASES))
