@@ -6,7 +6,7 @@ agent platform, and ``/agents/{agent_id}`` that of an archive of conversations a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -36,6 +36,7 @@ from memctl.server.http_uploads import (
 if TYPE_CHECKING:
     from memctl.records import QueryResult
 
+Run = Callable[[OperationContext, Any, Place], object]
 _MOST = 500
 _NAME = "The knowledge base."
 
@@ -309,16 +310,34 @@ class OfUser:
     user_id: str | None = parameter("Whose; else X-Memctl-User.", default=None)
 
 
+def _require_agent(context: OperationContext) -> None:
+    """Refuse an agent that has no knowledge base, such as one that is not there.
+
+    Raises:
+        UsageError: It has none.
+    """
+    agent = context.identity.agent or ""
+    if context.home.accounts.agent_path(agent) is None:
+        raise UsageError(f"there is no agent {agent!r}", f"add it: memctl agent add {agent}")
+    if "knowledge_base" not in context.resources:
+        raise UsageError(f"agent {agent!r} has no knowledge base", "see memctl agent show")
+
+
+def _of_agent(run: Run) -> Run:
+    """Return an endpoint's function that first refuses an agent without a knowledge base."""
+
+    def run_checked(context: OperationContext, asked: Any, place: Place) -> object:
+        """Carry it out for an agent that has one."""
+        _require_agent(context)
+        return run(context, asked, place)
+
+    return run_checked
+
+
 async def _agent_upload(request: Request) -> Response:
     calls = calls_of(request)
     kb = calls.require_written(None)
     upload = await receive(request, kb)
-    agent = request.path_params["agent_id"]
-
-    def check(context: OperationContext) -> None:
-        """Refuse an agent that has no knowledge base."""
-        if "knowledge_base" not in context.resources:
-            raise UsageError(f"agent {agent!r} has no knowledge base", "see memctl agent show")
 
     def reply_of(report: IngestReport) -> Response:
         """Reply with what became of the one document."""
@@ -346,7 +365,7 @@ async def _agent_upload(request: Request) -> Response:
             raise UsageError(what if upload.file else "neither file nor content", "send one")
         caller = caller_of(request, kb)
         caller = replace(caller, user=asked.user_id or caller.user, session=None)
-        await calls.in_thread(lambda: calls.carry_out(caller, check))
+        await calls.in_thread(lambda: calls.carry_out(caller, _require_agent))
     except BaseException:
         upload.discard()
         raise
@@ -368,6 +387,7 @@ def _doc_type_of(asked: AgentUpload, file: str, given: Mapping[str, Any]) -> Doc
     return asked.doc_type if "doc_type" in given or not file else None
 
 
+@_of_agent
 def _agent_search(context: OperationContext, asked: AgentSearch, _: Place) -> object:
     from memctl.queries import QueryOptions
 
@@ -390,6 +410,7 @@ def _agent_search(context: OperationContext, asked: AgentSearch, _: Place) -> ob
     return {"query": asked.query, "results": results, "total_results": len(results)}
 
 
+@_of_agent
 def _agent_documents(context: OperationContext, asked: AgentDocuments, _: Place) -> object:
     base = reading(context)
     own = _own_documents(context)
@@ -402,6 +423,7 @@ def _agent_documents(context: OperationContext, asked: AgentDocuments, _: Place)
     return _paged(found, base.documents.count(filters), asked)
 
 
+@_of_agent
 def _agent_document(context: OperationContext, _: OfUser, place: Place) -> object:
     base = context.reading().owner("documents", place["doc_id"])
     view = base.documents.get(place["doc_id"])
@@ -409,6 +431,7 @@ def _agent_document(context: OperationContext, _: OfUser, place: Place) -> objec
     return view
 
 
+@_of_agent
 def _delete_agent_document(context: OperationContext, _: OfUser, place: Place) -> object:
     documents = context.writing().documents
     document = documents.get(place["doc_id"]).document

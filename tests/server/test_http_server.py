@@ -199,6 +199,8 @@ def test_every_example_of_the_page_runs(home: Home, tmp_path: Path) -> None:
     examples = [block for block in blocks if "curl" in block]
     assert len(examples) >= 5
     (tmp_path / "minutes.md").write_text("# Minutes\n\nThe launch is on 12 May 2026.")
+    folders = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    environment = {**os.environ, "PATH": folders, "MEMCTL_HOME": str(home.config.home)}
     with listening(home) as address:
         token = shlex.quote(load_token(address.token_file))
         for block in examples:
@@ -207,6 +209,6 @@ def test_every_example_of_the_page_runs(home: Home, tmp_path: Path) -> None:
             script = f"set -e\nTOKEN={token}\n{text.replace('curl ', 'curl --fail-with-body ')}"
             done = subprocess.run(
                 ["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path, check=False,
-                timeout=PATIENCE,
+                timeout=PATIENCE, env=environment,
             )  # fmt: skip
             assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"

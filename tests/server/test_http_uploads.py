@@ -25,6 +25,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     with serving(tmp_path_factory.mktemp("uploads") / "home") as made:
         made.home.create("default")
         made.home.create("diary", private=True)
+        made.home.accounts.add_agent("helper")
         yield made
 
 
@@ -233,12 +234,23 @@ def test_a_form_with_a_file_of_any_format_is_a_document_of_an_agent(
 
 
 def test_an_agent_without_a_knowledge_base_is_told_so(serve: Serve, client: TestClient) -> None:
-    settings = serve.home.config.home / "agents" / "bare.toml"
-    settings.parent.mkdir(exist_ok=True)
-    settings.write_text('agent_id = "bare"\nresources = ["memory"]\n')
-    refused = client.post("/agents/bare/documents", json={"content": "x"})
-    assert refused.status_code == 400
-    assert "bare" in refused.json()["error"]["message"]
+    serve.home.accounts.add_agent("bare", b'agent_id = "bare"\nresources = ["memory"]\n')
+    before = client.get(f"{KB}/documents").json()["total"]
+    for agent in ("bare", "unknownagent"):
+        top = f"/agents/{agent}"
+        for refused in (
+            client.post(f"{top}/documents", json={"content": "x"}),
+            client.post(f"{top}/documents", files={"file": ("x.txt", b"x")}),
+            client.post(f"{top}/documents/search", json={"query": "roof"}),
+            client.post(f"{top}/search", json={"query": "roof"}),
+            client.get(f"{top}/documents"),
+            client.get(f"{top}/documents/d_000000000000"),
+            client.delete(f"{top}/documents/d_000000000000"),
+        ):
+            assert refused.status_code == 400, refused.url
+            assert repr(agent) in refused.json()["error"]["message"]
+    assert client.get(f"{KB}/documents").json()["total"] == before
+    assert spooled(serve) == []
 
 
 # --- paths of other products ----------------------------------------------------------------------
