@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from serving import listening
-from web_home import PAGES, fill
+from web_home import PAGES, THINGS, fill
 
 from memctl.config import load_config
 from memctl.home import Home
@@ -106,7 +106,7 @@ def test_every_page_can_be_read_by_everybody(visit: Visit, width: int, scheme: s
     found = {}
     for path in (
         *PAGES, f"/memories/{memory}", f"/memories/{memory}/forget", f"/documents/{document}",
-        f"/documents/{document}/links", f"/memories/{insight}", "/sessions/talk",
+        f"/documents/{document}/links", f"/memories/{insight}", *THINGS,
         "/graph?name=Rui Santos", "/memories/m_000000000000",
     ):  # fmt: skip
         page.goto(path)

@@ -15,7 +15,7 @@ from httpx import Response
 from serving import URL, Serve, listening, serving
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
-from web_home import PAGES, TITLE, fill
+from web_home import PAGES, THINGS, TITLE, fill
 
 from memctl.cli.main import all_commands
 from memctl.config import load_config
@@ -116,7 +116,7 @@ def check(page: Response) -> Tags:
     return found
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", [*PAGES, *THINGS])
 def test_a_page_has_nothing_that_acts_and_nothing_from_elsewhere(
     browser: TestClient, path: str
 ) -> None:
@@ -125,13 +125,45 @@ def test_a_page_has_nothing_that_acts_and_nothing_from_elsewhere(
     assert "<img" not in page.text
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", [*PAGES, *THINGS])
 def test_every_page_is_json_too(browser: TestClient, path: str) -> None:
     found = browser.get(path, headers=JSON)
     assert found.headers["content-type"] == "application/json"
     assert isinstance(found.json(), dict)
     mark = "&" if "?" in path else "?"
     assert browser.get(f"{path}{mark}format=json").json().keys() == found.json().keys()
+
+
+def test_a_pool_shows_who_may_use_it_and_what_they_share(browser: TestClient) -> None:
+    listed = first(browser, "/pools")
+    assert (listed["kb"], listed["pool_id"], listed["version"]) == ("default", "ops", 2)
+    state = browser.get("/pools/ops", headers=JSON).json()
+    assert state["data"]["agent_bulletin"] == {"market": {"regime": "risk_off"}}
+    assert state["pool"]["access_control"]["write"] == ["helper"]
+    assert [each["version"] for each in state["history"]] == [2, 1]
+    shown = browser.get("/pools/ops").text
+    for words in ("&lt;b&gt;calm&lt;/b&gt; \\u202e", "risk_off", "helper"):
+        assert words in shown
+    assert browser.get("/pools/none").status_code == 404
+
+
+def test_skills_are_listed_found_and_shown_with_what_is_proposed(browser: TestClient) -> None:
+    def names(address: str) -> list[str]:
+        return [each["name"] for each in browser.get(address, headers=JSON).json()["rows"]]
+
+    assert names("/skills") == ["Painting doors", "Painting walls"]
+    assert names("/skills?status=active") == names("/skills?q=paint a door") == ["Painting doors"]
+    assert browser.get("/skills?status=lost").status_code == 400
+    drafts = browser.get("/skills?status=draft", headers=JSON).json()
+    assert [each["name"] for each in drafts["rows"]] == ["Painting walls"]
+    assert [each["status"] for each in drafts["proposals"]] == ["submitted"]
+    assert "Oiling hinges" in browser.get("/skills?status=draft").text
+    skill = browser.get("/skills/painting-doors", headers=JSON).json()
+    assert skill["text"].endswith("Sand first. <script>alert(3)</script>\n")
+    assert skill["details"]["versions"][0]["is_active"] is True
+    assert "Sand first. &lt;script&gt;" in browser.get("/skills/painting-doors?version=1").text
+    assert browser.get("/skills/painting-doors?version=9").status_code == 404
+    assert browser.get("/skills/none").status_code == 404
 
 
 def test_every_link_of_every_page_leads_somewhere(browser: TestClient) -> None:

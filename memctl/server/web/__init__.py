@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from memctl.server.web import (
+    agent_pages,
     ask_pages,
     inbox_pages,
     memory_pages,
@@ -53,6 +54,10 @@ def web_routes() -> Sequence[BaseRoute]:
         change("/sessions/{id:path}/archive", session_pages.archive),
         page("/sessions/{id:path}", session_pages.session),
         page("/graph", overview_pages.graph),
+        page("/pools", agent_pages.pools),
+        page("/pools/{id}", agent_pages.pool),
+        page("/skills", agent_pages.skills),
+        page("/skills/{id}", agent_pages.skill),
         page("/inbox", inbox_pages.inbox),
         change("/inbox", inbox_pages.receive),
         change("/inbox/take-in", inbox_pages.take_in_waiting),
