@@ -30,6 +30,7 @@ from memctl.server.mcp_protocol import (
     STATELESS_VERSIONS,
     Message,
     error_of,
+    has_sound_id,
     meta_of,
 )
 from memctl.server.mcp_session import McpSession, Send
@@ -79,6 +80,8 @@ def _refusal(code: int, message: str) -> Response:
 
 def _is_message(message: object) -> bool:
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        return False
+    if not has_sound_id(message):
         return False
     return isinstance(message.get("method"), str) or "result" in message or "error" in message
 

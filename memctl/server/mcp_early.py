@@ -21,6 +21,7 @@ from memctl.server.mcp_protocol import (
     ProtocolError,
     check_version,
     greeting,
+    has_sound_id,
     result_of,
     write_message,
 )
@@ -96,7 +97,7 @@ def _answer(line: bytes, has_manifest: bool) -> bool:
         return False
     if result is None:
         return isinstance(request, dict) and request.get("method") == "notifications/initialized"
-    if "id" not in request:
+    if "id" not in request or not has_sound_id(request):
         return False
     write_message(sys.stdout.buffer, result_of(request, result))
     return True

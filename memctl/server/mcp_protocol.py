@@ -9,6 +9,7 @@ starts a server for every task, and waits for it.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
@@ -55,6 +56,18 @@ class ProtocolError(Exception):
         self.code = code
         self.message = message
         self.data = data
+
+
+def has_sound_id(message: Message) -> bool:
+    """Return whether the id of a message, if it has one, can be sent back as it came.
+
+    It is a text or a number (https://www.jsonrpc.org/specification#request_object); a number such
+    as 1e400 is read as infinite, which JSON cannot say.
+    """
+    id_ = message.get("id")
+    if isinstance(id_, float):
+        return math.isfinite(id_)
+    return id_ is None or (isinstance(id_, (str, int)) and not isinstance(id_, bool))
 
 
 def result_of(request: Message, result: Mapping[str, Any]) -> Message:

@@ -17,6 +17,7 @@ from memctl.server.mcp_protocol import (
     PARSE_ERROR,
     Message,
     error_of,
+    has_sound_id,
     result_of,
     write_message,
 )
@@ -77,8 +78,9 @@ class McpServer:
         elif not isinstance(message, dict) or not isinstance(message.get("method"), str):
             is_response = isinstance(message, dict) and ("result" in message or "error" in message)
             if not is_response:
-                id_ = message.get("id") if isinstance(message, dict) else None
-                self._send(error_of(id_, INVALID_REQUEST, "Invalid request"))
+                self._send(_invalid(message))
+        elif not has_sound_id(message):
+            self._send(_invalid(message))
         elif "id" not in message:
             self._notice(message)
         elif message["method"] == "ping":
@@ -118,7 +120,11 @@ class McpServer:
 
     def _carry_out(self, message: Message | list[Any]) -> None:
         if isinstance(message, list):
-            replies = [self._session.answer(each) for each in message if _is_request(each)]
+            replies = [
+                self._session.answer(each) if has_sound_id(each) else _invalid(each)
+                for each in message
+                if _is_request(each)
+            ]
             if replies:
                 self._send(replies)
             return
@@ -147,6 +153,12 @@ def _key(message: Message) -> str | int:
     """Return the id of a request as something that can be looked up."""
     id_ = message.get("id")
     return id_ if isinstance(id_, (str, int)) else repr(id_)
+
+
+def _invalid(message: object) -> Message:
+    """Return the response to what is no request."""
+    id_ = message.get("id") if isinstance(message, dict) and has_sound_id(message) else None
+    return error_of(id_, INVALID_REQUEST, "Invalid request")
 
 
 def _is_request(message: object) -> bool:

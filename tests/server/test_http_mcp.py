@@ -82,6 +82,11 @@ def test_what_is_no_message_is_refused_in_its_own_words(client: TestClient) -> N
     for wrong in ([], {}, {"jsonrpc": "2.0"}, {"jsonrpc": "1.0", "method": "ping", "id": 1}, "x"):
         refused = client.post("/mcp", json=wrong)
         assert (refused.status_code, refused.json()["error"]["code"]) == (400, -32600)
+    for id_ in ("1e400", "NaN", "true", "[1]"):
+        line = f'{{"jsonrpc": "2.0", "id": {id_}, "method": "ping"}}'
+        refused = client.post("/mcp", content=line, headers=headers)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, -32600)
+        assert refused.json()["id"] is None
     old = client.post(
         "/mcp",
         json={"jsonrpc": "2.0", "id": 1, "method": "ping"},

@@ -203,6 +203,13 @@ def test_lines_that_are_no_requests_are_told_and_the_server_lives(client: Client
     ):
         client.send(line)
         assert client.read()["error"]["code"] == code
+    for id_ in (b"1e400", b"-Infinity", b"NaN", b"true", b"[1]", b'{"a": 1}'):
+        for method in (b"ping", b"initialize", b"tools/list", b"tools/call", b"prompts/list"):
+            client.send(b'{"jsonrpc": "2.0", "id": %b, "method": "%b"}' % (id_, method))
+            refused = client.read()
+            assert (refused["id"], refused["error"]["code"]) == (None, -32600)
+    client.send(b'[{"jsonrpc": "2.0", "id": 1e400, "method": "ping"}]')
+    assert [each["error"]["code"] for each in client.read()] == [-32600]
     assert client.ask("nothing/known")["error"]["code"] == -32601
     assert client.ask("tools/call", name="nothing")["error"]["code"] == -32602
     client.send(b'{"jsonrpc": "2.0", "id": 9, "method": "tools/list", "params": 3}')
