@@ -19,7 +19,7 @@ from memctl.schema.document_types import doc_type_of
 if TYPE_CHECKING:
     from memctl.graph.graph_views import NeighbourView
     from memctl.knowledge_base import KnowledgeBase
-    from memctl.records import Document, Filters
+    from memctl.records import Document, Filters, Memory
     from memctl.store.ledger.session_repositories import Session
 
 Direction = Literal["in", "out", "both"]
@@ -27,7 +27,7 @@ SessionStatus = Literal["open", "compressed", "archived", "ended"]
 _SHOWN = ("id", "title", "media_type", "doc_type", "source", "created_at", "ingested_at", "size",
           "namespace")  # fmt: skip
 _METADATA = ("media_type", "doc_type", "source", "created_at", "namespace", "size", "summary",
-             "tags", "topics", "language", "session_id", "metadata")  # fmt: skip
+             "tags", "topics", "language", "session_id", "metadata", "superseded_by")  # fmt: skip
 MOST_CHARACTERS = 20_000
 _NEAR_TITLES = 3
 _RELATION = "Only relations of this type, such as links_to."
@@ -169,7 +169,7 @@ class DocumentText:
     """Of the whole text, in characters."""
     has_more: bool
     note: str
-    """How to get the rest, if there is any."""
+    """How to get the rest, if there is any, and what holds now where this was superseded."""
 
 
 def get_document(context: OperationContext, asked: GetDocumentParameters) -> DocumentText:
@@ -179,7 +179,11 @@ def get_document(context: OperationContext, asked: GetDocumentParameters) -> Doc
     start = min(asked.start, length)
     end = min(start + asked.max_chars, length)
     plain = to_plain(document)
-    rest = f"characters {start:,} to {end:,} of {length:,}; start={end} gives what follows"
+    notes = []
+    if document.superseded_by is not None:
+        notes.append(f"superseded by {document.superseded_by}: open that for what holds now")
+    if end < length:
+        notes.append(f"characters {start:,} to {end:,} of {length:,}; start={end} gives the rest")
     return DocumentText(
         id=document.id,
         title=document.title,
@@ -190,7 +194,7 @@ def get_document(context: OperationContext, asked: GetDocumentParameters) -> Doc
         end=end,
         length=length,
         has_more=end < length,
-        note=rest if end < length else "",
+        note="; ".join(notes),
     )
 
 
@@ -220,6 +224,9 @@ def open_item(context: OperationContext, asked: OpenParameters) -> DocumentText:
     metadata = {"type": memory.type, "level": memory.level, "created_at": memory.created_at}
     if memory.document_id is not None:
         metadata["document_id"] = memory.document_id
+    newer = _newer(context, base, memory)
+    if newer is not None:
+        metadata |= {"superseded_by": newer.id, "valid_to": memory.valid_to}
     return DocumentText(
         id=memory.id,
         title=memory.title,
@@ -230,8 +237,23 @@ def open_item(context: OperationContext, asked: OpenParameters) -> DocumentText:
         end=len(memory.text),
         length=len(memory.text),
         has_more=False,
-        note="",
+        note="" if newer is None else f"superseded by {newer.id}, which says: {newer.text}",
     )
+
+
+def _newer(context: OperationContext, base: KnowledgeBase, memory: Memory) -> Memory | None:
+    """Return what holds in place of a memory that was superseded; None for one that was not."""
+    seen, found = {memory.id}, memory
+    while found.superseded_by is not None and found.superseded_by not in seen:
+        seen.add(found.superseded_by)
+        try:
+            newer = base.memories.get(found.superseded_by).memory
+        except NotFoundError:  # it was forgotten
+            break
+        if not context.reads(base, newer.namespace):
+            break
+        found = newer
+    return None if found is memory else found
 
 
 def _find_document(context: OperationContext, given: str) -> tuple[KnowledgeBase, Document]:

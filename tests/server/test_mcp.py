@@ -353,7 +353,12 @@ def test_a_memory_is_remembered_revised_and_forgotten_after_a_trial(
     assert tried["forgotten"] is False
     assert "dry_run" in tried["message"]
     opened = client.call("open", id=revised["id"])["structuredContent"]
-    assert opened["text"] == "The gate code is 9021."
+    assert (opened["text"], opened["note"]) == ("The gate code is 9021.", "")
+    assert "superseded_by" not in opened["metadata"]
+    earlier = client.call("open", id=id_)["structuredContent"]
+    assert earlier["text"] == "The gate code is 4711."
+    assert earlier["metadata"]["superseded_by"] == revised["id"]
+    assert earlier["note"] == f"superseded by {revised['id']}, which says: The gate code is 9021."
     done = client.call("forget", id=revised["id"], dry_run=False)["structuredContent"]
     assert done["forgotten"] is True
     assert client.call("open", id=revised["id"])["isError"] is True
