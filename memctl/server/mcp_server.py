@@ -130,7 +130,7 @@ class McpServer:
             return
         key = _key(message)
         if not self._is_cancelled(key):
-            reply = self._session.answer(message)
+            reply = self._session.answer(message, lambda: self._is_cancelled(key))
             if not self._is_cancelled(key):
                 self._send(reply)
         with self._mutex:

@@ -52,6 +52,14 @@ def _nowhere(_: Message) -> None:
     """Drop messages that cannot be sent between request and response."""
 
 
+def _never() -> bool:
+    return False
+
+
+class Cancelled(MemctlError):
+    """The client does not want the result any more; nothing further is written for it."""
+
+
 class McpSession:
     """One client of the server.
 
@@ -75,6 +83,7 @@ class McpSession:
         self._tools = tools
         self._send = send
         self._watched: dict[str, str] = {}
+        self._is_cancelled = _never
         self._methods: dict[str, Callable[[Mapping[str, Any]], Message]] = {
             "tools/list": lambda _: {"tools": [tool.definition() for tool in tools.values()]},
             "tools/call": self._call,
@@ -91,8 +100,15 @@ class McpSession:
             "logging/setLevel": lambda _: {},
         }
 
-    def answer(self, request: Message) -> Message:
-        """Carry out a request, and return the response to it."""
+    def answer(self, request: Message, is_cancelled: Callable[[], bool] = _never) -> Message:
+        """Carry out a request, and return the response to it.
+
+        Args:
+            request: The request.
+            is_cancelled: Whether the client does not want it any more; a call that tells its
+                progress ends then.
+        """
+        self._is_cancelled = is_cancelled
         try:
             check_version(request)
             found = greeting(request, subscribes=self._subscribes)
@@ -139,7 +155,7 @@ class McpSession:
         arguments = params.get("arguments")
         token = meta_of(params).get("progressToken")
         context = self._context
-        context.progress = None if token is None else self._progress(token)
+        context.progress = self._progress(token)
         try:
             result = run_operation(
                 tool.operation, {} if arguments is None else arguments, self._context
@@ -151,13 +167,18 @@ class McpSession:
         return tool_result(result, plain=tool.is_plain)
 
     def _progress(self, token: object) -> Callable[[Progress], None]:
-        """Return what tells the client how far a call is; the numbers only grow."""
+        """Return what tells a client with a token how far a call is; the numbers only grow.
+
+        It ends a call that was cancelled, before the next of what the call writes.
+        """
         last = -1
 
         def tell(progress: Progress) -> None:
             """Send one notification, if it says something new."""
             nonlocal last
-            if progress.done <= last:
+            if self._is_cancelled():
+                raise Cancelled("the client has cancelled the call")
+            if token is None or progress.done <= last:
                 return
             last = progress.done
             params: Message = {"progressToken": token, "progress": progress.done}

@@ -239,6 +239,27 @@ def test_a_cancelled_request_is_not_answered_and_the_next_one_is(client: Client)
     assert [client.read()["id"], client.read()["id"]] == [first, third]
 
 
+def test_a_document_that_is_cancelled_while_it_is_read_is_not_added(
+    connect: Connect, tmp_path: Path
+) -> None:
+    client = connect("--tools", "core,add_document", MEMCTL_HOME=str(tmp_path))
+    lines = (
+        f"Crate {number} holds {number * 7} lamps for house {number}." for number in range(40_000)
+    )
+    long = client.request(
+        "tools/call",
+        name="add_document",
+        arguments={"content": "\n\n".join(lines), "title": "Crates"},
+        _meta={"progressToken": "p1"},
+    )
+    assert client.read()["method"] == "notifications/progress"
+    client.send(
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": long}}
+    )
+    listed = client.call("browse")["structuredContent"]
+    assert listed["documents"] == []
+
+
 def test_what_was_asked_is_answered_when_the_client_closes_its_end(connect: Connect) -> None:
     client = connect()
     sent = [client.request("tools/call", name="browse", arguments={}) for _ in range(3)]
