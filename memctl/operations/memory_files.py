@@ -90,6 +90,11 @@ def memory_file(context: OperationContext, asked: MemoryFileParameters) -> Memor
     return replace(reply, text=f"Nothing is written. It would say: {reply.text}", document_id=None)
 
 
+def only_views(asked: MemoryFileParameters) -> bool:
+    """Return whether a command leaves all files as they are."""
+    return asked.command == "view"
+
+
 def memory_file_text(reply: MemoryFileReply) -> str:
     """Return the text for the model."""
     return reply.text

@@ -119,6 +119,7 @@ from memctl.operations.memory_files import (
     MemoryFileReply,
     memory_file,
     memory_file_text,
+    only_views,
 )
 from memctl.operations.operation_context import OperationContext, Resource
 from memctl.operations.page_links import (
@@ -244,6 +245,12 @@ class Operation:
     """The operation of which this is another form, for those that may use it."""
     topic: str = ""
     """The set that it belongs to, for servers that offer some; by default that of its module."""
+    only_reads: Callable[[Any], bool] | None = None
+    """Tells of parameters whether it only reads with them; by default as ``effect`` says."""
+
+    def effect_of(self, asked: object) -> Effect:
+        """Return what it does with some parameters."""
+        return "read" if self.only_reads is not None and self.only_reads(asked) else self.effect
 
     @property
     def toolset(self) -> str:
@@ -741,6 +748,7 @@ OPERATIONS: tuple[Operation, ...] = (
         effect="destructive",
         resource="memory",
         text=memory_file_text,
+        only_reads=only_views,
     ),
     Operation(
         "query_learnings",

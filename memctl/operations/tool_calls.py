@@ -164,6 +164,8 @@ def run_operation(operation: Operation, arguments: object, context: OperationCon
     if refused := refusal(operation, context):
         raise UsageError(refused, "memctl tool list names the others")
     asked = parse_arguments(operation.parameters, _decoded(arguments, name), name)
+    if refused := refusal(operation, context, asked):
+        raise UsageError(refused, "with other arguments it only reads")
     try:
         result = carry_out(operation, asked, context)
     except UsageError:
@@ -182,20 +184,27 @@ def carry_out(operation: Operation, asked: Any, context: OperationContext) -> An
         AccessRefused: Its caller may not use it.
         MemctlError: It failed.
     """
-    if refused := refusal(operation, context):
+    if refused := refusal(operation, context, asked):
         raise AccessRefused(refused, "memctl tool list names the others")
     _check_resource(operation, context)
     with reading_as("tool"):
         return operation.run(context, asked)
 
 
-def refusal(operation: Operation, context: OperationContext) -> str:
-    """Return why a caller may not use an operation; "" if it may."""
+def refusal(operation: Operation, context: OperationContext, asked: object = None) -> str:
+    """Return why a caller may not use an operation; "" if it may.
+
+    Args:
+        operation: Which one.
+        context: For whom.
+        asked: With which parameters; by default with any.
+    """
     allowed = context.allowed_tools
     if allowed is not None and (operation.alias_of or operation.name) not in allowed:
         agent = context.identity.agent
         return f"{operation.name} is not allowed {f'to {agent}' if agent else 'here'}"
-    if context.read_only and operation.effect != "read":
+    may_read = operation.only_reads is not None and asked is None
+    if context.read_only and not may_read and operation.effect_of(asked) != "read":
         return f"{operation.name} changes memory, which may only be read here"
     return ""
 

@@ -135,6 +135,13 @@ class Endpoint:
     takes_kb: bool = False
     """Whether ``?kb=NAME`` says of which knowledge base; else of the one that is written to."""
 
+    only_reads: Callable[[Any], bool] | None = None
+    """Tells of arguments whether it only reads with them; by default as ``effect`` says."""
+
+    def effect_of(self, asked: object) -> Effect:
+        """Return what it does with some arguments."""
+        return "read" if self.only_reads is not None and self.only_reads(asked) else self.effect
+
     @property
     def in_query(self) -> bool:
         """Whether its arguments are in the query string."""
@@ -159,7 +166,7 @@ def route_of(endpoint: Endpoint) -> Route:
                 request,
                 lambda context: _carry_out(endpoint, context, asked, place),
                 *kbs,
-                effect=endpoint.effect,
+                effect=endpoint.effect_of(asked),
                 of_home=endpoint.of_home,
                 user=getattr(asked, "user_id", None),
             )
@@ -185,13 +192,12 @@ async def _operation(request: Request) -> Response:
         raise NotFoundError(error.message, error.hint) from None
     given = await json_body(request)
 
-    def carry_out_checked(context: OperationContext) -> object:
-        """Carry out the operation with arguments as JSON has them."""
-        asked = parsed(operation.parameters, given, operation.name)
-        return carry_out(operation, asked, context)
-
-    kbs = request.query_params.getlist("kb")
-    return json_reply(await run(request, carry_out_checked, *kbs, effect=operation.effect))
+    asked = parsed(operation.parameters, given, operation.name)
+    kbs, effect = request.query_params.getlist(KB), operation.effect_of(asked)
+    result = await run(
+        request, lambda context: carry_out(operation, asked, context), *kbs, effect=effect
+    )
+    return json_reply(result)
 
 
 def _carry_out(endpoint: Endpoint, context: OperationContext, asked: Any, place: Place) -> object:

@@ -26,7 +26,7 @@ from memctl.literals import (
     StoredStatus,
     Verdict,
 )
-from memctl.operations.memory_files import MemoryFileParameters, memory_file
+from memctl.operations.memory_files import MemoryFileParameters, memory_file, only_views
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.parameters import parameter
 from memctl.records import LEVELS, Filters, Level
@@ -791,7 +791,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", f"{_KB}/profile", "Show what is known of the user.", _profile),
     Endpoint(
         "POST", "/v1/memory", "Keep files below /memories, as a model does.", _memory_file,
-        MemoryFileParameters, "write", operation="memory",
+        MemoryFileParameters, "write", operation="memory", only_reads=only_views,
     ),
 )  # fmt: skip
 """What is offered beside ``/v1/query``, uploads and streams, which have routes of their own."""

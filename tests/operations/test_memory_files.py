@@ -159,5 +159,7 @@ def test_users_have_files_of_their_own(home: Home, tmp_path: Path) -> None:
         assert "Ann's." in run_tool("memory", view, ann).text
         assert run_tool("memory", view, bo).is_error
     reader = OperationContext.of(home, user="ann", read_only=True)
-    with reader, pytest.raises(UsageError, match="only be read"):
-        run_tool("memory", arguments, reader)
+    with reader:
+        assert "Ann's." in run_tool("memory", view, reader).text
+        with pytest.raises(UsageError, match="only be read"):
+            run_tool("memory", arguments, reader)
