@@ -202,7 +202,7 @@ def _create_kb(context: OperationContext, asked: NewKb, place: Place) -> object:
         raise AccessRefused(f"this server does not serve {asked.name!r}", "name it with -k")
     settings = changes_in(asked, "name", "embedder")
     context.home.create(asked.name, embedder=asked.embedder, **settings)
-    return context.home.described(asked.name)
+    return _with_note(context, asked, place, asked.name)
 
 
 def _show_kb(context: OperationContext, _: object, place: Place) -> object:
@@ -215,7 +215,19 @@ def _change_kb(context: OperationContext, asked: KbChanges, place: Place) -> obj
         context.home.change(place["kb"], **changes)
     if asked.status is not None:
         context.home.set_status(place["kb"], asked.status)
-    return context.home.described(place["kb"])
+    return _with_note(context, asked, place, place["kb"])
+
+
+def _with_note(
+    context: OperationContext, asked: KbSettings, place: Place, name: str
+) -> dict[str, Any]:
+    """Return a knowledge base, and who can still see it where it has just been made private."""
+    shown = context.home.described(name)
+    if not asked.private:
+        return shown
+    still = f"commands that name it with -k {name} read it, and servers that are started with that"
+    here = "so does this one" if place.calls.is_served(name) else "this one has it no more"
+    return {**shown, "note": f"{name} is private: {still}; {here}"}
 
 
 def _delete_kb(context: OperationContext, asked: Confirmed, place: Place) -> object:

@@ -240,6 +240,23 @@ def test_a_knowledge_base_is_made_changed_and_removed(client: TestClient) -> Non
     assert client.get("/v1/kbs/scratch").status_code == 404
 
 
+def test_who_hides_a_knowledge_base_is_told_who_still_sees_it(
+    serve: Serve, client: TestClient
+) -> None:
+    client.post("/v1/kbs", json={"name": "letters"})
+    open_ = client.patch("/v1/kbs/letters", json={"description": "old ones"})
+    assert "note" not in open_.json()
+    hidden = client.patch("/v1/kbs/letters", json={"private": True})
+    assert hidden.json()["private"] is True
+    assert "-k letters" in hidden.json()["note"]
+    assert "this one has it no more" in hidden.json()["note"]
+    assert client.get("/v1/kbs/letters").status_code == 404
+    named = serve(kbs=("letters",)).patch("/v1/kbs/letters", json={"private": True})
+    assert "so does this one" in named.json()["note"]
+    made = client.post("/v1/kbs", json={"name": "dreams", "private": True})
+    assert "-k dreams" in made.json()["note"]
+
+
 def test_a_conversation_is_carried_on(client: TestClient) -> None:
     started = client.post("/v1/sessions", json={"id": "standup", "kbs": ["notes"]})
     assert started.status_code == 201
