@@ -84,6 +84,8 @@ class _Folder:
     edited: dict[str, Path] = field(default_factory=dict)
     taken: dict[str, str] = field(default_factory=dict)
     """The names that are in use, each with the id that has it; "" for files of others."""
+    is_vault: bool = False
+    """Whether there are files that were written here, of any knowledge base."""
 
     def look(self) -> None:
         """Find out what there is."""
@@ -98,6 +100,7 @@ class _Folder:
 
     def _add(self, file: Path) -> None:
         seal = _seal_in(file)
+        self.is_vault = self.is_vault or seal is not None
         is_own = seal is not None and seal.kb == self.kb
         self.taken[name_key(file.stem)] = seal.id if seal is not None and is_own else ""
         if seal is not None and is_own:
@@ -132,14 +135,25 @@ def write_vault(
         progress: Called after every file.
 
     Raises:
-        UsageError: It is no folder, or a part of it is a link.
+        UsageError: It is no folder, a part of it is a link, or it has files and none of a vault
+            that was written before.
         OSError: It cannot be written.
     """
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{display_path(folder)} is not a folder", "name a folder for the vault")
     there = _Folder(folder, kb)
     there.look()
+    if not there.is_vault and _has_files(folder):
+        raise UsageError(
+            f"{display_path(folder)} has files already, and none that an export has written",
+            "name a new or an empty folder for the vault",
+        )
     return _Writing(there, snapshot, pages, insights, dry_run, progress).run()
+
+
+def _has_files(folder: Path) -> bool:
+    """Return whether a folder has anything but what programs hide in it, such as .obsidian."""
+    return folder.is_dir() and any(not each.name.startswith(".") for each in folder.iterdir())
 
 
 class _Writing:

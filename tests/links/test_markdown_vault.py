@@ -169,6 +169,25 @@ def test_where_no_vault_can_be_is_refused(
     assert error in result.err
 
 
+def test_a_folder_with_files_of_others_is_left_alone_unless_a_vault_was_written_into_it(
+    memctl: Run, out: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    (other / "deep").mkdir(parents=True)
+    (other / "Mine.md").write_text("# Mine\n")
+    for more in ((), ("--dry-run",)):
+        refused = memctl("export", "markdown", "--to", "other", *more)
+        assert refused.code == 2
+        assert "other has files already" in refused.err
+        assert "hint: name a new or an empty folder" in refused.err
+    assert set(files(other)) == {"Mine.md"}
+    (out / "Mine.md").write_text("# Mine\n")
+    assert "wrote 0 notes" in export(memctl)
+    (tmp_path / "new" / ".obsidian").mkdir(parents=True)
+    assert memctl("export", "markdown", "--to", "new").code == 0
+    assert (tmp_path / "new/index.md").exists()
+
+
 @pytest.mark.parametrize(
     ("title", "name"),
     [
