@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
+import re
 import secrets
 import socket
 import time
@@ -18,12 +19,13 @@ from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memctl.errors import ConfigError
+from memctl.errors import ConfigError, UsageError
 from memctl.files import make_folder, open_regular, save_file
 
 COOKIE: Final = "memctl_session"
@@ -36,6 +38,9 @@ SHORTEST_TOKEN: Final = 32
 _LOGIN_SECONDS: Final = 3600.0
 _MOST_SESSIONS: Final = 100
 _SAFE_METHODS: Final = frozenset(("GET", "HEAD", "OPTIONS"))
+_ORIGIN_PORTS: Final = {"http": 80, "https": 443}
+"""The schemes that a page can have, with the port that is not said."""
+_HOST: Final = re.compile(r"[\w.:-]+")
 _LOOPBACK_NAMES: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 _BODY_TYPES: Final = ("application/json", "multipart/form-data", "application/octet-stream")
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -49,6 +54,28 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def checked_origin(given: str) -> str:
+    """Return an origin as browsers send it (https://www.rfc-editor.org/rfc/rfc6454#section-6.2).
+
+    Raises:
+        UsageError: It is none, or no single one.
+    """
+    try:
+        parts = urlsplit(given.strip().lower())
+        port = parts.port
+    except ValueError:  # a port that is no number, half an address
+        parts, port = urlsplit(""), None
+    host = parts.hostname or ""
+    is_bare = parts.path in ("", "/") and not (parts.query or parts.fragment or "@" in parts.netloc)
+    if parts.scheme not in _ORIGIN_PORTS or not _HOST.fullmatch(host) or not is_bare:
+        raise UsageError(
+            f"{given[:80]!r} is no origin", "write one like https://notes.example, without a path"
+        )
+    name = f"[{host}]" if ":" in host else host
+    suffix = "" if port in (None, _ORIGIN_PORTS[parts.scheme]) else f":{port}"
+    return f"{parts.scheme}://{name}{suffix}"
 
 
 def load_token(path: Path) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from serving import TOKEN, Serve
 
-from memctl.errors import ConfigError
-from memctl.server.http_access import load_token
+from memctl.errors import ConfigError, UsageError
+from memctl.server.http_access import AccessRules, checked_origin, load_token
 
 QUESTION = {"question": "what is the door code?"}
 ANSWER = "/v1/operations/answer"
@@ -116,6 +116,32 @@ def test_what_changes_something_is_refused_by_a_server_that_only_reads(serve: Se
     refused = client.post("/v1/operations/remember", json={"text": "The boat is red."})
     assert refused.status_code == 403
     assert client.post(ANSWER, json=QUESTION).status_code == 200
+    file = {"path": "/memories/boat.md", "file_text": "The boat is red."}
+    made = serve().post("/v1/memory", json={"command": "create", **file})
+    assert made.status_code == 200
+    for place in ("/v1/memory", "/v1/operations/memory"):
+        viewed = client.post(place, json={"command": "view", "path": "/memories/boat.md"})
+        assert (viewed.status_code, "boat is red" in viewed.text) == (200, True)
+        for command in ("create", "delete"):
+            changed = client.post(place, json={"command": command, **file})
+            assert changed.status_code == 403
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["banana", "*", "null", "", "ftp://a.example", "https://", "https://a.example/notes",
+     "https://ann@a.example", "https://a.example:port", "a.example", "https://a b.example"],
+)  # fmt: skip
+def test_what_is_no_origin_is_refused_before_anything_is_served(given: str) -> None:
+    with pytest.raises(UsageError, match="no origin") as refused:
+        AccessRules(TOKEN, allow_origins=(checked_origin(given),))
+    assert "https://" in refused.value.hint
+
+
+def test_an_origin_is_as_browsers_send_it() -> None:
+    assert checked_origin("HTTPS://Notes.Example/") == "https://notes.example"
+    assert checked_origin("http://localhost:5173") == "http://localhost:5173"
+    assert checked_origin("https://a.example:443") == "https://a.example"
 
 
 def test_errors_have_the_hint_and_the_code_of_the_command_line(serve: Serve) -> None:
