@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from memctl.errors import MemctlError, UsageError
 from memctl.files import make_folder, read_regular, save_file
 from memctl.locking import hold_lock, is_locked
-from memctl.server.http_access import AccessRules, Logins, is_loopback, load_token
+from memctl.server.http_access import (
+    AccessRules,
+    Logins,
+    checked_origin,
+    is_loopback,
+    load_token,
+)
 from memctl.server.http_app import ServeSettings, create_app
 from memctl.server.http_calls import Calls
 
@@ -66,6 +72,8 @@ class ServerAddress:
     socket: Path | None = None
     login: str = ""
     """A link for a browser, which can be used once."""
+    kbs: tuple[str, ...] = ()
+    """What alone it serves; by default all knowledge bases that are not private."""
 
 
 def running_server(home: Path) -> ServerAddress | None:
@@ -83,7 +91,24 @@ def running_server(home: Path) -> ServerAddress | None:
         stored["url"],
         Path(stored["token_file"]),
         None if path is None else Path(path),
+        kbs=tuple(stored.get("kbs", ())),  # which a server of an earlier version did not say
     )
+
+
+def require_served(address: ServerAddress, home: Home, kbs: Sequence[str]) -> None:
+    """Refuse to open knowledge bases that a server which is running does not serve.
+
+    Raises:
+        KnowledgeBaseNotFound: One is not there.
+        UsageError: The server does not serve one.
+    """
+    for name in kbs:
+        is_private = home.settings(name).private
+        if name not in address.kbs if address.kbs else is_private:
+            raise UsageError(
+                f"the server of this home at {address.url} does not serve {name!r}",
+                f"stop it (process {address.pid}), then run memctl open -k {name}",
+            )
 
 
 def new_login(address: ServerAddress) -> str:
@@ -124,24 +149,28 @@ def serve(home: Home, options: ServerOptions, announce: Announce) -> None:
 
     Raises:
         LockedError: Another server serves this home.
-        UsageError: The address cannot be had.
+        UsageError: The address cannot be had, or an origin is none.
         ConfigError: The token cannot be used.
     """
     for name in options.kbs:
         home.layout(name)
+    origins = tuple(map(checked_origin, options.allow_origins))
     folder = home.config.home / FOLDER
     make_folder(folder, mode=0o700)
     with hold_lock(folder / "lock", 0, lambda: _running_already(home.config.home)):
         token_file = options.token_file or folder / "token"
-        rules = AccessRules(
-            load_token(token_file), options.host, options.allow_origins, logins=Logins()
-        )
+        rules = AccessRules(load_token(token_file), options.host, origins, logins=Logins())
         app = create_app(home, ServeSettings(rules, options.kbs, options.read_only, options.proxy))
         with _listening(options) as listener:
             url = _url(listener)
             login = f"{url}/login?code={rules.logins.new_code()}"
             address = ServerAddress(os.getpid(), url, token_file.absolute(), options.socket, login)
-            stored = {"pid": address.pid, "url": url, "token_file": os.fspath(address.token_file)}
+            stored: dict[str, Any] = {
+                "pid": address.pid,
+                "url": url,
+                "token_file": os.fspath(address.token_file),
+            }
+            stored["kbs"] = options.kbs
             stored["socket"] = options.socket and os.fspath(options.socket.absolute())
             save_file(folder / "server.json", json.dumps(stored).encode())
             try:

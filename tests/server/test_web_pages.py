@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 from web_home import PAGES, THINGS, TITLE, fill
 
-from memctl.cli.main import all_commands
+from memctl.cli.main import all_commands, run
 from memctl.config import load_config
 from memctl.home import Home
 
@@ -253,6 +253,30 @@ def test_the_command_gives_a_link_into_the_server_that_runs(
         monkeypatch.setattr("webbrowser.open", lambda link: opened.append(link) or True)
         assert CliRunner().invoke(all_commands(), ["open"]).exit_code == 0
     assert [link.partition("?")[0] for link in opened] == [f"{address.url}/login"]
+
+
+def test_no_link_is_given_into_a_server_that_does_not_serve_what_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = Home(load_config({"home": str(tmp_path / "home")}, {}))
+    home.create("default")
+    home.create("diary", private=True)
+
+    def open_page(*names: str) -> int:
+        return run(["--home", str(home.config.home), "open", "--print", *names])
+
+    with listening(home) as address:
+        assert open_page("-k", "diary") == 2
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert "does not serve 'diary'" in told.err
+        assert f"stop it (process {address.pid})" in told.err
+        assert open_page("-k", "nowhere") == 10
+        assert capsys.readouterr().out == ""
+        assert open_page("-k", "default") == open_page() == 0
+    with listening(home, kbs=("diary",)):
+        assert open_page("-k", "diary") == open_page() == 0
+        assert open_page("-k", "default") == 2
 
 
 # --- asking ---------------------------------------------------------------------------------------

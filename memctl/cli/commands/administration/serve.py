@@ -131,14 +131,21 @@ def open_(
     The link lets a browser in once.
 
     With -k a server that is started serves these knowledge bases alone, even if they are private.
-    A server that runs already goes on serving what it was started with.
+    A server that runs already goes on serving what it was started with; one that does not serve
+    what -k names has to be stopped first.
     """
     _require_packages("open")
     from memctl.resident.processes import resident_beside
-    from memctl.server.http_server import ServerOptions, new_login, running_server
+    from memctl.server.http_server import (
+        ServerOptions,
+        new_login,
+        require_served,
+        running_server,
+    )
     from memctl.server.http_server import serve as run
 
     if (address := running_server(context.config.home)) is not None:
+        require_served(address, context.home, kb or ())
         _show_page(context, new_login(address), to_print=print_)
         return
     options = ServerOptions(port=0, kbs=tuple(kb or ()))
