@@ -70,6 +70,21 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class RevisedDocument:
+    """A document with another text."""
+
+    document_id: str | None
+    """The new version; None for a dry run."""
+    supersedes: str
+    """The version before."""
+    title: str
+    file: str
+    """The file that has the new text, too; "" where there is none."""
+    kb: str
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Memory:
     """One row of the ``memories`` table, without its vector."""
 

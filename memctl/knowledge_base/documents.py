@@ -13,7 +13,14 @@ from memctl.identity import DEFAULT_SESSION, documents_of, require_seen
 from memctl.knowledge_base.resources import Part, audited
 from memctl.literals import DocType, DocumentSort
 from memctl.plain_values import require_shallow
-from memctl.records import Filters, IngestReport, Metadata, ProgressListener, SkipListener
+from memctl.records import (
+    Filters,
+    IngestReport,
+    Metadata,
+    ProgressListener,
+    RevisedDocument,
+    SkipListener,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -271,6 +278,30 @@ class Documents(Part):
         view = view_document(self._kb.snapshot(), id_)
         self._kb.require_seen(view.document.namespace, f"document {id_!r}")
         return view
+
+    @audited("document revise")
+    def revise(self, id_: str, text: str, *, dry_run: bool = False) -> RevisedDocument:
+        """Write a new version of a document, and of its file where that still has its text.
+
+        Args:
+            id_: Which version of it is changed.
+            text: Its new text.
+            dry_run: Write nothing; only check that it may be.
+
+        Raises:
+            NotFoundError: There is none with that id.
+            VersionConflict: It, or its file, has changed meanwhile.
+            UsageError: Its text cannot be changed, or the new one is no other.
+        """
+        from memctl.knowledge_base.document_revision import revise
+
+        return revise(self._kb, self.get(id_), text, dry_run=dry_run)
+
+    def why_unchangeable(self, view: DocumentView) -> str:
+        """Return why ``revise`` would refuse a document, in words; "" where it would not."""
+        from memctl.knowledge_base.document_revision import why_unchangeable
+
+        return why_unchangeable(view)
 
     @audited("document delete")
     def delete(self, id_: str) -> int:

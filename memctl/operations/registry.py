@@ -155,6 +155,13 @@ from memctl.operations.remembering import (
     store_important_information,
     update_memory,
 )
+from memctl.operations.revising_documents import (
+    LinkedMention,
+    LinkMentionParameters,
+    ReviseDocumentParameters,
+    link_mention,
+    revise_document,
+)
 from memctl.operations.shared_memory import (
     CreatePoolParameters,
     DeletePoolParameters,
@@ -211,7 +218,7 @@ from memctl.operations.upkeep_tools import (
     run_upkeep_job,
     upkeep_report,
 )
-from memctl.records import Context
+from memctl.records import Context, RevisedDocument
 from memctl.validation import nearest
 
 Effect = Literal["read", "write", "destructive"]
@@ -526,6 +533,27 @@ OPERATIONS: tuple[Operation, ...] = (
         process_document,
         effect="write",
         resource="knowledge_base",
+    ),
+    Operation(
+        "revise_document",
+        "Change the text of a document; refused if it has changed since it was read.",
+        ReviseDocumentParameters,
+        RevisedDocument,
+        revise_document,
+        effect="write",
+        resource="knowledge_base",
+        is_recall=False,
+        topic="documents",
+    ),
+    Operation(
+        "link_mention",
+        "Make a link of a place where a document names another one without a link.",
+        LinkMentionParameters,
+        LinkedMention,
+        link_mention,
+        effect="write",
+        resource="knowledge_base",
+        topic="page_links",
     ),
     Operation(
         "list_work",

@@ -1,0 +1,96 @@
+"""Operations that change the text of a document: all of it, or a name in it that becomes a link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memctl.errors import UsageError, VersionConflict
+from memctl.operations.operation_context import OperationContext
+from memctl.operations.parameters import parameter
+from memctl.records import RevisedDocument
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
+
+_NOT_IN_A_LINK = "[]|#^\n"
+_AROUND = 80
+"""Characters shown before and after a link."""
+_DRY_RUN = "Write nothing; only say what would come of it."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviseDocumentParameters:
+    """Parameters of ``revise_document``."""
+
+    document_id: str = parameter("The id of the version that was read.")
+    text: str = parameter("Its new text, whole.")
+    dry_run: bool = parameter(_DRY_RUN, default=False)
+
+
+def revise_document(context: OperationContext, asked: ReviseDocumentParameters) -> RevisedDocument:
+    """Write a new version of a document; one that has changed since it was read stays."""
+    base = _changeable(context, asked.document_id)
+    return base.documents.revise(asked.document_id, asked.text, dry_run=asked.dry_run)
+
+
+def _changeable(context: OperationContext, id_: str) -> KnowledgeBase:
+    base = context.owner("documents", id_)
+    namespace = base.documents.get(id_).document.namespace
+    context.check_changeable(base, namespace, f"document {id_!r}")
+    return base
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkMentionParameters:
+    """Parameters of ``link_mention``."""
+
+    document_id: str = parameter("The document that is named.")
+    named_in: str = parameter("The document that names it, as unlinked_mentions says.")
+    start: int = parameter("Where the name begins in its text.", low=0)
+    end: int = parameter("Where it ends.", low=1)
+    dry_run: bool = parameter(_DRY_RUN, default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedMention:
+    """A name that has become a link."""
+
+    document: RevisedDocument
+    """The document in which it stands; ``revise_document`` with its former text takes it back."""
+    link: str
+    before: str
+    """The text around it, as it was."""
+    after: str
+
+
+def link_mention(context: OperationContext, asked: LinkMentionParameters) -> LinkedMention:
+    """Make a link of a place at which a document names another one.
+
+    Raises:
+        VersionConflict: No such name stands there any more.
+        UsageError: The document's title cannot be written into a link.
+    """
+    base = _changeable(context, asked.named_in)
+    text = base.documents.get(asked.named_in).document.text
+    view = base.links.view(context.filters())
+    page = view.map.pages[view.map.find(asked.document_id).page]
+    places = {
+        (place.document_id, place.start, place.end)
+        for each in view.mentions(page.id, None)
+        for place in each.places
+    }
+    if (asked.named_in, asked.start, asked.end) not in places:
+        raise VersionConflict(
+            f"{page.title!r} is not named there without a link", "list its mentions again"
+        )
+    name = text[asked.start : asked.end]
+    if any(character in page.title + name for character in _NOT_IN_A_LINK):
+        raise UsageError(f"{page.title!r} cannot be written into a link", "rename the document")
+    link = f"[[{name}]]" if name == page.title else f"[[{page.title}|{name}]]"
+    new = text[: asked.start] + link + text[asked.end :]
+    done = base.documents.revise(asked.named_in, new, dry_run=asked.dry_run)
+    first = max(0, asked.start - _AROUND)
+    rest = text[asked.end : asked.end + _AROUND]
+    lead = text[first : asked.start]
+    return LinkedMention(done, link, f"{lead}{name}{rest}", f"{lead}{link}{rest}")
