@@ -5,6 +5,7 @@ Each asks as ``memctl query``, ``context`` or ``insight list`` do; limits are th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -315,7 +316,7 @@ def recall(context: OperationContext, asked: RecallParameters) -> RecallReply:
     bases = opened(context)
     result = bases.query(asked.question, filters=filters, limit=_RECALLED, answer=False)
     found = any(hit.relevance >= _RELEVANT for hit in result.hits)
-    relevant = [hit for hit in result.hits if hit.relevance >= _PERHAPS]
+    relevant = _text_before_headers(result.hits)
     shown = relevant if found else relevant[:_RECALLED_PERHAPS]
     return RecallReply(
         question=asked.question,
@@ -323,6 +324,25 @@ def recall(context: OperationContext, asked: RecallParameters) -> RecallReply:
         citations=tuple(_recalled(number, hit) for number, hit in enumerate(shown, start=1)),
         query_id=result.query_id,
     )
+
+
+def _text_before_headers(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits that may be relevant, those that are a mail's header lines alone last.
+
+    A header has the names and the subject of a question, and no answer.  It says what its mail is
+    about, so passages of that mail are as relevant as it is.
+    """
+    from memctl.search.answering.evidence_parts import is_mail_header
+
+    headers = {hit.memory_id: hit for hit in hits if is_mail_header(hit.text)}
+    about: dict[str | None, float] = {}
+    for each in headers.values():
+        if each.document_id is not None:
+            about[each.document_id] = max(about.get(each.document_id, 0.0), each.relevance)
+    relevant = [
+        hit for hit in hits if max(hit.relevance, about.get(hit.document_id, 0.0)) >= _PERHAPS
+    ]
+    return sorted(relevant, key=lambda hit: hit.memory_id in headers)
 
 
 def _recalled(number: int, hit: Hit) -> RecalledPassage:

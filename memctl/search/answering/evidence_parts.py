@@ -45,6 +45,11 @@ _FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'll|my|me|mine|ich|mein|je|mon|yo|
 Span = tuple[int, int]
 
 
+def is_mail_header(text: str) -> bool:
+    """Return whether a text is the header lines of a mail and nothing else."""
+    return _MAIL_HEADER.fullmatch(text.strip()) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """``hit.text[start:end]``."""
