@@ -45,6 +45,7 @@ def fill(home: Home) -> None:
                 f" met Rui Santos at Quayside Estates on {said} 2026.",
                 title=title,
             )
+        base.ingest(text="They let workshops and sheds.", title="Quayside Estates")
         talk = base.sessions.start("talk", title=TITLE)
         base.sessions.say(
             talk, Message(sender="ann", content="Remember that <b>tea</b> is better than coffee.")

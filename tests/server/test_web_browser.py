@@ -7,8 +7,10 @@ It needs Chromium, which ``.ci/run`` installs; axe-core, in ``axe/``, is what ex
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -103,9 +105,15 @@ def test_every_page_can_be_read_by_everybody(visit: Visit, width: int, scheme: s
         for path in ("/memories", "/documents", "/insights")
     ]
     memory, document, insight = details
+    documents = page.request.get("/documents?format=json").json()["rows"]
+    named = next(each["id"] for each in documents if each["title"] == "Quayside Estates")
     found = {}
+    links = page.request.get(f"/documents/{named}/links").text()
+    offered = [unescape(each) for each in re.findall(r'href="([^"]+/link\?[^"]+)"', links)]
+    assert offered
     for path in (
-        *PAGES, f"/memories/{memory}", f"/memories/{memory}/forget", f"/documents/{document}",
+        *PAGES, *offered[:1], f"/memories/{memory}", f"/memories/{memory}/forget",
+        f"/documents/{document}",
         f"/documents/{document}/links", f"/memories/{insight}", *THINGS,
         "/graph?name=Rui Santos", "/memories/m_000000000000",
     ):  # fmt: skip
@@ -160,6 +168,30 @@ def test_a_memory_is_written_edited_and_deleted_with_the_mouse(visit: Visit) -> 
     page.click("button:text-is('Delete')")
     page.wait_for_selector("text=Deleted.")
     assert visit.problems == []
+    page.context.close()
+
+
+def test_a_mention_becomes_a_link_and_a_document_is_edited_without_scripts(visit: Visit) -> None:
+    page = visit.page(java_script_enabled=False, viewport={"width": 360, "height": 800})
+    for title, text in (("Tool Shed", "It is locked."), ("Tour", "The Tool Shed comes last.")):
+        page.goto("/inbox")
+        page.click("summary:has-text('Or write a text')")
+        page.fill("textarea[name=text]", text)
+        page.fill("[name=title]", title)
+        page.click("button:text-is('Take it in')")
+    page.goto("/documents")
+    page.click("a.main:has-text('Tool Shed')")
+    page.click("text=Links and related documents")
+    page.click("text=Make it a link")
+    assert "[[Tool Shed]] comes last." in page.inner_text("main")
+    page.click("button:text-is('Make it a link')")
+    assert "It is a link now." in page.inner_text(".notice")
+    page.click("summary:text-is('Edit')")
+    page.fill("#text", "The [[Tool Shed]] comes first.")
+    page.click("text=Write a new version")
+    assert "comes first" in page.inner_text(".text")
+    page.click("text=Take the change back")
+    assert "comes last" in page.inner_text(".text")
     page.context.close()
 
 

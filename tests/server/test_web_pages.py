@@ -69,6 +69,20 @@ def take_in(served: Serve, folder: Path) -> None:
         base.consolidate()
 
 
+def noted(served: Serve, text: str, title: str) -> str:
+    """Have a text remembered, and return the id of its document."""
+    with served.home.open("default") as base:
+        id_ = base.ingest(text=text, title=title).outcomes[0].document_id
+    assert id_ is not None
+    return id_
+
+
+def text_area(page: Response) -> str:
+    """Return what a browser has in the text area of a page."""
+    (found,) = re.findall(r"<textarea[^>]*>(.*?)</textarea>", page.text, re.DOTALL)
+    return unescape(found).removeprefix("\n")
+
+
 def first(browser: TestClient, path: str, **wanted: Any) -> dict[str, Any]:
     """Return the first row of a list that has some values."""
     rows = browser.get(path, headers=JSON).json()["rows"]
@@ -277,6 +291,72 @@ def test_no_link_is_given_into_a_server_that_does_not_serve_what_is_named(
     with listening(home, kbs=("diary",)):
         assert open_page("-k", "diary") == open_page() == 0
         assert open_page("-k", "default") == 2
+
+
+# --- changing a document --------------------------------------------------------------------------
+
+
+def test_a_document_is_edited_and_the_change_taken_back(served: Serve, browser: TestClient) -> None:
+    id_ = noted(served, "\nThe shed is <b>green</b>.\n\n  Its door sticks.\n", "Shed")
+    page = browser.get(f"/documents/{id_}")
+    check(page)
+    assert text_area(page) == "\nThe shed is <b>green</b>.\n\n  Its door sticks.\n"
+    text = text_area(page).replace("green", "red").replace("\n", "\r\n")  # as browsers send it
+    edited = post(browser, f"/documents/{id_}/edit", kb="default", text=text)
+    check(edited)
+    assert "A new version was written" in edited.text
+    assert "Take the change back" in edited.text
+    new = edited.url.path.rpartition("/")[2]
+    assert text_area(edited) == text.replace("\r\n", "\n")
+    old = browser.get(f"/documents/{id_}")
+    assert "there is a newer version" in old.text
+    assert "<textarea" not in old.text
+    back = post(browser, f"/documents/{new}/edit", kb="default", restore=id_)
+    assert "as it was before" in back.text
+    assert "<b>green</b>" in text_area(back)
+    assert "Take the change back" not in back.text
+    assert "Take the change back" not in browser.get(f"/documents/{new}?former={new}").text
+    assert post(browser, f"/documents/{new}/edit", kb="default", text=" ").status_code == 409
+    empty = post(browser, f"{back.url.path}/edit", kb="default", text=" ")
+    assert empty.status_code == 400
+
+
+def test_a_late_change_of_a_document_is_shown_beside_what_holds_now(
+    served: Serve, browser: TestClient
+) -> None:
+    id_ = noted(served, "The fence is white.", "Fence")
+    post(browser, f"/documents/{id_}/edit", kb="default", text="The fence is blue.")
+    late = post(browser, f"/documents/{id_}/edit", kb="default", text="The fence is <i>black</i>.")
+    assert late.status_code == 409
+    assert "The fence is blue." in late.text
+    assert text_area(late) == "The fence is <i>black</i>."
+    as_json = {"text": "The fence is black.", "kb": "default"}
+    told = browser.post(f"/documents/{id_}/edit", json=as_json, headers={**JSON, "Origin": URL})
+    assert told.status_code == 409
+    assert told.json()["text"] == "The fence is blue."
+    (again,) = re.findall(r'action="(/documents/[^"]+/edit)"', late.text)
+    over = post(browser, again, kb="default", text=text_area(late))
+    assert text_area(over) == "The fence is <i>black</i>."
+
+
+def test_a_mention_becomes_a_link_on_the_page(served: Serve, browser: TestClient) -> None:
+    target = noted(served, "It opens at nine.", "Boat House")
+    source = noted(served, "Boat House keys hang in the hall.", "Keys")
+    links = browser.get(f"/documents/{target}/links")
+    check(links)
+    (asked,) = re.findall(r'href="([^"]+/link\?[^"]+)"', links.text)
+    preview = browser.get(unescape(asked))
+    check(preview)
+    assert "<bdi>[[Boat House]] keys hang in the hall.</bdi>" in preview.text
+    assert browser.get(f"/documents/{source}").status_code == 200
+    fields = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', preview.text))
+    made = post(browser, preview.url.path, **fields)
+    assert "It is a link now." in made.text
+    assert text_area(made) == "[[Boat House]] keys hang in the hall."
+    assert post(browser, preview.url.path, **fields).status_code == 409, "it is one already"
+    new = made.url.path.rpartition("/")[2]
+    back = post(browser, f"/documents/{new}/edit", kb="default", restore=source)
+    assert text_area(back) == "Boat House keys hang in the hall."
 
 
 # --- asking ---------------------------------------------------------------------------------------
@@ -592,6 +672,11 @@ def test_a_server_that_only_reads_offers_no_change(served: Serve) -> None:
     assert "only reads" in page.text
     assert "Add a memory" not in page.text
     refused = client.post("/memories/new", json={"text": "No."}, headers=HTML)
+    assert refused.status_code == 403
+    id_ = noted(served, "The barn is old.", "Barn")
+    assert "The barn is old." in client.get(f"/documents/{id_}", headers=HTML).text
+    assert "<textarea" not in client.get(f"/documents/{id_}", headers=HTML).text
+    refused = client.post(f"/documents/{id_}/edit", json={"text": "No."}, headers=HTML)
     assert refused.status_code == 403
 
 

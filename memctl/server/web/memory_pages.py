@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, get_args
 
-from memctl.errors import UsageError
+from memctl.errors import UsageError, VersionConflict
 from memctl.forget import Selection
 from memctl.literals import RESTATING_TYPES, DocType, DocumentSort, Sort
 from memctl.operations.finding import opened
 from memctl.operations.operation_context import OperationContext
+from memctl.operations.revising_documents import LinkMentionParameters, link_mention
 from memctl.records import LEVELS, Memory
 from memctl.server.web.listing import Row, RowList, filter_fields, filters_of, gathered
 from memctl.server.web.pages import Asked, Done, Page, address
@@ -256,9 +257,97 @@ def document(context: OperationContext, asked: Asked) -> Page:
         "distilled": [each for each in current if each.level == "memory"],
         "passages": sum(each.level == "evidence" for each in current),
         "receipts": _receipts(base, view),
+        "can_edit": _can_edit(base, view),
+        "is_open": asked.has("edit"),
+        "former": _former(base, view, asked.text("former")),
         "signals": sorted(view.document.signals.items(), key=lambda pair: pair[1], reverse=True),
     }
     return Page("document.html", view.document.title or view.document.source, view, shown)
+
+
+def _can_edit(base: KnowledgeBase, view: DocumentView) -> bool:
+    """Return whether a browser sends the text of a document back as it got it."""
+    text = view.document.text
+    return (
+        not view.document.superseded_by
+        and not base.documents.why_unchangeable(view)
+        and all(each.isprintable() or each in "\n\t" for each in text)
+    )
+
+
+def _former(base: KnowledgeBase, view: DocumentView, id_: str) -> str:
+    """Return the id of the version before, where a page that has just changed it names it."""
+    if not id_ or base.documents.get(id_).document.superseded_by != view.document.id:
+        return ""
+    return id_
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A change of a document that has changed meanwhile; nothing of it is lost."""
+
+    kb: str
+    id: str
+    """Of the version that holds now."""
+    title: str
+    text: str
+    """Of that version."""
+    written: str
+    """The text that was not written."""
+    message: str
+
+
+def edit_document(context: OperationContext, asked: Asked) -> Done | Page:
+    """Write a new version of a document, as the operation ``revise_document`` does.
+
+    Raises:
+        VersionConflict: It has changed meanwhile, and no version of it holds now.
+    """
+    base, view = _document(context, asked)
+    _check_own(context, base, view)
+    restored = asked.text("restore")
+    text = base.documents.get(restored).document.text if restored else asked.verbatim("text")
+    try:
+        done = base.documents.revise(view.document.id, text)
+    except VersionConflict as error:
+        newer = view.document
+        while newer.superseded_by is not None:
+            newer = base.documents.get(newer.superseded_by).document
+        if newer is view.document:
+            raise
+        found = Conflict(base.name, newer.id, newer.title, newer.text, text, error.message)
+        return Page("conflict.html", "It has changed meanwhile", found, status=409)
+    former = "" if restored else done.supersedes
+    to = address(f"/documents/{done.document_id}", kb=base.name, former=former)
+    return Done(to, done, "taken-back" if restored else "revised")
+
+
+def preview_link(context: OperationContext, asked: Asked) -> Page:
+    """Show what making a link of a mention would come to."""
+    found = link_mention(context, _link_parameters(asked, dry_run=True))
+    shown = {
+        "back": f"/documents/{asked.path['id']}/links",
+        "fields": {"start": asked.number("start", 0), "end": asked.number("end", 0)},
+    }
+    return Page("link.html", "Make it a link", found, shown)
+
+
+def make_link(context: OperationContext, asked: Asked) -> Done:
+    """Make a link of a mention, as the operation ``link_mention`` does."""
+    found = link_mention(context, _link_parameters(asked, dry_run=False))
+    done = found.document
+    to = address(f"/documents/{done.document_id}", kb=done.kb, former=done.supersedes)
+    return Done(to, found, "linked")
+
+
+def _link_parameters(asked: Asked, *, dry_run: bool) -> LinkMentionParameters:
+    return LinkMentionParameters(
+        document_id=asked.path["id"],
+        named_in=asked.text("in"),
+        start=asked.number("start", 0),
+        end=asked.number("end", 0),
+        dry_run=dry_run,
+    )
 
 
 def _receipts(base: KnowledgeBase, view: DocumentView) -> Sequence[Any]:

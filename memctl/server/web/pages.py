@@ -74,6 +74,11 @@ class Asked:
         given = self.fields.get(name)
         return given[-1].replace("\r\n", "\n").strip() if given else default
 
+    def verbatim(self, name: str) -> str:
+        """Return a field as it was typed, with line ends as files have them."""
+        given = self.fields.get(name)
+        return given[-1].replace("\r\n", "\n") if given else ""
+
     def texts(self, name: str) -> tuple[str, ...]:
         """Return the words of a field, which commas or spaces set apart."""
         return tuple(
@@ -186,6 +191,7 @@ class Page:
     """A record or mapping, which is also what a program gets as JSON."""
     shown: Mapping[str, Any] = field(default_factory=dict)
     """What the template needs besides, such as the fields of a form."""
+    status: int = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +210,9 @@ NOTICES: Mapping[str, str] = {
     "deleted": "Deleted.",
     "forgotten": "Forgotten for good, and nothing of it is left.",
     "partly-forgotten": "Forgotten. Some of it is left in other places, such as a snapshot.",
+    "revised": "A new version was written in place of the one before.",
+    "linked": "It is a link now.",
+    "taken-back": "The text is as it was before.",
     "reprocessed": "Read again.",
     "judged": "Thank you: noted with the question.",
     "received": "Received. What can be read is remembered; the rest is listed below.",
@@ -260,12 +269,12 @@ def _route(path: str, view: Change, effect: Effect, methods: list[str]) -> Route
         finally:
             await request.close()  # the files of its form
         if wants_json(request):
-            reply = json_reply(found.data)
+            reply = json_reply(found.data, found.status if isinstance(found, Page) else 200)
             reply.headers["vary"] = "Accept"
             return reply
         if isinstance(found, Done):
             return RedirectResponse(_with_notice(found), 303, dict(_HEADERS))
-        return page_reply(request, found, asked.kbs)
+        return page_reply(request, found, asked.kbs, found.status)
 
     return Route(path, endpoint, methods=methods)
 
