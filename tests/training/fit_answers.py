@@ -97,7 +97,6 @@ def features(each: dict[str, Any]) -> list[float]:
         own=each["own"],
         near=each["near"],
         cosine=each["cosine"],
-        rank=each["rank"],
         lacks_name=bool(each.get("lacks_name")),
         is_below_asked_key=bool(each.get("is_below_asked_key")),
         is_of_another=bool(each["is_of_another"]),

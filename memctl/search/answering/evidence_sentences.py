@@ -39,8 +39,6 @@ _LONGEST_QUOTE = 260
 """Characters of a sentence with those around it."""
 _WHOLE = 0.8
 """Share of a question from which on a sentence needs none around it to be understood."""
-_LITTLE = 0.34
-"""Share of a question below which a sentence with its context has little to do with it."""
 _OF_TIME, _OF_OTHER_DAY, _OF_OTHER_PERIOD = 4.2, -4.0, -1.0
 """Where it is asked what happened at some time: for a sentence of that time, and for one of another
 day or period; what happened in a period may have been written down after it."""
@@ -402,7 +400,6 @@ def evidence_features(
     own: float,
     near: float,
     cosine: float,
-    rank: int,
     lacks_name: bool,
     is_below_asked_key: bool,
     is_of_another: bool,
@@ -414,7 +411,6 @@ def evidence_features(
         own: Share of the question that it covers itself.
         near: Share that it covers with what stands around it.
         cosine: Of its vector with the question's.
-        rank: Of its hit, from 1.
         lacks_name: Whether a name of the question is neither in it nor around it.
         is_below_asked_key: Whether it is a value below a key that the question names.
         is_of_another: Whether it is about another thing of the kind that is asked about.
@@ -423,8 +419,6 @@ def evidence_features(
         "odds": odds,
         "near": near,
         "cosine": cosine,
-        "rank": -math.log(rank),
-        "little": float(near < _LITTLE),
         "unlike": float(own == 0 and cosine < _UNLIKE),
         "lacks_name": float(lacks_name),
         "below_asked_key": float(is_below_asked_key),
@@ -434,8 +428,8 @@ def evidence_features(
 
 
 WEIGHTS = {
-    "odds": 0.5, "near": 0.8, "cosine": 0.6, "rank": 0.7, "little": -0.6, "unlike": -1.2,
-    "lacks_name": -0.6, "below_asked_key": 1.0, "of_another": -3.0, "bias": -0.6,
+    "odds": 0.5, "near": 0.8, "cosine": 0.6, "unlike": -1.2, "lacks_name": -0.6,
+    "below_asked_key": 1.0, "of_another": -3.0, "bias": -0.6,
 }  # fmt: skip
 """Of a logistic model.  A fit on the worlds that the reading model was not trained on
 (``tests/training/fit_answers.py``) does no better; too few questions there are about values below
@@ -464,7 +458,6 @@ def _probability(
         own=draft.own,
         near=draft.near,
         cosine=draft.cosine,
-        rank=draft.hit.rank,
         lacks_name=draft.lacks_name,
         is_below_asked_key=draft.is_below_asked_key,
         is_of_another=draft.is_of_another,
