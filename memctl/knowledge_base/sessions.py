@@ -329,7 +329,8 @@ class Sessions(Part):
         """Return the messages that prepare a model for a new message of the user.
 
         They are the system prompt, the summary of what is no longer in the window, what other
-        conversations say where the message refers to them, the last ten messages, and the new one.
+        conversations say where the message refers to them, the messages that no summary stands for,
+        and the new one.
         """
         from memctl.sessions.recall import HEADING
 
@@ -343,12 +344,13 @@ class Sessions(Part):
     def _recaller(self) -> ConversationRecall:
         from memctl.sessions.recall import ConversationRecall
 
-        kb = self._kb
+        kb, compression = self._kb, self._kb.program_config.compression
         return ConversationRecall(
             kb.conversations,
             lambda: kb.queries,
             kb.program_config.auto_context,
-            kb.program_config.compression.recent_messages_to_keep,
+            compression.recent_messages_to_keep,
+            compression.threshold_tokens,
         )
 
     def replies(self, session: Session, message: str) -> Iterator[str]:

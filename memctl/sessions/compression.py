@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from memctl.ingest.discovery.sources import Source
 from memctl.literals import ARCHIVED, SUMMARY_HEADINGS
 from memctl.models.protocols import Understander, estimate_tokens
-from memctl.records import FileOutcome, Metadata, Segment, SourceText, Understanding
+from memctl.records import FileOutcome, Metadata, Understanding
 from memctl.rows.row_changes import set_columns
 from memctl.sessions.conversations import Conversations
 from memctl.sessions.folding import CONVERSATION, Folding, session_document, source_of, text_of
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from memctl.ingest.ingest_pipeline import Ingestor
 
 _MOST_STATEMENTS = 12
+_MOST_KEPT, _MOST_GIST_LINES = 24, 12
+"""Of a summary that earlier ones go into: the latest statements of a type, and lines of the gist."""
 _MOST_NAMES = 20
 _SHORTEST_LINE = 20
 """Characters of a line of a summary, with who says it; what is shorter says nothing alone."""
@@ -55,6 +57,8 @@ class _Digest:
 
     turns: Sequence[Turn]
     understood: Understanding
+    former: str = ""
+    """The summary of what came before them."""
 
     def statements(self, type_: str) -> list[str]:
         """Return what of a type was said, each once, in order."""
@@ -79,12 +83,19 @@ class _Digest:
 
     @property
     def summary(self) -> str:
-        """Return the summary as text: the gist, then what was decided, planned and stated."""
-        parts = [self.gist]
+        """Return the summary as text: the gist, then what was decided, planned and stated.
+
+        What the former summary says stands before it, as it is.
+        """
+        former = _sections(self.former)
+        lists: list[str] = []
         for type_, heading in SUMMARY_HEADINGS.items():
-            if said := self.statements(type_):
-                parts.append("\n".join([f"{heading}:", *(f"- {each}" for each in said)]))
-        return "\n\n".join(part for part in parts if part)
+            said = [*former.pop(heading, ()), *(f"- {each}" for each in self.statements(type_))]
+            if kept := list(dict.fromkeys(said))[-_MOST_KEPT:]:
+                lists.append("\n".join([f"{heading}:", *kept]))
+        gist = [*former.get("", ()), *self.gist.splitlines()]
+        gist = gist or ([] if lists else self.understood.gist.strip().splitlines())
+        return "\n\n".join(filter(None, ("\n".join(gist[-_MOST_GIST_LINES:]), *lists)))
 
     def metadata(self, session: Session, now: datetime) -> Metadata:
         """Return what the archive document says of itself."""
@@ -186,7 +197,9 @@ class Compressor:
         if not turns:
             return session
         title = session.title or title_of(turns)
-        summary = session.summary or self._digest(session, turns).summary
+        through = -1 if session.summarized_through is None else session.summarized_through
+        newer = [turn for turn in turns if turn.turn > through or not session.summary]
+        summary = self._digest(session, newer).summary if newer else session.summary
         now = self.clock()
         document = session_document(*key)
         with self.folding.store.write() as transaction:
@@ -209,12 +222,11 @@ class Compressor:
     # --- inside ---
 
     def _digest(self, session: Session, turns: Sequence[Turn]) -> _Digest:
-        """Understand some turns; what was summarised before is said first."""
+        """Understand some turns, which come after what was summarised before."""
         text = text_of(turns, kept=[self.folding.kept(turn) for turn in turns])
-        if session.summary and session.summarized_through is not None:
-            text = _after(session.summary, text)
         understood = self.understander(session.namespace).understand([text])[0]
-        return _Digest(turns, with_kept(text, understood))
+        former = session.summary if session.summarized_through is not None else ""
+        return _Digest(turns, with_kept(text, understood), former)
 
     def _write(self, session: Session, digest: _Digest, made: Compression) -> Compression:
         def note(outcomes: Iterable[FileOutcome]) -> None:
@@ -274,14 +286,16 @@ def title_of(turns: Sequence[Turn]) -> str:
     return f"Session {' - '.join(days)}"
 
 
-def _after(summary: str, text: SourceText) -> SourceText:
-    """Return a text with a summary of what came before it."""
-    head = f"{summary}\n\n"
-    moved = (
-        replace(each, start=each.start + len(head), end=each.end + len(head))
-        for each in text.segments
-    )
-    return replace(text, text=head + text.text, segments=(Segment(0, len(summary)), *moved))
+def _sections(summary: str) -> dict[str, list[str]]:
+    """Return the lines of a summary by what stands above them; those of the gist by ""."""
+    found: dict[str, list[str]] = {}
+    heading = ""
+    for line in filter(None, summary.splitlines()):
+        if line.removesuffix(":") in SUMMARY_HEADINGS.values() and line.endswith(":"):
+            heading = line.removesuffix(":")
+        else:
+            found.setdefault(heading, []).append(line)
+    return found
 
 
 def _nothing(session: Session, kept: int, *, dry_run: bool) -> Compression:

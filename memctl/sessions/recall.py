@@ -77,13 +77,15 @@ class ConversationRecall:
         conversations: Those of the knowledge base.
         queries: Searches it.
         settings: When and how much.
-        recent: How many of the last messages a prompt has.
+        recent: How many of the last messages a prompt has at least.
+        most_tokens: How many tokens of messages that no summary stands for a prompt has at most.
     """
 
     conversations: Conversations
     queries: Callable[[], QueryService]
     settings: AutoContextSettings
     recent: int
+    most_tokens: int
 
     def recall(self, session: Session, message: str) -> Recall:
         """Return what other conversations of the same user say of a message.
@@ -116,10 +118,23 @@ class ConversationRecall:
             messages.append({"role": "system", "content": f"{SUMMARY}\n{session.summary}"})
         if recalled := self.recall(session, message).text:
             messages.append({"role": "system", "content": recalled})
-        turns = self.conversations.turns(session, last=self.recent) if self.recent else ()
-        return [*messages, *map(_as_message, turns), {"role": "user", "content": message}]
+        said = map(_as_message, self._last_turns(session))
+        return [*messages, *said, {"role": "user", "content": message}]
 
     # --- inside ---
+
+    def _last_turns(self, session: Session) -> Sequence[Turn]:
+        """Return the messages that no summary stands for, as far as they fit, or the last ones."""
+        turns = self.conversations.window(session)
+        if len(turns) < self.recent:
+            return self.conversations.turns(session, last=self.recent)
+        tokens, first = 0, len(turns)
+        while first:
+            tokens += estimate_tokens(turns[first - 1].content)
+            if tokens > self.most_tokens and len(turns) - first >= self.recent:
+                break
+            first -= 1
+        return turns[first:]
 
     def _find(self, session: Session, message: str) -> list[RecalledSession]:
         result = self.queries().query(

@@ -54,7 +54,7 @@ _MARKER = re.compile(r"\s*(?:[-*+•‣◦>]\s+|\d{1,3}[.)]\s+|\[[ xX]?\]\s+|#{1
 _ITEM = re.compile(r"(?:[-*+•‣◦]|\d{1,3}[.)]|\[[ xX]?\])\s")
 """Begins an item of a list, which doesn't go on what stands before it."""
 _ROW = re.compile(r"\S[^\n]*")
-_DATED_PREFIX = re.compile(r"[^\n]{0,250}?\(\d{1,2} [A-Z]\w+ \d{4}\): ")
+_DATED_PREFIX = re.compile(r"(?:\d{1,2} [A-Z]\w+ \d{4}|[^\n]{0,250}?\(\d{1,2} [A-Z]\w+ \d{4}\)): ")
 _TAIL = re.compile(r"[\s*_]+$")
 _TYPE_OF_LABEL = {
     "don't forget": "important_fact", "note to self": "important_fact",
@@ -304,8 +304,8 @@ def _standing_alone(source: SourceText, line: Line, text: str) -> str:
     titles = [each for each in _titles(source, line) if each.casefold() not in text.casefold()]
     day = line.said_at or source.created_at
     where = " > ".join(titles)
-    when = f"({day.day} {day:%B %Y})" if day else ""
-    prefix = " ".join(filter(None, (where, when)))
+    when = f"{day.day} {day:%B %Y}" if day else ""
+    prefix = f"{where} ({when})" if where and when else where or when
     return f"{prefix}: {text}" if prefix else text
 
 

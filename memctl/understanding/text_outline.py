@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from memctl.language.inline_tags import code_in
 from memctl.language.sentence_splitting import split_sentences
 from memctl.language.word_lists import word_set
 from memctl.records import Segment, SegmentKind, SourceText
@@ -99,7 +100,11 @@ def _segment_lines(text: str, segment: Segment) -> Iterator[Line]:
     start = segment.start
     if segment.speaker:
         start = _after_prefix(text, segment)
-    for begin, end in split_sentences(text[start : segment.end]):
+    said = text[start : segment.end]
+    code = code_in(said) if "```" in said else []
+    for begin, end in split_sentences(said):
+        if any(first <= begin and end <= last for first, last in code):
+            continue
         yield Line(
             start + begin,
             start + end,

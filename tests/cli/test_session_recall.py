@@ -169,3 +169,65 @@ def test_the_summary_stands_before_the_last_messages(memctl: Run) -> None:
     assert messages[0]["content"].startswith("Current conversation summary:\n")
     assert len(messages) == 12
     assert "number 4" in messages[1]["content"]
+
+
+def test_a_prompt_has_every_message_that_no_summary_stands_for(memctl: Run) -> None:
+    memctl("session", "start", "--id", "open")
+    lines = [{"sender": "user", "content": f"Tile number {i} is blue."} for i in range(25)]
+    memctl("session", "record", "open", "-", stdin="\n".join(map(json.dumps, lines)))
+    messages = memctl("session", "prompt", "open", "and now?").json
+    assert [each["content"] for each in messages[:-1]] == [each["content"] for each in lines]
+
+
+def test_a_prompt_has_as_many_messages_as_a_summary_would_be_made_from(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl("session", "start", "--id", "open")
+    lines = [{"sender": "user", "content": f"Tile number {i} is blue."} for i in range(25)]
+    memctl("session", "record", "open", "-", stdin="\n".join(map(json.dumps, lines)))
+    monkeypatch.setenv("MEMCTL_COMPRESSION_THRESHOLD_TOKENS", "100")
+    said = [each["content"] for each in memctl("session", "prompt", "open", "and now?").json]
+    assert 10 < len(said) < 20
+    assert said[-2] == "Tile number 24 is blue."
+
+
+def test_later_summaries_keep_what_earlier_ones_say(memctl: Run) -> None:
+    memctl("session", "start", "--id", "home")
+    for day, said in enumerate(("We decided to tile the bath.", "We decided to sell the car.")):
+        memctl("session", "say", "home", said)
+        memctl("session", "say", "home", f"The number of the tiler is 55512{day}, as Ann says.")
+        memctl("session", "compress", "home", "--keep", "0")
+    memctl("session", "say", "home", "We decided that Nuno does the pipes.")
+    for summary in (
+        memctl("session", "archive", "home", "-o", "json").json["summary"],
+        memctl("session", "summary", "home", "-o", "json").json["summary"],
+    ):
+        decided = summary.split("Decisions:\n", 1)[1].split("\n\n")[0].splitlines()
+        assert decided == [
+            "- We decided to tile the bath.",
+            "- We decided to sell the car.",
+            "- We decided that Nuno does the pipes.",
+        ]
+        assert "555120" in summary
+        assert "555121" in summary
+
+
+def test_a_conversation_of_short_messages_has_a_summary(memctl: Run) -> None:
+    memctl("session", "start", "--id", "short")
+    lines = [{"sender": "user", "content": f"Message {number}"} for number in range(30)]
+    memctl("session", "record", "short", "-", stdin="\n".join(map(json.dumps, lines)))
+    assert "Message" in memctl("session", "compress", "short", "-o", "json").json["summary"]
+    first = memctl("session", "prompt", "short", "and now?").json[0]
+    assert first["content"].startswith("Current conversation summary:\n")
+
+
+def test_code_in_a_message_asks_for_nothing(memctl: Run) -> None:
+    memctl("session", "start", "--id", "code", "--user", "ann")
+    said = "Look:\n```\nimportant: x = 1 is the default here\n```\nWe decided to move in May."
+    told = memctl("session", "say", "code", said, "-o", "json").json
+    assert not told["success"]
+    memctl("session", "say", "code", "All is well.")
+    memctl("session", "end", "code")
+    rows = memctl("memory", "list", "--level", "memory", "-n", "0", "-o", "ndjson").rows
+    assert "important_fact" not in {row["type"] for row in rows}
+    assert "decision" in {row["type"] for row in rows}

@@ -499,8 +499,9 @@ def prompt(
     """Print the messages to send to a model, as JSON.
 
     They are the system prompt, the summary of what is no longer in the window, what other
-    conversations say where the message refers to them, the last messages, and the new one.  The new
-    one is not added to the conversation: `memctl session say` does that.
+    conversations say where the message refers to them, the messages that the summary does not stand
+    for, and the new one.  The new one is not added to the conversation: `memctl session say` does
+    that.
     """
     text = ""
     if system is not None:
