@@ -450,6 +450,7 @@ def summary(
     memctl session recall today "what did we discuss about the lease?"
     memctl session recall today "remind me of the door code" -o json
     """,
+    identity=True,
 )
 def recall(
     context: CommandContext,
@@ -485,6 +486,7 @@ def recall(
     memctl session prompt today "what did we discuss about the lease?"
     memctl session prompt today "and now?" --system system.md | jq length
     """,
+    identity=True,
 )
 def prompt(
     context: CommandContext,
