@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _MOST_STATEMENTS = 12
 _MOST_KEPT, _MOST_GIST_LINES = 24, 12
-"""Of a summary that earlier ones go into: the latest statements of a type, and lines of the gist."""
+"""Of a summary that earlier ones go into: the latest statements of a type, lines of the gist."""
 _MOST_NAMES = 20
 _SHORTEST_LINE = 20
 """Characters of a line of a summary, with who says it; what is shorter says nothing alone."""

@@ -21,7 +21,11 @@ from measure import HELD_OUT
 
 from memctl.models.task_encoder import load_task_encoder
 from memctl.search.answering import evidence_sentences as product
-from memctl.search.answering.extractive_answer import MOST_AHEAD
+from memctl.search.answering.extractive_answer import (
+    MAX_SENTENCES,
+    MIN_SCORE_SHARE,
+    MOST_AHEAD,
+)
 
 JUDGED = 30
 """Sentences of a question that are judged."""
@@ -115,13 +119,16 @@ def sentence_weights(rows: Sequence[dict[str, Any]]) -> Any:
 
 
 def confidence_features(row: dict[str, Any], weights: Any) -> tuple[Any, bool]:
-    """Return the log odds of the best sentence, how far it is ahead, and whether it answers."""
+    """Return the log odds of the best sentence, its lead, and whether what is given answers."""
     values = np.array([features(each) for each in row["candidates"]]) @ weights
     order = np.argsort(-values)
-    best = values[order[0]]
-    ahead = best - values[order[1]] if len(order) > 1 else MOST_AHEAD
-    margin = min(ahead, MOST_AHEAD)
-    return np.array([best, margin, 1.0]), bool(row["candidates"][order[0]]["quote_right"])
+    best, chances = values[order[0]], 1 / (1 + np.exp(-values))
+    likely = [at for at in order if chances[at] >= MIN_SCORE_SHARE * chances[order[0]]]
+    given = likely[:MAX_SENTENCES]
+    rest = [at for at in order if at not in given]
+    margin = min(best - values[rest[0]] if rest else MOST_AHEAD, MOST_AHEAD)
+    answers = any(row["candidates"][at]["quote_right"] for at in given)
+    return np.array([best, margin, 1.0]), answers
 
 
 def confidence_weights(rows: Sequence[dict[str, Any]], weights: Any) -> Any:

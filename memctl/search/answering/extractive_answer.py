@@ -42,13 +42,13 @@ CLOSE = 0.15
 """From this one on, it is shown as what is closest."""
 CLOSE_OF_FAR = 0.3
 """The same, where the hits have little to do with the question."""
-CONFIDENCE_WEIGHTS = {"best": 0.96, "margin": 0.71, "bias": -1.27}
-"""Of a logistic model on the log odds of the best sentence and how far it is ahead of the next one
-that says something else (``tests/training/fit_answers.py``)."""
+CONFIDENCE_WEIGHTS = {"best": 0.94, "margin": 0.61, "bias": -1.03}
+"""Of a logistic model on the log odds of the best sentence, and how far it is ahead of the first
+that is not given and says something else (``tests/training/fit_answers.py``)."""
 MOST_AHEAD = 1.5
 """How far it can be ahead, in log odds; so far is the only one."""
-_MAX_SENTENCES, _MAX_LISTED = 3, 5
-_MIN_SCORE_SHARE = 0.85
+MAX_SENTENCES, _MAX_LISTED = 3, 5
+MIN_SCORE_SHARE = 0.85
 """A further sentence must be this likely an answer, as a share of the best one's probability."""
 _MIN_STEP_SHARE = 0.5
 """The same for lists, and where one thing is asked for by way of another, as none has all."""
@@ -102,18 +102,18 @@ def extract_answer(
     if special is not None:
         return special
     sentences = rank_sentences(outcome) if sentences is None else sentences
-    confidence = round(answer_confidence(sentences, outcome), 3) if sentences else 0.0
+    is_list = _SEVERAL_THINGS.search(outcome.asked.text) is not None
+    is_open = is_list or _SEVERAL_STEPS.search(outcome.asked.text) is not None
+    likely = _likely(sentences, _MIN_STEP_SHARE if is_open else MIN_SCORE_SHARE)
+    given = _without_repeats(likely)[:MAX_SENTENCES]
+    confidence = round(answer_confidence(sentences, given, outcome), 3) if sentences else 0.0
     least = CLOSE_OF_FAR if outcome.relevance.is_far else CLOSE
     if not sentences or (confidence < least and not outcome.relevance.is_relevant):
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
     if known := _known_of_subject(outcome, sentences):
         return _answer(known, _plain_answer(known, ""), max(confidence, SURE), unsure=False)
     unsure = confidence < SURE
-    is_list = _SEVERAL_THINGS.search(outcome.asked.text) is not None
-    is_open = is_list or _SEVERAL_STEPS.search(outcome.asked.text) is not None
-    share = _MIN_STEP_SHARE if is_open or unsure else _MIN_SCORE_SHARE
-    likely = [item for item in sentences if item.score >= share * sentences[0].score]
-    likely = [item for item in likely if not item.has_ended] or likely
+    likely = _likely(sentences, _MIN_STEP_SHARE) if unsure else likely
     best, *others = likely
     other = next((each for each in others if not is_list and _differ(best, each)), None)
     if other is None and not is_list:
@@ -121,7 +121,7 @@ def extract_answer(
     if other is not None:
         ordered = sorted((best, other), key=lambda item: item.hit.created_at, reverse=True)
     else:
-        most = _MAX_LISTED if is_list else _MAX_SENTENCES
+        most = _MAX_LISTED if is_list else MAX_SENTENCES
         ordered = _without_repeats(likely)[:most]
         ordered = ordered if unsure else _reading_order(ordered)
     ordered = [_without_speaker(item) for item in ordered]
@@ -129,16 +129,28 @@ def extract_answer(
     return _answer(ordered, text, confidence, unsure=unsure)
 
 
-def answer_confidence(sentences: Sequence[EvidenceSentence], outcome: SearchOutcome) -> float:
-    """Return the probability that the best sentence answers, by how far it is ahead.
+def _likely(sentences: Sequence[EvidenceSentence], share: float) -> list[EvidenceSentence]:
+    """Return the sentences with a share of the best one's probability, if any those that hold."""
+    likely = [item for item in sentences if item.score >= share * sentences[0].score]
+    return [item for item in likely if not item.has_ended] or likely
+
+
+def answer_confidence(
+    sentences: Sequence[EvidenceSentence],
+    given: Sequence[EvidenceSentence],
+    outcome: SearchOutcome,
+) -> float:
+    """Return the probability that what is given answers, by how far it is ahead of the rest.
 
     Args:
         sentences: Best first, at least one.
+        given: Those that the answer is made of.
         outcome: What they were found for.
     """
-    best, *others = sentences
+    best = sentences[0]
     names = _new_names(best, outcome) if _ASKS_WHO.search(outcome.asked.text) else frozenset[str]()
-    other = next((item for item in others if not _agrees(best, item, names)), None)
+    rest = (item for item in sentences[1:] if item not in given)
+    other = next((item for item in rest if not _agrees(best, item, names)), None)
     ahead = log_odds(best.score) - log_odds(other.score) if other else MOST_AHEAD
     weights = CONFIDENCE_WEIGHTS
     value = weights["best"] * log_odds(best.score) + weights["margin"] * min(ahead, MOST_AHEAD)
