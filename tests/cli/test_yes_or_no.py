@@ -139,17 +139,3 @@ def test_what_stands_under_the_same_question_or_in_its_row_is_the_answer(
     found = memctl("query", question).json["answer"]
     assert not found["unsure"]
     assert found["text"].startswith(answer)
-
-
-def test_two_that_name_the_same_person_do_not_speak_against_each_other(memctl: Run) -> None:
-    def confidence(kb: str, other: str) -> float:
-        memctl("kb", "create", kb)
-        for text in ("The allergy appointment of Tomos is with Dr Venn.", other):
-            memctl("ingest", "-k", kb, "-", stdin=text)
-        found = memctl("query", "-k", kb, "Who is the allergy doctor of Tomos?").json["answer"]
-        assert "Dr Venn" in found["text"]
-        return float(found["confidence"])
-
-    alike = confidence("alike", "At the allergy clinic, Tomos is seen by Helga Venn.")
-    apart = confidence("apart", "At the allergy clinic, Tomos is seen by Helga Brandt.")
-    assert alike > apart + 0.1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -10,7 +11,11 @@ import pytest
 from memctl.records import Answer, Memory
 from memctl.search.answering.evidence_sentences import rank_hits, rank_sentences
 from memctl.search.answering.excerpts import UNSURE
-from memctl.search.answering.extractive_answer import NOT_FOUND, extract_answer
+from memctl.search.answering.extractive_answer import (
+    NOT_FOUND,
+    answer_confidence,
+    extract_answer,
+)
 from memctl.search.searcher import Searcher
 
 from .conftest import ROASTERY, MemoryOf, Shelf
@@ -40,6 +45,16 @@ def test_the_sentence_that_answers_is_the_answer(
     given = ask(roastery, question)
     assert given.found
     assert given.text.startswith(sentence)
+
+
+def test_a_sentence_that_is_given_does_not_speak_against_the_others(roastery: Searcher) -> None:
+    found = rank_sentences(roastery.search("Who pays for the new door, and who for the flue?"))
+    texts = dict.fromkeys(item.text for item in found)
+    ranked = [
+        replace(next(item for item in found if item.text == text), score=score)
+        for text, score in zip(texts, (0.9, 0.89, 0.2), strict=False)
+    ]
+    assert answer_confidence(ranked, ranked[:2]) > answer_confidence(ranked, ranked[:1]) + 0.05
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ from memctl.search.answering.table_totals import total_answer
 METHOD = "extractive/2"
 NOT_FOUND = "Not in memory."
 
-SURE = 0.585
+SURE = 0.65
 """From this probability on, a sentence is the answer."""
 CLOSE = 0.15
 """From this one on, it is shown as what is closest."""
@@ -74,11 +74,6 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 """A question for all that is known of a person or thing."""
-_ASKS_WHO = re.compile(
-    r"\b(?:who|whom|whose|wer|wem|wen|wessen|qui|quién|quiénes|chi)\b", re.IGNORECASE
-)
-_NAME = re.compile(r"(?<=[\w,;:] )[A-ZÀ-Þ][\w'’-]+")
-"""A capitalised word that begins no sentence."""
 _FEWEST_KNOWN, _MOST_KNOWN, _LONGEST_SUBJECT = 2, 6, 4
 """Sentences that tell of a subject, and words that name one."""
 _SAME_TEXT = 0.7
@@ -106,7 +101,7 @@ def extract_answer(
     is_open = is_list or _SEVERAL_STEPS.search(outcome.asked.text) is not None
     likely = _likely(sentences, _MIN_STEP_SHARE if is_open else MIN_SCORE_SHARE)
     given = _without_repeats(likely)[:MAX_SENTENCES]
-    confidence = round(answer_confidence(sentences, given, outcome), 3) if sentences else 0.0
+    confidence = round(answer_confidence(sentences, given), 3) if sentences else 0.0
     least = CLOSE_OF_FAR if outcome.relevance.is_far else CLOSE
     if not sentences or (confidence < least and not outcome.relevance.is_relevant):
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
@@ -138,41 +133,25 @@ def _likely(sentences: Sequence[EvidenceSentence], share: float) -> list[Evidenc
 def answer_confidence(
     sentences: Sequence[EvidenceSentence],
     given: Sequence[EvidenceSentence],
-    outcome: SearchOutcome,
 ) -> float:
     """Return the probability that what is given answers, by how far it is ahead of the rest.
 
     Args:
         sentences: Best first, at least one.
         given: Those that the answer is made of.
-        outcome: What they were found for.
     """
     best = sentences[0]
-    names = _new_names(best, outcome) if _ASKS_WHO.search(outcome.asked.text) else frozenset[str]()
     rest = (item for item in sentences[1:] if item not in given)
-    other = next((item for item in rest if not _agrees(best, item, names)), None)
+    other = next((item for item in rest if not _agrees(best, item)), None)
     ahead = log_odds(best.score) - log_odds(other.score) if other else MOST_AHEAD
     weights = CONFIDENCE_WEIGHTS
     value = weights["best"] * log_odds(best.score) + weights["margin"] * min(ahead, MOST_AHEAD)
     return sigmoid(value + weights["bias"])
 
 
-def _agrees(one: EvidenceSentence, other: EvidenceSentence, names: frozenset[str]) -> bool:
-    """Return whether two sentences are quoted together, or say the same or the same value.
-
-    Args:
-        one: A sentence.
-        other: Another.
-        names: Terms of names in the first, one of which the second need only have.
-    """
-    values = stated_values(one.text) & stated_values(other.text)
-    return bool(values) or not names.isdisjoint(other.terms) or _repeats(one, other)
-
-
-def _new_names(item: EvidenceSentence, outcome: SearchOutcome) -> frozenset[str]:
-    """Return the terms of names that a sentence has and the question has not."""
-    said = " ".join(_NAME.findall(item.text))
-    return frozenset(query_terms(said, outcome.languages)).difference(outcome.question.terms)
+def _agrees(one: EvidenceSentence, other: EvidenceSentence) -> bool:
+    """Return whether two sentences are quoted together, or say the same or the same value."""
+    return bool(stated_values(one.text) & stated_values(other.text)) or _repeats(one, other)
 
 
 def _answer(
