@@ -89,7 +89,7 @@ def test_what_is_asked_in_another_language_is_answered_with_the_sentence_that_sa
     expected = {
         "Ist die Garage an Otto vermietet?": "Die Garage ist an Otto vermietet.",
         "Arbeitet Lena bei Siemens in München?": "Lena arbeitet bei Siemens in München.",
-        "Was trinkt Otto?": "Otto trinkt gerne Tee.",
+        "Was trinkt Otto gerne?": "Otto trinkt gerne Tee.",
     }
     assert first_quotes(memctl, *expected) == expected
 
