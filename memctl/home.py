@@ -833,7 +833,8 @@ class Home:
 
         Raises:
             LockedError: Another process is writing and does not stop.
-            AccessRefused: The agent that is named may not write to it.
+            AccessRefused: The agent that is named may not write to it, or another user than the
+                one who is named has stored something in it.
         """
         from memctl.forget import Selection
         from memctl.store.ledger.content_tables import ContentOwner
@@ -841,6 +842,7 @@ class Home:
         layout, now, left, snapshot = self.layout(name), self._clock(), list[str](), ""
         with self.open(name) as base:
             base.resources.require_writable()
+            base.resources.require_sole("a knowledge base")
             if forget:
                 with suppress(NotFoundError):
                     tomorrow = Selection(before=now + _A_DAY)
@@ -885,9 +887,13 @@ class Home:
 
         Raises:
             LockedError: Another process is writing to it or watching it.
+            AccessRefused: Another user than the one who is named has stored something in it.
         """
         layout = self.layout(name)
         self._require_owner(name)
+        if self.config.user is not None:
+            with self.open(name) as base:
+                base.resources.require_sole("a knowledge base")
         trash = self._folder / f".deleted-{secrets.token_hex(6)}"
         with _exclusively(layout, self._clock):
             self.layout(name)  # another process may have been faster

@@ -126,10 +126,10 @@ def require_seen(config: Config, namespace: str) -> None:
     Raises:
         AccessRefused: It is one.
     """
-    if not may_see(config, namespace):
+    if config.user is not None and not may_see(config, namespace):
         raise AccessRefused(
             f"{namespace!r} is not of user {config.user!r}",
-            f"name the user whose it is: --user {owner_of(config.namespaces, namespace)}",
+            f"there are {', '.join(readable_by(config.namespaces, config.user))}",
         )
 
 

@@ -34,6 +34,7 @@ from memctl.rows.references import in_portions
 from memctl.rows.row_lifecycle import dependent_rows, drop_orphan_entities, erase_rows
 from memctl.schema.arrow_tables import schemas
 from memctl.store.tables.filter_expressions import Expr, col
+from memctl.store.tables.snapshot import ScopedSnapshot
 
 if TYPE_CHECKING:
     from memctl.models.protocols import Embedder
@@ -90,6 +91,8 @@ class ErasurePlan:
     """Some of what goes, letter by letter, to be looked for afterwards."""
     is_names: bool = False
     """Whether those are names, which are looked for as people write them."""
+    hidden: frozenset[str] = frozenset()
+    """Namespaces whose rows stay as they are."""
 
     @property
     def search_patterns(self) -> tuple[SearchPattern, ...]:
@@ -121,6 +124,8 @@ def plan_erasure(snapshot: Snapshot, selection: Selection) -> ErasurePlan:
         NotFoundError: There is no such document or memory.
     """
     made = ErasurePlan()
+    if isinstance(snapshot, ScopedSnapshot):
+        made.hidden = snapshot.hidden
     removed: list[str] = []
     if selection.documents:
         roots = _versions(snapshot, selection.documents)
@@ -394,7 +399,14 @@ def carry_out_erasure(
     changed: set[str] = set()
     if made.redacted:
         patterns, and_retold = made.patterns, not made.is_names
-        changed = block_out(transaction, made.redacted, patterns, embedder, and_retold=and_retold)
+        changed = block_out(
+            transaction,
+            made.redacted,
+            patterns,
+            embedder,
+            and_retold=and_retold,
+            hidden=made.hidden,
+        )
     return ErasedRows(drop_names(transaction), frozenset(() if made.is_names else changed))
 
 

@@ -27,7 +27,13 @@ from memctl.forget.erasure_plan import (
     search_pieces,
     search_sentences,
 )
-from memctl.forget.leftover_scan import find_leftovers, rows_of_any_version, said_by_others
+from memctl.forget.leftover_scan import (
+    Leftover,
+    find_leftovers,
+    rows_of_any_version,
+    said_beyond,
+    said_by_others,
+)
 from memctl.forget.leftovers import (
     RUN_AGAIN,
     STILL_READ,
@@ -47,11 +53,14 @@ from memctl.rows.references import in_portions
 from memctl.rows.row_lifecycle import erase_rows, replace_rows
 from memctl.rows.supersession import reinstate_without
 from memctl.schema.arrow_tables import VECTOR, vector_array
+from memctl.schema.declarations import OF_NAMESPACES
 from memctl.schema.table_names import FORGET, TABLES, TableName
 from memctl.store.file_caches import drop_vector_caches, lock_vector_caches
 from memctl.store.ledger.content_tables import (
+    ContentScope,
     ContentSelection,
     has_content,
+    words_beyond,
     words_of_content,
 )
 from memctl.store.ledger.ledger_erasure import Erasure, erase_from_ledger, has_older_entries
@@ -60,6 +69,7 @@ from memctl.store.ledger.work_repositories import Job
 from memctl.store.snapshots import LeftOut, Snapshots
 from memctl.store.store import LEDGER_FILE
 from memctl.store.tables.filter_expressions import Expr, col
+from memctl.store.tables.snapshot import ScopedSnapshot, namespaces_of
 from memctl.store.tables.storage import TABLES_FOLDER
 
 if TYPE_CHECKING:
@@ -78,6 +88,8 @@ SNAPSHOTS = "snapshots"
 """Whether every snapshot was to go too, in the detail of a job."""
 IS_CONVERSATION = "is_conversation"
 """Whether others may say the same, and keep it, in the detail of a job."""
+BY_NAME = "by_name"
+"""Whether files go by what they are called, in the detail of a job."""
 TRIED = "forget_tried"
 """Where the ledger keeps when a run came to its end that left something for later."""
 PAUSE = timedelta(minutes=5)
@@ -120,11 +132,22 @@ class _Planned:
     """What the ledger has of before that goes too."""
     content: ContentSelection
     """What the ledger has of users and agents that goes whatever it says."""
+    beyond: tuple[SearchPattern, ...] = ()
+    """What of it others have stored, where a user is named who may not touch that."""
 
     @property
     def is_conversation(self) -> bool:
         """Whether it is what was said in a conversation, not what is known whoever says it."""
         return self.content.session is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What one user may forget: what is in namespaces that are open to them."""
+
+    user: str
+    sees: Callable[[str], bool]
+    """Whether a namespace is among them."""
 
 
 class Forgetter:
@@ -135,6 +158,7 @@ class Forgetter:
         store: Its tables and ledger.
         embedder: Gives the embedder; called only where passages stay without some of their words.
         clock: What tells the time.
+        reach: What the user may forget who is named; None where no user is.
     """
 
     def __init__(
@@ -143,7 +167,9 @@ class Forgetter:
         store: Store,
         embedder: Callable[[], Embedder],
         clock: Callable[[], datetime],
+        reach: Reach | None = None,
     ) -> None:
+        self._reach = reach
         self._layout = layout
         self._store = store
         self._embedder = embedder
@@ -258,8 +284,11 @@ class Forgetter:
         """
         if not all(map(str.strip, selection.entities)):
             raise UsageError("a name is empty", "say which name")
-        snapshots = [self._snapshots.read(entry.name) for entry in self._snapshots.all()]
-        deleted = deleted_documents(self._store.ledger) if selection.documents else []
+        ledger, scope, whole = self._store.ledger, self._scope(), now
+        now = self._scoped(now)
+        read = (self._snapshots.read(entry.name) for entry in self._snapshots.all())
+        snapshots = [self._scoped(each) for each in read]
+        deleted = self._deleted(selection) if selection.documents else []
         selection = resolve_selection([now, *snapshots], selection, deleted)
         made = plan_erasure(now, known_selection(now, selection))
         sources, texts = _sources(now, made), dict.fromkeys(made.texts)
@@ -275,26 +304,80 @@ class Forgetter:
         sources |= found.sources
         texts |= dict.fromkeys(found.texts)
         gone.update(lost, found.memories)
-        ledger = self._store.ledger
-        content = ContentSelection(selection.session, selection.namespace, selection.before)
+        content = ContentSelection(selection.session, selection.namespace, selection.before, scope)
         texts |= dict.fromkeys(search_sentences(words_of_content(ledger, content)))
         search_patterns = tuple(SearchPattern(text, is_name=made.is_names) for text in texts)
-        is_narrowed = selection.namespace is not None or selection.session is not None
+        is_narrowed = scope or selection.namespace is not None or selection.session is not None
         before = None if is_narrowed else selection.before
         files = self._copies.older(before) if before else frozenset()
-        sources = replace(sources, search_patterns=search_patterns, files=files)
+        sources = replace(
+            sources, search_patterns=search_patterns, files=files, by_name=scope is None
+        )
+        beyond = self._beyond(whole, search_patterns)
+        own = [each for each in search_patterns if each not in beyond]
         if not (
             made.memories
             or sources.ids
             or files
-            or any(find_leftovers(self._store, search_patterns))
+            or any(find_leftovers(self._store, own))
             or has_content(ledger, content)
             or (before and has_older_entries(ledger, before))
         ):
             raise _nothing_of(selection)
         return _Planned(
-            made, sources, tuple(texts), frozenset(gone), tuple(sorted(blocked)), before, content
+            made,
+            sources,
+            tuple(texts),
+            frozenset(gone),
+            tuple(sorted(blocked)),
+            before,
+            content,
+            tuple(beyond),
         )
+
+    def sees(self, namespace: str) -> bool:
+        """Return whether what is in a namespace may be forgotten."""
+        return self._reach is None or self._reach.sees(namespace)
+
+    def _scope(self) -> ContentScope | None:
+        """Return the rows of the ledger that the user may forget; None for all."""
+        reach = self._reach
+        if reach is None:
+            return None
+        return ContentScope.of(self._store.ledger, reach.user, reach.sees)
+
+    def _hidden(self, snapshot: Snapshot) -> frozenset[str]:
+        """Return the namespaces that are not the user's to forget."""
+        if self._reach is None:
+            return frozenset()
+        return frozenset(n for n in namespaces_of(snapshot) if not self.sees(n))
+
+    def _scoped(self, snapshot: Snapshot) -> Snapshot:
+        """Return the tables without what is not the user's to forget."""
+        hidden = self._hidden(snapshot)
+        return ScopedSnapshot(snapshot, hidden) if hidden else snapshot
+
+    def _beyond(
+        self, snapshot: Snapshot, search_patterns: Sequence[SearchPattern]
+    ) -> list[SearchPattern]:
+        """Return what of a text others have stored too, where a user is named: it stays theirs."""
+        scope = self._scope()
+        if scope is None:
+            return []
+        words = words_beyond(self._store.ledger, scope)
+        return said_beyond(snapshot, words, self._hidden(snapshot), search_patterns)
+
+    def _deleted(self, selection: Selection) -> list[str]:
+        """Return documents that were deleted by hand, of which the user may know."""
+        deleted = deleted_documents(self._store.ledger)
+        if self._reach is None:
+            return deleted
+        given = sorted({root_id(id_) for id_ in selection.documents}.intersection(deleted))
+        if not given:
+            return []
+        of_them = col("root_id").is_in(given)
+        rows = rows_of_any_version(self._store, "documents", of_them, ["root_id", "namespace"])
+        return [row["root_id"] for row in rows if self.sees(row["namespace"])]
 
     # --- the commit ---
 
@@ -335,11 +418,12 @@ class Forgetter:
     ) -> Erasure:
         folder, made = str(self._layout.folder), found.plan
         search_patterns = [each for each in found.sources.search_patterns if each not in others]
+        own = [each for each in search_patterns if each not in found.beyond]
 
-        def says(text: str) -> bool:
+        def is_in(text: str, patterns: Sequence[SearchPattern]) -> bool:
             """Return whether a text has it, elsewhere than in where everything stands."""
             rest = text.replace(folder, "")
-            return any(each.is_in(rest) for each in search_patterns)
+            return any(each.is_in(rest) for each in patterns)
 
         def without(text: str) -> str:
             """Return a text with blocks in place of it."""
@@ -351,7 +435,8 @@ class Forgetter:
             found.blocked,
             gone.names,
             found.sources.names,
-            says,
+            lambda text: is_in(text, own),
+            lambda text: is_in(text, search_patterns),
             without if made.is_names else None,
             found.before,
             found.content,
@@ -402,19 +487,33 @@ class Forgetter:
         """Look for what a run was about in everything that is left."""
         search_patterns = _sources_of(job.detail).search_patterns
         done.too_short += sum(each.is_too_short for each in search_patterns)
-        leftovers = Leftovers(self._layout, self._store, search_patterns)
-        others: list[SearchPattern] = []
-        if job.detail.get(IS_CONVERSATION):
+        present = self._store.snapshot()
+        hidden, is_conversation = self._hidden(present), bool(job.detail.get(IS_CONVERSATION))
+        sees = self._reach.sees if self._reach else None
+        leftovers = Leftovers(
+            self._layout, self._store, self._scoped(present), search_patterns, sees
+        )
+        others = self._beyond(present, search_patterns)
+        if is_conversation:
             turns = self._store.ledger.turns.all()
-            others = said_by_others(self._store.snapshot(), turns, search_patterns)
-            done.elsewhere += sum(not each.holds_any(others) for each in others)
+            theirs = said_by_others(present, turns, search_patterns)
+            others += [each for each in theirs if each not in others]
+        done.elsewhere += sum(not each.holds_any(others) for each in others)
         own = [each for each in search_patterns if each not in others]
-        for trace in find_leftovers(self._store, own):
+        for trace in find_leftovers(self._store, own, hidden):
             if is_complete or not trace.place.startswith(LEDGER_FILE):  # it is what is to be done
                 done.left.append(leftovers.of(trace))
-        if self._snapshots.all():  # which may have been taken before it went
+
+        def is_reported(trace: Leftover) -> bool:
+            """Return whether a trace of what others say too is of what the user may forget."""
+            if self._reach is None:
+                return leftovers.is_of_snapshot(trace)  # which may have been taken before it went
+            is_row = trace.place in OF_NAMESPACES and bool(trace.ids)
+            return is_row and (bool(trace.snapshots) or not is_conversation)
+
+        if others and (self._reach or self._snapshots.all()):
             listed = {(left.place, left.why) for left in done.left}
-            traces = filter(leftovers.is_of_snapshot, find_leftovers(self._store, others))
+            traces = filter(is_reported, find_leftovers(self._store, others, hidden))
             found = map(leftovers.of, traces)
             done.left += [left for left in found if (left.place, left.why) not in listed]
 
@@ -457,8 +556,11 @@ def _nothing_of(selection: Selection) -> NotFoundError:
 
 def _naming(snapshot: Snapshot, made: ErasurePlan) -> Iterator[str]:
     """Yield the ids of what the graph of a snapshot has of the words that documents lose."""
-    for table in set(TABLES).difference(("documents", "memories")) if made.patterns else ():
-        yield from rows_naming(snapshot, table, made.patterns)
+    graph = set(TABLES).difference(("documents", "memories"))
+    if made.hidden:
+        graph.discard("entities")  # another's rows may name them
+    for table in graph if made.patterns else ():
+        yield from rows_naming(snapshot, table, made.patterns, made.hidden)
 
 
 def _sources(snapshot: Snapshot, made: ErasurePlan) -> ErasedSources:
@@ -482,6 +584,7 @@ def _detail(found: _Planned) -> dict[str, Any]:
         "sizes": sorted(found.sources.sizes),
         "ids": sorted(found.sources.ids),
         "files": sorted(found.sources.files),
+        BY_NAME: found.sources.by_name,
     }
 
 
@@ -492,7 +595,8 @@ def _sources_of(detail: Mapping[str, Any]) -> ErasedSources:
     search_patterns = tuple(
         SearchPattern(text, is_name=is_name) for text in detail.get("texts", ())
     )
-    return ErasedSources(hashes, sizes, frozenset(), ids, search_patterns, files)
+    by_name = detail.get(BY_NAME, True)
+    return ErasedSources(hashes, sizes, frozenset(), ids, search_patterns, files, by_name)
 
 
 # --- a restored snapshot brings nothing back that was forgotten since -----------------------------

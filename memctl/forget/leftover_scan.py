@@ -14,7 +14,7 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,8 @@ from memctl.errors import DamagedError
 from memctl.files import NotRegular, open_regular
 from memctl.forget.search_patterns import LIST_SEPARATOR, SearchPattern
 from memctl.ids import storable
+from memctl.literals import EXCHANGE
+from memctl.schema.declarations import OF_NAMESPACES
 from memctl.schema.table_names import TABLES, TableName
 from memctl.store.store import LEDGER_FILE
 from memctl.store.tables.engine import Datasets, translate_open_errors
@@ -62,15 +64,18 @@ class Leftover:
     """The file, where it is one."""
 
 
-def find_leftovers(store: Store, wanted: Sequence[SearchPattern]) -> Iterator[Leftover]:
+def find_leftovers(
+    store: Store, wanted: Sequence[SearchPattern], hidden: Collection[str] = ()
+) -> Iterator[Leftover]:
     """Yield every place that has something of what is looked for.
 
     Args:
         store: Where to look; its folder is that of the knowledge base.
         wanted: What to look for; what is too short, in tables and the ledger alone.
+        hidden: Namespaces whose rows are passed over.
     """
     if wanted:
-        places = list(_in_tables(store, wanted))
+        places = list(_in_tables(store, wanted, hidden))
         yield from places
         in_ledger = list(_in_ledger(store.ledger, _Look(wanted, store.folder)))
         yield from in_ledger
@@ -124,8 +129,9 @@ def said_by_others(
 ) -> list[SearchPattern]:
     """Return what of a text that has been erased stands in sources that stay, and is theirs.
 
-    Sources are documents, turns of conversations, and memories that were stated and rest on nothing
-    else; what is drawn from several may have it from the one that was erased.
+    Sources are documents, turns of conversations with the pairs made of them, and memories that
+    were stated and rest on nothing else; what is drawn from several may have it from the one that
+    was erased.
 
     Args:
         snapshot: The tables without what has been erased.
@@ -147,24 +153,60 @@ def said_by_others(
         for row in batch.to_pylist():
             look(row["text"], row["summary"])
     stated = col("document_id").is_null() & (col("level") == "memory")
-    for batch in snapshot.batches("memories", stated, ["text", "source_ids"]):
+    theirs = stated | (col("type") == EXCHANGE)
+    for batch in snapshot.batches("memories", theirs, ["text", "type", "source_ids"]):
         for row in batch.to_pylist():
-            if not row["source_ids"]:
+            if row["type"] == EXCHANGE or not row["source_ids"]:
                 look(row["text"])
     return [text for place, text in enumerate(wanted) if place in found]
+
+
+def said_beyond(
+    snapshot: Snapshot,
+    words: Iterable[str],
+    hidden: Collection[str],
+    wanted: Sequence[SearchPattern],
+) -> list[SearchPattern]:
+    """Return what of a text others have stored in any way, in namespaces that are not open.
+
+    Args:
+        snapshot: All of the tables.
+        words: What others have said or stored in the ledger.
+        hidden: The namespaces.
+        wanted: The text, in pieces.
+    """
+    left = list(wanted)
+
+    def look(text: str) -> None:
+        """Take away what of it stands in a text."""
+        left[:] = [each for each in left if not each.unmarked.is_in(text)]
+
+    for text in words:
+        look(text)
+    where = col("namespace").is_in(sorted(hidden))
+    for table in OF_NAMESPACES if hidden else ():
+        kinds = {item.name: item.type for item in snapshot.schema(table)}
+        columns = [name for name, kind in kinds.items() if name != _STEMS and _is_text(kind)]
+        for batch in snapshot.batches(table, where, columns):
+            for row in batch.to_pylist():
+                for value in row.values():
+                    look(LIST_SEPARATOR.join(value) if isinstance(value, list) else value or "")
+    return [each for each in wanted if each not in left]
 
 
 # --- tables --------------------------------------------------------------------------------------
 
 
-def _in_tables(store: Store, texts: Sequence[SearchPattern]) -> Iterator[Leftover]:
+def _in_tables(
+    store: Store, texts: Sequence[SearchPattern], hidden: Collection[str]
+) -> Iterator[Leftover]:
     datasets = Datasets.of(store.folder)
     heads = store.ledger.heads()
     present = store.ledger.head()
     for table in present:
         for item in datasets.fresh(table).version_refs():
             version = item["version"]
-            ids = _rows_with(datasets, table, version, texts)
+            ids = _rows_with(datasets, table, version, texts, hidden)
             if not ids:
                 continue
             names = sorted(name for name, head in heads.items() if head.get(table) == version)
@@ -174,7 +216,11 @@ def _in_tables(store: Store, texts: Sequence[SearchPattern]) -> Iterator[Leftove
 
 
 def _rows_with(
-    datasets: Datasets, table: TableName, version: int, texts: Sequence[SearchPattern]
+    datasets: Datasets,
+    table: TableName,
+    version: int,
+    texts: Sequence[SearchPattern],
+    hidden: Collection[str],
 ) -> list[str]:
     """Return the ids of rows that have one of the texts, in any column."""
     dataset = datasets.fresh(table, version)
@@ -182,7 +228,9 @@ def _rows_with(
     columns = [name for name, kind in kinds.items() if name != _STEMS and _is_text(kind)]
     texts = [text for text in texts if storable(text.in_tables) == text.in_tables]
     found: list[str] = []
-    for batch in dataset.scanner(columns=columns).to_batches():
+    seen = ~col("namespace").is_in(sorted(hidden)) if table in OF_NAMESPACES and hidden else None
+    condition = None if seen is None else render(seen)
+    for batch in dataset.scanner(columns=columns, filter=condition).to_batches():
         found += batch["id"].filter(_has_any(batch, texts)).to_pylist()
     return found
 

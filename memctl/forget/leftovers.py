@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ from memctl.ingest.discovery.sources import printable
 from memctl.kb_settings import reason_path
 from memctl.store.ledger.session_repositories import TURNS
 from memctl.store.store import LEDGER_FILE
+from memctl.store.tables.filter_expressions import col
 from memctl.store.tables.storage import TABLES_FOLDER
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from memctl.schema.table_names import TableName
     from memctl.store.ledger.work_repositories import FileEntry
     from memctl.store.store import Store
+    from memctl.store.tables.snapshot import Snapshot
 
 
 STILL_READ = "another process may be reading an earlier state"
@@ -40,12 +42,16 @@ class Leftovers:
     Args:
         layout: Where the knowledge base stands.
         store: Its tables and ledger.
+        snapshot: The tables as far as they may be told of.
         search_patterns: What was looked for.
+        sees: Whether a namespace may be told of; None where all may.
     """
 
     layout: Layout
     store: Store
+    snapshot: Snapshot
     search_patterns: Sequence[SearchPattern]
+    sees: Callable[[str], bool] | None = None
 
     def is_of_snapshot(self, trace: Leftover) -> bool:
         """Return whether a trace is in a snapshot, not in what holds now."""
@@ -73,7 +79,11 @@ class Leftovers:
 
     def _conversations(self) -> list[str]:
         """Return some conversations that say it."""
-        turns = self.store.ledger.turns.all()
+        turns = [
+            turn
+            for turn in self.store.ledger.turns.all()
+            if self.sees is None or self.sees(turn.namespace)
+        ]
         said = (turn for turn in turns if any(s.is_in(turn.content) for s in self.search_patterns))
         return list(dict.fromkeys(turn.session_id for turn in said))[:_MOST_NAMED]
 
@@ -92,7 +102,7 @@ class Leftovers:
         table: TableName = "documents" if trace.place == "documents" else "memories"
         own = "id" if table == "documents" else "document_id"
         columns = list(dict.fromkeys(["id", own, "namespace"]))
-        rows = self.store.snapshot().get(table, trace.ids, columns).to_pylist()
+        rows = self.snapshot.get(table, trace.ids, columns).to_pylist()
         namespaces = {row["namespace"] for row in rows}
         if named := sorted(n for n in namespaces if any(s.is_in(n) for s in self.search_patterns)):
             return f"it is a namespace: {self._command('--namespace', named[0])}"
@@ -126,14 +136,20 @@ class Leftovers:
             )
         return RemainingPlace(place, "it has been written meanwhile", "run it again")
 
+    def _is_open(self, document: str) -> bool:
+        """Return whether a document may be told of."""
+        return self.sees is None or self.snapshot.count("documents", col("id") == document) > 0
+
     def _of_file(self, place: str, path: Path) -> RemainingPlace:
         layout = self.layout
         first = Path(place).parts[0]
         entry = self._entries.get(path)
         if first in (layout.processed.name, layout.failed.name):
-            if entry is not None and entry.document_id:
+            if entry is not None and entry.document_id and self._is_open(entry.document_id):
                 what = f"it is the file of {entry.document_id}"
                 return RemainingPlace(place, what, self._command("--document", entry.document_id))
+            if self.sees is not None:
+                return RemainingPlace(place, "it says the same")
             return RemainingPlace(place, "it says the same", f"delete it: {_removing(path)}")
         if first == layout.processing.name:
             return RemainingPlace(place, "it is being taken in", "run it again when that has ended")

@@ -37,6 +37,8 @@ class ErasedSources:
     """What is looked for; files that are called by a name, or failed with it, go too."""
     files: frozenset[str] = frozenset()
     """Files that go whatever they have, those of the knowledge base from its folder on."""
+    by_name: bool = True
+    """Whether files go by what they are called; not where they may be another user's."""
 
     def __or__(self, other: ErasedSources) -> ErasedSources:
         """Return both, with what this one looks for."""
@@ -47,12 +49,13 @@ class ErasedSources:
             self.ids | other.ids,
             self.search_patterns,
             self.files | other.files,
+            self.by_name and other.by_name,
         )
 
     @property
     def called(self) -> tuple[SearchPattern, ...]:
         """The names among what is looked for."""
-        return tuple(each for each in self.search_patterns if each.is_name)
+        return tuple(each for each in self.search_patterns if each.is_name and self.by_name)
 
     def calls(self, path: str) -> bool:
         """Return whether a path has one of the names."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memctl.forget.search_patterns import LIST_SEPARATOR
@@ -21,7 +21,7 @@ from memctl.models.protocols import MODEL
 from memctl.rows.row_changes import amend_rows, set_columns
 from memctl.rows.row_lifecycle import erase_rows
 from memctl.schema.arrow_tables import VECTOR, vector_array
-from memctl.schema.declarations import DECLARATIONS
+from memctl.schema.declarations import DECLARATIONS, OF_NAMESPACES
 from memctl.schema.table_names import TABLES
 from memctl.store.tables.filter_expressions import col
 from memctl.understanding.text_outline import spoken_text
@@ -72,6 +72,7 @@ def block_out(
     embedder: Callable[[], Embedder],
     *,
     and_retold: bool,
+    hidden: Collection[str] = (),
 ) -> set[str]:
     """Block out words of documents, and drop relations and other rows with them.
 
@@ -82,6 +83,7 @@ def block_out(
         embedder: Gives the embedder.
         and_retold: Whether what a model made of a whole document goes too, for it may say the
             same in other words.
+        hidden: Namespaces; relations of what is in them stay.
 
     Returns:
         The memories that have lost some of their words.
@@ -100,16 +102,48 @@ def block_out(
         for part, left in zip(parts, said, strict=True):
             changed |= _block_passages(transaction, part, left, patterns, embedder)
     for table in set(TABLES).difference(("documents", "memories", "entities")):
-        erase_rows(transaction, table, rows_naming(transaction.snapshot(), table, patterns))
+        snapshot = transaction.snapshot()
+        erase_rows(transaction, table, rows_naming(snapshot, table, patterns, hidden))
     if changed:
         erase_rows(transaction, "relations", unsaid_relations(transaction.snapshot(), changed))
     return changed
 
 
-def rows_naming(snapshot: Snapshot, table: TableName, patterns: Patterns) -> list[str]:
-    """Return the ids of rows of a small table that have some of what goes."""
-    rows = snapshot.scan(table).to_pylist()
-    return [row["id"] for row in rows if row_matches(row, patterns)]
+def rows_naming(
+    snapshot: Snapshot, table: TableName, patterns: Patterns, hidden: Collection[str] = ()
+) -> list[str]:
+    """Return the ids of rows of a small table that have some of what goes.
+
+    Args:
+        snapshot: The tables.
+        table: Which one.
+        patterns: What goes.
+        hidden: Namespaces; rows that refer to what is in them are left out.
+    """
+    found = [row for row in snapshot.scan(table).to_pylist() if row_matches(row, patterns)]
+    theirs = _referred(snapshot, table, found, hidden) if hidden else frozenset()
+    columns = [each.column for each in DECLARATIONS[table].references]
+    return [row["id"] for row in found if theirs.isdisjoint(_ids_in(row, columns))]
+
+
+def _ids_in(row: Row, columns: Iterable[str]) -> list[str]:
+    values = [row[column] for column in columns]
+    return [id_ for value in values for id_ in ([value] if isinstance(value, str) else value or ())]
+
+
+def _referred(
+    snapshot: Snapshot, table: TableName, rows: Iterable[Row], hidden: Collection[str]
+) -> frozenset[str]:
+    """Return what rows refer to that is in some namespaces."""
+    columns = [each.column for each in DECLARATIONS[table].references]
+    ids = list(dict.fromkeys(id_ for row in rows for id_ in _ids_in(row, columns)))
+    found = [
+        there["id"]
+        for each in OF_NAMESPACES
+        for there in snapshot.get(each, ids, ["id", "namespace"]).to_pylist()
+        if there["namespace"] in hidden
+    ]
+    return frozenset(found)
 
 
 class _RemainingText:

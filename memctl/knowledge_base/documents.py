@@ -189,7 +189,7 @@ class Documents(Part):
                 "no model is configured that understands documents",
                 "set understand of [models] in the config file",
             )
-        snapshot = kb.snapshot()
+        snapshot = kb.seen_snapshot()
         wanted = [resolve(snapshot, "documents", id_) for id_ in ids]
         kb.begin_change()
         # While the model is away the built-in understander must not replace its results.
@@ -275,9 +275,7 @@ class Documents(Part):
         """
         from memctl.memories.memory_views import view_document
 
-        view = view_document(self._kb.snapshot(), id_)
-        self._kb.require_seen(view.document.namespace, f"document {id_!r}")
-        return view
+        return view_document(self._kb.seen_snapshot(), id_)
 
     @audited("document revise")
     def revise(self, id_: str, text: str, *, dry_run: bool = False) -> RevisedDocument:
@@ -310,9 +308,9 @@ class Documents(Part):
         Raises:
             NotFoundError: There is none with that id.
         """
-        self.get(id_)  # only what its user may see
+        document = self.get(id_).document
         self._kb.begin_change()
-        return self._kb.services.editor().delete_document(id_)
+        return self._kb.services.editor().delete_document(document.id)
 
     def provenance(self, file: str) -> Sequence[FileProvenance]:
         """Return what became of a file each time it was read, the newest first.

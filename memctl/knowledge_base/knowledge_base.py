@@ -229,7 +229,7 @@ class KnowledgeBases(Sequence[KnowledgeBase]):
         missing: NotFoundError | None = None
         for member in self._members:
             try:
-                resolve(member.resources.snapshot(), table, id_)
+                resolve(member.resources.seen_snapshot(), table, id_)
             except NotFoundError as error:
                 missing = error
             else:

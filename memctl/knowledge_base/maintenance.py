@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from memctl.consolidation.job_undo import Jobs as UndoableJobs
-    from memctl.forget import ForgetReport, Selection
+    from memctl.forget import ForgetReport, Forgetter, Selection
     from memctl.knowledge_base.kb_statistics import (
         KnowledgeBaseStatistics,
         MemoryUseStatistics,
@@ -69,9 +69,11 @@ class Jobs(Part):
         Raises:
             NotFoundError: There is no such job, or none that can be taken back.
             UsageError: It cannot be taken back, or not before a later one.
+            AccessRefused: There is something of another user than the one who is named.
             LockedError: Another process kept writing.
             CoverageLost: Memories would not have been found any more; it was rolled back.
         """
+        self._kb.require_sole("a job")
         if not dry_run:
             self._kb.begin_change()
         if number is None:
@@ -92,8 +94,10 @@ class Jobs(Part):
         Raises:
             NotFoundError: There is no such job, or none that can be taken back.
             UsageError: One cannot be taken back before a later one, of another night.
+            AccessRefused: There is something of another user than the one who is named.
             LockedError: Another process kept writing.
         """
+        self._kb.require_sole("a job")
         if not dry_run:
             self._kb.begin_change()
         night = self._jobs.of_night(number, self._of_skills())
@@ -222,12 +226,15 @@ class Snapshots(Part):
 
         Raises:
             NotFoundError: There is none with that name.
+            AccessRefused: It, or the state until now, has something of another user than the one
+                who is named.
             DamagedError: Files of it are missing; nothing has been changed.
             LockedError: Another process is writing and does not stop.
             ModelError: Words of a document were forgotten, and the embedder of the snapshot is not
                 available to embed the rest anew; nothing has been changed.
         """
         kb = self._kb
+        kb.require_sole(f"the snapshot {name!r}")
         kb.begin_change()
         restored = self._stored_snapshots.restore(name, self._erase_forgotten)
         if kb.store.embedder is not None:
@@ -259,7 +266,9 @@ class Snapshots(Part):
 
         Raises:
             NotFoundError: There is none with that name.
+            AccessRefused: There is something of another user than the one who is named.
         """
+        self._kb.require_sole(f"the snapshot {name!r}")
         self._kb.begin_change()
         freed = self._stored_snapshots.delete(name)
         self._kb.audit("snapshot delete", name)
@@ -412,7 +421,7 @@ class Transfer(Part):
         if kb.program_config.user is not None:
             raise UsageError(
                 "all tables are of all users",
-                "leave out --user and MEMCTL_USER, or name one table",
+                "name one table",
             )
         kb.query_log.flush()
         return export_all(
@@ -536,7 +545,8 @@ class Erasure(Part):
 
         Raises:
             NotFoundError: Nothing matches the selection.
-            AccessRefused: Its namespace is another user's than the one who is named.
+            AccessRefused: Its namespace is another user's than the one who is named, or all
+                snapshots are to go, which have what others have stored.
             UsageError: Nothing is selected, and nothing is to be completed.
             LockedError: Another process is writing and does not stop.
         """
@@ -544,20 +554,36 @@ class Erasure(Part):
         kb.require_writable()
         if selection is not None and selection.namespace is not None:
             require_seen(kb.program_config, selection.namespace)
+        if snapshots:
+            kb.require_sole("a snapshot")
         kb.query_log.flush()
         kb.queries.drop_caches()
-        forgetter = kb.forgetter
+        forgetter = kb.forgetter if selection is None else self._forgetter(selection)
         if dry_run and selection is not None:
             return forgetter.preview(selection)
         with_snapshots = snapshots and bool(Snapshots(kb).list())
         if selection is None and not forgetter.pending() and not with_snapshots:
             raise UsageError("forget what?", "say --document ID, --memory ID, --entity NAME, ...")
         if selection is not None:
-            kb.conversations.drop_media(selection.session, selection.namespace, selection.before)
+            kb.conversations.drop_media(
+                selection.session,
+                selection.namespace,
+                selection.before,
+                forgetter.sees,
+            )
         report = forgetter.run(selection, snapshots=snapshots)
         if selection is not None and selection.before is not None:
             kb.folding.recover_lost()
         return report
+
+    def _forgetter(self, selection: Selection) -> Forgetter:
+        """Return what forgets a selection: of an id all that may be seen, else what is read."""
+        kb, config = self._kb, self._kb.program_config
+        by_place = selection.namespace is not None or selection.session is not None
+        if config.user is None or by_place or not (selection.entities or selection.before):
+            return kb.forgetter
+        readable = readable_by(config.namespaces, config.user)
+        return kb.forgetter_of(lambda namespace: namespace in readable)
 
     def owned(self, owner: ContentOwner) -> Mapping[str, int]:
         """Return how much there is of an owner, by table; tables without any are left out."""
@@ -575,8 +601,14 @@ class Erasure(Part):
         """Delete everything of an owner; return how much that was, as ``owned`` does.
 
         What snapshots, earlier versions and files have of it stays; ``forget`` removes that too.
+
+        Raises:
+            AccessRefused: It is everything, and something is of another user than the one who is
+                named.
         """
         kb = self._kb
+        if owner.namespaces is None:
+            kb.require_sole("a knowledge base")
         found = self.owned(owner)
         kb.begin_change()
         kb.query_log.flush()

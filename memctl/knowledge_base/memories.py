@@ -79,6 +79,7 @@ class Memories(Part):
             NotFoundError: It names evidence that does not exist.
         """
         from memctl.memories.memory_editing import Statement
+        from memctl.memories.memory_views import resolve
 
         require_shallow(metadata)
         config = self._kb.program_config
@@ -88,6 +89,10 @@ class Memories(Part):
         require_seen(config, namespace)
         if not dry_run:
             self._kb.begin_change()
+        sources = tuple(source_ids)
+        if sources and not dry_run:
+            snapshot = self._kb.seen_snapshot()
+            sources = tuple(resolve(snapshot, "memories", each) for each in sources)
         statement = Statement(
             text=text,
             type=type_,
@@ -97,7 +102,7 @@ class Memories(Part):
             session_id=session,
             created_at=created_at,
             expires_at=expires_at,
-            source_ids=tuple(source_ids),
+            source_ids=sources,
             metadata=metadata or {},
             agent_id=config.agent,
             source_type=source_type,
@@ -138,13 +143,13 @@ class Memories(Part):
         """
         from memctl.memories.memory_editing import Edit
 
-        self._view(id_)
+        memory = self._view(id_).memory
         if not dry_run:
             self._kb.begin_change()
         config = self._kb.program_config
         editor = editor or config.agent or config.user
         edit = Edit(text, type_, None if tags is None else tuple(tags), importance, editor)
-        return self._kb.services.editor().edit(id_, edit, dry_run=dry_run)
+        return self._kb.services.editor().edit(memory.id, edit, dry_run=dry_run)
 
     @audited("memory delete")
     def delete(self, id_: str) -> int:
@@ -153,9 +158,9 @@ class Memories(Part):
         Raises:
             NotFoundError: There is none with that id.
         """
-        self._view(id_)
+        memory = self._view(id_).memory
         self._kb.begin_change()
-        return self._kb.services.editor().delete_memory(id_)
+        return self._kb.services.editor().delete_memory(memory.id)
 
     def get(self, id_: str) -> MemoryView:
         """Return a memory with its evidence, versions, insights and connections.
@@ -177,9 +182,8 @@ class Memories(Part):
         from memctl.memories.memory_views import relevance, view_memory
 
         kb, now = self._kb, self._kb.clock()
-        view = view_memory(kb.snapshot(), id_)
+        view = view_memory(kb.seen_snapshot(), id_)
         memory, half_life = view.memory, kb.settings.half_life
-        kb.require_seen(memory.namespace, f"memory {id_!r}")
         decay = kb.decay([memory.id])
         return replace(
             view,

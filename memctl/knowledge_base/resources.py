@@ -18,7 +18,6 @@ from memctl.errors import (
     AccessRefused,
     DiskRefused,
     KnowledgeBaseUnavailable,
-    NotFoundError,
     UsageError,
 )
 from memctl.files import clear_temporaries
@@ -158,6 +157,17 @@ class Resources:
             self.folding.before_reading()
         return self.store.snapshot()
 
+    def seen_snapshot(self) -> Snapshot:
+        """Return the tables as ``snapshot`` does, without what is another user's."""
+        from memctl.store.tables.snapshot import ScopedSnapshot, namespaces_of
+
+        snapshot, config = self.snapshot(), self.program_config
+        if config.user is None:
+            return snapshot
+        return ScopedSnapshot(
+            snapshot, {each for each in namespaces_of(snapshot) if not may_see(config, each)}
+        )
+
     @property
     def folding(self) -> Folding:
         """What takes over into the tables what was said."""
@@ -255,15 +265,6 @@ class Resources:
         """
         return self.settings.without_private(within_reach(filters, self.program_config))
 
-    def require_seen(self, namespace: str, what: str) -> None:
-        """Treat what is another user's as if it were not there.
-
-        Raises:
-            NotFoundError: It is another user's.
-        """
-        if not may_see(self.program_config, namespace):
-            raise NotFoundError(f"there is no {what}", "memctl query finds what you may read")
-
     def refuse_remote_model(self, task: Task) -> None:
         """Refuse to send private text to a model on another machine.
 
@@ -347,10 +348,32 @@ class Resources:
 
     @property
     def forgetter(self) -> Forgetter:
-        """What removes things for good."""
-        from memctl.forget import Forgetter
+        """What removes things for good, of what its user may see."""
+        return self.forgetter_of(lambda namespace: may_see(self.program_config, namespace))
 
-        return Forgetter(self.layout, self.store, lambda: self.services.embedder, self.clock)
+    def forgetter_of(self, sees: Callable[[str], bool]) -> Forgetter:
+        """Return what removes things for good, where a user is named, of some namespaces alone."""
+        from memctl.forget import Forgetter, Reach
+
+        user = self.program_config.user
+        reach = None if user is None else Reach(user, sees)
+        return Forgetter(self.layout, self.store, lambda: self.services.embedder, self.clock, reach)
+
+    def require_sole(self, what: str) -> None:
+        """Refuse a named user what touches everything, where others have stored something.
+
+        Raises:
+            AccessRefused: There is something of another user.
+        """
+        from memctl.store.ledger.content_tables import content_namespaces
+        from memctl.store.tables.snapshot import namespaces_of
+
+        config = self.program_config
+        if config.user is None:
+            return
+        namespaces = namespaces_of(self.store.snapshot()) | content_namespaces(self.store.ledger)
+        if not all(may_see(config, namespace) for namespace in namespaces):
+            raise AccessRefused(f"{what} is of all users, not of {config.user!r} alone")
 
 
 class Part:

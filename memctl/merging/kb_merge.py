@@ -178,7 +178,7 @@ def require_all_users(kb: KnowledgeBase) -> None:
         UsageError: One is.
     """
     if kb.resources.program_config.user is not None:
-        raise UsageError("all rows are of all users", "leave out --user and MEMCTL_USER")
+        raise UsageError("all rows are of all users")
 
 
 def _sessions(content: Iterable[Mapping[str, Any]]) -> set[SessionKey]:

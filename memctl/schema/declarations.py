@@ -177,5 +177,7 @@ _DECLARED = (
 
 DECLARATIONS: Mapping[TableName, Table] = {table.name: table for table in _DECLARED}
 """Every table by its name."""
+OF_NAMESPACES = tuple(table.name for table in _DECLARED if "namespace" in table.required)
+"""The tables whose rows say of which namespace they are."""
 JSON_COLUMNS = frozenset(name for table in _DECLARED for name in table.json_columns)
 assert tuple(DECLARATIONS) == TABLES, "every table has to be declared, in the order of TABLES"

@@ -220,13 +220,25 @@ class Conversations:
         return known_turns
 
     def drop_media(
-        self, session: str | None, namespace: str | None, before: datetime | None
+        self,
+        session: str | None,
+        namespace: str | None,
+        before: datetime | None,
+        sees: Callable[[str], bool],
     ) -> None:
-        """Remove the copies of files that came with what is about to be forgotten alone."""
+        """Remove the copies of files that came with what is about to be forgotten alone.
+
+        Args:
+            session: Of this conversation.
+            namespace: Of this namespace.
+            before: What was said before that.
+            sees: Whether what was said in a namespace may go.
+        """
         if (session, namespace, before) == (None, None, None):
             return
         turns = self.ledger.turns
-        going = turns.with_media(session, namespace, before)
+        found = turns.with_media(session, namespace, before)
+        going = [turn for turn in found if sees(turn.namespace)]
         kept = {turn.media for turn in turns.with_media() if turn not in going}
         for turn in going:
             path = self.media.parent / turn.media

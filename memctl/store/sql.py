@@ -34,7 +34,7 @@ import pyarrow.dataset
 from memctl.errors import MemctlError, UsageError
 from memctl.records import Filters
 from memctl.schema.arrow_tables import with_all_columns
-from memctl.schema.declarations import DECLARATIONS
+from memctl.schema.declarations import DECLARATIONS, OF_NAMESPACES
 from memctl.schema.table_names import TABLES
 from memctl.store.ledger.content_tables import CONTENT_TABLES, EXPIRES, ContentTable
 from memctl.store.ledger.repository import from_text, to_text
@@ -393,12 +393,6 @@ def _with_own_names(schema: pa.Schema) -> pa.Schema:
     return pa.schema(fields, schema.metadata)
 
 
-_OF_NAMESPACES = tuple(
-    name for name, table in DECLARATIONS.items() if "namespace" in table.required
-)
-"""The tables whose rows say of which namespace they are."""
-
-
 class NamespaceScope:
     """The namespaces that rows are limited to.
 
@@ -417,7 +411,7 @@ class NamespaceScope:
         such as a relation, if nothing that it refers to is left out.
         """
         within = self._within
-        if within is None or table in _OF_NAMESPACES:
+        if within is None or table in OF_NAMESPACES:
             return within
         if table == "entities":
             return ~col("id").is_in(sorted(_unnamed(snapshot, within)))
@@ -481,7 +475,7 @@ def _unnamed(snapshot: Snapshot, within: Expr) -> Iterator[str]:
 
 def _names(snapshot: Snapshot, within: Expr) -> set[str]:
     names: set[str] = set()
-    for table in _OF_NAMESPACES:
+    for table in OF_NAMESPACES:
         columns = DECLARATIONS[table].name_columns
         for row in _rows_in_scope(snapshot, table, within, columns):
             names.update(name for column in columns for name in row[column] or ())
@@ -492,7 +486,7 @@ def _tied(snapshot: Snapshot, table: TableName, within: Expr) -> Iterator[str]:
     """The rows of a table that refer to a row for which a condition does not hold."""
     left_out = {
         row["id"]
-        for other in _OF_NAMESPACES
+        for other in OF_NAMESPACES
         for row in _rows_in_scope(snapshot, other, ~within, ("id",))
     }
     columns = [reference.column for reference in DECLARATIONS[table].references]

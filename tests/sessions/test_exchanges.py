@@ -176,3 +176,18 @@ def test_a_secret_said_before_redaction_was_switched_on_reaches_no_memory(tmp_pa
         rows = kb.memories.list().to_pylist()
         assert {"turn", "important_fact", "conversation_turn"} <= {row["type"] for row in rows}
         assert not [row for row in rows if secret in str(row)]
+
+
+def test_a_message_that_another_pair_has_too_is_theirs_when_its_conversation_goes(
+    tmp_path: Path,
+) -> None:
+    with memctl.open("talks", home=tmp_path, create=True) as kb:
+        one, other = kb.sessions.start("one", user="ann"), kb.sessions.start("other", user="ann")
+        say(kb, one, f"user: {QUESTION}", "agent: I do not know.")
+        say(kb, other, "user: Good morning to you all", "agent: Good morning, how can I help?")
+        say(kb, other, f"user: {DECISION}", "agent: Noted, they expire after that.")
+        say(kb, other, f"user: {QUESTION}", f"agent: {REPLY}")
+        report = kb.erasure.forget(Selection(session="one"))
+        assert not report.left
+        assert report.elsewhere == 1
+        assert REPLY in of_type(kb, "conversation_turn")[0]["text"]

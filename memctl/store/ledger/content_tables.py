@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from memctl.ids import root_id, storable
 from memctl.store.ledger.feedback_repositories import (
@@ -310,6 +310,34 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
+class ContentScope:
+    """The rows that one user may change: those of some namespaces, and those of their own pools."""
+
+    sees: Callable[[str], bool]
+    """Whether a namespace is among them."""
+    pools: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, ledger: Connections, user: str, sees: Callable[[str], bool]) -> Self:
+        """Return those of a user, whose pools the ledger tells."""
+        owned = "SELECT pool_id FROM pools WHERE owner = ?"
+        with ledger.reading() as connection:
+            return cls(sees, frozenset(id_ for (id_,) in connection.execute(owned, (user,))))
+
+    def has(self, declared: ContentTable, row: _Row) -> bool:
+        """Return whether a stored row is among them."""
+        stored = dict(zip(declared.table.fields, row, strict=True))
+        if declared.namespace:
+            return self.sees(stored[declared.namespace])
+        return stored.get("pool_id") in self.pools
+
+    def asked(self, filters: str) -> bool:
+        """Return whether a question with these filters, as JSON, was limited to the namespaces."""
+        namespaces = json.loads(filters or "{}").get("namespaces")
+        return bool(namespaces) and all(map(self.sees, namespaces))
+
+
+@dataclass(frozen=True, slots=True)
 class ContentSelection:
     """Rows that are meant because of where they belong, whatever they say."""
 
@@ -317,6 +345,22 @@ class ContentSelection:
     namespace: str | None = None
     before: datetime | None = None
     """Narrows a conversation or a namespace; alone, it means all that is older."""
+    scope: ContentScope | None = None
+    """The rows that any of it is limited to; None for all."""
+
+    def is_open(self, declared: ContentTable, row: _Row) -> bool:
+        """Return whether a stored row is within what it is limited to."""
+        return self.scope is None or self.scope.has(declared, row)
+
+    def rows(self, connection: sqlite3.Connection, declared: ContentTable) -> list[_Row]:
+        """Return the stored rows of a table that are meant."""
+        found = self.condition(declared)
+        if found is None:
+            return []
+        where, values = found
+        ask = f"SELECT {declared.table.columns} FROM {declared.name} WHERE {where}"
+        rows = connection.execute(ask, values).fetchall()
+        return [row for row in rows if self.is_open(declared, row)]
 
     def condition(self, declared: ContentTable) -> tuple[str, _Row] | None:
         """Return the SQL condition on rows of a table with its values; None where none is meant."""
@@ -344,27 +388,47 @@ NO_CONTENT = ContentSelection()
 def has_content(ledger: Connections, selection: ContentSelection) -> bool:
     """Return whether any table has a row that is meant."""
     with ledger.reading() as connection:
-        for declared in CONTENT_TABLES:
-            if found := selection.condition(declared):
-                where, values = found
-                ask = f"SELECT EXISTS (SELECT 1 FROM {declared.name} WHERE {where})"
-                if connection.execute(ask, values).fetchone()[0]:
-                    return True
-    return False
+        return any(selection.rows(connection, declared) for declared in CONTENT_TABLES)
+
+
+def content_namespaces(ledger: Connections) -> set[str]:
+    """Return every namespace that a row is in."""
+    with ledger.reading() as connection:
+        return {
+            namespace
+            for declared in CONTENT_TABLES
+            if declared.namespace
+            for (namespace,) in connection.execute(
+                f"SELECT DISTINCT namespace FROM {declared.name}"
+            )
+        }
 
 
 def words_of_content(ledger: Connections, selection: ContentSelection) -> Iterator[str]:
     """Yield the words of the rows that are meant, one text after the other."""
     with ledger.reading() as connection:
         for declared in CONTENT_TABLES:
-            if found := selection.condition(declared):
-                where, values = found
-                ask = f"SELECT {declared.table.columns} FROM {declared.name} WHERE {where}"
-                for row in connection.execute(ask, values).fetchall():
+            for row in selection.rows(connection, declared):
+                record = declared.table.decode(row)
+                for name in declared.texts:
+                    if name not in declared.derived:
+                        yield from words_of(getattr(record, name))
+
+
+def words_beyond(ledger: Connections, scope: ContentScope) -> Iterator[str]:
+    """Yield the words of the rows that are not within a scope, and of such questions."""
+    with ledger.reading() as connection:
+        for declared in CONTENT_TABLES:
+            rows = connection.execute(f"SELECT {declared.table.columns} FROM {declared.name}")
+            for row in rows.fetchall():
+                if not scope.has(declared, row):
                     record = declared.table.decode(row)
-                    for name in declared.texts:
-                        if name not in declared.derived:
-                            yield from words_of(getattr(record, name))
+                    for name in (*declared.texts, *declared.names):
+                        yield from words_of(getattr(record, name))
+        asked = connection.execute("SELECT question, filters FROM query_log")
+        for question, filters in asked.fetchall():
+            if not scope.asked(filters):
+                yield from (question, filters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,6 +452,8 @@ class ContentErasure:
         A conversation that is called by a name stays under what is left of it.
         """
         table = declared.table
+        if not self.selection.is_open(declared, row):
+            return row
         record = table.decode(row)
         if declared.document:
             document = getattr(record, declared.document) or ""
@@ -438,7 +504,7 @@ def erase_content(connection: sqlite3.Connection, erased: ContentErasure) -> Non
             where, values = found
             if declared.table is PROFILES:
                 of_table = erased.with_lines(_lines_of_models(connection, where, values))
-            connection.execute(f"DELETE FROM {declared.name} WHERE {where}", values)
+            _delete(connection, declared, erased.selection.rows(connection, declared))
         rows = connection.execute(f"SELECT {declared.table.columns} FROM {declared.name}")
         for row in rows.fetchall():
             changed = of_table.of_row(declared, row)
@@ -457,6 +523,11 @@ def erase_content(connection: sqlite3.Connection, erased: ContentErasure) -> Non
         " (SELECT 1 FROM turns WHERE namespace = ?1 AND session_id = ?2)",
         sorted(emptied),
     )
+
+
+def _delete(connection: sqlite3.Connection, declared: ContentTable, rows: Iterable[_Row]) -> None:
+    keys = [declared.key_of(row) for row in rows]
+    connection.executemany(f"DELETE FROM {declared.name} WHERE {declared.by_key}", keys)
 
 
 def _lines_of_models(connection: sqlite3.Connection, where: str, values: _Row) -> frozenset[str]:
@@ -548,7 +619,7 @@ def _erase_copies(
 
 
 def _is_meant(declared: ContentTable, row: _Row, selection: ContentSelection) -> bool:
-    if selection.condition(declared) is None:
+    if selection.condition(declared) is None or not selection.is_open(declared, row):
         return False
     stored = dict(zip(declared.table.fields, row, strict=True))
     return (

@@ -47,6 +47,9 @@ class Erasure:
     """What the documents go by."""
     says: Says
     """Whether a text holds any of what is to be forgotten."""
+    says_own: Says
+    """The same of what users and agents have said or stored, within what ``content`` is limited
+    to; elsewhere only ``says`` counts, which leaves out what stays theirs."""
     without: Callable[[str], str] | None = None
     """Gives a text without it; None where a row that has it goes whole."""
     before: datetime | None = None
@@ -85,7 +88,9 @@ def erase_from_ledger(connection: sqlite3.Connection, erased: Erasure) -> None:
     _erase_events(connection, erased, places | erased.sources)
     _erase_details(connection, erased)
     blocked_ids = frozenset(erased.blocked)
-    content = ContentErasure(erased.content, erased.says, erased.without, erased.ids, blocked_ids)
+    content = ContentErasure(
+        erased.content, erased.says_own, erased.without, erased.ids, blocked_ids
+    )
     erase_content(connection, content)
     if erased.before is not None:
         _erase_older(connection, erased.before)
@@ -188,21 +193,26 @@ def _erase_decisions(connection: sqlite3.Connection, erased: Erasure) -> None:
 
 def _erase_questions(connection: sqlite3.Connection, erased: Erasure) -> None:
     rows = connection.execute("SELECT id, question, filters, hit_ids FROM query_log").fetchall()
-    emptied = []
+    emptied, scope = [], erased.content.scope
     for number, question, filters, hits in rows:
         ids = json.loads(hits)
         left = [id_ for id_ in ids if id_ not in erased.ids]
-        if not erased.answers.isdisjoint(ids) or erased.says(question) or erased.says(filters):
+        says = erased.says if scope is None else erased.says_own
+        if scope is not None and not scope.asked(filters):
+            continue
+        if not erased.answers.isdisjoint(ids) or says(question) or says(filters):
             emptied.append((json.dumps(left), number))
     connection.executemany(
         "UPDATE query_log SET question = '', filters = '{}', hit_ids = ? WHERE id = ?", emptied
     )
     if erased.content.session is not None:
-        connection.execute(
-            "DELETE FROM query_log WHERE query_id IN"
+        asked = connection.execute(
+            "SELECT id, filters FROM query_log WHERE query_id IN"
             " (SELECT query_id FROM query_details WHERE session_id = ?)",
             (storable(erased.content.session),),
-        )
+        ).fetchall()
+        gone = [(number,) for number, filters in asked if scope is None or scope.asked(filters)]
+        connection.executemany("DELETE FROM query_log WHERE id = ?", gone)
     for query, cited in connection.execute("SELECT query_id, cited FROM query_details").fetchall():
         relied = json.loads(cited)
         if not erased.ids.isdisjoint(relied):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from memctl.errors import DamagedError, UsageError
 from memctl.schema.arrow_tables import VECTOR, defaults, schemas, vector_rows, with_all_columns
+from memctl.schema.declarations import OF_NAMESPACES
 from memctl.schema.table_names import TableName
 from memctl.store.tables.engine import (
     bounded_scan,
@@ -32,6 +33,7 @@ from memctl.store.tables.filter_expressions import (
     Constant,
     Constants,
     Expr,
+    both,
     col,
     is_user_written,
     render,
@@ -463,6 +465,37 @@ A_LOOKUP, A_ROW = 1_000, 60
 of 100,000 memories lance 13 finds 200 in 17 ms, and reads all in 120."""
 _PATIENCE = 2
 """Reading all pays once single rows have cost this many times as much; one question does not."""
+
+
+class ScopedSnapshot(Snapshot):
+    """The same tables as another snapshot has, without what is in some namespaces.
+
+    Tables whose rows say of no namespace are whole, and so are ``dataset`` and ``rows``.
+
+    Args:
+        of: The other snapshot.
+        hidden: The namespaces.
+    """
+
+    def __init__(self, of: Snapshot, hidden: Collection[str]) -> None:
+        super().__init__(of._datasets, of.versions, of._dimension, of._require_in_place, of.derived)
+        self._of = of  # which keeps its files from being pruned
+        self.hidden = frozenset(hidden)
+
+    def _text(self, table: TableName, where: Expr | None) -> str | None:
+        if self.hidden and table in OF_NAMESPACES:
+            where = both(where, ~col("namespace").is_in(sorted(self.hidden)))
+        return super()._text(table, where)
+
+
+def namespaces_of(snapshot: Snapshot) -> set[str]:
+    """Return every namespace that a document or a memory is in."""
+    return {
+        namespace
+        for table in OF_NAMESPACES
+        for batch in snapshot.batches(table, None, ["namespace"])
+        for namespace in pc.unique(batch["namespace"]).to_pylist()
+    }
 
 
 class CachedSnapshot(Snapshot):

@@ -1,0 +1,298 @@
+"""What another user has stored is to a named user as if it were not there, whatever the command."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import Result, Run
+
+from memctl.cli.main import run
+from memctl.config import load_config
+from memctl.errors import NotFoundError
+from memctl.forget import Selection
+from memctl.home import Home
+
+SAID = {
+    "ann": "Claude Petit lends Ann Keller his rowing boat in Lindau.",
+    "bob": "Claude Petit owes Bob Moser forty francs since Easter.",
+}
+STATED = {
+    "ann": "Claude Petit calls Ann on Mondays.",
+    "bob": "Claude Petit calls Bob on Fridays.",
+}
+SHARED_SENTENCE = "what about tomorrow evening"
+REPLIES = {"ann": "Ann is at the harbour then.", "bob": "Bob has dinner with his sister then."}
+UNKNOWN = "d_000000000000000000000000"
+
+
+def quietly(home: Path, *words: str) -> None:
+    assert run(["--home", str(home), "-q", *words]) == 0, words
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which two users have stored things about the same person."""
+    home = tmp_path_factory.mktemp("others") / "home"
+    for user in SAID:
+        quietly(home, "ingest", "--text", SAID[user], "--user", user, "--title", f"Note of {user}")
+        quietly(home, "memory", "add", STATED[user], "--user", user)
+        quietly(home, "session", "start", "--id", f"{user}-1", "--user", user)
+        for sender, text in (("user", SHARED_SENTENCE), ("agent", REPLIES[user])):
+            quietly(home, "session", "say", f"{user}-1", text, "--by", sender, "--user", user)
+        quietly(home, "pool", "create", f"pool-{user}", "--user", user)
+        quietly(
+            home,
+            "pool",
+            "write",
+            f"pool-{user}",
+            "who",
+            f'"Claude Petit, by {user}"',
+            "--user",
+            user,
+        )
+        quietly(home, "query", f"Where is Claude Petit, asks {user}?", "--user", user)
+    quietly(home, "memory", "list", "-n", "1")
+    return home
+
+
+@pytest.fixture
+def own(filled: Path, memctl: Run, tmp_path: Path) -> Run:
+    """Run a command on a copy of that home."""
+    shutil.copytree(filled, tmp_path / "home")
+    return memctl
+
+
+def done(result: Result) -> Result:
+    assert result.code == 0, result.err
+    return result
+
+
+def ids(run_: Run, user: str) -> Mapping[str, str]:
+    """Return the ids of what a user has stored."""
+    within = ("--user", user)
+    documents = run_("document", "list", *within).rows
+    (document,) = [row["id"] for row in documents if row["title"] == f"Note of {user}"]
+    memories = run_("memory", "list", "-n", "0", *within).rows
+    (memory,) = [row["id"] for row in memories if row["text"] == STATED[user]]
+    return {"document": document, "memory": memory}
+
+
+def kept(run_: Run, user: str) -> Mapping[str, Sequence[Any]]:
+    """Return everything that a user has stored, as an owner of the disk sees it."""
+    where = f"namespace like 'user:{user}:%'"
+    return {
+        "documents": run_("sql", f"select id, text, metadata from documents where {where}").rows,
+        "memories": run_("sql", f"select id, text, entities from memories where {where}").rows,
+        "turns": run_("sql", f"select * from turns where {where}").rows,
+        "sessions": run_("sql", f"select * from sessions where {where}").rows,
+        "pools": run_("sql", f"select value from pool_keys where pool_id = 'pool-{user}'").rows,
+        "questions": run_("sql", f"select question from queries where user_id = '{user}'").rows,
+        "relations": run_("sql", "select r.* from relations r join memories m on"
+                          f" r.source_id = m.id where m.{where}").rows,
+    }  # fmt: skip
+
+
+def sorted_rows(found: Mapping[str, Sequence[Any]]) -> Mapping[str, list[str]]:
+    return {table: sorted(map(str, rows)) for table, rows in found.items()}
+
+
+@pytest.mark.parametrize("way", ["document", "memory", "session"])
+def test_another_users_things_cannot_be_forgotten_by_their_ids(
+    way: str, own: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = sorted_rows(kept(own, "bob"))
+    id_ = {**ids(own, "bob"), "session": "bob-1"}[way]
+    unknown = {"document": UNKNOWN, "memory": UNKNOWN, "session": "no-such"}[way]
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    for more in (("--yes",), ("--dry-run",)):
+        refused = own("forget", f"--{way}", id_, *more)
+        absent = own("forget", f"--{way}", unknown, *more)
+        assert refused.code == absent.code == 1
+        assert refused.err == absent.err.replace(unknown, id_)
+        assert not refused.out
+    monkeypatch.delenv("MEMCTL_USER")
+    assert sorted_rows(kept(own, "bob")) == before
+
+
+def test_a_name_goes_from_what_its_user_has_alone(
+    own: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = sorted_rows(kept(own, "bob"))
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    dry = done(own("forget", "--entity", "Claude Petit", "--dry-run")).json
+    assert dry["redacted"] == [ids(own, "ann")["document"]]
+    forgotten = done(own("forget", "--entity", "Claude Petit", "--yes"))
+    assert "bob" not in forgotten.out.lower()
+    monkeypatch.delenv("MEMCTL_USER")
+    assert sorted_rows(kept(own, "bob")) == before
+    left = kept(own, "ann")
+    assert "Claude Petit" not in str(left)
+    assert "█" in str(left["documents"])
+    assert own("doctor").code == 0
+
+
+def test_a_name_that_another_user_alone_has_is_unknown(
+    own: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = sorted_rows(kept(own, "bob"))
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    refused = own("forget", "--entity", "Bob Moser", "--yes")
+    absent = own("forget", "--entity", "Nora Nobody", "--yes")
+    assert refused.code == absent.code == 1
+    assert refused.err == absent.err.replace("Nora Nobody", "Bob Moser")
+    monkeypatch.delenv("MEMCTL_USER")
+    assert sorted_rows(kept(own, "bob")) == before
+
+
+def test_a_date_takes_what_is_its_users_alone(own: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = sorted_rows(kept(own, "bob"))
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    own("forget", "--before", "2199-01-01", "--yes")
+    monkeypatch.delenv("MEMCTL_USER")
+    assert sorted_rows(kept(own, "bob")) == before
+    left = kept(own, "ann")
+    assert not [*left["documents"], *left["memories"], *left["turns"]]
+
+
+def test_a_conversation_of_the_same_name_stays_with_its_user(
+    own: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done(own("session", "start", "--id", "bob-1", "--user", "ann"))
+    done(own("session", "say", "bob-1", "I am Ann in here.", "--user", "ann"))
+    before = sorted_rows(kept(own, "bob"))
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    done(own("forget", "--session", "bob-1", "--yes"))
+    monkeypatch.delenv("MEMCTL_USER")
+    assert sorted_rows(kept(own, "bob")) == before
+    assert "I am Ann" not in str(kept(own, "ann"))
+
+
+def test_a_document_that_another_user_has_deleted_is_unknown(
+    own: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, theirs = (ids(own, user)["document"] for user in ("ann", "bob"))
+    for id_ in (mine, theirs):
+        done(own("document", "delete", id_, "--yes"))
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    assert own("forget", "--document", theirs, "--yes").code == 1
+    done(own("forget", "--document", mine, "--yes"))
+
+
+def test_python_forgets_for_its_user_alone(own: Run, tmp_path: Path) -> None:
+    theirs = ids(own, "bob")
+    home = Home(load_config({"home": str(tmp_path / "home")}, {})).acting_as(user="ann")
+    with home.open("default") as base:
+        for selection in (
+            Selection(documents=(theirs["document"],)),
+            Selection(memories=(theirs["memory"],)),
+            Selection(session="bob-1"),
+        ):
+            with pytest.raises(NotFoundError):
+                base.forget(selection)
+
+
+WAYS_BY_ID = {
+    "reprocess": ("document", "reprocess", "{document}"),
+    "links of a document": ("document", "links", "{document}"),
+    "documents that are related": ("document", "related", "{document}"),
+    "restore": ("memory", "restore", "{memory}"),
+    "confirm": ("memory", "confirm", "{memory}"),
+    "history": ("memory", "history", "{memory}"),
+    "insight": ("insight", "show", "{memory}"),
+    "evidence": ("memory", "add", "Ann says so.", "--evidence", "{memory}"),
+}
+
+
+def test_another_users_rows_are_unknown_to_every_command(
+    own: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, theirs = sorted_rows(kept(own, "bob")), ids(own, "bob")
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    for way, words in WAYS_BY_ID.items():
+        refused = own(*(word.format_map(theirs) for word in words))
+        absent = own(*(word.format_map(dict.fromkeys(theirs, UNKNOWN)) for word in words))
+        assert refused.code == absent.code == 1, (way, refused.err, absent.err)
+        told = refused.err
+        for id_ in theirs.values():
+            told = told.replace(id_, UNKNOWN)
+        assert told == absent.err, way
+    monkeypatch.delenv("MEMCTL_USER")
+    assert sorted_rows(kept(own, "bob")) == before
+
+
+def test_the_beginning_of_an_id_never_tells_of_another_user(
+    own: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = ids(own, "bob")
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    for words in (("document", "show", "d_"), ("forget", "--memory", "m_", "--dry-run")):
+        refused = own(*words)
+        assert not [id_ for id_ in theirs.values() if id_ in refused.err]
+
+
+def test_what_others_say_too_stays_theirs_when_a_conversation_is_forgotten(
+    own: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = sorted_rows(kept(own, "bob"))
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    report = done(own("session", "forget", "ann-1", "--yes")).json
+    assert not report["left"]
+    assert report["elsewhere"] == 1
+    monkeypatch.delenv("MEMCTL_USER")
+    assert sorted_rows(kept(own, "bob")) == before
+
+
+def test_another_users_document_is_not_named_as_saying_the_same(
+    own: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    same = "The boathouse key hangs behind the second shutter."
+    for user in SAID:
+        done(own("ingest", "--text", same, "--user", user, "--title", f"Key of {user}"))
+    rows = own("document", "list").rows
+    found = {row["title"]: row["id"] for row in rows}
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    result = done(own("forget", "--document", found["Key of ann"], "--yes"))
+    assert found["Key of bob"] not in result.out + result.err
+    assert (result.json["left"], result.json["elsewhere"]) == ([], 1)
+    monkeypatch.delenv("MEMCTL_USER")
+    assert same in str(kept(own, "bob")["documents"])
+
+
+def test_what_is_of_all_users_is_refused_to_one_of_several(
+    own: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done(own("snapshot", "create", "before"))
+    before = sorted_rows(kept(own, "bob"))
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    for words in (
+        ("snapshot", "restore", "before", "--yes"),
+        ("snapshot", "delete", "before", "--yes"),
+        ("forget", "--snapshots", "--yes"),
+        ("kb", "clear", "default", "--yes"),
+        ("kb", "clear", "default", "--forget", "--yes"),
+        ("kb", "delete", "default", "--yes"),
+        ("job", "undo", "--yes"),
+    ):
+        refused = own(*words)
+        assert refused.code == 1, (words, refused.err)
+        assert "is of all users, not of 'ann' alone" in refused.err
+        assert "hint" not in refused.err
+    monkeypatch.delenv("MEMCTL_USER")
+    assert sorted_rows(kept(own, "bob")) == before
+    assert own("snapshot", "list").rows
+
+
+def test_a_user_who_is_alone_may_clear_and_restore(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    done(memctl("memory", "add", STATED["ann"]))
+    done(memctl("snapshot", "create", "before"))
+    done(memctl("kb", "clear", "default", "--yes"))
+    done(memctl("snapshot", "restore", "before", "--yes"))
+    assert memctl("memory", "list").rows
+    done(memctl("kb", "delete", "default", "--yes"))
