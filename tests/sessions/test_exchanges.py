@@ -182,12 +182,13 @@ def test_a_message_that_another_pair_has_too_is_theirs_when_its_conversation_goe
     tmp_path: Path,
 ) -> None:
     with memctl.open("talks", home=tmp_path, create=True) as kb:
-        one, other = kb.sessions.start("one", user="ann"), kb.sessions.start("other", user="ann")
-        say(kb, one, f"user: {QUESTION}", "agent: I do not know.")
-        say(kb, other, "user: Good morning to you all", "agent: Good morning, how can I help?")
-        say(kb, other, f"user: {DECISION}", "agent: Noted, they expire after that.")
+        one, other = (kb.sessions.start(name, user="ann") for name in ("one", "other"))
+        say(kb, one, f"user: {QUESTION}", "agent: Not yet.")
+        weather = "It rains all day long in Lindau, take an umbrella with you."
+        say(kb, other, "user: How is the weather in Lindau today?", f"agent: {weather}")
         say(kb, other, f"user: {QUESTION}", f"agent: {REPLY}")
         report = kb.erasure.forget(Selection(session="one"))
-        assert not report.left
-        assert report.elsewhere == 1
-        assert REPLY in of_type(kb, "conversation_turn")[0]["text"]
+        assert (report.left, report.elsewhere) == ((), 1)
+        assert {row["text"] for row in of_type(kb, "conversation_turn")} >= {
+            f"user: {QUESTION}\n\nagent: {REPLY}"
+        }
