@@ -198,7 +198,7 @@ def judged_questions(base: KnowledgeBase) -> list[Draft]:
     """
     base.resources.query_log.flush()
     ledger = base.store.ledger
-    snapshot = base.store.snapshot()
+    snapshot = base.resources.seen_snapshot()
     examples: dict[str, tuple[str, str]] = {}
     for each in ledger.feedback.since(None):
         if each.example_id and each.query_id:
@@ -212,6 +212,8 @@ def judged_questions(base: KnowledgeBase) -> list[Draft]:
         is_bad = entry.feedback == "bad"
         namespaces = list(entry.filters.get("namespaces") or [])
         if entry.query_id in failed or not (is_bad or not entry.found):
+            continue
+        if not base.resources.query_log.is_open(entry):
             continue
         if not set(namespaces).isdisjoint(private) or entry.question in found:
             continue

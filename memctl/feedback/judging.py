@@ -99,9 +99,10 @@ class Judge:
     clean: Callable[[str], str]
 
     def has_question(self, query_id: str) -> bool:
-        """Return whether a question is noted here."""
+        """Return whether a question is noted here, of which who judges may know."""
         self.log.flush()
-        return self.store.ledger.queries.named(query_id) is not None
+        found = self.store.ledger.queries.named(query_id)
+        return found is not None and self.log.is_open(found)
 
     def judge_answer(
         self, query_id: str, judgement: Judgement, *, keeps_example: bool = True

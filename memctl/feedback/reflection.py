@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Literal
 from memctl.language.inline_tags import without_wikilinks
 from memctl.language.term_analysis import terms
 from memctl.memories.memory_editing import Editor, Statement
-from memctl.records import Filters
 from memctl.schema.table_names import REFLECTED
 from memctl.store.ledger.repository import to_text
 from memctl.store.tables.filter_expressions import col, memory_filter
 
 if TYPE_CHECKING:
     from memctl.feedback.prompt_variants import VariantView
-    from memctl.records import Memory
+    from memctl.records import Filters, Memory
     from memctl.store.ledger.ledger import Ledger
+    from memctl.store.ledger.log_repositories import QueryEntry
     from memctl.store.tables.snapshot import Snapshot
 
 FindingKind = Literal[
@@ -90,7 +90,9 @@ class Reflector:
         snapshot: Returns its tables.
         variants: Returns the variants of its prompts, with their rewards.
         clock: What tells the time.
-        hidden: Private namespaces, of which nothing is said.
+        is_shown: Whether something may be said of a namespace.
+        is_open: Whether a question may be known of.
+        readable: What the memories are limited to.
     """
 
     kb: str
@@ -98,7 +100,9 @@ class Reflector:
     snapshot: Callable[[], Snapshot]
     variants: Callable[[], Sequence[VariantView]]
     clock: Callable[[], datetime]
-    hidden: Sequence[str] = ()
+    is_shown: Callable[[str], bool]
+    is_open: Callable[[QueryEntry], bool]
+    readable: Filters
 
     def reflect(self, since: datetime | None) -> Reflection:
         """Look back at what was asked and said from an instant on."""
@@ -157,7 +161,7 @@ class Reflector:
             for each in self.ledger.summaries.latest(since)
             if each.reward_score is not None
             and each.reward_score < _BAD
-            and each.namespace not in self.hidden
+            and self.is_shown(each.namespace)
         ]
         return self._grouped("conversation", "conversation", "went badly", cases)
 
@@ -180,14 +184,11 @@ class Reflector:
 
     def _failed(self, since: datetime | None) -> Iterable[Finding]:
         """Questions that could not be asked, by what went wrong."""
-        rows = self.ledger.query_details.rows(
-            "SELECT d.error, d.query_id FROM query_details d JOIN query_log q USING (query_id)"
-            " WHERE d.status = 'failed' AND q.at >= ? ORDER BY q.id",
-            "" if since is None else to_text(since),
-        )
         by_error: dict[str, list[str]] = {}
-        for error, query_id in rows:
-            by_error.setdefault(error, []).append(query_id)
+        for entry in self._asked("at >= ?", since):
+            detail = self.ledger.query_details.find(entry.query_id)
+            if detail is not None and detail.status == "failed":
+                by_error.setdefault(detail.error, []).append(entry.query_id)
         for error, ids in sorted(by_error.items(), key=lambda pair: -len(pair[1])):
             yield _make_finding(
                 "failed", error, f"{_times(len(ids), 'question')} failed: {error}.", ids
@@ -199,7 +200,7 @@ class Reflector:
         where = (col("relation_type") == "contradicts") & col("valid_to").is_null()
         pairs = snapshot.scan("relations", where, ["source_id", "target_id"]).to_pylist()
         ids = {row[side] for row in pairs for side in ("source_id", "target_id")}
-        valid = memory_filter(Filters(private=tuple(self.hidden)), self.clock())
+        valid = memory_filter(self.readable, self.clock())
         held = snapshot.scan("memories", valid & col("id").is_in(sorted(ids)), ["id", "text"])
         texts = {row["id"]: row["text"] for row in held.to_pylist()}
         reported: set[frozenset[str]] = set()
@@ -228,13 +229,13 @@ class Reflector:
 
     def _asked_most(self, since: datetime | None) -> Iterable[Finding]:
         """The memories that answers relied on most."""
-        rows = self.ledger.query_details.rows(
-            "SELECT value, count(*) FROM query_log q JOIN query_details d USING (query_id),"
-            " json_each(d.cited) WHERE q.at >= ? GROUP BY value HAVING count(*) >= ?"
-            " ORDER BY count(*) DESC, value LIMIT ?",
-            *("" if since is None else to_text(since), _ASKED_OFTEN, _MOST),
-        )
-        valid = memory_filter(Filters(private=tuple(self.hidden)), self.clock())
+        times = Counter[str]()
+        for entry in self._asked("at >= ?", since):
+            detail = self.ledger.query_details.find(entry.query_id)
+            times.update(set(detail.cited) if detail is not None else ())
+        often = [(id_, number) for id_, number in times.items() if number >= _ASKED_OFTEN]
+        rows = sorted(often, key=lambda each: (-each[1], each[0]))[:_MOST]
+        valid = memory_filter(self.readable, self.clock())
         wanted = valid & col("id").is_in([memory_id for memory_id, _ in rows])
         held = self.snapshot().scan("memories", wanted, ["id", "text"]).to_pylist()
         texts = {row["id"]: row["text"] for row in held}
@@ -247,12 +248,16 @@ class Reflector:
     # --- inside ---
 
     def _logged_cases(self, where: str, since: datetime | None) -> list[_Case]:
-        found = self.ledger.queries.select(where, "" if since is None else to_text(since))
         return [
             _Case(each.query_id, each.question, each.question)
-            for each in found
-            if not {*(each.filters.get("namespaces") or ())} & {*self.hidden}
+            for each in self._asked(where, since)
+            if all(map(self.is_shown, each.filters.get("namespaces") or ()))
         ]
+
+    def _asked(self, where: str, since: datetime | None) -> list[QueryEntry]:
+        """Return the questions for which an SQL condition holds, of which may be known."""
+        found = self.ledger.queries.select(where, "" if since is None else to_text(since))
+        return [each for each in found if self.is_open(each)]
 
     def _grouped(
         self, kind: FindingKind, what: str, how: str, cases: Sequence[_Case]

@@ -235,7 +235,9 @@ class CallerWork(Part):
         self._kb.query_log.flush()
         found: dict[str, str] = {}
         for entry in self._kb.store.ledger.queries.recent(_ANSWERS_LOOKED_AT):
-            if entry.kind == "query" and entry.question and not entry.feedback and entry.query_id:
+            is_open = self._kb.query_log.is_open(entry)
+            is_judged = bool(entry.feedback) or not is_open
+            if entry.kind == "query" and entry.question and not is_judged and entry.query_id:
                 found.setdefault(entry.question, entry.query_id)
         return [(query_id, question) for question, query_id in found.items()]
 

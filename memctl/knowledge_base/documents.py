@@ -315,16 +315,28 @@ class Documents(Part):
     def provenance(self, file: str) -> Sequence[FileProvenance]:
         """Return what became of a file each time it was read, the newest first.
 
+        Where others have stored something, a user who is named is told of files alone that became
+        a document that they may see: of the rest it is not known whose they are.
+
         Args:
             file: Its path, as it was given or as it is now, or the last parts of that.
         """
         from memctl.provenance.provenance_lookup import file_provenance
 
         kb = self._kb
-        return file_provenance(kb.layout, kb.settings, kb.store, file, kb.clock())
+        found = file_provenance(kb.layout, kb.settings, kb.store, file, kb.clock())
+        snapshot = kb.seen_snapshot()
+        if not kb.hides(snapshot):
+            return found
+        ids = sorted({each.document_id for each in found if each.document_id})
+        open_ = {*snapshot.get("documents", ids, ["id"])["id"].to_pylist()}
+        return [each for each in found if each.document_id in open_]
 
     def similar_file_names(self, file: str) -> Sequence[str]:
         """Return a few names of known files that are like an unknown one."""
         from memctl.provenance.provenance_lookup import similar_file_names
 
-        return similar_file_names(self._kb.layout, self._kb.settings, self._kb.store, file)
+        kb = self._kb
+        if kb.hides(kb.seen_snapshot()):
+            return ()  # which of them are of others is not known
+        return similar_file_names(kb.layout, kb.settings, kb.store, file)

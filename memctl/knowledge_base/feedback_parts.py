@@ -22,6 +22,7 @@ from memctl.knowledge_base.documents import Documents
 from memctl.knowledge_base.resources import Part, Resources
 from memctl.knowledge_base.sessions import Sessions
 from memctl.queries.query_log import unknown_question
+from memctl.records import Filters
 
 if TYPE_CHECKING:
     from memctl.feedback.feedback_statistics import FeedbackStatistics
@@ -80,8 +81,9 @@ class Judgements(Part):
         self._documents = documents
 
     def has_session(self, session_id: str) -> bool:
-        """Return whether there is a conversation of a name."""
-        return bool(self._kb.store.ledger.sessions.named(session_id))
+        """Return whether there is a conversation of a name, of which the user may know."""
+        found = self._kb.store.ledger.sessions.named(session_id)
+        return any(may_see(self._kb.program_config, each.namespace) for each in found)
 
     def judge_session(self, session_id: str, judgement: Judgement) -> Judged:
         """Record a judgement of a conversation, with a new record of what became of it.
@@ -193,7 +195,9 @@ class Judgements(Part):
             kb.snapshot,
             Prompts(kb).list,
             kb.clock,
-            kb.settings.private_namespaces,
+            self._is_shown,
+            kb.query_log.is_open,
+            kb.readable(Filters()),
         )
         if write:
             kb.begin_change()
@@ -362,7 +366,7 @@ class Prompts(Part):
         config = kb.program_config
         own = conversations_of(config.namespaces, config.user or DEFAULT_USER)
         found = kb.store.ledger.sessions.named(session)
-        places = [each.namespace for each in found]
+        places = [each.namespace for each in found if may_see(config, each.namespace)]
         return own if own in places or not places else places[0]
 
 

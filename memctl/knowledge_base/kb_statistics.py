@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
 _DAYS = 14
+IsOpen = Callable[["QueryEntry"], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,12 @@ class KnowledgeBaseStatistics:
 
 
 def kb_statistics(
-    name: str, store: Store, snapshot: Snapshot, now: datetime, within: Collection[str] = ()
+    name: str,
+    store: Store,
+    snapshot: Snapshot,
+    now: datetime,
+    is_open: IsOpen,
+    within: Collection[str] = (),
 ) -> KnowledgeBaseStatistics:
     """Return the numbers of a knowledge base as a snapshot has it.
 
@@ -77,8 +83,9 @@ def kb_statistics(
         store: Where it lies.
         snapshot: What is counted.
         now: The last day is this one's.
-        within: Only of rows and questions of these namespaces; empty for all. What waits for
-            consolidation and what is on the disk are always the whole.
+        is_open: Whether a question may be known of; only such are counted.
+        within: Only of rows of these namespaces; empty for all. What waits for consolidation and
+            what is on the disk are always the whole.
     """
     scope = NamespaceScope(Filters(namespaces=tuple(within)))
     columns = ["status", "media_type", "size", "part"]
@@ -86,7 +93,7 @@ def kb_statistics(
     firsts = documents.filter(pc.equal(documents["part"], 0))
     columns = ["level", "type", "namespace", "valid_from", "superseded_by", "is_consolidated"]
     memories = snapshot.scan("memories", scope.of(snapshot, "memories"), columns)
-    questions = _questions(store.ledger, within)
+    questions = _questions(store.ledger, is_open)
     times = sorted(entry.seconds for entry in questions[:100])
     return KnowledgeBaseStatistics(
         kb=name,
@@ -195,17 +202,17 @@ class QueryStatistics:
 
 
 def query_statistics(
-    name: str, ledger: Ledger, within: Collection[str] = (), by: QuerySplit | None = None
+    name: str, ledger: Ledger, is_open: IsOpen, by: QuerySplit | None = None
 ) -> QueryStatistics:
     """Return the numbers of a query log.
 
     Args:
         name: The knowledge base's.
         ledger: Where the log stands.
-        within: Only of questions that were limited to some of these namespaces; empty for all.
+        is_open: Whether a question may be known of; only such are counted.
         by: What else they are split by.
     """
-    entries = _questions(ledger, within)
+    entries = _questions(ledger, is_open)
     details = {each.query_id: each for each in ledger.query_details.all()}
     counts = _counts("", entries, details)
     by_mode = _most_first(_grouped(entries, details, lambda entry: entry.mode))
@@ -256,14 +263,8 @@ def _label(
     return label
 
 
-def _questions(ledger: Ledger, within: Collection[str]) -> Sequence[QueryEntry]:
-    entries = ledger.queries.recent(-1)
-    return [entry for entry in entries if _is_within(entry, within)] if within else entries
-
-
-def _is_within(entry: QueryEntry, namespaces: Collection[str]) -> bool:
-    asked = entry.filters.get("namespaces")
-    return bool(asked) and set(asked or ()) <= set(namespaces)
+def _questions(ledger: Ledger, is_open: IsOpen) -> Sequence[QueryEntry]:
+    return [entry for entry in ledger.queries.recent(-1) if is_open(entry)]
 
 
 def percentile(values: Iterable[float], percent: int) -> float:
@@ -410,7 +411,7 @@ def similar_questions(
     embedder: Embedder,
     text: str,
     limit: int,
-    within: Collection[str] = (),
+    is_open: IsOpen,
 ) -> list[SimilarQuestion]:
     """Return earlier questions by how near they are to a text, each once, the nearest first.
 
@@ -420,7 +421,7 @@ def similar_questions(
         embedder: What their vectors are from; those of another one are left out.
         text: The question.
         limit: At most this many.
-        within: As for ``query_statistics``.
+        is_open: As for ``query_statistics``.
     """
     import numpy as np
 
@@ -438,7 +439,7 @@ def similar_questions(
         entry, detail = ledger.queries.named(query_id), ledger.query_details.find(query_id)
         if entry is None or detail is None or not entry.question:
             continue
-        if within and not _is_within(entry, within):
+        if not is_open(entry):
             continue
         similar = SimilarQuestion(
             name,

@@ -482,7 +482,7 @@ class Transfer(Part):
         from memctl.store.sql import NamespaceScope
 
         filters = Filters(namespaces=tuple(namespaces))
-        return NamespaceScope(self._kb.readable(filters))
+        return NamespaceScope(self._kb.readable(filters), self._kb.program_config.user)
 
     @audited("import")
     def import_from(
@@ -634,7 +634,10 @@ class Statistics(Part):
         from memctl.knowledge_base.kb_statistics import kb_statistics
 
         kb = self._kb
-        return kb_statistics(kb.name, kb.store, kb.snapshot(), kb.clock(), self._readable())
+        is_open = kb.query_log.is_open
+        return kb_statistics(
+            kb.name, kb.store, kb.snapshot(), kb.clock(), is_open, self._readable()
+        )
 
     def _readable(self) -> Collection[str]:
         """Return the namespaces that the user reads; none where no user is named."""
@@ -659,7 +662,8 @@ class Statistics(Part):
         from memctl.knowledge_base.kb_statistics import query_statistics
 
         self._kb.query_log.flush()
-        return query_statistics(self._kb.name, self._kb.store.ledger, self._readable(), by)
+        kb = self._kb
+        return query_statistics(kb.name, kb.store.ledger, kb.query_log.is_open, by)
 
     def similar(self, text: str, limit: int) -> Sequence[SimilarQuestion]:
         """Return questions that were asked before and mean much the same, the nearest first."""
@@ -667,7 +671,8 @@ class Statistics(Part):
 
         self._kb.query_log.flush()
         ledger, embedder = self._kb.store.ledger, self._kb.services.embedder
-        return similar_questions(self._kb.name, ledger, embedder, text, limit, self._readable())
+        is_open = self._kb.query_log.is_open
+        return similar_questions(self._kb.name, ledger, embedder, text, limit, is_open)
 
     def memory_use(self, limit: int = 20) -> MemoryUseStatistics:
         """Return which memories were shown most, and how many never were.

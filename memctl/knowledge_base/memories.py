@@ -195,15 +195,17 @@ class Memories(Part):
         )
 
     def accesses(self, id_: str, limit: int | None = None) -> Sequence[AccessEntry]:
-        """Return who read a memory, the latest first.
+        """Return who read a memory, the latest first; a user who is named, their own readings.
 
         Raises:
             NotFoundError: There is none with that id.
         """
         memory = self._view(id_).memory
         self._kb.query_log.flush()
-        trail = self._kb.store.ledger.access_trail
-        return trail.of(memory.id, -1 if limit is None else limit)
+        user = self._kb.program_config.user
+        found = self._kb.store.ledger.access_trail.of(memory.id)
+        known = [each for each in found if user is None or each.user == user]
+        return known[:limit]
 
     @audited("memory restore")
     def restore(self, id_: str) -> Memory:

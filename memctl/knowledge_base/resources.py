@@ -168,6 +168,12 @@ class Resources:
             snapshot, {each for each in namespaces_of(snapshot) if not may_see(config, each)}
         )
 
+    def hides(self, snapshot: Snapshot) -> bool:
+        """Return whether something is left out of what ``seen_snapshot`` gives."""
+        from memctl.store.tables.snapshot import ScopedSnapshot
+
+        return isinstance(snapshot, ScopedSnapshot) and bool(snapshot.hidden)
+
     @property
     def folding(self) -> Folding:
         """What takes over into the tables what was said."""

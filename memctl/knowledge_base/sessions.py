@@ -75,16 +75,18 @@ class Sessions(Part):
         Raises:
             NotFoundError: There is none of that name.
             UsageError: Several namespaces have one of that name.
-            AccessRefused: It is another user's.
+            AccessRefused: The namespace is another user's.
         """
         config = self._kb.program_config
+        if namespace is not None:
+            require_seen(config, namespace)
         if namespace is None and user is None and config.user is not None:
             own = conversations_of(config.namespaces, config.user)
             if self._kb.store.ledger.sessions.named(session_id, own):
                 namespace = own
-        found = self._kb.conversations.find(session_id, namespace=namespace, user=user)
-        require_seen(config, found.namespace)
-        return found
+        return self._kb.conversations.find(
+            session_id, namespace=namespace, user=user, sees=lambda place: may_see(config, place)
+        )
 
     def list(
         self,

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memctl.accounts import Accounts
-from memctl.identity import owner_of, readable_by
+from memctl.identity import owner_of
 from memctl.knowledge_base.resources import Part
 from memctl.records import Hit
 
@@ -140,9 +140,5 @@ class SkillGraph(Part):
 
     def _questions(self) -> list[QueryEntry]:
         """Return the logged questions that the acting user may see."""
-        config = self._kb.program_config
         entries = self._kb.store.ledger.queries.all()
-        if config.user is None:
-            return entries
-        own = set(readable_by(config.namespaces, config.user))
-        return [e for e in entries if own.issuperset(e.filters.get("namespaces") or ("",))]
+        return [entry for entry in entries if self._kb.query_log.is_open(entry)]

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import DamagedError, KnowledgeBaseUnavailable, LockedError, UsageError
-from memctl.identity import DEFAULT_USER, conversations_of
+from memctl.identity import DEFAULT_USER, conversations_of, readable_by
 from memctl.records import Filters
 from memctl.redaction import redact_query
 from memctl.store.ledger.audit_repositories import AccessEntry, access_kind
@@ -157,6 +157,7 @@ class QueryLog:
 
     def __init__(self, ledger: Ledger, config: Config, name: str) -> None:
         self._namespaces = config.namespaces
+        self._readable = readable_by(config.namespaces, config.user) if config.user else ()
         self._ledger = ledger
         self._settings = config.query_log
         self._trail = config.access_log
@@ -232,19 +233,35 @@ class QueryLog:
         return self._judge(query_id, None, None)
 
     def _judge(self, query_id: str, verdict: Verdict | None, score: float | None) -> bool:
+        known = self._ledger.queries.named(query_id)
+        if known is None or not self.is_open(known):
+            return False
         if not self._ledger.queries.judge(query_id, verdict):
             return False
-        details, entry = self._ledger.query_details, self._ledger.queries.named(query_id)
-        if (known := details.find(query_id)) and entry:
+        details = self._ledger.query_details
+        if detail := details.find(query_id):
             found = quality(
-                confidence=known.confidence,
-                hits=entry.hits,
-                top_k=known.top_k,
+                confidence=detail.confidence,
+                hits=known.hits,
+                top_k=detail.top_k,
                 score=score,
-                relevance=known.relevance,
+                relevance=detail.relevance,
             )
-            details.save(dataclasses.replace(known, score=score, quality=found))
+            details.save(dataclasses.replace(detail, score=score, quality=found))
         return True
+
+    def is_open(self, entry: QueryEntry) -> bool:
+        """Return whether the user who is named may know of a question: whether they asked it.
+
+        One that is noted without a user counts by the namespaces that it was limited to.
+        """
+        if not self._user:
+            return True
+        detail = self._ledger.query_details.find(entry.query_id)
+        if detail is not None and detail.user_id is not None:
+            return detail.user_id == self._user
+        namespaces = entry.filters.get("namespaces")
+        return bool(namespaces) and set(namespaces or ()) <= set(self._readable)
 
     def flush(self) -> None:
         """Write what waits."""

@@ -294,7 +294,7 @@ class QueryService:
             memory_limit=f"{bounds.memory_limit_mb}MB",
             timeout=bounds.timeout_seconds,
             ledgers={target.name: target.store.ledger for target in context.targets},
-            scope=NamespaceScope(context.without_private(filters)),
+            scope=NamespaceScope(context.without_private(filters), context.config.user),
             now=context.clock(),
         )
 
@@ -327,8 +327,12 @@ class QueryService:
         targets = self._targets()
         for target in targets:
             target.query_log.flush()
-        latest = [entry for target in targets for entry in target.store.ledger.queries.recent(1)]
-        return max(latest, key=lambda entry: entry.at).query_id if latest else ""
+        latest = [
+            next(filter(target.query_log.is_open, target.store.ledger.queries.recent(-1)), None)
+            for target in targets
+        ]
+        known = [entry for entry in latest if entry is not None]
+        return max(known, key=lambda entry: entry.at).query_id if known else ""
 
 
 @dataclass(frozen=True)  # without slots, because of the cached properties

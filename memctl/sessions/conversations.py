@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,9 +133,20 @@ class Conversations:
         return session
 
     def find(
-        self, session_id: str, *, namespace: str | None = None, user: str | None = None
+        self,
+        session_id: str,
+        *,
+        namespace: str | None = None,
+        user: str | None = None,
+        sees: Callable[[str], bool] = lambda _: True,
     ) -> Session:
         """Return one conversation.
+
+        Args:
+            session_id: Its name.
+            namespace: Where it is.
+            user: Whose it is.
+            sees: Whether what is in a namespace may be known; others are as if not there.
 
         Raises:
             NotFoundError: There is none of that name; says which there are.
@@ -142,14 +154,16 @@ class Conversations:
         """
         if user is not None and namespace is None:
             namespace = conversations_of(self.namespaces, user)
-        found = self.ledger.sessions.named(self.name_of(session_id), namespace)
+        named = self.ledger.sessions.named(self.name_of(session_id), namespace)
+        found = [each for each in named if sees(each.namespace)]
         if len(found) > 1:
             where = ", ".join(each.namespace for each in found[:_MOST_NAMED])
             raise UsageError(
                 f"several namespaces have a session {session_id!r}", f"say --namespace: {where}"
             )
         if not found:
-            there = [each.session_id for each in self.ledger.sessions.matching(limit=_MOST_NAMED)]
+            latest = (e for e in self.ledger.sessions.matching(limit=-1) if sees(e.namespace))
+            there = [each.session_id for each in islice(latest, _MOST_NAMED)]
             hint = f"the latest are {', '.join(there)}" if there else "memctl session start"
             raise NotFoundError(f"there is no session {session_id!r}", hint)
         return found[0]

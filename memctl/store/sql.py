@@ -398,9 +398,11 @@ class NamespaceScope:
 
     Args:
         filters: Of which only those on the namespace count.
+        user: Who reads: questions that another user asked are left out; None for nobody.
     """
 
-    def __init__(self, filters: Filters) -> None:
+    def __init__(self, filters: Filters, user: str | None = None) -> None:
+        self._user = user
         self._within = namespace_filter(filters)
         self._names = filters.namespaces
 
@@ -446,13 +448,16 @@ class NamespaceScope:
         }
 
     def _asked_within(self, queries: pa.Table) -> pa.Table:
-        """Return the questions that were limited to some of the namespaces."""
+        """Return the questions that were limited to some of the namespaces, of no other user."""
         import pyarrow as pa
 
         limits = [json.loads(text or "{}") for text in queries["filters"].to_pylist()]
         asked = [each.get("namespaces") for each in limits]
         within = [bool(each) and set(each) <= set(self._names) for each in asked]
-        return queries.filter(pa.array(within, pa.bool_()))
+        asking = (self._user, None)
+        of_others = [self._user and user not in asking for user in queries["user_id"].to_pylist()]
+        seen = [a and not b for a, b in zip(within, of_others, strict=True)]
+        return queries.filter(pa.array(seen, pa.bool_()))
 
     def _of_content(self, tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, pa.Table]]:
         if self._within is None:

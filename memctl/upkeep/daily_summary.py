@@ -211,11 +211,15 @@ class _Sections:
 
     def unanswered(self) -> list[str]:
         """Questions that found nothing; those of private things have no text."""
-        entries = self.base.store.ledger.queries.all()
+        resources = self.base.resources
+        entries = resources.store.ledger.queries.all()
         asked = [
             each.question
             for each in entries
-            if self.first <= each.at < self.after and not each.found and each.question
+            if self.first <= each.at < self.after
+            and not each.found
+            and each.question
+            and resources.query_log.is_open(each)
         ]
         return list(dict.fromkeys(map(_short, asked)))
 

@@ -296,3 +296,110 @@ def test_a_user_who_is_alone_may_clear_and_restore(
     done(memctl("snapshot", "restore", "before", "--yes"))
     assert memctl("memory", "list").rows
     done(memctl("kb", "delete", "default", "--yes"))
+
+
+# --- what is made of questions, readings and judgements -------------------------------------------
+
+UNANSWERED = "Which submarine did the zebra of Bob repaint?"
+
+
+@pytest.fixture
+def asked(own: Run) -> Run:
+    """Run a command where bob asked what nobody knows, and what was bad, about what is shared."""
+    done(own("ingest", "--text", "The quay opens at nine.", "--namespace", "organization:shared"))
+    done(own("query", UNANSWERED, "--user", "bob"))
+    done(own("query", UNANSWERED, "--user", "bob", "--namespace", "organization:shared"))
+    done(own("feedback", "add", "last", "bad", "--user", "bob", "--text", "Bob is cross"))
+    done(own("feedback", "add", "bob-1", "bad", "--user", "bob", "--text", "Bob is cross"))
+    return own
+
+
+LOOKS: Sequence[Sequence[str]] = (
+    ("summary", "-o", "json"),
+    ("stats", "--queries", "-o", "json"),
+    ("stats", "-o", "json"),
+    ("sql", "from queries"),
+    ("sql", "from feedback"),
+    ("sql", "from conversation_summaries"),
+    ("export", "feedback"),
+    ("feedback", "list"),
+    ("feedback", "summary", "-o", "json"),
+    ("reflect", "-o", "json"),
+    ("upkeep", "report"),
+    ("audit",),
+    ("memory", "learnings"),
+    ("eval", "--make", "-"),
+    ("skill", "gaps"),
+    ("work", "list"),
+    ("session", "list"),
+)
+
+
+def test_no_look_back_tells_of_another_user(asked: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = asked("summary", "-o", "json").out
+    assert "submarine" in known
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    for words in LOOKS:
+        told = asked(*words)
+        assert told.code in (0, 1, 4), (words, told.err)
+        shown = told.out + told.err
+        for secret in ("submarine", "Bob is cross", "bob-1", "Moser", "user:bob", "asks bob"):
+            assert secret not in shown, (words, shown)
+
+
+def test_the_latest_question_is_ones_own(asked: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = asked("sql", "select query_id from queries where feedback = 'bad'").rows[0]["query_id"]
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    for target in (theirs, "bob-1"):
+        refused = asked("feedback", "add", target, "good")
+        absent = asked("feedback", "add", target[:-1] + "9", "good")
+        assert refused.code == absent.code != 0
+        assert refused.err == absent.err.replace(target[:-1] + "9", target)
+    done(asked("feedback", "add", "last", "good"))
+    monkeypatch.delenv("MEMCTL_USER")
+    judged = asked("sql", "select user_id, feedback from queries where feedback is not null").rows
+    assert sorted((row["user_id"], row["feedback"]) for row in judged) == [
+        ("ann", "good"),
+        ("bob", "bad"),
+    ]
+
+
+def test_why_knows_nothing_of_another_users_document(
+    own: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "theirs").mkdir()
+    file = tmp_path / "theirs" / "boat-shed.md"
+    file.write_text("# Shed\n\nThe shed of Bob Moser is green.\n")
+    done(own("ingest", str(file), "--user", "bob"))
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    for name in ("session:bob-1", "bob-1", "boat-shed.md"):
+        told = own("why", name)
+        absent = own("why", "no-such-thing")
+        assert (told.code, told.out) == (absent.code, "") == (4, "")
+        assert told.err.replace(name, "no-such-thing") == absent.err
+    assert "boat-shed" not in own("why", "boat-shad.md").err.replace("boat-shad", "")
+    done(own("why", "session:ann-1"))
+
+
+def test_a_conversation_of_another_user_is_unknown(
+    own: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = sorted_rows(kept(own, "bob"))
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    for words in (
+        ("show", "{id}"),
+        ("end", "{id}"),
+        ("compress", "{id}"),
+        ("archive", "{id}"),
+        ("summary", "{id}"),
+        ("say", "{id}", "Hello."),
+        ("recall", "{id}", "what did we say?"),
+        ("forget", "{id}", "--yes"),
+    ):
+        refused = own("session", *(word.format(id="bob-1") for word in words))
+        absent = own("session", *(word.format(id="nobody-1") for word in words))
+        assert refused.code == absent.code == 1, (words, refused.err)
+        assert refused.err == absent.err.replace("nobody-1", "bob-1"), words
+        assert "hint: the latest are ann-1\n" in refused.err
+    monkeypatch.delenv("MEMCTL_USER")
+    assert sorted_rows(kept(own, "bob")) == before

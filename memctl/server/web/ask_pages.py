@@ -33,7 +33,7 @@ def start(context: OperationContext, asked: Asked) -> Page:
         for base in bases
         if not base.settings.has_private
         for entry in base.store.ledger.queries.recent(3 * _RECENT)
-        if entry.question and entry.found
+        if entry.question and entry.found and base.resources.query_log.is_open(entry)
     ]
     questions.sort(reverse=True)
     insights = [
