@@ -401,19 +401,23 @@ class Transfer(Part):
                 only some rows.
             AccessRefused: A namespace is another user's.
         """
+        from memctl.pools import readable_pools
         from memctl.store.ledger.content_tables import CONTENT_TABLES
-        from memctl.store.sql import ledger_tables
+        from memctl.store.sql import ledger_tables, of_pools
         from memctl.store.transfer.exports import export_all, export_rows, export_table
 
         kb, snapshot = self._kb, self._kb.snapshot()
         stored = [declared.name for declared in CONTENT_TABLES]
+        agent, ledger = kb.program_config.agent, kb.store.ledger
+        pools = readable_pools(ledger, agent)
         for name in TABLES:
             if name == table:
                 where = self._scope(namespaces).of(snapshot, name)
                 return export_table(snapshot, name, sink, format_, where, progress=progress)
         if table in stored:
             kept = ledger_tables(kb.store.ledger, [table], kb.clock())
-            rows = self._scope(namespaces).of_ledger(snapshot, kept)[table]
+            within = self._scope(namespaces).of_ledger(snapshot, kept)
+            rows = of_pools(within, pools)[table]
             return export_rows(rows.to_reader(), rows.num_rows, sink, format_, progress=progress)
         if table != "all":
             known = ", ".join((*TABLES, *stored))
@@ -422,6 +426,10 @@ class Transfer(Part):
             raise UsageError(
                 "all tables are of all users",
                 "name one table",
+            )
+        if pools is not None and len(pools) < len(ledger.pools.all()):
+            raise AccessRefused(
+                f"there are pools that agent {agent!r} may not read", "name one table"
             )
         kb.query_log.flush()
         return export_all(

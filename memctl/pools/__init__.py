@@ -13,6 +13,7 @@ from memctl.pools.pool_service import (
     PoolStatistics,
     PoolValue,
     has_expired,
+    readable_pools,
     remove_expired,
 )
 
@@ -27,5 +28,6 @@ __all__ = [
     "Retention",
     "has_expired",
     "parse_scope",
+    "readable_pools",
     "remove_expired",
 ]

@@ -133,6 +133,16 @@ class PoolStatistics:
     by_key: tuple[PoolKeyUse, ...]
 
 
+def readable_pools(ledger: Ledger, agent: str | None) -> frozenset[str] | None:
+    """Return the pools that an agent may read, expired ones too; None for all where none is named.
+
+    For what reads the ledger's tables as they are.
+    """
+    if agent is None:
+        return None
+    return frozenset(pool.pool_id for pool in ledger.pools.all() if may_read(pool, agent))
+
+
 class Pools:
     """The pools of one knowledge base, for one agent.
 

@@ -283,6 +283,7 @@ class QueryService:
             UsageError: The statement is wrong, or is not one that may run.
             MemctlError: It ran out of time or memory.
         """
+        from memctl.pools import readable_pools
         from memctl.store.sql import NamespaceScope, run_sql
 
         context = self._context(private=False)
@@ -296,6 +297,10 @@ class QueryService:
             ledgers={target.name: target.store.ledger for target in context.targets},
             scope=NamespaceScope(context.without_private(filters), context.config.user),
             now=context.clock(),
+            pools={
+                target.name: readable_pools(target.store.ledger, context.config.agent)
+                for target in context.targets
+            },
         )
 
     def capped_memory(self) -> AbstractContextManager[None]:

@@ -36,7 +36,12 @@ from memctl.records import Filters
 from memctl.schema.arrow_tables import with_all_columns
 from memctl.schema.declarations import DECLARATIONS, OF_NAMESPACES
 from memctl.schema.table_names import TABLES
-from memctl.store.ledger.content_tables import CONTENT_TABLES, EXPIRES, ContentTable
+from memctl.store.ledger.content_tables import (
+    CONTENT_TABLES,
+    EXPIRES,
+    MERGED_VALUES,
+    ContentTable,
+)
 from memctl.store.ledger.repository import from_text, to_text
 from memctl.store.tables.filter_expressions import Expr, as_arrow, col, namespace_filter
 from memctl.store.transfer.export_formats import widened
@@ -73,6 +78,7 @@ def run_sql(
     ledgers: Mapping[str, Ledger] | None = None,
     scope: NamespaceScope | None = None,
     now: datetime | None = None,
+    pools: Mapping[str, Collection[str] | None] | None = None,
 ) -> pa.RecordBatchReader:
     """Run one SELECT or EXPLAIN over the tables of some knowledge bases and stream its rows.
 
@@ -89,6 +95,7 @@ def run_sql(
             ``events`` and ``queries`` too.
         scope: The namespaces of which there are rows; by default all.
         now: Entries of the ledger that have expired by then are left out.
+        pools: By the knowledge base's name, the pools of which there are rows; None for all.
 
     Raises:
         UsageError: The statement is wrong, or isn't one that may run.
@@ -96,7 +103,10 @@ def run_sql(
     """
     scope = scope or NamespaceScope(Filters())
     further = {
-        kb: scope.of_ledger(snapshots[kb], ledger_tables(ledger, sql.lower(), now))
+        kb: of_pools(
+            scope.of_ledger(snapshots[kb], ledger_tables(ledger, sql.lower(), now)),
+            (pools or {}).get(kb),
+        )
         for kb, ledger in (ledgers or {}).items()
     }
     tables = [*TABLES, *(LEDGER_TABLES if ledgers else ())]
@@ -468,6 +478,25 @@ class NamespaceScope:
                 yield declared.name, rows.filter(as_arrow(self._within))
             elif self._names:
                 yield declared.name, rows.slice(0, 0)
+
+
+def of_pools(
+    tables: Mapping[str, pa.Table], pools: Collection[str] | None
+) -> Mapping[str, pa.Table]:
+    """Return tables of the ledger without rows of other pools than some; None for all."""
+    if pools is None:
+        return tables
+    return {name: _of_pools(name, rows, pools) for name, rows in tables.items()}
+
+
+def _of_pools(name: str, rows: pa.Table, pools: Collection[str]) -> pa.Table:
+    if "pool_id" in rows.column_names:
+        of = rows["pool_id"].to_pylist()
+    elif name == MERGED_VALUES.name:
+        of = [json.loads(value).get("pool_id") for value in rows["value"].to_pylist()]
+    else:
+        return rows
+    return rows.filter(pa.array([pool is None or pool in pools for pool in of], pa.bool_()))
 
 
 def _unnamed(snapshot: Snapshot, within: Expr) -> Iterator[str]:

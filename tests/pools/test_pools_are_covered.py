@@ -53,6 +53,33 @@ def test_pools_are_exported_as_a_table_of_their_own(memctl: Run, kb: str, tmp_pa
     assert (refused.code, "use all, documents" in refused.err) == (2, True)
 
 
+def test_an_agent_sees_in_tables_only_the_pools_that_it_may_read(
+    memctl: Run, kb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for pool in ("ops", "plans", "open"):
+        memctl("pool", "create", pool, "-k", kb, "--as", "agent1")
+        memctl("pool", "write", pool, "secret", f'"Kestrel {pool}"', "-k", kb, "--as", "agent1")
+    memctl("pool", "grant", "plans", "agent3", "-k", kb, "--as", "agent1")
+    memctl("pool", "grant", "open", "--public", "-k", kb, "--as", "agent1")
+    assert memctl("pool", "read", "ops", "-k", kb, "--as", "agent3").code == 1
+    tables = ("pools", "pool_keys", "pool_versions", "pool_events", "pool_agents")
+    may_read = {"agent1": {"ops", "plans", "open"}, "agent3": {"plans", "open"}, "agent4": {"open"}}
+    for agent, pools in may_read.items():
+        monkeypatch.setenv("MEMCTL_AGENT", agent)
+        for table in tables:
+            rows = memctl("sql", f"from {table}", "-k", kb, "-o", "json").json
+            assert {row["pool_id"] for row in rows} == pools, (agent, table)
+            exported = memctl("export", table, "-k", kb).out
+            assert {json.loads(line)["pool_id"] for line in exported.splitlines()} == pools
+            for told in (json.dumps(rows), exported):
+                assert "Kestrel open" in told or table in ("pools", "pool_agents")
+                assert ("Kestrel ops" in told) <= ("ops" in pools)
+        whole = memctl("export", "all", "--to", str(tmp_path / f"{agent}.memctl"), "-k", kb)
+        assert whole.code == (0 if "ops" in pools else 1)
+    monkeypatch.delenv("MEMCTL_AGENT")
+    assert len(memctl("sql", "from pools", "-k", kb, "-o", "json").json) == 3
+
+
 def test_an_export_of_all_brings_pools_back(memctl: Run, kb: str, tmp_path: Path) -> None:
     memctl("pool", "create", "ops", "-k", kb, "--as", "ann", "--type", "team_shared")
     memctl("pool", "grant", "ops", "bob", "-k", kb, "--as", "ann")
