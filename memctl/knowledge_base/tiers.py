@@ -161,14 +161,17 @@ class Tiers(Part):
         found = self._kb.queries.query(query, filters=filters, limit=limit, answer=False, log=False)
         return found.hits
 
-    def _count_memories(self) -> TierStatistics:
+    def _count_memories(self, user: str | None) -> TierStatistics:
+        """Count the memories of a user, or of all without private namespaces."""
         import pyarrow.compute as pc
 
         from memctl.store.tables.filter_expressions import memory_filter
         from memctl.tiers.router import SOON, TierStatistics
 
         kb, now = self._kb, self._kb.clock()
-        condition = memory_filter(kb.settings.without_private(Filters()), now)
+        names = kb.program_config.namespaces
+        filters = Filters(namespaces=readable_by(names, user) if user else ())
+        condition = memory_filter(kb.settings.without_private(filters), now)
         rows = kb.snapshot().scan("memories", condition, ["text", "valid_from", "expires_at"])
         ending = pc.sum(pc.less_equal(rows["expires_at"], now + SOON)).as_py()
         return TierStatistics(

@@ -785,8 +785,7 @@ class Pools:
         doing = "read" if level == "read" else "write to"
         return AccessRefused(
             f"{self.caller!r} may not {doing} pool {pool.pool_id!r}",
-            f"its owner can allow it: memctl pool grant {pool.pool_id} {self.caller}"
-            f" --level {level} --as {pool.owner}",
+            f"its owner {pool.owner!r} can grant the level {level}",
         )
 
     def _owned(self, pool_id: str, doing: str) -> Pool:
@@ -798,7 +797,7 @@ class Pools:
         if pool.owner != self.caller:
             raise AccessRefused(
                 f"{self.caller!r} may not {doing} pool {pool.pool_id!r}",
-                f"only its owner may: add --as {pool.owner}",
+                f"only its owner {pool.owner!r} may",
             )
 
     def _live_keys(self, pool: Pool, now: datetime) -> dict[str, PoolKey]:

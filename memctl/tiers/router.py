@@ -94,7 +94,7 @@ class RouterParts:
         embedder: Gives the embedder.
         pools: Gives the pools as an agent sees them.
         promote: Promotes what was read often enough in a session.
-        count_memories: Gives the numbers of long-term memory.
+        count_memories: Gives the numbers of long-term memory, of a user or of all.
         private_namespaces: Namespaces that statistics leave out.
     """
 
@@ -109,7 +109,7 @@ class RouterParts:
     embedder: Callable[[], Embedder]
     pools: Callable[[str], Pools]
     promote: Callable[[str], PromotionReport]
-    count_memories: Callable[[], TierStatistics]
+    count_memories: Callable[[str | None], TierStatistics]
     private_namespaces: frozenset[str]
 
 
@@ -285,7 +285,7 @@ class Router:
     # --- numbers ---------------------------------------------------------------------------------
 
     def stats(self) -> Sequence[TierStatistics]:
-        """Return every tier in numbers, private namespaces left out."""
+        """Return every tier in numbers: of the user, or of all without private namespaces."""
         now = self._parts.clock()
         return (
             self._tier_statistics(
@@ -294,14 +294,14 @@ class Router:
             self._tier_statistics(
                 "short_term", self._parts.ledger.short_term.current("TRUE", now=now), now
             ),
-            self._parts.count_memories(),
+            self._parts.count_memories(self._identity.user),
             self._counted_pools(now),
         )
 
     def _tier_statistics(
         self, tier: Tier, rows: Sequence[WorkingValue] | Sequence[ShortTermEntry], now: datetime
     ) -> TierStatistics:
-        shown = [row for row in rows if row.namespace not in self._parts.private_namespaces]
+        shown = [row for row in rows if self._counts(row.namespace)]
         ends = [row.expires_at for row in shown]
         return TierStatistics(
             tier,
@@ -310,6 +310,12 @@ class Router:
             min((row.written_at for row in shown), default=None),
             sum(end is not None and end <= now + SOON for end in ends),
         )
+
+    def _counts(self, namespace: str) -> bool:
+        """Return whether statistics count what is in a namespace."""
+        if self._identity.user is not None:
+            return namespace == self._namespace
+        return namespace not in self._parts.private_namespaces
 
     def _counted_pools(self, now: datetime) -> TierStatistics:
         pools = self._pools.list()

@@ -403,3 +403,21 @@ def test_a_conversation_of_another_user_is_unknown(
         assert "hint: the latest are ann-1\n" in refused.err
     monkeypatch.delenv("MEMCTL_USER")
     assert sorted_rows(kept(own, "bob")) == before
+
+
+@pytest.mark.parametrize("way", ["option", "environment"])
+def test_tiers_count_what_their_user_keeps(
+    way: str, memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for user, values in {"ann": 3, "bob": 1}.items():
+        for number in range(values):
+            done(memctl("tier", "set", f"k{number}", '"v"', "--tier", "short", "--user", user))
+            done(memctl("tier", "set", f"w{number}", "v", "--tier", "working", "--user", user))
+            done(memctl("memory", "add", f"{user} likes quay {number}.", "--user", user))
+    counted = memctl("sql", "select count(*) n from memories where namespace like 'user:bob:%'")
+    if way == "environment":
+        monkeypatch.setenv("MEMCTL_USER", "bob")
+    rows = memctl("tier", "stats", *(("--user", "bob") if way == "option" else ())).rows
+    found = {row["tier"]: row["count"] for row in rows}
+    assert found["long_term"] == counted.rows[0]["n"] > 0
+    assert (found["working"], found["short_term"]) == (1, 1)
