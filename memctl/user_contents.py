@@ -34,12 +34,16 @@ class UserReport:
 
 
 def user_names(home: Home) -> list[str]:
-    """Return the users who were added or own a namespace in which something is, sorted."""
+    """Return the users who were added or own a namespace in which something is, sorted.
+
+    A user who is named is told of themselves alone.
+    """
     found = {user.name for user in home.accounts.users()}
     for base in home.readable():
         owners = (owner_of(home.config.namespaces, n) for n in base.statistics.namespaces())
         found.update(owner for owner in owners if owner is not None)
-    return sorted(found)
+    acting = home.config.user
+    return sorted(found if acting is None else found & {acting})
 
 
 def user_report(home: Home, name: str) -> UserReport:
@@ -47,8 +51,11 @@ def user_report(home: Home, name: str) -> UserReport:
 
     Raises:
         UsageError: No user can have that name.
+        AccessRefused: Another user is named as the one who acts.
     """
     owner = _content_owner(home, name)
+    for namespace in owner.namespaces or ():
+        require_seen(home.config, namespace)
     stored = {}
     for base in home.readable():
         pools = len(_owned_pools(home, base, name))
@@ -78,8 +85,6 @@ def clear_user(home: Home, name: str, *, forget: bool = False) -> UserReport:
     from memctl.forget import Selection
 
     report, owner = user_report(home, name), _content_owner(home, name)
-    for namespace in owner.namespaces or ():
-        require_seen(home.config, namespace)
     left: list[str] = []
     for kb in report.stored:
         with home.open(kb) as base:

@@ -180,7 +180,7 @@ def restore_memory(context: OperationContext, asked: MemoryIdParameters) -> Rest
     from memctl.memories.memory_views import get_memory
 
     base = _owner(context, asked.id)
-    memory = get_memory(base.store.snapshot(), asked.id)
+    memory = get_memory(base.resources.seen_snapshot(), asked.id)
     context.check_changeable(base, memory.namespace, f"memory {asked.id!r}")
     if not asked.dry_run:
         memory = base.memories.restore(memory.id)
@@ -191,7 +191,7 @@ def _owner(context: OperationContext, id_: str) -> KnowledgeBase:
     from memctl.memories.memory_views import get_memory
 
     base = context.owner("memories", id_)
-    memory = get_memory(base.store.snapshot(), id_)
+    memory = get_memory(base.resources.seen_snapshot(), id_)
     context.check_readable(base, memory.namespace, f"memory {id_!r}")
     return base
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -421,3 +422,41 @@ def test_tiers_count_what_their_user_keeps(
     found = {row["tier"]: row["count"] for row in rows}
     assert found["long_term"] == counted.rows[0]["n"] > 0
     assert (found["working"], found["short_term"]) == (1, 1)
+
+
+def test_tools_know_no_row_of_another_user(own: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, theirs = sorted_rows(kept(own, "bob")), ids(own, "bob")
+    query = own("sql", "select query_id from queries where user_id = 'bob'").rows[0]["query_id"]
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    calls: Sequence[tuple[str, str, Mapping[str, Any]]] = (
+        ("get_document", theirs["document"], {"document_id": "?"}),
+        ("process_document", theirs["document"], {"document_id": "?"}),
+        ("revise_document", theirs["document"], {"document_id": "?", "text": "Nothing."}),
+        ("extract_links", theirs["document"], {"document_id": "?"}),
+        ("forget_memory", theirs["memory"], {"id": "?", "confirm": True}),
+        ("update_memory", theirs["memory"], {"id": "?", "text": "Nothing."}),
+        ("restore_memory", theirs["memory"], {"id": "?"}),
+        ("confirm_learning", theirs["memory"], {"id": "?"}),
+        ("give_feedback", query, {"target": "?", "score": 0}),
+        ("give_feedback", "bob-1", {"target": "?", "score": 0}),
+        ("feedback", query, {"query_id": "?", "verdict": "bad"}),
+    )
+    for tool, id_, parameters in calls:
+        unknown = f"{id_[:2]}{'0' * (len(id_) - 2)}"
+        given, absent = (
+            own("tool", "call", tool, json.dumps(parameters).replace("?", each))
+            for each in (id_, unknown)
+        )
+        assert "no" in given.out + given.err, tool
+        assert given.out.replace(id_, unknown) == absent.out, tool
+        assert given.err.replace(id_, unknown) == absent.err, tool
+    monkeypatch.delenv("MEMCTL_USER")
+    assert sorted_rows(kept(own, "bob")) == before
+
+
+def test_a_named_user_is_told_of_no_other(own: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    assert [row["name"] for row in own("user", "list").rows] == ["ann"]
+    refused = own("user", "show", "bob")
+    assert (refused.code, refused.out) == (1, "")
+    assert own("user", "show", "ann").json["stored"]
