@@ -84,7 +84,7 @@ class CallerWork(Part):
             filters: What it is limited to.
             kinds: Only of these kinds.
         """
-        wanted = set(kinds)
+        wanted = self._open(kinds)
         found = list(self._documents(filters)) if "document" in wanted else []
         if "comparison" in wanted and (waiting := self._kb.store.ledger.comparisons.count()):
             found.append(WaitingWork("comparison", "facts", f"{waiting} facts to compare", 0))
@@ -104,7 +104,7 @@ class CallerWork(Part):
         self, filters: Filters = _NO_FILTERS, *, kinds: Sequence[WorkKind] = KINDS
     ) -> WorkItem | None:
         """Return what is to be done next; None where nothing waits.  Arguments are of ``list``."""
-        for kind in kinds:
+        for kind in self._open(kinds):
             if kind == "document":
                 for waiting in self._documents(filters):
                     if item := self._of_document(waiting.about):
@@ -134,6 +134,8 @@ class CallerWork(Part):
             NotFoundError: Nothing of that id waits.
         """
         kind, about, key = _parsed(id_)
+        if kind not in self._open((kind,)) or (kind == "document" and not self._knows(about)):
+            raise _work_is_gone(id_)
         given = _in_shape(kind, reply)
         if dry_run:
             return WorkDone(id_, kind, False, 0, 0, "the shape is right; nothing was written")
@@ -144,6 +146,15 @@ class CallerWork(Part):
         if kind == "insight":
             return self._insight_replied(id_, key, given)
         return self._answer_replied(id_, about, given)
+
+    def _open(self, kinds: Iterable[WorkKind]) -> Sequence[WorkKind]:
+        """Return those of some kinds that the user may have: facts and groups are of all users."""
+        is_shared = self._kb.hides(self._kb.seen_snapshot())
+        return [kind for kind in kinds if not is_shared or kind in ("document", "answer")]
+
+    def _knows(self, document: str) -> bool:
+        """Return whether the user may know of a document."""
+        return bool(self._kb.seen_snapshot().get("documents", [document], ["id"]).num_rows)
 
     # --- documents --------------------------------------------------------------------------------
 

@@ -454,6 +454,22 @@ def test_tools_know_no_row_of_another_user(own: Run, monkeypatch: pytest.MonkeyP
     assert sorted_rows(kept(own, "bob")) == before
 
 
+def test_work_is_handed_out_of_ones_own_alone(own: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(4):
+        own("memory", "add", f"Bob Moser met Claude Petit on day {number}.", "--user", "bob")
+    assert "Moser" in own("work", "next", "--kind", "insight").out
+    theirs = ids(own, "bob")["document"]
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    for kind in ("document", "comparison", "insight", "answer"):
+        for words in (("work", "list"), ("work", "next")):
+            assert "Moser" not in own(*words, "--kind", kind).out, (kind, words)
+    reply = '{"facts": []}'
+    given = own("work", "submit", f"default:document:{theirs}:0000", "-", stdin=reply)
+    absent = own("work", "submit", f"default:document:{UNKNOWN}:0000", "-", stdin=reply)
+    assert given.code == absent.code == 1
+    assert given.err.replace(theirs, UNKNOWN) == absent.err
+
+
 def test_a_named_user_is_told_of_no_other(own: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMCTL_USER", "ann")
     assert [row["name"] for row in own("user", "list").rows] == ["ann"]
