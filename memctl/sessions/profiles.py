@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from memctl.errors import MemctlError, UsageError
 from memctl.identity import DEFAULT_USER, checked_name, conversations_of
+from memctl.ingest.document_records import REPLYING
 from memctl.prompts import fenced
 from memctl.records import Filters
 from memctl.store.ledger.profile_repositories import PROFILE_FIELDS, Profile
@@ -169,7 +170,11 @@ class Profiles:
     ) -> Mapping[str, Any]:
         """Return the fields that are put together from what was stated."""
         facts = [row for row in rows if row["type"] == "important_fact"]
-        own = [row for row in facts if _OF_ONESELF.search(bare_turn(row["text"]))]
+        own = [
+            row
+            for row in facts
+            if row["speaker"] not in REPLYING and _OF_ONESELF.search(bare_turn(row["text"]))
+        ]
         preferences = [row for row in rows if row["type"] == "preference"]
         goals = [row for row in rows if row["type"] in ("plan", "decision", "memories")]
         return {

@@ -148,6 +148,18 @@ def test_recall_gives_a_question_with_its_reply_and_nothing_twice(tmp_path: Path
         assert text.count(REPLY) == 1
 
 
+def test_what_an_agent_says_of_itself_is_no_trait_of_the_user(tmp_path: Path) -> None:
+    with memctl.open("talks", home=tmp_path, create=True) as kb:
+        session = kb.sessions.start("one", user="ann", agent="helper")
+        say(kb, session, "user: important: I am allergic to walnuts")
+        say(kb, session, "agent: I use my own list of recipes.", "user: remember this")
+        kb.sessions.end(session)
+        profile = kb.sessions.profile("ann")
+        assert profile is not None
+        assert profile.user_info == "I am allergic to walnuts"
+        assert "recipes" in profile.important_context
+
+
 def test_what_we_do_is_no_trait_of_the_user(tmp_path: Path) -> None:
     with memctl.open("talks", home=tmp_path, create=True) as kb:
         session = kb.sessions.start("one", user="ann", agent="helper")
