@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memctl.language.sentence_splitting import split_sentences
@@ -31,6 +31,8 @@ from memctl.search.query.question import Question
 from memctl.search.query.time_expressions import date_terms, hit_dates, matching_times
 from memctl.search.retrieval.candidates import cosines, coverage
 
+Place = tuple[str, str, str, int]
+"""Knowledge base, namespace, conversation and turn."""
 MAX_HITS_READ = 32
 """Number of the best hits that are read for an answer, however few are to be shown."""
 _MAX_JUDGED = 30
@@ -48,6 +50,8 @@ _ASKS_WHETHER = re.compile(
     r"\W*(?:did|do|does|was|were|is|are|has|have|had|can|could|will|would)(?:n['’]t)?\b",
     re.IGNORECASE,
 )
+_CHOICE = re.compile(r"\b(?:or|oder|ou)\b", re.IGNORECASE)
+"""In a question of which what answers has one of two things."""
 _DOUBTFUL = -0.3
 """Log odds that a sentence has at most that lacks something of the question, or only repeats it."""
 _ALL = 0.9
@@ -127,8 +131,9 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     if not drafts:
         return []
     asked = outcome.asked.text
-    whether = _ASKS_WHETHER.match(asked) is not None
-    may_repeat = not is_question(asked)  # what is asked for by a statement of it
+    is_choice = _CHOICE.search(asked) is not None
+    whether = _ASKS_WHETHER.match(asked) is not None and not is_choice
+    may_repeat = is_choice or not is_question(asked)  # what is asked for by a statement of it
     said_terms = frozenset[str]().union(*(draft.near_terms for draft in drafts))
     misses_name = any(said_terms.isdisjoint(name) for name in outcome.question.names)
     odds = load_task_encoder().score_answers(
@@ -160,11 +165,11 @@ def candidate_sentences(outcome: SearchOutcome) -> list[CandidateSentence]:
     # A gist is made of sentences that passages have, or counts what a file holds.
     hits = [hit for hit in outcome.hits[:MAX_HITS_READ] if hit.type not in RESTATING_TYPES]
     around = outcome.load_turns_around(hits) if outcome.load_turns_around else ()
-    said = {_place(hit): hit.text for hit in (*hits, *around)}
+    said = {place: hit.text for hit in (*hits, *around) if (place := _place(hit))}
     drafts = [
         draft
         for hit in (*hits, *around)
-        for draft in _drafts(hit, said.get(_place(hit, -1), ""), outcome)
+        for draft in _drafts(hit, _said_before(hit, said), outcome)
     ]
     return _distinct(sorted(drafts, key=lambda draft: -draft.overlap))
 
@@ -277,11 +282,17 @@ def _goes_on(hit: Hit, one: Part, other: Part) -> bool:
     )
 
 
-def _place(hit: Hit, step: int = 0) -> tuple[str, str, str, int] | None:
+def _place(hit: Hit, step: int = 0) -> Place | None:
     """Return the place in its conversation of a turn, or of one that many steps further on."""
     if hit.type != "turn" or hit.session_id is None or hit.turn is None:
         return None
     return hit.kb, hit.namespace, hit.session_id, hit.turn + step
+
+
+def _said_before(hit: Hit, said: Mapping[Place, str]) -> str:
+    """Return the turn before one in its conversation; "" for what is no turn."""
+    place = _place(hit, -1)
+    return said.get(place, "") if place else ""
 
 
 def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[CandidateSentence]:
@@ -428,7 +439,7 @@ def evidence_features(
 
 
 WEIGHTS = {
-    "odds": 0.5, "near": 0.8, "cosine": 0.6, "unlike": -1.2, "lacks_name": -0.6,
+    "odds": 0.4, "near": 0.8, "cosine": 0.6, "unlike": -1.2, "lacks_name": -0.6,
     "below_asked_key": 1.0, "of_another": -3.0, "bias": -0.6,
 }  # fmt: skip
 """Of a logistic model.  A fit on the worlds that the reading model was not trained on

@@ -42,7 +42,7 @@ CLOSE = 0.15
 """From this one on, it is shown as what is closest."""
 CLOSE_OF_FAR = 0.3
 """The same, where the hits have little to do with the question."""
-CONFIDENCE_WEIGHTS = {"best": 0.94, "margin": 0.61, "bias": -1.03}
+CONFIDENCE_WEIGHTS = {"best": 1.27, "margin": 0.58, "bias": -1.02}
 """Of a logistic model on the log odds of the best sentence, and how far it is ahead of the first
 that is not given and says something else (``tests/training/fit_answers.py``)."""
 MOST_AHEAD = 1.5
