@@ -41,7 +41,7 @@ def test_an_agent_without_a_grant_is_told_nothing_of_the_content(ann: Pools, bob
             attempt()
         said = f"{denied.value.message} {denied.value.hint}"
         assert denied.value.exit_code == 1
-        assert "--as ann" in denied.value.hint
+        assert "owner 'ann'" in denied.value.hint
         assert not any(word in said for word in ("heron", "codeword", "Secret", "version 1"))
     assert [pool.pool_id for pool in bob.list()] == []
     assert ann.read("ops").value == {"codeword": "heron"}

@@ -56,6 +56,7 @@ def test_an_inbox_on_a_share_is_told_of_and_looked_into(
     monkeypatch.setattr(file_events, "MOUNTS", tmp_path / "mountinfo")
     with Daemon(place), place.open() as base:
         wait_for(lambda: "polling" in [event.kind for event in place.events])
+        wait_for(lambda: bool(watch_status(base).polled))
         (said,) = watch_status(base).polled
         place.drop("a.txt", "Ann sails to Lisbon.")
         wait_for(lambda: place.tree(place.layout.processed) == ["a.txt"])
