@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli.conftest import Result, Run
+from access.conftest import done
+from cli.conftest import Run
 from grown import sample_home
-
-
-def done(result: Result) -> Result:
-    assert result.code == 0, result.err
-    return result
 
 
 def test_using_a_base_twice_changes_nothing_the_second_time(memctl: Run, tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.conftest import Result, Run
+from access.conftest import done
+from cli.conftest import Run
 from fake_endpoint import FakeEndpoint
 
 SEED: dict[str, Any] = {
@@ -24,11 +25,6 @@ SEED: dict[str, Any] = {
         "namespaces": {"shared": "organization:shared"},
     },
 }
-
-
-def done(result: Result) -> Result:
-    assert result.code == 0, result.err
-    return result
 
 
 def test_a_base_is_read_and_written_by_those_agents_alone_to_whom_it_is_granted(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from access.conftest import done
 from cli.conftest import Result, Run
 from readers.test_pdf import pdf_of
 
@@ -52,18 +52,6 @@ def asking(filled: Path, memctl: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run a command on that home; it is only to be read."""
     monkeypatch.setenv("MEMCTL_HOME", str(filled))
     return memctl
-
-
-@pytest.fixture
-def own(filled: Path, memctl: Run, tmp_path: Path) -> Run:
-    """Run a command on a copy of that home."""
-    shutil.copytree(filled, tmp_path / "home")
-    return memctl
-
-
-def done(result: Result) -> Result:
-    assert result.code == 0, result.err
-    return result
 
 
 def test_users_who_contradict_each_other_each_get_their_own(asking: Run) -> None:

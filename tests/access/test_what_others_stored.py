@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.conftest import Result, Run
+from access.conftest import done
+from cli.conftest import Run
 
 from memctl.cli.main import run
 from memctl.config import load_config
@@ -58,18 +58,6 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         quietly(home, "query", f"Where is Claude Petit, asks {user}?", "--user", user)
     quietly(home, "memory", "list", "-n", "1")
     return home
-
-
-@pytest.fixture
-def own(filled: Path, memctl: Run, tmp_path: Path) -> Run:
-    """Run a command on a copy of that home."""
-    shutil.copytree(filled, tmp_path / "home")
-    return memctl
-
-
-def done(result: Result) -> Result:
-    assert result.code == 0, result.err
-    return result
 
 
 def ids(run_: Run, user: str) -> Mapping[str, str]:
