@@ -40,7 +40,7 @@ def is_sum(cells: Cells) -> bool:
 
 def amount_column(rows: Sequence[Cells]) -> str:
     """Return the name of the column of amounts that can be added up; "" if there is none."""
-    numeric = [name for name in _columns(rows) if _is_amount(rows, name)]
+    numeric = [name for name in column_names(rows) if _is_amount(rows, name)]
     return max(numeric, key=lambda name: bool(_WHOLE.search(name)), default="")
 
 
@@ -60,7 +60,7 @@ def text_columns(rows: Sequence[Cells]) -> list[str]:
     """Return the names of the columns whose values are not numbers."""
     return [
         name
-        for name in _columns(rows)
+        for name in column_names(rows)
         if not _is_amount(rows, name) and not any(is_number(row.get(name, "")) for row in rows)
     ]
 
@@ -83,7 +83,8 @@ def written(amount: float) -> str:
     return f"{amount:,.2f}".removesuffix(".00")
 
 
-def _columns(rows: Sequence[Cells]) -> list[str]:
+def column_names(rows: Sequence[Cells]) -> list[str]:
+    """Return the names of the columns of rows, in order."""
     return list(dict.fromkeys(name for row in rows for name in row))
 
 

@@ -15,6 +15,7 @@ from memctl.language.date_mentions import date_spans
 from memctl.language.table_amounts import (
     Cells,
     amount_column,
+    column_names,
     currencies,
     is_number,
     is_sum,
@@ -154,19 +155,16 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     column = (
         _counted_column(outcome, rows, counts["counted"])
         if counts
-        else amount_column([row.cells for row in rows])
+        else amount_column([row.cells for row in rows]) or None
     )
-    if column is None or not (column or counts):
+    if column is None:
         return None
     spans = date_spans(question, rows[0].hit.created_at)
     if len(spans) > 1:
         return None  # a period, which rows may be in or not
     rest = "".join([question[: spans[0].start], question[spans[0].end :]]) if spans else question
     wanted = frozenset(query_terms(rest, outcome.languages)) - _GENERAL
-    head = rows[0].hit
-    about = " ".join([head.title, head.heading, *rows[0].cells])
-    of_table = frozenset(query_terms(re.sub(r"[_\W]+", " ", about), outcome.languages))
-    by_row = wanted - of_table
+    by_row = wanted - _terms_of(outcome, *_titles(rows), *rows[0].cells)
     if counts:
         yes_no = _conditions(outcome, rows, wanted, by_row)
         if yes_no is None:
@@ -195,15 +193,11 @@ def _counted_column(outcome: SearchOutcome, rows: Sequence[_Row], counted: str) 
         return None
     thing = counted.split()[-1] if counted.strip() else ""
     terms = frozenset(query_terms(thing, outcome.languages)) - _TIMES
-    for name in dict.fromkeys(name for row in rows for name in row.cells):
-        if terms and terms == frozenset(query_terms(name.replace("_", " "), outcome.languages)):
+    for name in column_names([row.cells for row in rows]):
+        if terms and terms == _terms_of(outcome, name):
             values = [row.cells[name] for row in rows if name in row.cells]
             return name if all(map(is_number, values)) else None
-    head = rows[0].hit
-    of_table = query_terms(
-        re.sub(r"[_\W]+", " ", f"{head.title} {head.heading}"), outcome.languages
-    )
-    return "" if terms.issubset(of_table) else None
+    return "" if terms <= _terms_of(outcome, *_titles(rows)) else None
 
 
 def _conditions(
@@ -213,14 +207,10 @@ def _conditions(
 
     None if they name another column without one of its values, which tells no rows apart.
     """
-    head = rows[0].hit
-    of_title = query_terms(
-        re.sub(r"[_\W]+", " ", f"{head.title} {head.heading}"), outcome.languages
-    )
-    open_words = wanted.difference(of_title)
+    open_words = wanted - _terms_of(outcome, *_titles(rows))
     named = []
-    for name in dict.fromkeys(name for row in rows for name in row.cells):
-        terms = frozenset(query_terms(name.replace("_", " "), outcome.languages))
+    for name in column_names([row.cells for row in rows]):
+        terms = _terms_of(outcome, name)
         values = {row.cells[name].lower() for row in rows if name in row.cells}
         if not terms or terms.isdisjoint(open_words):
             continue
@@ -231,6 +221,17 @@ def _conditions(
         ):
             return None
     return named
+
+
+def _titles(rows: Sequence[_Row]) -> tuple[str, str]:
+    head = rows[0].hit
+    return head.title, head.heading
+
+
+def _terms_of(outcome: SearchOutcome, *names: str) -> frozenset[str]:
+    """Return the terms of names of tables and columns, in which ``_`` stands for a space."""
+    said = re.sub(r"[_\W]+", " ", " ".join(names))
+    return frozenset(query_terms(said, outcome.languages))
 
 
 def _is_of(row: _Row, day: str) -> bool:
