@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memctl.feedback.prompt_variants import VariantView
     from memctl.records import Filters, Memory
     from memctl.store.ledger.ledger import Ledger
-    from memctl.store.ledger.log_repositories import QueryEntry
+    from memctl.store.ledger.log_repositories import QueryDetail, QueryEntry
     from memctl.store.tables.snapshot import Snapshot
 
 FindingKind = Literal[
@@ -185,10 +185,9 @@ class Reflector:
     def _failed(self, since: datetime | None) -> Iterable[Finding]:
         """Questions that could not be asked, by what went wrong."""
         by_error: dict[str, list[str]] = {}
-        for entry in self._asked("at >= ?", since):
-            detail = self.ledger.query_details.find(entry.query_id)
-            if detail is not None and detail.status == "failed":
-                by_error.setdefault(detail.error, []).append(entry.query_id)
+        for detail in self._details(since):
+            if detail.status == "failed":
+                by_error.setdefault(detail.error, []).append(detail.query_id)
         for error, ids in sorted(by_error.items(), key=lambda pair: -len(pair[1])):
             yield _make_finding(
                 "failed", error, f"{_times(len(ids), 'question')} failed: {error}.", ids
@@ -230,9 +229,8 @@ class Reflector:
     def _asked_most(self, since: datetime | None) -> Iterable[Finding]:
         """The memories that answers relied on most."""
         times = Counter[str]()
-        for entry in self._asked("at >= ?", since):
-            detail = self.ledger.query_details.find(entry.query_id)
-            times.update(set(detail.cited) if detail is not None else ())
+        for detail in self._details(since):
+            times.update(set(detail.cited))
         often = [(id_, number) for id_, number in times.items() if number >= _ASKED_OFTEN]
         rows = sorted(often, key=lambda each: (-each[1], each[0]))[:_MOST]
         valid = memory_filter(self.readable, self.clock())
@@ -253,6 +251,12 @@ class Reflector:
             for each in self._asked(where, since)
             if all(map(self.is_shown, each.filters.get("namespaces") or ()))
         ]
+
+    def _details(self, since: datetime | None) -> list[QueryDetail]:
+        """Return what is noted besides of the questions since an instant, in their order."""
+        known = {each.query_id: each for each in self.ledger.query_details.all()}
+        asked = self._asked("at >= ?", since)
+        return [known[each.query_id] for each in asked if each.query_id in known]
 
     def _asked(self, where: str, since: datetime | None) -> list[QueryEntry]:
         """Return the questions for which an SQL condition holds, of which may be known."""
