@@ -5,12 +5,12 @@ Each asks as ``memctl query``, ``context`` or ``insight list`` do; limits are th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from memctl.errors import KnowledgeBaseNotFound
+from memctl.errors import KnowledgeBaseNotFound, NotFoundError
 from memctl.language.inline_tags import without_wikilinks
 from memctl.literals import Mode, Verdict
 from memctl.operations.operation_context import (
@@ -24,8 +24,11 @@ from memctl.plain_values import plain_rows
 from memctl.records import Citation, Context, Level
 
 if TYPE_CHECKING:
-    from memctl.knowledge_base import KnowledgeBases
+    from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
     from memctl.records import Filters, Hit
+    from memctl.store.ledger.session_repositories import Session
+
+FoundT = TypeVar("FoundT")
 
 _MOST = 50
 _MOST_TOKENS = 20_000
@@ -111,6 +114,49 @@ def opened(context: OperationContext) -> KnowledgeBases:
         return context.reading()
     except KnowledgeBaseNotFound as error:
         raise Unavailable(NO_KNOWLEDGE_BASE, error.hint) from error
+
+
+def first_with(
+    bases: Iterable[KnowledgeBase], find: Callable[[KnowledgeBase], FoundT], otherwise: str
+) -> tuple[KnowledgeBase, FoundT]:
+    """Return the first knowledge base that has something, and what it has.
+
+    Args:
+        bases: Where to look.
+        find: Returns it, or raises NotFoundError.
+        otherwise: What is said where there is no knowledge base.
+
+    Raises:
+        NotFoundError: None has it.
+    """
+    missing: NotFoundError | None = None
+    for base in bases:
+        try:
+            return base, find(base)
+        except NotFoundError as error:
+            missing = error
+    raise missing or NotFoundError(otherwise)
+
+
+def readable_session(
+    context: OperationContext,
+    bases: Iterable[KnowledgeBase],
+    id_: str,
+    namespace: str | None = None,
+) -> tuple[KnowledgeBase, Session]:
+    """Return a conversation that the caller may read, and the knowledge base that has it.
+
+    Raises:
+        NotFoundError: None has it, or it is not the caller's to read.
+    """
+    user = context.identity.user
+    base, session = first_with(
+        bases,
+        lambda base: base.sessions.get(id_, namespace=namespace, user=user),
+        f"there is no conversation {id_!r}",
+    )
+    context.check_readable(base, session.namespace, f"conversation {id_!r}")
+    return base, session
 
 
 def _hits(context: OperationContext, query: str, filters: Filters, limit: int) -> tuple[Hit, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from memctl.errors import NotFoundError
 from memctl.literals import DocType
-from memctl.operations.finding import opened
+from memctl.operations.finding import first_with, opened, readable_session
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.parameters import parameter
 from memctl.plain_values import plain_rows, to_plain
@@ -377,20 +377,12 @@ def look_at_sessions(context: OperationContext, asked: SessionParameters) -> Ses
     if asked.session_id is None:
         listed = list_sessions(context, ListSessionsParameters(limit=asked.limit))
         return SessionReply(listed.sessions, ())
-    missing: NotFoundError | None = None
-    for base in opened(context):
-        try:
-            session = base.sessions.get(asked.session_id, user=context.identity.user)
-        except NotFoundError as error:
-            missing = error
-            continue
-        context.check_readable(base, session.namespace, f"conversation {asked.session_id!r}")
-        turns = tuple(
-            SaidTurn(turn.turn, turn.at, turn.sender, turn.content)
-            for turn in base.sessions.turns(session, last=asked.limit)
-        )
-        return SessionReply((_listed_session(base.name, session),), turns)
-    raise missing or NotFoundError(f"there is no conversation {asked.session_id!r}")
+    base, session = readable_session(context, opened(context), asked.session_id)
+    turns = tuple(
+        SaidTurn(turn.turn, turn.at, turn.sender, turn.content)
+        for turn in base.sessions.turns(session, last=asked.limit)
+    )
+    return SessionReply((_listed_session(base.name, session),), turns)
 
 
 def _listed_session(kb: str, session: Session) -> ListedSession:
@@ -520,20 +512,19 @@ def get_graph_neighbors(context: OperationContext, asked: NeighborsParameters) -
     Raises:
         NotFoundError: Nothing is called that.
     """
-    missing: NotFoundError | None = None
-    for base in opened(context):
+
+    def find(base: KnowledgeBase) -> tuple[str, Sequence[NeighbourView]]:
+        """Return its name as the graph has it, and its neighbours."""
         view = base.graph.view(context.filters())
-        try:
-            found = view.neighbours(
-                asked.name,
-                asked.hops,
-                asked.limit,
-                relation=asked.relation_type,
-                direction=asked.direction,
-            )
-        except NotFoundError as error:
-            missing = error
-        else:
-            name = view.find(asked.name)[0].name
-            return NeighborsReply(base.name, name, tuple(map(_near, found)))
-    raise missing or NotFoundError(f"nothing in the graph is called {asked.name!r}")
+        near = view.neighbours(
+            asked.name,
+            asked.hops,
+            asked.limit,
+            relation=asked.relation_type,
+            direction=asked.direction,
+        )
+        return view.find(asked.name)[0].name, near
+
+    otherwise = f"nothing in the graph is called {asked.name!r}"
+    base, (name, near) = first_with(opened(context), find, otherwise)
+    return NeighborsReply(base.name, name, tuple(map(_near, near)))

@@ -26,6 +26,7 @@ from memctl.literals import (
     StoredStatus,
     Verdict,
 )
+from memctl.operations.finding import first_with
 from memctl.operations.memory_files import MemoryFileParameters, memory_file, only_views
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.parameters import parameter
@@ -658,15 +659,11 @@ def _find_session(context: OperationContext, place: Place, namespace: str | None
     Raises:
         NotFoundError: None has.
     """
-    from memctl.errors import NotFoundError
-
-    missing: NotFoundError | None = None
-    for base in context.reading():
-        try:
-            return base, base.sessions.get(place["id"], namespace=namespace)
-        except NotFoundError as error:
-            missing = error
-    raise missing or NotFoundError(f"there is no conversation {place['id']!r}")
+    return first_with(
+        context.reading(),
+        lambda base: base.sessions.get(place["id"], namespace=namespace),
+        f"there is no conversation {place['id']!r}",
+    )
 
 
 def _show_session(context: OperationContext, asked: OneSession, place: Place) -> object:

@@ -6,8 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memctl.errors import NotFoundError
-from memctl.operations.finding import ContextParameters, context_block, context_text, opened
+from memctl.operations.finding import (
+    ContextParameters,
+    context_block,
+    context_text,
+    opened,
+    readable_session,
+)
 from memctl.operations.operation_context import OperationContext
 from memctl.prompts import fenced
 from memctl.server.mcp_protocol import INVALID_PARAMS, Message, ProtocolError
@@ -103,23 +108,15 @@ def _standing(context: OperationContext, given: Arguments) -> list[tuple[str, st
 def _session(context: OperationContext, given: Arguments) -> list[tuple[str, str]]:
     """Return what prepares a model for a new message, as ``memctl session prompt`` does."""
     wanted, message = given["session_id"], given["message"]
-    missing: NotFoundError | None = None
-    for base in opened(context):
-        try:
-            session = base.sessions.get(wanted, user=context.identity.user)
-        except NotFoundError as error:
-            missing = error
-            continue
-        context.check_readable(base, session.namespace, f"conversation {wanted!r}")
-        turns = base.sessions.prompt(session, message)
-        before = [
-            ("user", fenced([each["content"]]))
-            if each["role"] == "system"
-            else (each["role"], each["content"])
-            for each in turns[:-1]
-        ]
-        return [*before, ("user", message)]
-    raise missing or NotFoundError(f"there is no conversation {wanted!r}")
+    base, session = readable_session(context, opened(context), wanted)
+    turns = base.sessions.prompt(session, message)
+    before = [
+        ("user", fenced([each["content"]]))
+        if each["role"] == "system"
+        else (each["role"], each["content"])
+        for each in turns[:-1]
+    ]
+    return [*before, ("user", message)]
 
 
 PROMPTS = (

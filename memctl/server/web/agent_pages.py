@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from memctl.errors import NotFoundError
 from memctl.literals import SkillStatus
+from memctl.operations.finding import first_with
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import to_plain
 from memctl.server.web.listing import RowList, bases_of
 from memctl.server.web.pages import PAGE_ROWS, Asked, Page
 
 if TYPE_CHECKING:
-    from memctl.knowledge_base import KnowledgeBase
     from memctl.pools.pool_service import PoolStatistics
     from memctl.skills.skill_views import SkillDetails
     from memctl.store.ledger.pool_repositories import Pool, PoolHistoryEntry
-    from memctl.store.ledger.skill_repositories import SkillConflict, SkillProposal
+    from memctl.store.ledger.skill_repositories import SkillConflict
 
-FoundT = TypeVar("FoundT")
 _LONGEST_VALUE = 4_000
 """Characters of a pool's value on the page; a program gets all of it."""
 _MOST_KEYS = 200
@@ -31,23 +29,6 @@ _PROPOSED = ("draft", "submitted", "under_review", "approved")
 def _page_of(rows: Sequence[dict[str, Any]], offset: int) -> RowList:
     end = offset + PAGE_ROWS
     return RowList(tuple(rows[offset:end]), len(rows), offset, end if end < len(rows) else None)
-
-
-def _with_base(
-    context: OperationContext, find: Callable[[KnowledgeBase], FoundT], what: str
-) -> tuple[KnowledgeBase, FoundT]:
-    """Return what the first knowledge base that has it finds.
-
-    Raises:
-        NotFoundError: None has it.
-    """
-    missing: NotFoundError | None = None
-    for base in bases_of(context):
-        try:
-            return base, find(base)
-        except NotFoundError as error:
-            missing = error
-    raise missing or NotFoundError(f"there is no {what}")
 
 
 # --- pools ----------------------------------------------------------------------------------------
@@ -89,8 +70,10 @@ class ShownValue:
 def pool(context: OperationContext, asked: Asked) -> Page:
     """Show a pool: its members, as rights and uses say, and what they share."""
     id_ = asked.path["id"]
-    base, found = _with_base(
-        context, lambda base: base.pools.acting_as().get(id_), f"pool {id_[:80]!r}"
+    base, found = first_with(
+        bases_of(context),
+        lambda base: base.pools.acting_as().get(id_),
+        f"there is no pool {id_[:80]!r}",
     )
     own = base.pools.acting_as()
     data = own.read(id_).value
@@ -133,7 +116,8 @@ def skills(context: OperationContext, asked: Asked) -> Page:
         )
         rows += [{"kb": base.name, **to_plain(each)} for each in found]
         if status == "draft" and not words:
-            proposed += [_proposal(base, each) for each in base.skills.proposals().list()]
+            waiting = base.skills.proposals().list()
+            proposed += [{"kb": base.name, **to_plain(each)} for each in waiting]
     if words:
         rows.sort(key=lambda row: row["score"], reverse=True)
     listed = _page_of(rows, asked.offset)
@@ -152,10 +136,6 @@ def skills(context: OperationContext, asked: Asked) -> Page:
     return Page("skills.html", "Skills", data, shown)
 
 
-def _proposal(base: KnowledgeBase, proposal: SkillProposal) -> dict[str, Any]:
-    return {"kb": base.name, **to_plain(proposal)}
-
-
 @dataclass(frozen=True, slots=True)
 class SkillState:
     """A skill with the text of one version, and what speaks against it."""
@@ -171,8 +151,10 @@ class SkillState:
 def skill(context: OperationContext, asked: Asked) -> Page:
     """Show a skill as ``memctl skill show`` does, with its text."""
     word = asked.path["id"]
-    base, found = _with_base(
-        context, lambda base: base.skills.acting_as().find(word), f"skill {word[:80]!r}"
+    base, found = first_with(
+        bases_of(context),
+        lambda base: base.skills.acting_as().find(word),
+        f"there is no skill {word[:80]!r}",
     )
     own = base.skills.acting_as()
     number = asked.number("version", found.active_version, 1)

@@ -10,8 +10,7 @@ from datetime import date, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
-from memctl.errors import NotFoundError
-from memctl.operations.finding import opened
+from memctl.operations.finding import first_with, opened
 from memctl.operations.operation_context import OperationContext
 from memctl.records import Filters, Memory
 from memctl.server.web.listing import Row, bases_of, filter_fields, filters_of, gathered
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from memctl.graph.graph_views import FoundName, GraphView, NeighbourView, Overview
+    from memctl.graph.name_index import Node
     from memctl.knowledge_base import KnowledgeBase
 
 CONTRADICTION = "contradiction"
@@ -247,31 +247,29 @@ def graph(context: OperationContext, asked: Asked) -> Page:
 def _neighbourhood(
     context: OperationContext, name: str, hops: int, relation: str | None
 ) -> Neighbourhood:
-    missing: NotFoundError | None = None
-    for base in bases_of(context):
+    def find(base: KnowledgeBase) -> tuple[GraphView, Node, Sequence[NeighbourView]]:
+        """Return the graph, the node and what is near it."""
         view = base.graph.view(context.filters())
-        try:
-            node = view.find(name)[0]
-            near = view.neighbours(node.id, hops, _MOST_NODES - 1, relation=relation)
-        except NotFoundError as error:
-            missing = error
-            continue
-        ids = [node.id, *(each.id for each in near)]
-        return Neighbourhood(
-            kb=base.name,
-            id=node.id,
-            name=node.name,
-            type=node.type,
-            aliases=node.aliases,
-            mentions=node.mentions,
-            nodes=(
-                GraphNode(node.id, node.name, node.type, 0),
-                *(GraphNode(each.id, each.name, each.type, each.hops) for each in near),
-            ),
-            edges=tuple(_edges(view, ids)),
-            neighbours=tuple(near),
-        )
-    raise missing or NotFoundError(f"nothing in the graph is called {name!r}")
+        node = view.find(name)[0]
+        return view, node, view.neighbours(node.id, hops, _MOST_NODES - 1, relation=relation)
+
+    base, (view, node, near) = first_with(
+        bases_of(context), find, f"nothing in the graph is called {name!r}"
+    )
+    return Neighbourhood(
+        kb=base.name,
+        id=node.id,
+        name=node.name,
+        type=node.type,
+        aliases=node.aliases,
+        mentions=node.mentions,
+        nodes=(
+            GraphNode(node.id, node.name, node.type, 0),
+            *(GraphNode(each.id, each.name, each.type, each.hops) for each in near),
+        ),
+        edges=tuple(_edges(view, [node.id, *(each.id for each in near)])),
+        neighbours=tuple(near),
+    )
 
 
 def _edges(view: GraphView, ids: Sequence[str]) -> Sequence[GraphEdge]:

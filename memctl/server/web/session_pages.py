@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, get_args
 
-from memctl.errors import NotFoundError
+from memctl.operations.finding import readable_session
 from memctl.operations.lookup import SessionStatus
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import to_plain
@@ -53,17 +53,8 @@ def session(context: OperationContext, asked: Asked) -> Page:
 
 
 def _session(context: OperationContext, asked: Asked) -> tuple[KnowledgeBase, Session]:
-    id_, namespace = asked.path["id"], asked.text("namespace") or None
-    missing: NotFoundError | None = None
-    for base in bases_of(context):
-        try:
-            found = base.sessions.get(id_, namespace=namespace, user=context.identity.user)
-        except NotFoundError as error:
-            missing = error
-            continue
-        context.check_readable(base, found.namespace, f"conversation {id_!r}")
-        return base, found
-    raise missing or NotFoundError(f"there is no conversation {id_!r}")
+    namespace = asked.text("namespace") or None
+    return readable_session(context, bases_of(context), asked.path["id"], namespace)
 
 
 def archive(context: OperationContext, asked: Asked) -> Done:
