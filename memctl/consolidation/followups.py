@@ -109,7 +109,7 @@ def _missing(
             continue
         near = max(promises, key=lambda p: weights.shared(p, each))
         shared = each.stems & near.stems
-        core = max(shared, key=lambda stem: (not weights.is_name(stem), weights.of(stem)))
+        core = max(shared, key=lambda stem: (not weights.is_name(stem), weights.of(stem), stem))
         reminders = _first_and_latest([p for p in promises if core in p.stems])
         later = [f for f in later if core in f.stems]
         alike = _AS_NEAR * weights.shared(each, near)
@@ -208,7 +208,7 @@ def _days_ahead(statement: Statement) -> Iterator[date]:
 def _about(statement: Statement, holders: Holders, weights: StemWeights) -> list[Statement]:
     """Return the other statements on the same thing, oldest first."""
     about = []
-    near = {id(each): each for stem in statement.stems for each in holders.get(stem, ())}
+    near = {id(each): each for stem in sorted(statement.stems) for each in holders.get(stem, ())}
     for other in near.values():
         if other is statement or other.memory.namespace != statement.memory.namespace:
             continue

@@ -501,8 +501,8 @@ class StemWeights:
         return stem in self._names
 
     def sum(self, stems: Iterable[str]) -> float:
-        """That of several together."""
-        return sum(map(self.of, stems))
+        """That of several together, the same in whatever order they come."""
+        return math.fsum(map(self.of, stems))
 
     def shared(self, one: Statement, other: Statement) -> float:
         """What two statements share, that around them by half."""

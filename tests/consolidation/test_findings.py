@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import pytest
 
+from memctl.consolidation.statements import StemWeights
 from memctl.records import Memory
 
 Note = Callable[..., Memory]
@@ -184,6 +186,12 @@ def test_what_was_the_same_each_time_may_stand_in_the_next_sentence(
     headline = text.partition(". “")[0]
     assert "flooded" in headline
     assert "estuary" in headline.casefold()
+
+
+def test_what_stems_weigh_together_does_not_depend_on_their_order() -> None:
+    stems = ("cellar", "flood", "estuari", "gale", "morn")
+    weights = StemWeights(())
+    assert len({weights.sum(order) for order in permutations(stems)}) == 1
 
 
 def test_whose_aunt_somebody_is_may_be_said_by_a_pronoun(
