@@ -88,6 +88,11 @@ def listening(home: Home, **options: Any) -> Iterator[ServerAddress]:
         assert not thread.is_alive()
 
 
+def newest_server() -> threading.Thread:
+    """Return the thread of the server that ``listening`` has started last."""
+    return [each for each in threading.enumerate() if each.name == "server"][-1]
+
+
 @contextmanager
 def serving(home: Path, clock: Callable[[], datetime] = utc_now) -> Iterator[Serve]:
     """Serve a home until the block ends."""

@@ -39,6 +39,7 @@ from memctl.server.http_streams import stream_routes
 from memctl.server.http_uploads import JOB_KINDS, upload_routes
 from memctl.server.proxy import ProxySettings, proxy_routes
 from memctl.server.web import web_routes
+from memctl.server.web.open_tabs import OpenTabs
 from memctl.server.web.pages import as_page
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def create_app(home: Home, settings: ServeSettings) -> Starlette:
     app.state.calls = Calls(home, settings.kbs, read_only=settings.read_only)
     app.state.jobs = JobQueue(app.state.calls, JOB_KINDS)
     app.state.access = access
+    app.state.tabs = OpenTabs()
     return app
 
 

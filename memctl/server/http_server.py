@@ -37,12 +37,14 @@ from memctl.server.http_calls import Calls
 if TYPE_CHECKING:
     from memctl.home import Home
     from memctl.server.proxy import ProxySettings
+    from memctl.server.web.open_tabs import OpenTabs
 
 FOLDER = "serve"
 _MOST_CONNECTIONS = 600
 _HEADER_SECONDS = 10.0
 _KEEP_ALIVE_SECONDS = 15
 _LOGIN_SECONDS = 10.0
+_SECONDS_WITHOUT_TABS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ class ServerOptions:
     kbs: tuple[str, ...] = ()
     read_only: bool = False
     proxy: ProxySettings | None = None
+    ends_with_tabs: bool = False
+    """Whether it ends a minute after the last tab that shows its page was closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +179,10 @@ def serve(home: Home, options: ServerOptions, announce: Announce) -> None:
             save_file(folder / "server.json", json.dumps(stored).encode())
             try:
                 server = RunningServer(
-                    _config(app), app.state.calls, lambda server: announce(address, server)
+                    _config(app),
+                    app.state.calls,
+                    lambda server: announce(address, server),
+                    app.state.tabs if options.ends_with_tabs else None,
                 )
                 server.run([listener])
             finally:
@@ -280,16 +287,27 @@ class RunningServer(uvicorn.Server):
     """
 
     def __init__(
-        self, config: uvicorn.Config, calls: Calls, started: Callable[[RunningServer], None]
+        self,
+        config: uvicorn.Config,
+        calls: Calls,
+        started: Callable[[RunningServer], None],
+        tabs: OpenTabs | None,
     ) -> None:
         super().__init__(config)
         self._calls = calls
         self._on_start = started
+        self._tabs = tabs
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, and tell that it has."""
         await super().startup(sockets)
         self._on_start(self)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Stop when the tabs that it was started for are closed."""
+        if self._tabs is not None and self._tabs.closed_for(_SECONDS_WITHOUT_TABS):
+            self.stop()
+        return await super().on_tick(counter)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

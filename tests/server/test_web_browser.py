@@ -14,7 +14,8 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from serving import listening
+from serving import listening, newest_server
+from waiting import wait_for
 from web_home import PAGES, THINGS, fill
 
 from memctl.config import load_config
@@ -91,6 +92,10 @@ class Visit:
             lambda request: self._note(request.url, is_bad=not request.url.startswith(self.base)),
         )
         return page
+
+    def stranger(self, base_url: str) -> sync_api.BrowserContext:
+        """Return a browser that has been nowhere yet."""
+        return self._browser.new_context(base_url=base_url)
 
     def _note(self, text: str, *, is_bad: bool = True) -> None:
         if is_bad:
@@ -242,3 +247,25 @@ def test_without_scripts_everything_is_there(visit: Visit) -> None:
     page.goto("/documents")
     assert "tiles.txt" in page.inner_text("#list")
     page.context.close()
+
+
+def test_a_server_that_was_started_for_tabs_ends_with_the_last(
+    visit: Visit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memctl.server.http_server._SECONDS_WITHOUT_TABS", 1.0)
+    home = Home(load_config({"home": str(tmp_path / "home")}, {}))
+    home.create("default")
+    with listening(home, ends_with_tabs=True) as address:
+        server = newest_server()
+        context = visit.stranger(address.url)
+        first, second = context.new_page(), context.new_page()
+        first.goto(address.login)
+        second.goto("/insights")
+        second.goto("/memories")
+        first.close()
+        second.wait_for_timeout(1500)
+        second.goto("/documents")
+        assert server.is_alive()
+        second.close()
+        wait_for(lambda: not server.is_alive())
+        context.close()

@@ -127,8 +127,8 @@ def open_(
 ) -> None:
     """Open memory as pages in a browser.
 
-    Where memctl serve is not running, this serves on a free port of this machine until Ctrl-C.
-    The link lets a browser in once.
+    Where memctl serve is not running, this serves on a free port of this machine, until the last
+    tab with a page of it has been closed for a minute or Ctrl-C.  The link lets a browser in once.
 
     With -k a server that is started serves these knowledge bases alone, even if they are private.
     A server that runs already goes on serving what it was started with; one that does not serve
@@ -148,12 +148,14 @@ def open_(
         require_served(address, context.home, kb or ())
         _show_page(context, new_login(address), to_print=print_)
         return
-    options = ServerOptions(port=0, kbs=tuple(kb or ()))
+    options = ServerOptions(port=0, kbs=tuple(kb or ()), ends_with_tabs=True)
 
     def announce(address: ServerAddress, _: RunningServer) -> None:
         """Open the page of the server that has just started."""
         _show_page(context, address.login, to_print=print_)
-        context.say(f"serving {context.config.home} at {address.url}; Ctrl-C ends it")
+        context.say(
+            f"serving {context.config.home} at {address.url} until its tabs are closed, or Ctrl-C"
+        )
 
     with resident_beside(context.config):
         run(context.home, options, announce)
