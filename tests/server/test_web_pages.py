@@ -359,6 +359,19 @@ def test_a_mention_becomes_a_link_on_the_page(served: Serve, browser: TestClient
     assert text_area(back) == "Boat House keys hang in the hall."
 
 
+def test_no_link_is_offered_in_a_document_that_cannot_be_changed(
+    served: Serve, browser: TestClient, tmp_path: Path
+) -> None:
+    target = noted(served, "It is painted in May.", "Fog Signal")
+    with served.home.open("default") as base:
+        table = tmp_path / "jobs.csv"
+        table.write_text("what,who\nFog Signal,Rui\n")
+        assert base.ingest(table).ingested == 1
+    links = browser.get(f"/documents/{target}/links")
+    assert "Named without a link in" in links.text
+    assert "Make it a link" not in links.text
+
+
 # --- asking ---------------------------------------------------------------------------------------
 
 

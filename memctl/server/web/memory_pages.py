@@ -390,7 +390,10 @@ def linked_pages(context: OperationContext, asked: Asked) -> Page:
         tuple(pages.mentions(document.id, _LINKED)),
         tuple(pages.related(document.id, _RELATED)),
     )
-    return Page("links.html", document.title or document.source, data)
+    naming = (base.documents.get(each.id) for each in data.unlinked_mentions)
+    changeable = {each.document.id for each in naming if not base.documents.why_unchangeable(each)}
+    shown = {"changeable": changeable}
+    return Page("links.html", document.title or document.source, data, shown)
 
 
 @dataclass(frozen=True, slots=True)
