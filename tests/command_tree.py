@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from memctl.cli.main import all_commands
 
 
+@cache
 def commands() -> dict[str, Any]:
     """Return every command by the words that call it."""
     found: dict[str, Any] = {}

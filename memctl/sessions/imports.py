@@ -107,11 +107,12 @@ class Imported:
             number = line or place
             try:
                 sender, content, at = message_fields(fields)
+                turn = _turn_number(fields)
             except ValueError as error:
                 yield _bad(name, number, str(error))
                 continue
             if content.strip():
-                yield self._message(name, session, title, sender, content, at, number)
+                yield self._message(name, session, title, sender, content, at, number, turn)
 
     def _of_texts(self, path: Path, name: str) -> Iterator[SourceOrFailure]:
         """Read what a reader makes turns of."""
@@ -144,6 +145,7 @@ class Imported:
         content: str,
         at: datetime | None,
         line: int,
+        turn: int | None = None,
     ) -> Source:
         return Source(
             source=name,
@@ -153,6 +155,7 @@ class Imported:
             created_at=at,
             session_id=self.session_id or session,
             speaker=sender or None,
+            turn=turn,
             line=line,
         )
 
@@ -217,19 +220,29 @@ def recorded_message(line: bytes) -> Message:
     sender, content, at = message_fields(fields)
     if sender not in SENDERS:
         raise ValueError(f'"sender" is {sender[:40]!r}, none of {", ".join(SENDERS)}')
-    kind, turn, own = fields.get("type"), fields.get("turn"), fields.get("id")
+    kind, own = fields.get("type"), fields.get("id")
     if kind is not None and kind not in _KINDS:
         raise ValueError(f'"type" is none of {", ".join(_KINDS)}')
-    if turn is not None and (type(turn) is not int or not 0 <= turn < 2**31):
-        raise ValueError('"turn" is not a whole number from 0')
     return Message(
         sender=sender,
         content=content,
         at=at,
         message_type=_KINDS.get(kind) if kind else None,
-        turn=turn,
+        turn=_turn_number(fields),
         external_id=None if own is None else str(own),
     )
+
+
+def _turn_number(fields: Mapping[str, Any]) -> int | None:
+    """Return which turn a message says it is.
+
+    Raises:
+        ValueError: It is no whole number.
+    """
+    turn = fields.get("turn")
+    if turn is not None and (type(turn) is not int or not 0 <= turn < 2**31):
+        raise ValueError('"turn" is not a whole number from 0')
+    return turn
 
 
 def _flat(content: Any) -> str:

@@ -88,11 +88,12 @@ def import_chats(home: Path, records: list[dict[str, Any]]) -> dict[tuple[str, s
     ids = {}
     for each in records:
         place = each["namespace"], each["session_id"]
-        ids[*place, said[place]] = each["id"]
+        ids[*place, each.get("turn", said[place])] = each["id"]
         said[place] += 1
         speaker, _, content = each["text"].partition(": ")
         line = {"role": speaker, "content": content, "at": each["created_at"]}
-        files.setdefault(place[0], []).append(json.dumps(line | {"session_id": place[1]}))
+        line |= {name: each[name] for name in ("session_id", "turn") if name in each}
+        files.setdefault(place[0], []).append(json.dumps(line))
     for number, (namespace, lines) in enumerate(files.items()):
         file = home / f"chat-{number}.jsonl"
         file.write_text("\n".join(lines), encoding="utf-8")

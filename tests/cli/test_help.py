@@ -56,9 +56,9 @@ def test_the_command_reference_is_up_to_date() -> None:
     assert page == reference(), "python -m memctl.cli.reference > docs/commands.md"
 
 
-@pytest.mark.parametrize("words", commands())
-def test_the_command_reference_has_every_command(words: str) -> None:
-    assert re.search(rf"^##+ memctl {words}$", reference(), re.MULTILINE)
+def test_the_command_reference_has_every_command() -> None:
+    headings = set(re.findall(r"^##+ memctl (.+)$", reference(), re.MULTILINE))
+    assert commands().keys() <= headings
 
 
 @pytest.mark.parametrize("flag", ["--help", "--version", "query --help", "kb --help"])

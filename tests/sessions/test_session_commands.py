@@ -162,6 +162,19 @@ def test_import_says_what_it_would_take(memctl: Run, tmp_path: Path) -> None:
     assert (done.code, "holds no conversation" in done.err) == (1, True)
 
 
+def test_imported_messages_keep_the_numbers_that_they_have(memctl: Run, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    said = [(2, "hello"), (3, "ahoy"), (7, "hello")]
+    lines = [{"role": "user", "content": text, "turn": turn} for turn, text in said]
+    log.write_text("".join(json.dumps(line) + "\n" for line in [*lines, {**lines[0], "turn": -1}]))
+    done = memctl("session", "import", str(log), "-o", "json")
+    assert (done.code, json.loads(done.out)["ingested"]) == (3, 3)
+    assert 'line 4: "turn" is not a whole number' in done.err
+    assert json.loads(memctl("session", "import", str(log), "-o", "json").out)["ingested"] == 0
+    (shown,) = memctl("session", "show", "log").rows
+    assert [(each["turn"], each["content"]) for each in shown["turns"]] == said
+
+
 # --- killed --------------------------------------------------------------------------------------
 
 
