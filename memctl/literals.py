@@ -44,6 +44,10 @@ STATED = "stated"
 """The method of what a person has stated or edited by hand; a model's word does not end it."""
 RESTATING_TYPES = ("gist", EXCHANGE)
 """The types of memories that state nothing which their evidence does not state in these words."""
+DAILY_SUMMARY, LOOKING_BACK = "daily summary", "looking back"
+OWN_SOURCES = (DAILY_SUMMARY, LOOKING_BACK)
+"""How the sources begin of what is written by itself: it says again what others say, and which
+questions found no answer, so that it is no evidence of anything."""
 SUMMARY_HEADINGS = {
     "decision": "Decisions",
     "plan": "Plans",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memctl.language.inline_tags import without_wikilinks
 from memctl.language.term_analysis import terms
+from memctl.literals import LOOKING_BACK
 from memctl.memories.memory_editing import Editor, Statement
 from memctl.schema.table_names import REFLECTED
 from memctl.store.ledger.repository import to_text
@@ -140,6 +141,7 @@ class Reflector:
                 source_ids=tuple(self._sources(found)),
                 source_type="system",
                 method=REFLECTED,
+                source=LOOKING_BACK,
                 metadata={
                     "findings": len(found.findings),
                     "since": None if found.since is None else found.since.isoformat(),

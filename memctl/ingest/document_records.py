@@ -361,6 +361,7 @@ def _distilled(
         if not stands_in:
             continue
         first, said = stands_in[0], without_wikilinks(statement.text)
+        words = (spoken_text(said, "memory", None), *_statement_parts(statement).values())
         yield Memory(
             id=memory_id(document.id, statement.type, statement.start, statement.end),
             document_id=document.id,
@@ -370,9 +371,7 @@ def _distilled(
             namespace=document.namespace,
             created_at=first.created_at,
             valid_from=parts.now,
-            search_text=_terms(
-                document, "", f"{said} {' '.join(_statement_parts(statement).values())}"
-            ),
+            search_text=_terms(document, "", " ".join(words)),
             title=document.title,
             source=document.source,
             external_id=first.external_id,

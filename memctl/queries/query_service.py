@@ -379,8 +379,9 @@ class _QuerySession:
         outcome = self._with_relevance(outcome, options.threshold)
         answer, hits = None, outcome.listed
         if options.answer:
-            sentences = rank_sentences(outcome)
-            answer = self._answer(outcome, sentences, options)
+            evidence = outcome.evidence
+            sentences = rank_sentences(evidence)
+            answer = self._answer(evidence, sentences, options)
             is_ordered = options.rerank and bool(self.search_context.config.models.rerank)
             if not is_ordered and outcome.selected is None:
                 hits = rank_hits(hits, sentences)

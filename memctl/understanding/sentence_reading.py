@@ -17,7 +17,7 @@ from memctl.config import TriggerSettings
 from memctl.language.word_lists import word_set
 from memctl.models.task_encoder import STATEMENT_LABELS, SentenceReading, TaskEncoder
 from memctl.records import Distilled, EntityMention, SourceText
-from memctl.understanding.text_outline import Line
+from memctl.understanding.text_outline import DATED_PREFIX, Line
 from memctl.understanding.triggers import DEFAULT_TRIGGERS, detect_trigger, label_type
 
 MAX_STATEMENTS = 200
@@ -54,7 +54,6 @@ _MARKER = re.compile(r"\s*(?:[-*+•‣◦>]\s+|\d{1,3}[.)]\s+|\[[ xX]?\]\s+|#{1
 _ITEM = re.compile(r"(?:[-*+•‣◦]|\d{1,3}[.)]|\[[ xX]?\])\s")
 """Begins an item of a list, which doesn't go on what stands before it."""
 _ROW = re.compile(r"\S[^\n]*")
-_DATED_PREFIX = re.compile(r"(?:\d{1,2} [A-Z]\w+ \d{4}|[^\n]{0,250}?\(\d{1,2} [A-Z]\w+ \d{4}\)): ")
 _TAIL = re.compile(r"[\s*_]+$")
 _TYPE_OF_LABEL = {
     "don't forget": "important_fact", "note to self": "important_fact",
@@ -311,7 +310,7 @@ def _standing_alone(source: SourceText, line: Line, text: str) -> str:
 
 def bare_statement(text: str, title: str) -> str:
     """Return a statement without the titles and the day that it was given to stand alone."""
-    dated = _DATED_PREFIX.match(text)
+    dated = DATED_PREFIX.match(text)
     if dated is not None:
         return text[dated.end() :]
     prefix, colon, rest = text.partition(": ")

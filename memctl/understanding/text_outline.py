@@ -34,6 +34,9 @@ _NOT_NAMES = word_set(
     wednesday thursday friday saturday sunday lesson observation finding blood name names
     birthday email tel web url hint info"""
 )
+_DAY = r"\d{1,2} [A-Z]\w+ \d{4}"
+DATED_PREFIX = re.compile(rf"(?P<alone>{_DAY}: )|[^\n]{{0,250}}?(?P<titled> ?\({_DAY}\)): ")
+"""The day that a statement was given to stand alone, perhaps after its title."""
 _CONVERSING = re.compile(r"\b(?:I|I['’]\w+|you|my|your|me|we|our|us|i|im|u)\b|[!?]")
 
 
@@ -90,8 +93,17 @@ def with_speaker(turn: str, speaker: str | None) -> str:
 
 
 def spoken_text(text: str, level: str, speaker: str | None) -> str:
-    """Return what finds a memory: evidence after the name of who says it, else the text alone."""
-    return with_speaker(text, speaker) if level == "evidence" else text
+    """Return what finds a memory: evidence after the name of who says it, else the text alone.
+
+    The day that a statement begins with is the date of its row, where periods are looked for.
+    """
+    if level == "evidence":
+        return with_speaker(text, speaker)
+    dated = DATED_PREFIX.match(text)
+    if dated is None:
+        return text
+    start, end = dated.span("alone" if dated["alone"] else "titled")
+    return f"{text[:start]}{text[end:]}"
 
 
 def _segment_lines(text: str, segment: Segment) -> Iterator[Line]:

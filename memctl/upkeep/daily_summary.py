@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from memctl.errors import UsageError
 from memctl.identity import DEFAULT_NAMESPACE
 from memctl.ids import document_id
-from memctl.literals import CONTRADICTS
+from memctl.literals import CONTRADICTS, DAILY_SUMMARY
 from memctl.records import Filters
 from memctl.store.ledger.decision_repositories import RowChange
 from memctl.store.tables.filter_expressions import Expr, col, document_filter, memory_filter
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
     from memctl.store.tables.snapshot import Snapshot
 
-SOURCE = "daily summary"
 _MOST = 50
 """Entries of one section; of more, the page says how many there are."""
 _LONGEST = 200
@@ -124,7 +123,7 @@ def write_missing_pages(context: UpkeepContext) -> Outcome:
     days = [first + timedelta(days=number) for number in range((latest - first).days + 1)]
     base, write = context.base, not context.options.dry_run
     deleted = base.store.ledger.deletions.ids()
-    is_page = col("source").like_glob(f"{SOURCE} *")
+    is_page = col("source").like_glob(f"{DAILY_SUMMARY} *")
     known = set(base.resources.snapshot().scan("documents", is_page, ["id"])["id"].to_pylist())
     made = []
     for day in days:
@@ -142,14 +141,14 @@ def write_missing_pages(context: UpkeepContext) -> Outcome:
 
 def _page_id(day: date) -> str:
     """Return the id of the first page of a day that was written by itself."""
-    return document_id(DEFAULT_NAMESPACE, "", external_id=f"{SOURCE} {day.isoformat()}")
+    return document_id(DEFAULT_NAMESPACE, "", external_id=f"{DAILY_SUMMARY} {day.isoformat()}")
 
 
 def _after_last_page(base: KnowledgeBase, latest: date) -> date:
     """Return the day after the last one that has a page; without pages, the latest."""
-    where = document_filter(Filters()) & col("source").like_glob(f"{SOURCE} *")
+    where = document_filter(Filters()) & col("source").like_glob(f"{DAILY_SUMMARY} *")
     sources = base.resources.snapshot().scan("documents", where, ["source"])["source"].to_pylist()
-    days = [date.fromisoformat(each.removeprefix(f"{SOURCE} ")) for each in sources]
+    days = [date.fromisoformat(each.removeprefix(f"{DAILY_SUMMARY} ")) for each in sources]
     earlier = [day for day in days if day < latest]
     return max(earlier) + timedelta(days=1) if earlier else latest
 
@@ -159,7 +158,7 @@ def _midnight(day: date) -> datetime:
 
 
 def _write(base: KnowledgeBase, made: DailySummary) -> DailySummary:
-    name = f"{SOURCE} {made.day.isoformat()}"
+    name = f"{DAILY_SUMMARY} {made.day.isoformat()}"
     record = {"id": name, "text": made.text, "title": made.day.isoformat(), "source": name}
     report = base.documents.ingest(jsonl=io.BytesIO(json.dumps(record).encode()))
     found = [each.document_id for each in report.outcomes if each.document_id is not None]
@@ -184,7 +183,7 @@ class _Sections:
         return [
             f"{_link(row['title'] or row['source'])}{_after_colon(row['summary'], row['title'])}"
             for row in rows.to_pylist()
-            if not row["source"].startswith(SOURCE)
+            if not row["source"].startswith(DAILY_SUMMARY)
         ]
 
     def decisions(self) -> list[str]:
@@ -231,7 +230,7 @@ class _Sections:
         return [
             f"{_short(row['text'])}{_about(row)}"
             for row in rows.to_pylist()
-            if not row["source"].startswith(SOURCE)
+            if not row["source"].startswith(DAILY_SUMMARY)
         ]
 
     def _open(self) -> Filters:

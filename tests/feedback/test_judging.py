@@ -73,6 +73,19 @@ def test_a_judged_conversation_leaves_a_record_is_looked_back_on_and_goes_when_f
     assert not any("Aurora" in text or "marmalade" in text for text in texts)
 
 
+def test_what_is_said_to_be_missing_is_no_answer(memctl: Run) -> None:
+    question = "When does the ferry to Norway leave?"
+    memctl("ingest", "--text", "Tomatoes want sun.")
+    assert memctl("query", question).rows[0]["answer"]["text"] == "Not in memory."
+    memctl("reflect", "--write")
+    memctl("summary", "--write")
+    found = memctl("query", question).rows[0]
+    sources = " ".join(each["source"] for each in found["hits"])
+    assert "looking back" in sources
+    assert "daily summary" in sources
+    assert found["answer"]["text"] == "Not in memory."
+
+
 def test_a_judgement_changes_importance_within_bounds_and_is_taken_back(memctl: Any) -> None:
     asked = ask(memctl)
     cited = asked["answer"]["citations"][0]["memory_id"]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memctl.language.term_analysis import query_terms
-from memctl.literals import Mode
+from memctl.literals import OWN_SOURCES, Mode
 from memctl.models.protocols import Embedder
 from memctl.records import Community, Hit
 from memctl.search.answering.relevance import Relevance, hit_relevance, judge_relevance
@@ -141,14 +141,24 @@ class SearchOutcome:
             selected=self.selected and tuple(map(with_relevance, self.selected)),
         )
 
-    def above(self, threshold: float) -> SearchOutcome:
-        """Return it with only the hits, once judged, that are at least so relevant."""
-        kept = tuple(hit for hit in self.hits if hit.relevance >= threshold)
+    @cached_property
+    def evidence(self) -> SearchOutcome:
+        """It without what is written by itself (``OWN_SOURCES``), which answers nothing."""
+        kept = [hit for hit in self.hits if not hit.source.startswith(OWN_SOURCES)]
+        return self if len(kept) == len(self.hits) else self._with_hits(kept)
+
+    def _with_hits(self, kept: Sequence[Hit]) -> SearchOutcome:
         keys = {(hit.kb, hit.memory_id) for hit in kept}
         return replace(
             self,
             hits=tuple(replace(hit, rank=rank) for rank, hit in enumerate(kept, start=1)),
             ranked=tuple(item for item in self.best if item.candidate.key in keys),
+        )
+
+    def above(self, threshold: float) -> SearchOutcome:
+        """Return it with only the hits, once judged, that are at least so relevant."""
+        return replace(
+            self._with_hits([hit for hit in self.hits if hit.relevance >= threshold]),
             insights=tuple(hit for hit in self.insights if hit.relevance >= threshold),
             selected=self.selected
             and tuple(hit for hit in self.selected if hit.relevance >= threshold),
