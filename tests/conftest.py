@@ -23,6 +23,17 @@ settings.register_profile(
 settings.load_profile("steady")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_wait_for_the_disk() -> Iterator[None]:
+    """Nothing in this process waits until files are on the disk, which takes a third of all time.
+
+    What is there when, after a kill or a cut, is tried in processes of their own.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def _server() -> Iterator[HTTPServer]:
     with HTTPServer(threaded=True) as server:

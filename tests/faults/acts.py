@@ -216,6 +216,10 @@ LIKE_OTHERS = (
     "snapshot delete",
     "kb reembed with what is kept",
     "kb reembed --drop-old",
+    "kb grant",
+    "kb pause",
+    "kb resume",
+    "graph unmerge",
 )
 """Acts that go the way of another one; where time is short, one of them is done, by chance."""
 

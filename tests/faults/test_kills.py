@@ -24,10 +24,10 @@ from memctl.store.tables.filter_expressions import col
 
 pytestmark = pytest.mark.usefixtures("quick_reading")
 
-FILES, KILLS = (300, 60) if IS_LONG else (120, 12)
+FILES, KILLS = (300, 60) if IS_LONG else (60, 8)
 OTHER_KILLS = 20 if IS_LONG else 2
 PATIENCE = 3_600 if IS_LONG else 300
-CRANES, HELD = (5_000_000, 50_000) if IS_LONG else (60_000, 200)
+CRANES, HELD = (5_000_000, 50_000) if IS_LONG else (30_000, 200)
 """Lines of a big file, and how many rows of it are held back before they are written."""
 EMPTY, BROKEN = b"", b"%PDF-1.4 nothing more"
 SAMPLES = Path(__file__).parents[2] / "sample_inbox"

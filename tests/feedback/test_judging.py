@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import Run
 
 from memctl.config import FeedbackSettings
 from memctl.feedback.rewards import reward_of
