@@ -67,8 +67,8 @@ class Serve:
 
 
 @contextmanager
-def listening(home: Home, **options: Any) -> Iterator[ServerAddress]:
-    """Serve a home on a port of its own, in a thread, until the block ends."""
+def running(home: Home, **options: Any) -> Iterator[tuple[ServerAddress, threading.Thread]]:
+    """Serve a home on a port of its own until the block ends; give the thread that does so, too."""
     addresses: queue.Queue[ServerAddress] = queue.Queue()
     servers: list[RunningServer] = []
 
@@ -81,16 +81,18 @@ def listening(home: Home, **options: Any) -> Iterator[ServerAddress]:
     )
     thread.start()
     try:
-        yield addresses.get(timeout=PATIENCE)
+        yield addresses.get(timeout=PATIENCE), thread
     finally:
         servers[0].stop()
         thread.join(PATIENCE)
         assert not thread.is_alive()
 
 
-def newest_server() -> threading.Thread:
-    """Return the thread of the server that ``listening`` has started last."""
-    return [each for each in threading.enumerate() if each.name == "server"][-1]
+@contextmanager
+def listening(home: Home, **options: Any) -> Iterator[ServerAddress]:
+    """Serve a home on a port of its own, in a thread, until the block ends."""
+    with running(home, **options) as (address, _):
+        yield address
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from serving import listening, newest_server
+from serving import running
 
 from memctl.config import load_config
 from memctl.home import Home
@@ -62,8 +62,7 @@ def served_until_left(
     def leave(ends_with_tabs: bool) -> tuple[list[int], bool]:
         monkeypatch.setattr("memctl.server.http_server._SECONDS_WITHOUT_TABS", 0.2)
         home = Home(load_config({"home": str(tmp_path / "home")}, {}))
-        with listening(home, ends_with_tabs=ends_with_tabs) as address:
-            server = newest_server()
+        with running(home, ends_with_tabs=ends_with_tabs) as (address, server):
             origin = {"Origin": address.url}
             with httpx.Client(base_url=address.url, follow_redirects=True) as client:
                 refused = client.post("/tabs/x/shown", headers=origin)

@@ -14,7 +14,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from serving import listening, newest_server
+from serving import listening, running
 from waiting import wait_for
 from web_home import PAGES, THINGS, fill
 
@@ -255,8 +255,7 @@ def test_a_server_that_was_started_for_tabs_ends_with_the_last(
     monkeypatch.setattr("memctl.server.http_server._SECONDS_WITHOUT_TABS", 1.0)
     home = Home(load_config({"home": str(tmp_path / "home")}, {}))
     home.create("default")
-    with listening(home, ends_with_tabs=True) as address:
-        server = newest_server()
+    with running(home, ends_with_tabs=True) as (address, server):
         context = visit.stranger(address.url)
         first, second = context.new_page(), context.new_page()
         first.goto(address.login)
