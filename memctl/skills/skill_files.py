@@ -38,6 +38,10 @@ _NO_SKILLS = frozenset(("readme.md", "license.md", "changelog.md", "contributing
 _FRONT = re.compile(
     r"\ufeff?---[^\S\n]*\r?\n(.*?)^---[^\S\n]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
 )
+_NAME_LINE = re.compile(
+    r"^[\"']?name[\"']?[^\S\n]*:.*(?:\n[^\S\n]+\S.*)*$", re.IGNORECASE | re.MULTILINE
+)
+"""The name in front matter, with the lines that go on with it."""
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$", re.MULTILINE)
 _DEPENDENCY = re.compile(r"(?P<name>[^@]+)(?:@v?(?P<version>\d{1,6}))?")
 _EXECUTION = (
@@ -162,6 +166,19 @@ def _front_matter(content: str) -> tuple[dict[str, Any], str]:
     if not isinstance(values, dict):
         raise UnreadableSource("its front matter is no mapping", "write lines like name: deploy")
     return {str(key): value for key, value in values.items()}, content[match.end() :]
+
+
+def with_name(content: str, name: str) -> str:
+    """Return the text of a skill with another name in its front matter."""
+    import yaml
+
+    written = yaml.safe_dump({"name": name}, allow_unicode=True, width=1_000_000).strip()
+    front = _FRONT.match(content)
+    if front is None:
+        return f"---\n{written}\n---\n\n{content}"
+    header, count = _NAME_LINE.subn(lambda _: written, front[1], 1)
+    header = header if count else f"{written}\n{header}"
+    return f"{content[: front.start(1)]}{header}{content[front.end(1) :]}"
 
 
 def one_line(value: object) -> str:
