@@ -34,11 +34,13 @@ _SHOWN_LINK = re.compile(
 _BLOCK_ID = re.compile(r"[^\S\n]+\^(?=[\w-]*[^\W\d_])[\w-]{2,40}[^\S\n]*$", re.ASCII | re.MULTILINE)
 _LEAST_IN_A_ROW = 2
 _FILE_LINK = re.compile(
-    r"(?<![!\\])\[(?P<text>[^\[\]\n]*)\]\((?:\./)?(?:\.\./)*"
+    r"(?<![!\\])\[(?P<text>[^\[\]\n]*)\]\("
     r"(?:<(?P<quoted>[^<>\n:]{1,200}\.md)(?P<part>#[^<>\n]*)?>|(?P<bare>[^()<>\s#:]{1,200}\.md)"
     r"(?P<anchor>#[^()<>\s]*)?)(?:\s+\"[^\"\n]*\")?\)",
     re.IGNORECASE,
 )
+_FOLDERS_ABOVE = re.compile(r"^(?:\.{0,2}/)+")
+"""How a path begins that is relative to the file with the link, or to the root of the vault."""
 _COLOUR = re.compile(r"(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})")
 _FENCE = re.compile(r"^(?:```|~~~).*?^(?:```|~~~)[^\n]*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _COLOUR_BEFORE = re.compile(r"(?:colou?r|background|fill|stroke|border)\W{0,3}$", re.IGNORECASE)
@@ -91,7 +93,8 @@ class PageLink:
     """A link to another page: ``[[Page#part|text]]``, or ``[text](page.md#part)``."""
 
     target: str
-    """The page as it is named there; of a file its path without the folders above and ``.md``."""
+    """The page as it is named there, without ``./``, ``../`` or ``/`` before it; of a Markdown link
+    also without ``.md``."""
     anchor: str
     """The heading, or ``^`` and the id of a block, that it leads to; "" for the whole page."""
     text: str
@@ -123,13 +126,15 @@ def page_links(text: str, code: Sequence[Span] = ()) -> list[PageLink]:
 
 
 def _wikilink(match: re.Match[str]) -> PageLink:
-    target = match["target"].rstrip("\\").strip()  # in a table the bar is written "\|"
+    written = match["target"].rstrip("\\").strip()  # in a table the bar is written "\|"
+    target = _FOLDERS_ABOVE.sub("", written)
     anchor = (match["anchor"] or "").removeprefix("#").rstrip("\\").strip()
     return PageLink(target, anchor, _words_shown(match), match.start(), match.end(), match[0])
 
 
 def _file_link(match: re.Match[str]) -> PageLink:
     path = unquote(match["bare"] or match["quoted"])[: -len(".md")].strip()
+    path = _FOLDERS_ABOVE.sub("", path)
     anchor = unquote(match["anchor"] or match["part"] or "").removeprefix("#").strip()
     return PageLink(path, anchor, match["text"].strip(), match.start(), match.end(), match[0])
 

@@ -138,6 +138,29 @@ def test_a_link_names_a_title_a_slug_an_alias_a_file_or_a_part_of_a_page(
     assert [each["name"] for each in found["missing"]] == ["The-Handbook"]
 
 
+@pytest.mark.parametrize(
+    "link",
+    [
+        "[md](<../my plan.md>)",
+        "[md](<../my plan.md#Scope>)",
+        "[md](../my%20plan.md)",
+        "[md](./../my%20plan.md)",
+        "[md](/my%20plan.md)",
+        "[md](</my plan.md>)",
+        "[[../my plan]]",
+        "[[./../my plan.md]]",
+        "[[/my plan|the plan]]",
+    ],
+)
+def test_a_link_to_a_file_may_begin_with_folders_above_or_the_root(
+    memctl: Run, write: Write, link: str
+) -> None:
+    write(**{"my plan": "# The Plan\n\nText.\n\n## Scope\n", "other": "# /etc/hosts\n\nText.\n"})
+    write(folder="p", ang=f"# Ang\n\nSee {link} and [[/etc/hosts]].\n")
+    assert set(titles(memctl, "links", "Ang")) == {"The Plan", "/etc/hosts"}
+    assert problems(memctl).keys() == set()
+
+
 def test_titles_in_other_scripts_are_linked_by_title_and_slug(memctl: Run, write: Write) -> None:
     write(
         n1="# План выпуска\n\nВ мае.\n",
