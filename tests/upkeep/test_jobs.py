@@ -253,6 +253,27 @@ def test_a_day_becomes_a_page_with_links_and_is_written_once_a_day(
     assert memctl("summary", "2026-13-01").code == 2
 
 
+def test_every_link_of_a_page_leads_to_one_document(memctl: Run, tmp_path: Path) -> None:
+    amounts = {"a/rent": "1,200", "b/rent": "1,350"}
+    for name, amount in amounts.items():
+        file = tmp_path / "vault" / f"{name}.md"
+        file.parent.mkdir(parents=True)
+        file.write_text(f"# Rent\n\nThe rent of the Boat Shed is {amount} euros a month.\n")
+    (tmp_path / "vault" / "odd.md").write_text(
+        "# Plan #2 [draft]\n\nWe decided to sail to [[Nowhere|the sea]].\n"
+    )
+    memctl("ingest", str(tmp_path / "vault"))
+    assert memctl("consolidate").code == 0
+    page = memctl("summary", "--write", "-o", "json").json
+    assert page["insights"] + page["contradictions"] > 0
+    assert "[[a/rent|Rent]]" in page["text"]
+    assert "[[b/rent|Rent]]" in page["text"]
+    assert "[[plan-2-draft|Plan #2 (draft)]]" in page["text"]
+    problems = memctl("links", "check", "-o", "json").json["problems"]
+    assert [(each["title"], each["name"]) for each in problems] == [("Plan #2 [draft]", "Nowhere")]
+    assert len(memctl("document", "links", "2026-05-01").rows) == 3
+
+
 def test_the_page_is_written_by_itself_only_where_that_is_wanted(
     memctl: Run, home: Home, clock: Clock
 ) -> None:
