@@ -94,6 +94,38 @@ def test_a_judgement_changes_importance_within_bounds_and_is_taken_back(memctl: 
     assert memctl("feedback", "show", bad["feedback_id"]).code == 1
 
 
+def test_the_judgement_that_holds_is_counted_and_a_half_is_neither_good_nor_bad(
+    memctl: Any,
+) -> None:
+    def numbers() -> tuple[int, ...]:
+        (given,) = memctl("feedback", "summary", "-k", "counted", "-o", "json").json
+        (asked,) = memctl("stats", "--queries", "-k", "counted", "-o", "json").json
+        assert (given["good"], given["bad"]) == (asked["good"], asked["bad"])
+        return given["judgements"], given["good"], given["bad"]
+
+    def judge(*words: str) -> str:
+        done = memctl("feedback", "add", "last", *words, "-k", "counted", "-o", "json")
+        return str(done.json["feedback_id"])
+
+    memctl("kb", "create", "counted")
+    memctl("ingest", "--text", CODE, "-k", "counted")
+    memctl("query", "what is the door code?", "-k", "counted")
+    judge("good")
+    assert numbers() == (1, 1, 0)
+    judge("bad", "--text", "too short")
+    assert numbers() == (1, 0, 1)
+    last = judge("0.5")
+    assert numbers() == (2, 0, 0)
+    listed = memctl("feedback", "list", "-k", "counted").rows
+    assert [(row["score"], row["text"]) for row in listed] == [(0.5, ""), (None, "too short")]
+    judge("good", "--agent", "scout")
+    assert numbers() == (3, 1, 0)
+    assert memctl("feedback", "undo", listed[1]["feedback_id"], "--yes").code == 0
+    assert numbers() == (2, 1, 0)
+    assert memctl("feedback", "undo", last, "--yes", "-k", "counted").code == 0
+    assert memctl("kb", "delete", "counted", "--yes").code == 0
+
+
 def test_a_score_and_words_are_given_with_the_query_command_too(memctl: Any) -> None:
     asked = ask(memctl)
     assert memctl("query", "--feedback", "last", "0.7", "mostly", "right").code == 0
