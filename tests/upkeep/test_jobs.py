@@ -374,6 +374,39 @@ def test_a_command_that_fails_says_why_and_keeps_no_other_job_from_running(
     assert (states["broken"], states["rot"]) == ("failed", "done")
 
 
+def test_a_dry_run_of_a_command_claims_nothing_and_a_failure_is_listed(
+    memctl: Run, home: Home
+) -> None:
+    configure(
+        home,
+        """
+        [[upkeep.custom]]
+        name = "broken"
+        command = "echo secret words >&2; exit 7"
+        every = "1h"
+        """,
+    )
+    assert ran(memctl, "broken", "--dry-run")["counts"] == {"would_run": 1}
+    assert memctl("job", "list").rows == []
+    assert memctl("upkeep", "run", "broken").code == 1
+    (listed,) = memctl("job", "list").rows
+    assert (listed["state"], listed["detail"]) == ("failed", {"exit_code": 7})
+    assert listed["error"] == "the command of 'broken' ended with exit code 7"
+    statuses = {row["job"]: row["came_to"] for row in memctl("upkeep", "list").rows}
+    assert statuses["broken"] == {"exit_code": 7}
+
+
+@pytest.mark.parametrize("name", ["rot", "skill_gaps"])
+def test_a_command_called_like_a_job_of_memctl_is_refused(
+    memctl: Run, home: Home, name: str
+) -> None:
+    configure(home, f'[[upkeep.custom]]\nname = "{name}"\ncommand = "true"\nat = "04:00"\n')
+    for words in (("list",), ("run", name), ("run", "--due"), ("set", name, "--off")):
+        done = memctl("upkeep", *words)
+        assert (done.code, done.out) == (2, "")
+        assert f"memctl has a job '{name}' itself" in done.err
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
