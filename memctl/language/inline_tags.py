@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import attrgetter, itemgetter
@@ -105,7 +105,7 @@ class PageLink:
 
 
 def page_links(text: str, code: Sequence[Span] = ()) -> list[PageLink]:
-    """Return the links to other pages outside code, in their order.
+    """Return the links to other pages outside code and comments, in their order.
 
     What a template has in place of a name (``[[{{date}}]]``) is none.
     """
@@ -117,7 +117,7 @@ def page_links(text: str, code: Sequence[Span] = ()) -> list[PageLink]:
         found.sort(key=attrgetter("start"))
     if not found:
         return []
-    hidden = _code_spans(text, code)
+    hidden = _with_comments(text, _code_spans(text, code))
     return [
         link
         for link in found
@@ -194,10 +194,38 @@ def code_in(text: str) -> list[Span]:
     return _code_spans(text, ())
 
 
+def unread_in(text: str) -> list[Span]:
+    """Return where a text has code, between fences or back quotes, and comments."""
+    return _with_comments(text, _code_spans(text, ()))
+
+
+def _with_comments(text: str, code: Sequence[Span]) -> list[Span]:
+    return _ordered([*code, *_comments(text, code)])
+
+
+def _comments(text: str, code: Sequence[Span]) -> Iterator[Span]:
+    """Yield where comments of HTML and of Obsidian stand, outside code."""
+    for opening, closing in (("<!--", "-->"), ("%%", "%%")):
+        start = text.find(opening)
+        while start >= 0:
+            after = start + len(opening)
+            if not _is_hidden(start, code):
+                end = text.find(closing, after)
+                if end < 0:
+                    break
+                after = end + len(closing)
+                yield start, after
+            start = text.find(opening, after)
+
+
 def _code_spans(text: str, code: Sequence[Span]) -> list[Span]:
     """Where code stands, each span ending no earlier than those before it."""
     fenced = (match.span() for match in _FENCE.finditer(text))
-    spans = sorted([*code, *(fenced if "`" in text or "~~~" in text else ())])
+    return _ordered([*code, *(fenced if "`" in text or "~~~" in text else ())])
+
+
+def _ordered(spans: Iterable[Span]) -> list[Span]:
+    spans = sorted(spans)
     ends = accumulate((end for _, end in spans), max)
     return [(start, end) for (start, _), end in zip(spans, ends, strict=True)]
 

@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from memctl.graph.page_names import Page, slug_of
-from memctl.language.inline_tags import code_in, page_links, without_wikilinks
+from memctl.language.inline_tags import page_links, unread_in, without_wikilinks
 from memctl.language.sentence_splitting import split_sentences
 from memctl.links.link_records import Place
 from memctl.readers.markup.markdown_files import MarkdownReader, split_front_matter
@@ -162,9 +162,11 @@ def _is_of_a_word(letter: str) -> bool:
 
 
 def find_mentions(document_id: str, text: str, names: Sequence[str]) -> list[Place]:
-    """Return where names stand in a text as whole words, outside links, code and front matter."""
+    """Return where names stand in a text as whole words, outside links, code, comments and front
+    matter.
+    """
     hidden = [(link.start, link.end) for link in page_links(text)]
-    hidden += [*code_in(text), (0, len(split_front_matter(text)[0]))]
+    hidden += [*unread_in(text), (0, len(split_front_matter(text)[0]))]
     return [
         place_in(document_id, text, match.start(), match.end())
         for match in _whole_words(names).finditer(text)

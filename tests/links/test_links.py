@@ -251,6 +251,16 @@ def test_what_a_template_has_in_place_of_a_name_is_no_link(memctl: Run, write: W
     assert titles(memctl, "backlinks", "Alpha") == ["{{date}}"]
 
 
+def test_comments_have_no_links_and_no_mentions(memctl: Run, write: Write) -> None:
+    write(
+        hidden="# Hidden\n\n<!-- [[Lost]] Alpha Page -->\n\n%%\n[[Gone]] and Alpha Page\n%%\n\n"
+        "`<!--` opens one. See [[Beta]].\n\n100 %% of [[Gamma]]\n",
+        alpha="# Alpha Page\n\nNothing.\n",
+    )
+    assert missing(memctl).keys() == {"Beta", "Gamma"}
+    assert titles(memctl, "mentions", "Alpha Page") == []
+
+
 def test_circles_and_links_to_oneself_do_no_harm(memctl: Run, write: Write) -> None:
     write(
         one="# One\n\n[[Two]] [[One]] [[#Here]]\n\n## Here\n",
