@@ -261,6 +261,17 @@ def test_comments_have_no_links_and_no_mentions(memctl: Run, write: Write) -> No
     assert titles(memctl, "mentions", "Alpha Page") == []
 
 
+def test_spellings_of_one_missing_name_are_counted_once(memctl: Run, write: Write) -> None:
+    write(
+        one="# One\n\n[[Second Thing]] and [[SECOND  THING]]\n",
+        two="# Two\n\n[[second-thing]] and [[One]]\n",
+    )
+    found = memctl("links", "check", "-o", "json").json
+    assert (found["links"], found["missing"]) == (3, 1)
+    assert [each["title"] for each in found["problems"]].count("One") == 1
+    assert len(memctl("links", "missing").rows) == 1
+
+
 def test_circles_and_links_to_oneself_do_no_harm(memctl: Run, write: Write) -> None:
     write(
         one="# One\n\n[[Two]] [[One]] [[#Here]]\n\n## Here\n",
