@@ -160,7 +160,8 @@ def _front_matter(content: str) -> tuple[dict[str, Any], str]:
                 "close it with a line of ---",
             )
         return {}, content
-    values = load_front_matter(match[1])
+    # The blank line stands for the fence, so that errors name the lines of the file.
+    values = load_front_matter(f"\n{match[1]}")
     if values in (None, ""):
         values = {}
     if not isinstance(values, dict):

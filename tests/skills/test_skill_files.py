@@ -122,6 +122,7 @@ def test_a_description_with_a_colon_that_is_not_quoted_is_read_as_it_is_written(
         (b"---\nname: caf\xe9\n---\n", "not UTF-8 at byte 13"),
         (b"  \n\n", "empty"),
         (b"---\nname: [a\n---\ntext", "not YAML"),
+        (b"---\nname: a\ntags: [a, ]]\n---\ntext", "at line 3 column 12"),
         (b"---\nname: a\nnever closed", "does not end"),
         (b"---\n- a\n- b\n---\ntext", "no mapping"),
         (b"---\nname: " + b"n" * 200 + b"\n---\ntext", "cannot be the name"),
