@@ -29,6 +29,8 @@ def test_approving_leaves_sub_proposals_for_what_nobody_has(memctl: Run, write: 
         ("cluster-login", made["proposal_id"]),
     }
     done = memctl("skill", "create", made["proposal_id"]).rows[0]
+    again = memctl("skill", "create", made["proposal_id"])
+    assert (again.code, "is created" in again.err) == (2, True)
     assert done["version"] == 1
     assert done["missing"] == ["helm-charts", "cluster-login"]
     (version,) = memctl("skill", "version", "list", done["slug"]).rows
