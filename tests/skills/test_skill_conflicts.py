@@ -208,6 +208,13 @@ def test_simple_conflicts_are_repaired_and_undo_takes_that_back(memctl: Run, wri
     assert memctl("job", "undo", str(done["job"]), "--yes").code == 2
 
 
+def test_a_repair_is_shown_to_people_without_brackets(memctl: Run, write: Write) -> None:
+    _repairable(memctl, write)
+    done = memctl("skill", "repair", "--dry-run", "-o", "table")
+    assert "fax, egg" in done.out
+    assert "[" not in done.out
+
+
 def test_undoing_a_repair_leaves_what_was_changed_since(
     memctl: Run, kb: KnowledgeBase, write: Write
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from memctl.errors import UsageError
@@ -201,3 +203,12 @@ def test_coverage_is_told_by_team(memctl: Run, write: Write) -> None:
     assert "code_review" in web["lacking"]
     assert web["coverage"] == pytest.approx(1 / 21, abs=0.001)
     assert web["proposed"] == ["code review of scripts"]
+
+
+def test_an_approval_is_shown_to_people_without_braces(memctl: Run) -> None:
+    made = memctl("skill", "propose", TOPIC, "--requires", "helm-charts", "--submit").rows[0]
+    done = memctl("skill", "approve", made["proposal_id"], "-o", "table")
+    assert done.code == 0
+    assert not set("{}[]") & set(done.out)
+    assert re.search(r"^status +approved$", done.out, re.MULTILINE)
+    assert re.search(r"^proposed +helm-charts$", done.out, re.MULTILINE)

@@ -37,6 +37,7 @@ from memctl.literals import ChangeType, ConflictStatus, ProposalStatus, SkillCat
 
 if TYPE_CHECKING:
     from memctl.skills.skill_conflicts import SkillRepairReport
+    from memctl.skills.skill_proposals import SkillApproval
     from memctl.skills.skill_views import SkillImport
 
 app = group("skill", "Keep, find, version and judge the skills of agents.")
@@ -848,11 +849,17 @@ def approve(
         made = reviewing.create(proposal, content) if create_ else None
     for each in done.proposed:
         context.say(f"proposed {each.name} as {each.proposal_id}, which it requires")
-    if made is not None:
-        context.say(f"made skill {made.slug}")
-    else:
+    if made is None:
         context.hint(f"make its skill: memctl skill create {done.proposal.proposal_id}")
-    emit_facts(done if made is None else made, output)
+        emit_one(done, output, lambda: _show_approval(done))
+        return
+    context.say(f"made skill {made.slug}")
+    emit_facts(made, output)
+
+
+def _show_approval(done: SkillApproval) -> None:
+    proposed = [each.name for each in done.proposed]
+    print_facts(console(), {**to_plain(done.proposal), "proposed": proposed}, indent=0)
 
 
 @command(
@@ -1029,12 +1036,16 @@ def repair(
     _emit_repair(done, output)
 
 
+def _value_text(value: str | Sequence[str]) -> str:
+    return value if isinstance(value, str) else ", ".join(value)
+
+
 def _emit_repair(report: SkillRepairReport, output: Output) -> None:
     columns = (
         Column("type", "CONFLICT"),
         Column("skill_id", "SKILL"),
         Column("field", "FIELD"),
-        Column("before", "BEFORE", str),
-        Column("after", "AFTER", str),
+        Column("before", "BEFORE", _value_text),
+        Column("after", "AFTER", _value_text),
     )
     emit_one(report, output, lambda: emit(report.repaired, columns, "table"))
