@@ -16,6 +16,7 @@ from memctl.cli.command_decorator import (
     Output,
     Yes,
     command,
+    flag,
     group,
 )
 from memctl.cli.completion import complete_skill
@@ -305,7 +306,7 @@ def search(
     output: Output = None,
 ) -> None:
     """Find skills by what they do, ranked with their health."""
-    asked = read_question(words)
+    asked = read_question(words, 'say what is to be done: memctl skill search "deploy an app"')
     with context.reading_existing(kb) as base:
         hits = base.skills.acting_as().search(
             asked, limit=limit or sys.maxsize, category=category, every_status=every
@@ -400,9 +401,8 @@ def assign(
 def used(
     context: CommandContext,
     skill: SkillWord,
-    success: Annotated[
-        bool | None, typer.Option("--ok/--failed", help="Whether it went well.")
-    ] = None,
+    ok: bool = flag("--ok", "It went well."),
+    failed: bool = flag("--failed", "It did not go well."),
     task: Annotated[str, typer.Option("--task", metavar="TEXT", help="What it was used for.")] = "",
     note: Annotated[
         str, typer.Option("--note", metavar="TEXT", help="What is to be learned from it.")
@@ -418,13 +418,16 @@ def used(
     output: Output = None,
 ) -> None:
     """Record how a use of a skill went."""
-    if success is None:
+    if ok and failed:
+        raise UsageError("--ok and --failed do not go together", "leave out one")
+    if not (ok or failed):
         raise UsageError("how did it go?", "say --ok or --failed")
     with context.reading_existing(kb) as base:
         use = base.skills.acting_as().record_use(
-            skill, success=success, task=task, note=note, duration=seconds, version=version
+            skill, success=ok, task=task, note=note, duration=seconds, version=version
         )
-    context.say(f"noted for version {use.version} of {skill}")
+    how = "went well" if use.success else "failed"
+    context.say(f"noted that version {use.version} of {skill} {how}")
     if output is not None:
         emit_facts(use, output)
 

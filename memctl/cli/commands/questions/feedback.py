@@ -466,7 +466,7 @@ def enrich(
     private knowledge base.
     """
     refuse_empty({"--namespace": namespace})
-    asked = read_question(question)
+    asked = read_question(question, 'ask something: memctl enrich "who is ...?" --with NAME')
     names = sources or list(context.config.sources)
     if not names:
         raise UsageError(
