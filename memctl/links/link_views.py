@@ -32,12 +32,12 @@ from memctl.links.link_records import (
 )
 from memctl.links.page_texts import (
     PageTexts,
-    excerpt,
     find_mentions,
     names_to_find,
     part_key,
     parts_of,
     place_in,
+    summary_excerpt,
 )
 from memctl.links.related_pages import PageVectors
 
@@ -132,7 +132,7 @@ class PageLinks:
             title=page.title if page else "",
             slug=page.slug if page else "",
             type=page.type if page else "",
-            excerpt=excerpt(page.summary) if page else "",
+            excerpt=summary_excerpt(page.summary) if page else "",
             kb=page.kb if page else "",
             written=tuple(dict.fromkeys(link.written for _, link in links)),
             anchors=tuple(dict.fromkeys(link.anchor for _, link in links if link.anchor)),
@@ -221,7 +221,7 @@ class PageLinks:
             self._view(
                 RelatedPage,
                 other,
-                excerpt(self.map.pages[other].summary),
+                summary_excerpt(self.map.pages[other].summary),
                 similarity=round(-similarity, 6),
             )
             for similarity, other in kept[:limit]
@@ -331,7 +331,7 @@ class PageLinks:
             "title": page.title,
             "slug": page.slug,
             "type": page.type,
-            "excerpt": text or excerpt(page.summary),
+            "excerpt": text or summary_excerpt(page.summary),
             "kb": page.kb,
             "namespace": page.namespace,
         }

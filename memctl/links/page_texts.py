@@ -37,6 +37,8 @@ _AROUND = 400
 """Within this many characters of a place its sentence is looked for."""
 _BLOCK = re.compile(r"(?:^|\s)\^([A-Za-z0-9-]+)[^\S\n]*$", re.MULTILINE)
 _MARKS = re.compile(r"^(?:[-*+>\s]+|#{1,6}\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+(?=\S)")
+_NAMES_OF_REST = re.compile(r"(?<=[.!?…。！？]) \([^()]+(?<![.!?…。！？])\)$")
+"""Names that a gist has for what its sentences leave out."""
 _WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 """Scripts in which nothing stands between words."""
 
@@ -196,6 +198,11 @@ def excerpt(text: str) -> str:
     """Return the beginning of a text in one line, as a reader sees it."""
     line = " ".join(_MARKS.sub("", without_wikilinks(text).strip()).split())
     return line if len(line) <= _LONGEST_EXCERPT else f"{line[: _LONGEST_EXCERPT - 1].rstrip()}…"
+
+
+def summary_excerpt(summary: str) -> str:
+    """Return the beginning of a gist, without the names in brackets that end it."""
+    return excerpt(_NAMES_OF_REST.sub("", summary))
 
 
 def parts_of(text: str) -> frozenset[str]:

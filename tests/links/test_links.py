@@ -272,6 +272,19 @@ def test_spellings_of_one_missing_name_are_counted_once(memctl: Run, write: Writ
     assert len(memctl("links", "missing").rows) == 1
 
 
+def test_excerpts_have_no_names_in_brackets_behind_them(memctl: Run, write: Write) -> None:
+    days = " ".join(f"It was sunny on day {day}, and the Harbour Street was full." for day in "12")
+    write(
+        bay="# Bay\n\nWe decided to move the office to the bay in May. Everybody agreed to it at"
+        f" once, and nobody looked back.\n\n{days}\n\nThe ferry Selkie left late.\n",
+        start="# Start\n\n[[Bay]]\n",
+    )
+    (shown,) = memctl("document", "list", "--source", "*bay.md").rows
+    assert shown["summary"].endswith(")"), "the gist names what it leaves out"
+    (link,) = memctl("document", "links", "Start").rows
+    assert link["excerpt"] == shown["summary"].rpartition(" (")[0]
+
+
 def test_circles_and_links_to_oneself_do_no_harm(memctl: Run, write: Write) -> None:
     write(
         one="# One\n\n[[Two]] [[One]] [[#Here]]\n\n## Here\n",
