@@ -214,7 +214,7 @@ def served_skill(skills: Skills, word: str, task: str | None = None) -> dict[str
 
 def _address(skill: Skill, path: object) -> str:
     """Return the address of a file of a skill in the Model Context Protocol (SEP-2640)."""
-    return f"skill://{skill.slug}/{quote(str(path))}"
+    return f"skill://{quote(skill.slug)}/{quote(str(path))}"
 
 
 def _text(skills: Skills, skill: Skill) -> SkillVersion | None:

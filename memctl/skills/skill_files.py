@@ -87,10 +87,18 @@ class SkillDraft:
 
 
 def slug_of(name: str) -> str:
-    """Return a name as it stands in file names and requirements: ``deploy-to-kubernetes``."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
+    """Return a name as it stands in file names and requirements: ``deploy-to-kubernetes``.
+
+    Letters lose their accents where that leaves one of a-z; those of other scripts stay.
+    """
+    plain = "".join(map(_plain_letter, unicodedata.normalize("NFC", name))).lower()
+    slug = re.sub(r"[\W_]+", "-", plain).strip("-")
     return slug or f"skill-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}"
+
+
+def _plain_letter(letter: str) -> str:
+    plain = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
+    return plain or (letter if letter.isalnum() else "")
 
 
 def parse_requirement(text: str) -> tuple[str, int | None]:

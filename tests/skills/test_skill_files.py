@@ -227,3 +227,24 @@ def test_a_dry_run_writes_nothing(memctl: Run, write: Write) -> None:
 def test_nothing_to_import_is_told(memctl: Run, tmp_path: Path) -> None:
     assert memctl("skill", "add", str(tmp_path)).code == 4
     assert memctl("skill", "add", str(tmp_path / "nowhere")).code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [
+        ("部署到集群", "部署到集群"),
+        ("Дай отчёт", "дай-отчёт"),
+        ("測試 App", "測試-app"),
+        ("Résumé – don’t Panic_2", "resume-dont-panic-2"),
+    ],
+)
+def test_a_slug_keeps_letters_of_every_script(
+    memctl: Run, write: Write, tmp_path: Path, name: str, slug: str
+) -> None:
+    root = write(name, "Do what this name says.").parent
+    write("after", "Do what comes after.", requires=name)
+    assert memctl("skill", "add", str(root)).code == 0
+    assert memctl("skill", "show", slug, "-o", "json").json["skill"]["name"] == name
+    assert memctl("skill", "context", "after", "-o", "json").json["requires"] == [slug]
+    assert memctl("skill", "export", "--to", str(tmp_path / "all")).code == 0
+    assert (tmp_path / "all" / slug / "SKILL.md").exists()
