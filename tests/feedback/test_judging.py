@@ -175,6 +175,17 @@ def test_what_is_no_judgement_is_refused_with_a_hint(
     assert len(memctl("feedback", "list", "-n", "0").rows) == before
 
 
+def test_a_score_below_zero_is_not_taken_for_an_unknown_option(memctl: Any) -> None:
+    ask(memctl)
+    done = memctl("feedback", "add", "last", "-0.1")
+    assert done.err.splitlines() == [
+        "error: '-0.1' is taken for an option",
+        "hint: a value that begins with a hyphen stands after --: memctl feedback add ... -- -0.1",
+    ]
+    done = memctl("feedback", "add", "last", "--", "-0.1")
+    assert (done.code, "'-0.1' is no judgement" in done.err) == (2, True)
+
+
 def test_where_nothing_was_asked_there_is_no_last_question(memctl: Any) -> None:
     memctl("kb", "create", "fresh")
     for words in (("feedback", "add", "last", "good"), ("query", "--feedback", "last", "good")):
