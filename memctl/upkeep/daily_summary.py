@@ -182,14 +182,19 @@ class _Links:
     source: Page
     """The page, as far as links go by where they stand."""
 
-    def to_document(self, id_: str, title: str) -> str:
-        """Return a link to a document, or its title where no name leads to it alone."""
+    def to_document(self, id_: str) -> str:
+        """Return a link to a document, or its title where no name leads to it alone.
+
+        "" for one that the page is not to name.
+        """
         number = self.numbers.get(id_)
-        shown = _plain(title)
-        if number is not None:
-            for name in _names_of(self.names.pages[number]):
-                if self._leads_to(name) == number:
-                    return f"[[{name}]]" if name == shown else f"[[{name}|{shown}]]"
+        if number is None:
+            return ""
+        page = self.names.pages[number]
+        shown = _plain(page.title or page.source)
+        for name in _names_of(page):
+            if self._leads_to(name) == number:
+                return f"[[{name}]]" if name == shown else f"[[{name}|{shown}]]"
         return shown
 
     def to_name(self, name: str) -> str:
@@ -253,8 +258,7 @@ class _Sections:
         columns = ["id", "title", "source", "summary"]
         rows = self.snapshot.scan("documents", where, columns, (("ingested_at", "asc"),))
         return [
-            self.links.to_document(row["id"], row["title"] or row["source"])
-            + _after_colon(row["summary"], row["title"])
+            self.links.to_document(row["id"]) + _after_colon(row["summary"], row["title"])
             for row in rows.to_pylist()
             if not row["source"].startswith(SOURCE)
         ]
@@ -298,18 +302,21 @@ class _Sections:
     def _memories(self, which: Expr) -> list[str]:
         where = memory_filter(self._open(), self.after) & which
         where &= (col("valid_from") >= self.first) & (col("valid_from") < self.after)
-        columns = ["text", "entities", "title", "source", "document_id"]
-        rows = self.snapshot.scan("memories", where, columns, (("valid_from", "asc"),))
+        columns = ["text", "entities", "title", "source", "document_id", "source_ids"]
+        rows = self.snapshot.scan("memories", where, columns, (("valid_from", "asc"),)).to_pylist()
+        sources = sorted({id_ for row in rows for id_ in row["source_ids"] or ()})
+        rested_on = self.snapshot.get("memories", sources, ["id", "document_id"]).to_pylist()
+        documents = {row["id"]: row["document_id"] for row in rested_on}
         return [
-            f"{_short(row['text'])}{self._about(row)}"
-            for row in rows.to_pylist()
+            f"{_short(row['text'])}{self._about(row, documents)}"
+            for row in rows
             if not row["source"].startswith(SOURCE)
         ]
 
-    def _about(self, row: dict[str, Any]) -> str:
-        """Return links to what a memory is about: its document, and the names in it."""
-        id_ = row["document_id"]
-        own = [self.links.to_document(root_id(id_), row["title"] or row["source"])] if id_ else []
+    def _about(self, row: dict[str, Any], documents: Mapping[str, str | None]) -> str:
+        """Return links to what a memory is about: its document, those of its sources, names."""
+        ids = (row["document_id"], *map(documents.get, row["source_ids"] or ()))
+        own = [self.links.to_document(root_id(id_)) for id_ in ids if id_]
         names = (self.links.to_name(name) for name in (row["title"], *row["entities"]) if name)
         links = list(dict.fromkeys(link for link in (*own, *names) if link))
         return f" ({', '.join(links[:6])})" if links else ""

@@ -266,8 +266,10 @@ def test_every_link_of_a_page_leads_to_one_document(memctl: Run, tmp_path: Path)
     assert memctl("consolidate").code == 0
     page = memctl("summary", "--write", "-o", "json").json
     assert page["insights"] + page["contradictions"] > 0
-    assert "[[a/rent|Rent]]" in page["text"]
-    assert "[[b/rent|Rent]]" in page["text"]
+    insights = page["text"].split("## Insights")[1]
+    for name in amounts:
+        assert f"- [[{name}|Rent]]: " in page["text"]
+        assert f"[[{name}|Rent]]" in insights
     assert "[[plan-2-draft|Plan #2 (draft)]]" in page["text"]
     problems = memctl("links", "check", "-o", "json").json["problems"]
     assert [(each["title"], each["name"]) for each in problems] == [("Plan #2 [draft]", "Nowhere")]
