@@ -13,12 +13,12 @@ from datetime import UTC, datetime, time, timedelta
 from memctl.errors import UsageError
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_AT = re.compile(
-    r"(?:(?P<day>[a-z]{3}|[1-9]|1\d|2[0-8])\s+)?(?P<hour>\d{1,2}):(?P<minute>\d\d)", re.ASCII
-)
+_AT = re.compile(r"(?:(?P<day>[a-z]{3}|[1-9]\d?)\s+)?(?P<hour>\d{1,2}):(?P<minute>\d\d)", re.ASCII)
 _EVERY = re.compile(r"(?P<count>[1-9]\d{0,4})\s*(?P<unit>min|m|h|d|w)", re.ASCII)
 _UNITS = {"m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _OFF = "off"
+_LAST_DAY = 28
+"""Of the month, that every month has."""
 _HINT = "such as 04:00, sun 05:00, 1 03:00 for the first of each month, or every 6h"
 RETRY_AFTER = timedelta(minutes=10)
 """How long failed work waits until it is tried again."""
@@ -138,6 +138,10 @@ def parse_schedule(text: str) -> Schedule:
     if day is None:
         return Schedule(at=at)
     if day.isdigit():
+        if int(day) > _LAST_DAY:
+            raise UsageError(
+                f"not every month has a day {day}", f"from 1 to {_LAST_DAY}, such as 1 03:00"
+            )
         return Schedule(at=at, day=int(day))
     if day not in _DAYS:
         raise UsageError(f"{day!r} is no day of the week", f"write one of {', '.join(_DAYS)}")

@@ -125,17 +125,21 @@ def _mode(path: Path) -> int | None:
         ) from error
 
 
-def read_question(words: Sequence[str]) -> str:
+def read_question(words: Sequence[str], hint: str = _ASK) -> str:
     """Return a question from the words of the command line; ``-`` is standard input.
+
+    Args:
+        words: The words.
+        hint: How the command is used.
 
     Raises:
         UsageError: There are no words in it.
     """
     text = sys.stdin.read() if list(words) == ["-"] else " ".join(words)
     if not text.strip():
-        raise UsageError("the question is empty", _ASK)
+        raise UsageError("the question is empty", hint)
     if not any(map(str.isalnum, text)):
-        raise UsageError("the question has no words", _ASK)
+        raise UsageError("the question has no words", hint)
     return text.strip()
 
 

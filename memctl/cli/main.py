@@ -322,7 +322,11 @@ def _report_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:
     hint = f"see {path} --help"
     if (unknown := _NO_COMMAND.match(message)) and (meant := _suggestion(unknown[1], context)):
         message, hint = f"No such command {unknown[1]!r}", meant
-    elif (option := getattr(error, "option_name", "")) in arguments:
+    elif (option := getattr(error, "option_name", ""))[1:].isdigit():
+        number = next(each for each in arguments if each.startswith(option))
+        message = f"{number!r} is taken for an option"
+        hint = f"a value that begins with a hyphen stands after --: {path} ... -- {number}"
+    elif option in arguments:
         at = list(arguments).index(option)
         named = _command_path([*arguments[:at], *arguments[at + 2 :]])
         if named.startswith(f"{path} "):

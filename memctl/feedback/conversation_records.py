@@ -83,14 +83,14 @@ class ConversationRecords:
         turns = self.ledger.turns.of(key)
         feedback = self.ledger.feedback.of_session(*key)
         earlier = self.ledger.summaries.of(*key)
-        if not turns or (earlier and not _is_news(earlier[0], turns, feedback)):
+        if not (turns or feedback) or (earlier and not _is_news(earlier[0], turns, feedback)):
             return None
         queries = self.ledger.query_details.of_session(session.session_id)
         said = [turn.content for turn in turns if turn.sender == "user"]
         reward = reward_of(self.settings, feedback, queries, said)
         texts = [each.text for each in reversed(feedback) if each.text]
         examples = [each for each in feedback if each.example]
-        written = self._by_model(session, summary, turns, reward, feedback)
+        written = self._by_model(session, summary, turns, reward, feedback) if turns else None
         whole, suggestion, by = written or (
             summary, _rules(reward, feedback, queries), _BUILTIN
         )  # fmt: skip
@@ -98,7 +98,7 @@ class ConversationRecords:
             summary_id=f"s_{secrets.token_hex(6)}",
             namespace=session.namespace,
             conversation_id=session.session_id,
-            prompt=turns[0].content[:_LONGEST_PROMPT],
+            prompt=turns[0].content[:_LONGEST_PROMPT] if turns else session.title,
             feedback_text="\n".join(texts),
             example=examples[0].example if examples else "",
             improvement_suggestion=suggestion,

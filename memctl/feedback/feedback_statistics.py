@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from memctl.feedback.judging import verdict_of
+
 if TYPE_CHECKING:
     from memctl.store.ledger.feedback_repositories import ConversationSummary, Feedback
 
 _DIGITS = 4
-_GOOD = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,8 @@ def feedback_statistics(
     return FeedbackStatistics(
         kb=kb,
         judgements=len(feedback),
-        good=sum(score >= _GOOD for score in scores),
-        bad=sum(score < _GOOD for score in scores),
+        good=sum(verdict_of(score) == "good" for score in scores),
+        bad=sum(verdict_of(score) == "bad" for score in scores),
         with_text=sum(bool(each.text) for each in feedback),
         with_example=sum(bool(each.example) for each in feedback),
         mean_score=_mean(scores),

@@ -35,7 +35,8 @@ _MOST_RELIED_ON = 3
 """Hits that count as what an answer relied on where it cites nothing."""
 _LONGEST_TEXT = 20_000
 _LONGEST_QUESTION = 300
-_GOOD = 0.5
+NEUTRAL = 0.5
+"""The score that is neither good nor bad."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +69,11 @@ def check_judgement(judgement: Judgement) -> None:
         raise UsageError(f"the text is longer than {_LONGEST_TEXT:,} characters", "say it shorter")
 
 
-def verdict_of(score: float) -> Verdict:
-    """Return a score in a word."""
-    return "good" if score >= _GOOD else "bad"
+def verdict_of(score: float) -> Verdict | None:
+    """Return a score in a word; None for the one that is neither good nor bad."""
+    if score == NEUTRAL:
+        return None
+    return "good" if score > NEUTRAL else "bad"
 
 
 def relied_on(entry: QueryEntry, detail: QueryDetail | None) -> Sequence[str]:
@@ -175,7 +178,7 @@ class Judge:
         if found.example_id is not None:
             with suppress(NotFoundError):  # it has been forgotten
                 self.editor().delete_memory(found.example_id)
-        if found.query_id:
+        if found.query_id and found.score is not None:
             self.log.take_back(found.query_id)
         ledger.feedback.remove(feedback_id)
         return found
@@ -272,7 +275,7 @@ class Judge:
         ledger, settings = self.store.ledger, self.config.feedback
         with ledger.transaction():
             if made.score is not None:
-                self._retract(self._earlier(made))
+                self._replace(self._earlier(made))
             ledger.feedback.save(made)
             if made.score is not None and settings.change_importance and settings.most_change:
                 wanted = settings.most_change * (2 * made.score - 1)
@@ -295,6 +298,15 @@ class Judge:
             "query_id = ? AND session_id IS ? AND user_id IS ? AND agent_id IS ?",
             *(made.query_id, made.session_id, made.user_id, made.agent_id),
         )
+
+    def _replace(self, judgements: Sequence[Feedback]) -> None:
+        """Drop the scores of judgements with what they changed; what else was said stays."""
+        self._retract(judgements)
+        for each in judgements:
+            if each.text or each.example or each.task:
+                self.store.ledger.feedback.save(replace(each, score=None))
+            else:
+                self.store.ledger.feedback.remove(each.feedback_id)
 
     def _retract(self, judgements: Sequence[Feedback]) -> None:
         """Have what judgements changed be changed back."""

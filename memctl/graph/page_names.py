@@ -259,7 +259,7 @@ def _distance(page: Page, source: Page | None) -> int:
 
 
 def _keys(page: Page) -> Iterator[tuple[str, int]]:
-    yield from _some((page.title,), _TITLE)
+    yield from _some((page.title, page.title.lstrip("/")), _TITLE)
     yield from _some(page.aliases, _ALIAS)
     yield from _some((slug_of(alias) for alias in page.aliases), _ALIAS)
     if page.path:

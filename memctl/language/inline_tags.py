@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import attrgetter, itemgetter
@@ -34,11 +34,13 @@ _SHOWN_LINK = re.compile(
 _BLOCK_ID = re.compile(r"[^\S\n]+\^(?=[\w-]*[^\W\d_])[\w-]{2,40}[^\S\n]*$", re.ASCII | re.MULTILINE)
 _LEAST_IN_A_ROW = 2
 _FILE_LINK = re.compile(
-    r"(?<![!\\])\[(?P<text>[^\[\]\n]*)\]\((?:\./)?(?:\.\./)*"
+    r"(?<![!\\])\[(?P<text>[^\[\]\n]*)\]\("
     r"(?:<(?P<quoted>[^<>\n:]{1,200}\.md)(?P<part>#[^<>\n]*)?>|(?P<bare>[^()<>\s#:]{1,200}\.md)"
     r"(?P<anchor>#[^()<>\s]*)?)(?:\s+\"[^\"\n]*\")?\)",
     re.IGNORECASE,
 )
+_FOLDERS_ABOVE = re.compile(r"^(?:\.{0,2}/)+")
+"""How a path begins that is relative to the file with the link, or to the root of the vault."""
 _COLOUR = re.compile(r"(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})")
 _FENCE = re.compile(r"^(?:```|~~~).*?^(?:```|~~~)[^\n]*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _COLOUR_BEFORE = re.compile(r"(?:colou?r|background|fill|stroke|border)\W{0,3}$", re.IGNORECASE)
@@ -91,7 +93,8 @@ class PageLink:
     """A link to another page: ``[[Page#part|text]]``, or ``[text](page.md#part)``."""
 
     target: str
-    """The page as it is named there; of a file its path without the folders above and ``.md``."""
+    """The page as it is named there, without ``./``, ``../`` or ``/`` before it; of a Markdown link
+    also without ``.md``."""
     anchor: str
     """The heading, or ``^`` and the id of a block, that it leads to; "" for the whole page."""
     text: str
@@ -102,7 +105,7 @@ class PageLink:
 
 
 def page_links(text: str, code: Sequence[Span] = ()) -> list[PageLink]:
-    """Return the links to other pages outside code, in their order.
+    """Return the links to other pages outside code and comments, in their order.
 
     What a template has in place of a name (``[[{{date}}]]``) is none.
     """
@@ -114,7 +117,7 @@ def page_links(text: str, code: Sequence[Span] = ()) -> list[PageLink]:
         found.sort(key=attrgetter("start"))
     if not found:
         return []
-    hidden = _code_spans(text, code)
+    hidden = _with_comments(text, _code_spans(text, code))
     return [
         link
         for link in found
@@ -123,13 +126,15 @@ def page_links(text: str, code: Sequence[Span] = ()) -> list[PageLink]:
 
 
 def _wikilink(match: re.Match[str]) -> PageLink:
-    target = match["target"].rstrip("\\").strip()  # in a table the bar is written "\|"
+    written = match["target"].rstrip("\\").strip()  # in a table the bar is written "\|"
+    target = _FOLDERS_ABOVE.sub("", written)
     anchor = (match["anchor"] or "").removeprefix("#").rstrip("\\").strip()
     return PageLink(target, anchor, _words_shown(match), match.start(), match.end(), match[0])
 
 
 def _file_link(match: re.Match[str]) -> PageLink:
     path = unquote(match["bare"] or match["quoted"])[: -len(".md")].strip()
+    path = _FOLDERS_ABOVE.sub("", path)
     anchor = unquote(match["anchor"] or match["part"] or "").removeprefix("#").strip()
     return PageLink(path, anchor, match["text"].strip(), match.start(), match.end(), match[0])
 
@@ -189,10 +194,38 @@ def code_in(text: str) -> list[Span]:
     return _code_spans(text, ())
 
 
+def unread_in(text: str) -> list[Span]:
+    """Return where a text has code, between fences or back quotes, and comments."""
+    return _with_comments(text, _code_spans(text, ()))
+
+
+def _with_comments(text: str, code: Sequence[Span]) -> list[Span]:
+    return _ordered([*code, *_comments(text, code)])
+
+
+def _comments(text: str, code: Sequence[Span]) -> Iterator[Span]:
+    """Yield where comments of HTML and of Obsidian stand, outside code."""
+    for opening, closing in (("<!--", "-->"), ("%%", "%%")):
+        start = text.find(opening)
+        while start >= 0:
+            after = start + len(opening)
+            if not _is_hidden(start, code):
+                end = text.find(closing, after)
+                if end < 0:
+                    break
+                after = end + len(closing)
+                yield start, after
+            start = text.find(opening, after)
+
+
 def _code_spans(text: str, code: Sequence[Span]) -> list[Span]:
     """Where code stands, each span ending no earlier than those before it."""
     fenced = (match.span() for match in _FENCE.finditer(text))
-    spans = sorted([*code, *(fenced if "`" in text or "~~~" in text else ())])
+    return _ordered([*code, *(fenced if "`" in text or "~~~" in text else ())])
+
+
+def _ordered(spans: Iterable[Span]) -> list[Span]:
+    spans = sorted(spans)
     ends = accumulate((end for _, end in spans), max)
     return [(start, end) for (start, _), end in zip(spans, ends, strict=True)]
 

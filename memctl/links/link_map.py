@@ -92,9 +92,14 @@ class LinkMap:
         for source in range(len(self.pages)):
             for name, meant in self.targets(source):
                 if meant is None:
-                    found[slug_of(name) or link_key(name)][name].append(source)
+                    found[missing_key(name)][name].append(source)
         missing = [_missing(spellings) for spellings in found.values()]
         return sorted(missing, key=lambda each: (-len(each.sources), each.name))
+
+
+def missing_key(name: str) -> str:
+    """Return what the spellings of a name that no document has are known as one by."""
+    return slug_of(name) or link_key(name)
 
 
 def _missing(spellings: Mapping[str, Sequence[int]]) -> MissingPage:

@@ -118,6 +118,7 @@ class LinkCheck:
     links: int
     """From one document to another one, or to a name."""
     missing: int
+    """Names that no document has, however many documents link to them."""
     ambiguous: int
     anchors: int
     """Links to a heading or a block that is not there."""

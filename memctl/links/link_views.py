@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from memctl.graph.page_names import FormerTitles, Page
 from memctl.ids import root_id
 from memctl.language.inline_tags import PageLink, page_links
-from memctl.links.link_map import LinkMap
+from memctl.links.link_map import LinkMap, missing_key
 from memctl.links.link_records import (
     Backlink,
     LinkCheck,
@@ -32,12 +32,12 @@ from memctl.links.link_records import (
 )
 from memctl.links.page_texts import (
     PageTexts,
-    excerpt,
     find_mentions,
     names_to_find,
     part_key,
     parts_of,
     place_in,
+    summary_excerpt,
 )
 from memctl.links.related_pages import PageVectors
 
@@ -132,7 +132,7 @@ class PageLinks:
             title=page.title if page else "",
             slug=page.slug if page else "",
             type=page.type if page else "",
-            excerpt=excerpt(page.summary) if page else "",
+            excerpt=summary_excerpt(page.summary) if page else "",
             kb=page.kb if page else "",
             written=tuple(dict.fromkeys(link.written for _, link in links)),
             anchors=tuple(dict.fromkeys(link.anchor for _, link in links if link.anchor)),
@@ -221,7 +221,7 @@ class PageLinks:
             self._view(
                 RelatedPage,
                 other,
-                excerpt(self.map.pages[other].summary),
+                summary_excerpt(self.map.pages[other].summary),
                 similarity=round(-similarity, 6),
             )
             for similarity, other in kept[:limit]
@@ -254,7 +254,7 @@ class PageLinks:
         return LinkCheck(
             documents=len(self.map.pages),
             links=sum(self._degree(at) for at in range(len(self.map.pages))),
-            missing=counts["missing"],
+            missing=len(self.map.missing),
             ambiguous=counts["ambiguous"],
             anchors=counts["anchor"],
             orphans=counts["orphan"],
@@ -263,13 +263,19 @@ class PageLinks:
 
     def _degree(self, source: int) -> int:
         """To how many documents and names a document links."""
-        ends = {meant.page if meant else name for name, meant in self.map.targets(source)}
+        ends = {
+            meant.page if meant else missing_key(name) for name, meant in self.map.targets(source)
+        }
         return len(ends - {source})
 
     def _broken(self) -> Iterator[LinkProblem]:
         for source in range(len(self.map.pages)):
+            known: set[str] = set()
             for name, meant in self.map.targets(source):
                 if meant is None:
+                    if missing_key(name) in known:
+                        continue
+                    known.add(missing_key(name))
                     yield self._problem("missing", source, name, self._why_missing(source, name))
                 elif meant.others:
                     ends = (meant.page, *meant.others)
@@ -325,7 +331,7 @@ class PageLinks:
             "title": page.title,
             "slug": page.slug,
             "type": page.type,
-            "excerpt": text or excerpt(page.summary),
+            "excerpt": text or summary_excerpt(page.summary),
             "kb": page.kb,
             "namespace": page.namespace,
         }

@@ -22,7 +22,7 @@ from memctl.graph.page_names import Page
 from memctl.ids import root_id
 from memctl.language.inline_tags import without_wikilinks
 from memctl.links.link_map import LinkMap
-from memctl.links.page_texts import excerpt
+from memctl.links.page_texts import excerpt, summary_excerpt
 from memctl.links.vault_files import (
     INDEX_ID,
     NOTE_ENDING,
@@ -183,7 +183,10 @@ class _Writing:
         pages, insights = self._map.pages, self._insights
         listed = {
             DOCUMENTS: [
-                (self._names[page.id], excerpt(page.summary.removeprefix(f"{page.title}: ")))
+                (
+                    self._names[page.id],
+                    summary_excerpt(page.summary.removeprefix(f"{page.title}: ")),
+                )
                 for page in pages
             ],
             INSIGHTS: [(self._names[each.id], "") for each in insights],

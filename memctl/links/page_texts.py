@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from memctl.graph.page_names import Page, slug_of
-from memctl.language.inline_tags import code_in, page_links, without_wikilinks
+from memctl.language.inline_tags import page_links, unread_in, without_wikilinks
 from memctl.language.sentence_splitting import split_sentences
 from memctl.links.link_records import Place
 from memctl.readers.markup.markdown_files import MarkdownReader, split_front_matter
@@ -37,6 +37,8 @@ _AROUND = 400
 """Within this many characters of a place its sentence is looked for."""
 _BLOCK = re.compile(r"(?:^|\s)\^([A-Za-z0-9-]+)[^\S\n]*$", re.MULTILINE)
 _MARKS = re.compile(r"^(?:[-*+>\s]+|#{1,6}\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+(?=\S)")
+_NAMES_OF_REST = re.compile(r"(?<=[.!?…。！？]) \([^()]+(?<![.!?…。！？])\)$")
+"""Names that a gist has for what its sentences leave out."""
 _WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 """Scripts in which nothing stands between words."""
 
@@ -162,9 +164,11 @@ def _is_of_a_word(letter: str) -> bool:
 
 
 def find_mentions(document_id: str, text: str, names: Sequence[str]) -> list[Place]:
-    """Return where names stand in a text as whole words, outside links, code and front matter."""
+    """Return where names stand in a text as whole words, outside links, code, comments and front
+    matter.
+    """
     hidden = [(link.start, link.end) for link in page_links(text)]
-    hidden += [*code_in(text), (0, len(split_front_matter(text)[0]))]
+    hidden += [*unread_in(text), (0, len(split_front_matter(text)[0]))]
     return [
         place_in(document_id, text, match.start(), match.end())
         for match in _whole_words(names).finditer(text)
@@ -194,6 +198,11 @@ def excerpt(text: str) -> str:
     """Return the beginning of a text in one line, as a reader sees it."""
     line = " ".join(_MARKS.sub("", without_wikilinks(text).strip()).split())
     return line if len(line) <= _LONGEST_EXCERPT else f"{line[: _LONGEST_EXCERPT - 1].rstrip()}…"
+
+
+def summary_excerpt(summary: str) -> str:
+    """Return the beginning of a gist, without the names in brackets that end it."""
+    return excerpt(_NAMES_OF_REST.sub("", summary))
 
 
 def parts_of(text: str) -> frozenset[str]:

@@ -212,12 +212,12 @@ class QueryLog:
         kind = access_kind(kind)
         return tuple(AccessEntry(at, id_, query_id, kind, self._user, self._agent) for id_ in ids)
 
-    def judge(self, query_id: str, verdict: Verdict, score: float | None = None) -> bool:
+    def judge(self, query_id: str, verdict: Verdict | None, score: float | None = None) -> bool:
         """Record how good what a question gave was; say whether there is such a question.
 
         Args:
             query_id: Which.
-            verdict: In a word.
+            verdict: In a word; None for neither good nor bad, which has a score.
             score: From 0 to 1; by default 1 for ``good`` and 0 for ``bad``.
 
         Raises:

@@ -82,11 +82,11 @@ def _check(context: OperationContext, asked: LinksParameters, _: Place) -> objec
     return check_links(context, asked)
 
 
-def _wrapped(rows: Rows) -> Callable[[OperationContext, Any, Place], object]:
-    """Return an endpoint's function that wraps its page as programs of a wiki expect it."""
+def _wrapped(name: str, rows: Rows) -> Callable[[OperationContext, Any, Place], object]:
+    """Return an endpoint's function that wraps its rows as programs of a wiki expect them."""
 
     def run(context: OperationContext, asked: Any, place: Place) -> object:
-        return {"success": True, "data": rows(context, asked, place).plain()}
+        return {"success": True, "data": {name: rows(context, asked, place).plain()["items"]}}
 
     return run
 
@@ -135,16 +135,16 @@ PAGES: tuple[Endpoint, ...] = (
         operation="check_links",
     ),
     Endpoint(
-        "GET", f"{_WIKI}/backlinks", "List the pages that link to one.", _wrapped(_backlinks),
-        PageRows, operation="backlinks",
+        "GET", f"{_WIKI}/backlinks", "List the pages that link to one.",
+        _wrapped("backlinks", _backlinks), PageRows, operation="backlinks",
     ),
     Endpoint(
         "GET", f"{_WIKI}/unlinked_mentions", "List the pages that name one without a link.",
-        _wrapped(_mentions), PageRows, operation="unlinked_mentions",
+        _wrapped("unlinked_mentions", _mentions), PageRows, operation="unlinked_mentions",
     ),
     Endpoint(
-        "GET", f"{_WIKI}/related_pages", "List the pages that are like one.", _wrapped(_related),
-        RelatedRows, operation="related_pages",
+        "GET", f"{_WIKI}/related_pages", "List the pages that are like one.",
+        _wrapped("related_pages", _related), RelatedRows, operation="related_pages",
     ),
     Endpoint(
         "POST", f"{_WIKI}/extract_links", "List what a page links to.", _extract, Forced,

@@ -15,7 +15,7 @@ from memctl.language.inline_tags import without_wikilinks
 from memctl.language.term_analysis import terms
 from memctl.records import Hit
 from memctl.skills.skill_files import SKILL_FILE, digest, one_line
-from memctl.skills.skill_registry import Skills
+from memctl.skills.skill_registry import Skills, text_of
 from memctl.skills.skill_views import FileView
 from memctl.store.ledger.skill_repositories import Skill, SkillConflict, SkillUse, SkillVersion
 
@@ -83,7 +83,7 @@ def skill_context(
     skill = skills.find(word)
     version = skills.version_for(skill, task)
     needed = skills.dependencies(skill)
-    text, is_cut = _cut_lines(version.content, budget, count)
+    text, is_cut = _cut_lines(text_of(skill, version), budget, count)
     parts = [text]
 
     def add(heading: str, lines: Sequence[str], share: float) -> None:
@@ -193,12 +193,12 @@ def served_skill(skills: Skills, word: str, task: str | None = None) -> dict[str
             f"skill {skill.slug} is {skill.status}", "memctl skill list shows others"
         )
     version = skills.version_for(skill, task)
-    files = skills.files(skill.skill_id, version.number)
+    files, text = skills.files(skill.skill_id, version.number), text_of(skill, version)
     contents = [
         {
             "path": SKILL_FILE,
-            "text": version.content,
-            "sha256": digest(version.content.encode("utf-8")),
+            "text": text,
+            "sha256": digest(text.encode("utf-8")),
         },
         *(
             {
@@ -214,7 +214,7 @@ def served_skill(skills: Skills, word: str, task: str | None = None) -> dict[str
 
 def _address(skill: Skill, path: object) -> str:
     """Return the address of a file of a skill in the Model Context Protocol (SEP-2640)."""
-    return f"skill://{skill.slug}/{quote(str(path))}"
+    return f"skill://{quote(skill.slug)}/{quote(str(path))}"
 
 
 def _text(skills: Skills, skill: Skill) -> SkillVersion | None:
@@ -223,7 +223,7 @@ def _text(skills: Skills, skill: Skill) -> SkillVersion | None:
 
 def _served(skills: Skills, skill: Skill, version: SkillVersion | None = None) -> dict[str, Any]:
     version = version or skills.version(skill, skill.active_version)
-    data = version.content.encode("utf-8")
+    data = text_of(skill, version).encode("utf-8")
     files = skills.file_views(skill.skill_id, version.number)
     served = [
         {"path": SKILL_FILE, "size": len(data), "sha256": digest(data)},

@@ -38,6 +38,10 @@ _NO_SKILLS = frozenset(("readme.md", "license.md", "changelog.md", "contributing
 _FRONT = re.compile(
     r"\ufeff?---[^\S\n]*\r?\n(.*?)^---[^\S\n]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
 )
+_NAME_LINE = re.compile(
+    r"^[\"']?name[\"']?[^\S\n]*:.*(?:\n[^\S\n]+\S.*)*$", re.IGNORECASE | re.MULTILINE
+)
+"""The name in front matter, with the lines that go on with it."""
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$", re.MULTILINE)
 _DEPENDENCY = re.compile(r"(?P<name>[^@]+)(?:@v?(?P<version>\d{1,6}))?")
 _EXECUTION = (
@@ -83,10 +87,18 @@ class SkillDraft:
 
 
 def slug_of(name: str) -> str:
-    """Return a name as it stands in file names and requirements: ``deploy-to-kubernetes``."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
+    """Return a name as it stands in file names and requirements: ``deploy-to-kubernetes``.
+
+    Letters lose their accents where that leaves one of a-z; those of other scripts stay.
+    """
+    plain = "".join(map(_plain_letter, unicodedata.normalize("NFC", name))).lower()
+    slug = re.sub(r"[\W_]+", "-", plain).strip("-")
     return slug or f"skill-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}"
+
+
+def _plain_letter(letter: str) -> str:
+    plain = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
+    return plain or (letter if letter.isalnum() else "")
 
 
 def parse_requirement(text: str) -> tuple[str, int | None]:
@@ -156,12 +168,26 @@ def _front_matter(content: str) -> tuple[dict[str, Any], str]:
                 "close it with a line of ---",
             )
         return {}, content
-    values = load_front_matter(match[1])
+    # The blank line stands for the fence, so that errors name the lines of the file.
+    values = load_front_matter(f"\n{match[1]}")
     if values in (None, ""):
         values = {}
     if not isinstance(values, dict):
         raise UnreadableSource("its front matter is no mapping", "write lines like name: deploy")
     return {str(key): value for key, value in values.items()}, content[match.end() :]
+
+
+def with_name(content: str, name: str) -> str:
+    """Return the text of a skill with another name in its front matter."""
+    import yaml
+
+    written = yaml.safe_dump({"name": name}, allow_unicode=True, width=1_000_000).strip()
+    front = _FRONT.match(content)
+    if front is None:
+        return f"---\n{written}\n---\n\n{content}"
+    header, count = _NAME_LINE.subn(lambda _: written, front[1], 1)
+    header = header if count else f"{written}\n{header}"
+    return f"{content[: front.start(1)]}{header}{content[front.end(1) :]}"
 
 
 def one_line(value: object) -> str:

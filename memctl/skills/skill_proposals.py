@@ -314,12 +314,7 @@ class SkillProposals:
     ) -> SkillProposal:
         self._skills.require_writable()
         found = self.find(id_)
-        if found.status not in allowed:
-            raise UsageError(
-                f"proposal {found.proposal_id} is {found.status.replace('_', ' ')}",
-                f"only one that is {' or '.join(allowed).replace('_', ' ')} becomes"
-                f" {status.replace('_', ' ')}",
-            )
+        _require_status(found, allowed, status)
         changed = replace(
             found,
             status=status,
@@ -355,6 +350,7 @@ class SkillProposals:
         """
         self._skills.require_person("make a skill of a proposal")
         proposal = self.find(id_)
+        _require_status(proposal, ("approved",), "created")
         text = checked_skill_text(self._skills.clean(content or proposal.content).encode("utf-8"))
         draft = parse_skill(text, proposal.name, f"proposal {proposal.proposal_id}")
         draft = replace(
@@ -363,7 +359,7 @@ class SkillProposals:
             category=draft.category or proposal.category,
             requires=draft.requires or proposal.requires,
         )
-        if self._stored.count("declared_name = ?", draft.name):
+        if self._stored.count("declared_name = ? OR name = ?", draft.name, draft.name):
             raise UsageError(
                 f"there is a skill called {draft.name!r}", "give a text with another name"
             )
@@ -428,6 +424,18 @@ class SkillProposals:
                 repair = SkillRepair(job, skill.skill_id, "version", "null", number, "", at)
                 self._stored.repairs.save(repair)
         return LearnedVersion(skill.skill_id, skill.slug, version.number, kept)
+
+
+def _require_status(
+    found: SkillProposal, allowed: Sequence[ProposalStatus], wanted: ProposalStatus
+) -> None:
+    """Refuse to move a proposal on that is not where it would have to be."""
+    if found.status not in allowed:
+        raise UsageError(
+            f"proposal {found.proposal_id} is {found.status.replace('_', ' ')}",
+            f"only one that is {' or '.join(allowed).replace('_', ' ')} becomes"
+            f" {wanted.replace('_', ' ')}",
+        )
 
 
 def _frequent_words(hits: Iterable[Hit], topic: str) -> Sequence[str]:

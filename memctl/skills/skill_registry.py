@@ -33,6 +33,7 @@ from memctl.skills.skill_files import (
     parse_requirement,
     parse_skill,
     slug_of,
+    with_name,
     write_folder,
 )
 from memctl.skills.skill_health import (
@@ -186,7 +187,7 @@ class Skills:
     def _add(
         self, draft: SkillDraft, change_type: ChangeType, notes: str, *, dry_run: bool
     ) -> SkillImport:
-        known = self._stored.select("declared_name = ?", draft.name)
+        known = self._known_as(draft.name)
         is_person = self.agent is None
         if not known:
             skill = self.new_skill(draft, "active" if is_person else "draft")
@@ -202,6 +203,11 @@ class Skills:
             if is_person:
                 self._activate(skill, number, draft)
         return _imported(draft, "version", skill, number, is_active=is_person)
+
+    def _known_as(self, name: str) -> Sequence[Skill]:
+        """Return the skill whose file has a name, or has got it by a repair."""
+        known = self._stored.select("declared_name = ? OR name = ?", name, name)
+        return sorted(known, key=lambda each: each.declared_name != name)
 
     def new_skill(self, draft: SkillDraft, status: SkillStatus) -> Skill:
         """Return the row of a skill that is not there yet."""
@@ -272,7 +278,8 @@ class Skills:
         same = (
             each
             for each in self._stored.versions.of(skill.skill_id)
-            if each.content == draft.content and self._file_texts(each) == wanted
+            if draft.content in (each.content, text_of(skill, each))
+            and self._file_texts(each) == wanted
         )
         return max(same, key=lambda each: (each.share > 0, each.number), default=None)
 
@@ -912,7 +919,7 @@ class Skills:
                 continue
             versions = self._stored.versions.of(skill.skill_id)
             number = skill.active_version
-            text = next((each.content for each in versions if each.number == number), None)
+            text = next((text_of(skill, each) for each in versions if each.number == number), None)
             if text is None:
                 left_out.append(f"{skill.slug}: its text has been forgotten")
                 continue
@@ -926,6 +933,12 @@ class Skills:
             left_out += [f"{skill.slug}: {each}" for each in problems]
             written.append(target)
         return written, left_out
+
+
+def text_of(skill: Skill, version: SkillVersion) -> str:
+    """Return the text of a version; of a skill that was renamed it has the new name."""
+    is_renamed = skill.name != skill.declared_name
+    return with_name(version.content, skill.name) if is_renamed else version.content
 
 
 def skills_by_slug(skills: Iterable[Skill]) -> dict[str, Skill]:

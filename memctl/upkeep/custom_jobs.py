@@ -13,18 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from memctl.config import child_environment
-from memctl.errors import MemctlError
-from memctl.upkeep.upkeep_job import Outcome, UpkeepContext, UpkeepJob
+from memctl.upkeep.upkeep_job import JobFailed, Outcome, UpkeepContext, UpkeepJob
 
 if TYPE_CHECKING:
     from memctl.config import Config, CustomJob
 
 _MOST_SAID = 500
 """Characters of a command's output that are reported when it fails."""
-
-
-class CommandFailed(MemctlError):
-    """A command of the user's ended with an error, or not in time."""
 
 
 def custom_jobs(config: Config, kb: str) -> tuple[UpkeepJob, ...]:
@@ -44,7 +39,7 @@ def custom_jobs(config: Config, kb: str) -> tuple[UpkeepJob, ...]:
 
 def _run(job: CustomJob, context: UpkeepContext) -> Outcome:
     if context.options.dry_run:
-        return Outcome({"exit_code": 0})
+        return Outcome({"would_run": 1})
     named = {"MEMCTL_KB": context.base.name, "MEMCTL_HOME": str(context.home.config.home)}
     try:
         done = subprocess.run(
@@ -56,15 +51,16 @@ def _run(job: CustomJob, context: UpkeepContext) -> Outcome:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise CommandFailed(
+        raise JobFailed(
             f"the command of {job.name!r} took longer than {job.timeout_seconds:g} seconds",
             "give it a larger timeout_seconds in [[upkeep.custom]]",
         ) from None
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip()[-_MOST_SAID:]
-        raise CommandFailed(
+        raise JobFailed(
             f"the command of {job.name!r} ended with exit code {done.returncode}",
             said or "it printed no error",
+            {"exit_code": done.returncode},
         )
     return Outcome({"exit_code": 0})
 

@@ -1,20 +1,24 @@
 """One page for each day: what came in, was decided, contradicts and stayed without an answer.
 
-Every entry links to the page that it is about, so that the day stands among its backlinks.
+An entry links to the page that it is about, so that the day stands among its backlinks; by title,
+or by file where several pages have that title.  What no link can name is not linked.
 """
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import UsageError
-from memctl.identity import DEFAULT_NAMESPACE
-from memctl.ids import document_id
+from memctl.graph.page_names import Page, PageNames, read_pages
+from memctl.identity import DEFAULT_NAMESPACE, documents_of
+from memctl.ids import document_id, root_id
+from memctl.language.inline_tags import without_wikilinks
 from memctl.literals import CONTRADICTS, DAILY_SUMMARY
 from memctl.records import Filters
 from memctl.store.ledger.decision_repositories import RowChange
@@ -30,6 +34,8 @@ _MOST = 50
 _LONGEST = 200
 _LONGEST_GAP = timedelta(days=31)
 """So far back pages are written that were missed."""
+_NO_NAME = re.compile(r"[\[\]|#^\n]|\{\{")
+"""What the name in a link cannot have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +91,7 @@ def summarise_day(base: KnowledgeBase, day: date, *, write: bool = False) -> Dai
     base.resources.query_log.flush()
     first, after = (_midnight(day + timedelta(days=days)) for days in (0, 1))
     snapshot = base.resources.snapshot()
-    sections = _Sections(snapshot, base, first, after)
+    sections = _Sections(snapshot, base, first, after, _links_in(base, snapshot))
     documents = sections.documents()
     decisions, contradictions = sections.decisions(), sections.contradictions()
     insights, unanswered = sections.insights(), sections.unanswered()
@@ -166,6 +172,75 @@ def _write(base: KnowledgeBase, made: DailySummary) -> DailySummary:
 
 
 @dataclass(frozen=True, slots=True)
+class _Links:
+    """What a page can link to."""
+
+    names: PageNames
+    numbers: Mapping[str, int]
+    """Of documents, by id."""
+    source: Page
+    """The page, as far as links go by where they stand."""
+
+    def to_document(self, id_: str) -> str:
+        """Return a link to a document, or its title where no name leads to it alone.
+
+        "" for one that the page is not to name.
+        """
+        number = self.numbers.get(id_)
+        if number is None:
+            return ""
+        page = self.names.pages[number]
+        shown = _plain(page.title or page.source)
+        for name in _names_of(page):
+            if self._leads_to(name) == number:
+                return f"[[{name}]]" if name == shown else f"[[{name}|{shown}]]"
+        return shown
+
+    def to_name(self, name: str) -> str:
+        """Return a link to the document that a name means; "" where it is none, or several."""
+        plain = _plain(name)
+        return "" if self._leads_to(plain) is None else f"[[{plain}]]"
+
+    def _leads_to(self, name: str) -> int | None:
+        if not name or _NO_NAME.search(name):
+            return None
+        meant = self.names.meant(name, self.source)
+        return None if meant is None or meant.others else meant.page
+
+
+def _names_of(page: Page) -> Iterator[str]:
+    """Yield what a document is linked by, the plainest first."""
+    yield from (" ".join(page.title.split()), page.slug, *page.aliases)
+    folders = page.path.split("/")
+    yield from ("/".join(folders[at:]) for at in reversed(range(len(folders))))
+
+
+def _links_in(base: KnowledgeBase, snapshot: Snapshot) -> _Links:
+    config = base.resources.program_config
+    where = document_filter(base.resources.readable(Filters()))
+    pages = read_pages(base.name, snapshot, where)
+    now = base.clock()
+    page = Page(
+        kb=base.name,
+        id="",
+        title="",
+        namespace=documents_of(config.namespaces, config.user)
+        if config.user
+        else DEFAULT_NAMESPACE,
+        source=DAILY_SUMMARY,
+        type="",
+        sha256="",
+        summary="",
+        aliases=(),
+        links=(),
+        parts=(),
+        created_at=now,
+        ingested_at=now,
+    )
+    return _Links(PageNames(pages), {each.id: at for at, each in enumerate(pages)}, page)
+
+
+@dataclass(frozen=True, slots=True)
 class _Sections:
     """What stands on a page."""
 
@@ -173,15 +248,16 @@ class _Sections:
     base: KnowledgeBase
     first: datetime
     after: datetime
+    links: _Links
 
     def documents(self) -> list[str]:
         """Documents that were taken in, but for pages like this, and for conversations."""
         where = document_filter(self._open()) & (col("part") == 0) & col("session_id").is_null()
         where &= (col("ingested_at") >= self.first) & (col("ingested_at") < self.after)
-        columns = ["title", "source", "summary"]
+        columns = ["id", "title", "source", "summary"]
         rows = self.snapshot.scan("documents", where, columns, (("ingested_at", "asc"),))
         return [
-            f"{_link(row['title'] or row['source'])}{_after_colon(row['summary'], row['title'])}"
+            self.links.to_document(row["id"]) + _after_colon(row["summary"], row["title"])
             for row in rows.to_pylist()
             if not row["source"].startswith(DAILY_SUMMARY)
         ]
@@ -225,13 +301,24 @@ class _Sections:
     def _memories(self, which: Expr) -> list[str]:
         where = memory_filter(self._open(), self.after) & which
         where &= (col("valid_from") >= self.first) & (col("valid_from") < self.after)
-        columns = ["text", "entities", "title", "source"]
-        rows = self.snapshot.scan("memories", where, columns, (("valid_from", "asc"),))
+        columns = ["text", "entities", "title", "source", "document_id", "source_ids"]
+        rows = self.snapshot.scan("memories", where, columns, (("valid_from", "asc"),)).to_pylist()
+        sources = sorted({id_ for row in rows for id_ in row["source_ids"] or ()})
+        rested_on = self.snapshot.get("memories", sources, ["id", "document_id"]).to_pylist()
+        documents = {row["id"]: row["document_id"] for row in rested_on}
         return [
-            f"{_short(row['text'])}{_about(row)}"
-            for row in rows.to_pylist()
+            f"{_short(row['text'])}{self._about(row, documents)}"
+            for row in rows
             if not row["source"].startswith(DAILY_SUMMARY)
         ]
+
+    def _about(self, row: dict[str, Any], documents: Mapping[str, str | None]) -> str:
+        """Return links to what a memory is about: its document, those of its sources, names."""
+        ids = (row["document_id"], *map(documents.get, row["source_ids"] or ()))
+        own = [self.links.to_document(root_id(id_)) for id_ in ids if id_]
+        names = (self.links.to_name(name) for name in (row["title"], *row["entities"]) if name)
+        links = list(dict.fromkeys(link for link in (*own, *names) if link))
+        return f" ({', '.join(links[:6])})" if links else ""
 
     def _open(self) -> Filters:
         return self.base.resources.readable(Filters())
@@ -244,16 +331,9 @@ def _section(title: str, entries: Sequence[str]) -> Iterable[str]:
         yield "\n".join([f"## {title}", "", *lines[:_MOST], *more])
 
 
-def _link(name: str) -> str:
-    plain = " ".join(name.replace("[", "(").replace("]", ")").replace("|", "/").split())
-    return f"[[{plain}]]"
-
-
-def _about(row: dict[str, Any]) -> str:
-    """Return links to what a memory is about: its document, and the names in it."""
-    names = [row["title"], *row["entities"]]
-    links = list(dict.fromkeys(_link(name) for name in names if name))
-    return f" ({', '.join(links[:6])})" if links else ""
+def _plain(name: str) -> str:
+    """Return a name in one line, without what would end the text of a link."""
+    return " ".join(name.replace("[", "(").replace("]", ")").split())
 
 
 def _after_colon(text: str, title: str) -> str:
@@ -263,5 +343,5 @@ def _after_colon(text: str, title: str) -> str:
 
 
 def _short(text: str) -> str:
-    words = " ".join(text.split())
+    words = " ".join(without_wikilinks(text).split())
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1].rstrip()}…"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import time, timedelta
 from typing import TYPE_CHECKING
 
-from memctl.errors import UsageError
+from memctl.errors import ConfigError, UsageError
 from memctl.knowledge_base.skill_jobs import SKILL_JOBS
 from memctl.schedules import OFF, Schedule, daily, parse_schedule
 from memctl.schema.table_names import COMPARISON, CONSOLIDATION, PROMOTION, UPKEEP
@@ -212,18 +212,29 @@ ON_SKILLS = tuple(map(_on_skills, SKILL_JOBS))
 
 
 def jobs_of(base: KnowledgeBase) -> tuple[UpkeepJob, ...]:
-    """Return the jobs of a knowledge base, the user's own last."""
+    """Return the jobs of a knowledge base, the user's own last.
+
+    Raises:
+        ConfigError: One of the user's own has the name of another job.
+    """
     skilled = ON_SKILLS if base.store.ledger.skills.count() else ()
-    return (*JOBS, *skilled, *custom_jobs(base.resources.program_config, base.name))
+    own = custom_jobs(base.resources.program_config, base.name)
+    names = {job.name for job in (*JOBS, *ON_SKILLS)}
+    if taken := sorted(names.intersection(job.name for job in own)):
+        raise ConfigError(
+            f"[[upkeep.custom]]: memctl has a job {taken[0]!r} itself",
+            "give yours another name; memctl config path says where the file is",
+        )
+    return (*JOBS, *skilled, *own)
 
 
 def find_job(base: KnowledgeBase, name: str) -> UpkeepJob:
-    """Return the job of a name; of one of the user's own, that of the built-in job comes first.
+    """Return the job of a name.
 
     Raises:
         UsageError: There is none.
     """
-    jobs = {job.name: job for job in reversed(jobs_of(base))}
+    jobs = {job.name: job for job in jobs_of(base)}
     if name not in jobs:
         hint = nearest(name, jobs) or "memctl upkeep list lists them"
         raise UsageError(f"there is no job {name[:80]!r}", hint)

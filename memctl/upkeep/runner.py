@@ -16,6 +16,7 @@ from memctl.upkeep.job_registry import default_schedule, find_job, jobs_of
 from memctl.upkeep.upkeep_job import (
     AS_NEEDED,
     BY_ITSELF,
+    JobFailed,
     Outcome,
     UpkeepContext,
     UpkeepJob,
@@ -181,7 +182,11 @@ class Upkeep:
             last = self._ledger.jobs.last(job.entry_kind)
             return outcome, None if last is None else last.id
         with job_context(self._ledger, job.entry_kind, self._clock) as entry:
-            outcome = job.run(UpkeepContext(base, self._home, context.now, entry.id, options))
+            try:
+                outcome = job.run(UpkeepContext(base, self._home, context.now, entry.id, options))
+            except JobFailed as error:
+                entry.detail = {**error.counts, "error": error.message}
+                raise
             entry.detail = dict(outcome.counts)
         return outcome, entry.id
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
+from memctl.errors import MemctlError
 from memctl.schedules import OFF, Schedule
 
 if TYPE_CHECKING:
@@ -74,6 +75,22 @@ class Outcome:
     notices: Sequence[JobNotice] = ()
     worked: bool = False
     """Whether there may be more to do at once."""
+
+
+class JobFailed(MemctlError):
+    """A job failed, and the ledger is to say why.
+
+    Args:
+        message: Why; it has no words of what is remembered, which could not be forgotten there.
+        hint: The next step.
+        counts: What it came to.
+    """
+
+    def __init__(
+        self, message: str, hint: str = "", counts: Mapping[str, int] | None = None
+    ) -> None:
+        super().__init__(message, hint)
+        self.counts = counts or {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,38 @@ def test_a_judgement_changes_importance_within_bounds_and_is_taken_back(memctl: 
     assert memctl("feedback", "show", bad["feedback_id"]).code == 1
 
 
+def test_the_judgement_that_holds_is_counted_and_a_half_is_neither_good_nor_bad(
+    memctl: Any,
+) -> None:
+    def numbers() -> tuple[int, ...]:
+        (given,) = memctl("feedback", "summary", "-k", "counted", "-o", "json").json
+        (asked,) = memctl("stats", "--queries", "-k", "counted", "-o", "json").json
+        assert (given["good"], given["bad"]) == (asked["good"], asked["bad"])
+        return given["judgements"], given["good"], given["bad"]
+
+    def judge(*words: str) -> str:
+        done = memctl("feedback", "add", "last", *words, "-k", "counted", "-o", "json")
+        return str(done.json["feedback_id"])
+
+    memctl("kb", "create", "counted")
+    memctl("ingest", "--text", CODE, "-k", "counted")
+    memctl("query", "what is the door code?", "-k", "counted")
+    judge("good")
+    assert numbers() == (1, 1, 0)
+    judge("bad", "--text", "too short")
+    assert numbers() == (1, 0, 1)
+    last = judge("0.5")
+    assert numbers() == (2, 0, 0)
+    listed = memctl("feedback", "list", "-k", "counted").rows
+    assert [(row["score"], row["text"]) for row in listed] == [(0.5, ""), (None, "too short")]
+    judge("good", "--agent", "scout")
+    assert numbers() == (3, 1, 0)
+    assert memctl("feedback", "undo", listed[1]["feedback_id"], "--yes").code == 0
+    assert numbers() == (2, 1, 0)
+    assert memctl("feedback", "undo", last, "--yes", "-k", "counted").code == 0
+    assert memctl("kb", "delete", "counted", "--yes").code == 0
+
+
 def test_a_score_and_words_are_given_with_the_query_command_too(memctl: Any) -> None:
     asked = ask(memctl)
     assert memctl("query", "--feedback", "last", "0.7", "mostly", "right").code == 0
@@ -155,6 +187,17 @@ def test_what_is_no_judgement_is_refused_with_a_hint(
     assert done.code == code
     assert [line.split(":")[0] for line in done.err.splitlines()] == ["error", "hint"]
     assert len(memctl("feedback", "list", "-n", "0").rows) == before
+
+
+def test_a_score_below_zero_is_not_taken_for_an_unknown_option(memctl: Any) -> None:
+    ask(memctl)
+    done = memctl("feedback", "add", "last", "-0.1")
+    assert done.err.splitlines() == [
+        "error: '-0.1' is taken for an option",
+        "hint: a value that begins with a hyphen stands after --: memctl feedback add ... -- -0.1",
+    ]
+    done = memctl("feedback", "add", "last", "--", "-0.1")
+    assert (done.code, "'-0.1' is no judgement" in done.err) == (2, True)
 
 
 def test_where_nothing_was_asked_there_is_no_last_question(memctl: Any) -> None:

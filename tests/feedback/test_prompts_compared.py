@@ -123,7 +123,8 @@ def test_an_agents_own_prompt_is_kept_shown_and_changed(memctl: Any) -> None:
         (("split", "answer", "1=100", "v9=0"), 2),
         (("split", "answer", "1=100", "1=1"), 2),
         (("split", "answer", "1=nan", "v9=1"), 2),
-        (("split", "answer", "1=1", "v9=1"), 1),
+        (("split", "answer", "1=50", "v9=60"), 2),
+        (("split", "answer", "1=50", "v9=50%"), 1),
         (("activate", "answer", "v9"), 1),
         (("activate", "sing", "v1"), 1),
         (("show", "answer", "v9"), 1),
@@ -188,3 +189,19 @@ def test_what_an_import_brings_is_not_in_use(memctl: Any, folder: Path) -> None:
     assert memctl("import", file, "-k", "target").code == 0
     found = {row["version"]: row for row in memctl("prompt", "list", "answer", "-k", "target").rows}
     assert (found["v1"]["share"], found["1"]["share"]) == (0, 1)
+
+
+def test_a_conversation_that_is_judged_before_its_first_message_counts(
+    memctl: Any, tmp_path: Path
+) -> None:
+    prompt = tmp_path / "silent.md"
+    prompt.write_text("Be brief.")
+    assert memctl("prompt", "add", "silent", str(prompt)).code == 0
+    assert memctl("session", "start", "--id", "silent-1", "--title", "Nothing said").code == 0
+    assert memctl("prompt", "show", "silent", "--session", "silent-1").code == 0
+    given = memctl("feedback", "add", "silent-1", "0.8", "-o", "json").json
+    assert (given["record"]["prompt"], given["record"]["reward_score"]) == ("Nothing said", 0.8)
+    (shown,) = memctl("prompt", "list", "silent").rows
+    assert (shown["judged"], shown["mean_reward"]) == (1, 0.8)
+    assert memctl("session", "end", "silent-1").code == 0
+    assert len(memctl("feedback", "show", "silent-1").rows) == 1

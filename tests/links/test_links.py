@@ -138,6 +138,29 @@ def test_a_link_names_a_title_a_slug_an_alias_a_file_or_a_part_of_a_page(
     assert [each["name"] for each in found["missing"]] == ["The-Handbook"]
 
 
+@pytest.mark.parametrize(
+    "link",
+    [
+        "[md](<../my plan.md>)",
+        "[md](<../my plan.md#Scope>)",
+        "[md](../my%20plan.md)",
+        "[md](./../my%20plan.md)",
+        "[md](/my%20plan.md)",
+        "[md](</my plan.md>)",
+        "[[../my plan]]",
+        "[[./../my plan.md]]",
+        "[[/my plan|the plan]]",
+    ],
+)
+def test_a_link_to_a_file_may_begin_with_folders_above_or_the_root(
+    memctl: Run, write: Write, link: str
+) -> None:
+    write(**{"my plan": "# The Plan\n\nText.\n\n## Scope\n", "other": "# /etc/hosts\n\nText.\n"})
+    write(folder="p", ang=f"# Ang\n\nSee {link} and [[/etc/hosts]].\n")
+    assert set(titles(memctl, "links", "Ang")) == {"The Plan", "/etc/hosts"}
+    assert problems(memctl).keys() == set()
+
+
 def test_titles_in_other_scripts_are_linked_by_title_and_slug(memctl: Run, write: Write) -> None:
     write(
         n1="# План выпуска\n\nВ мае.\n",
@@ -226,6 +249,40 @@ def test_what_a_template_has_in_place_of_a_name_is_no_link(memctl: Run, write: W
     write(alpha="# Alpha\n\nNothing.\n")
     assert missing(memctl) == {}
     assert titles(memctl, "backlinks", "Alpha") == ["{{date}}"]
+
+
+def test_comments_have_no_links_and_no_mentions(memctl: Run, write: Write) -> None:
+    write(
+        hidden="# Hidden\n\n<!-- [[Lost]] Alpha Page -->\n\n%%\n[[Gone]] and Alpha Page\n%%\n\n"
+        "`<!--` opens one. See [[Beta]].\n\n100 %% of [[Gamma]]\n",
+        alpha="# Alpha Page\n\nNothing.\n",
+    )
+    assert missing(memctl).keys() == {"Beta", "Gamma"}
+    assert titles(memctl, "mentions", "Alpha Page") == []
+
+
+def test_spellings_of_one_missing_name_are_counted_once(memctl: Run, write: Write) -> None:
+    write(
+        one="# One\n\n[[Second Thing]] and [[SECOND  THING]]\n",
+        two="# Two\n\n[[second-thing]] and [[One]]\n",
+    )
+    found = memctl("links", "check", "-o", "json").json
+    assert (found["links"], found["missing"]) == (3, 1)
+    assert [each["title"] for each in found["problems"]].count("One") == 1
+    assert len(memctl("links", "missing").rows) == 1
+
+
+def test_excerpts_have_no_names_in_brackets_behind_them(memctl: Run, write: Write) -> None:
+    days = " ".join(f"It was sunny on day {day}, and the Harbour Street was full." for day in "12")
+    write(
+        bay="# Bay\n\nWe decided to move the office to the bay in May. Everybody agreed to it at"
+        f" once, and nobody looked back.\n\n{days}\n\nThe ferry Selkie left late.\n",
+        start="# Start\n\n[[Bay]]\n",
+    )
+    (shown,) = memctl("document", "list", "--source", "*bay.md").rows
+    assert shown["summary"].endswith(")"), "the gist names what it leaves out"
+    (link,) = memctl("document", "links", "Start").rows
+    assert link["excerpt"] == shown["summary"].rpartition(" (")[0]
 
 
 def test_circles_and_links_to_oneself_do_no_harm(memctl: Run, write: Write) -> None:

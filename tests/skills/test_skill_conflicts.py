@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from memctl.knowledge_base import KnowledgeBase
 from memctl.knowledge_base.skill_jobs import SKILL_JOBS, scan_skill_conflicts
 from memctl.skills.skill_conflicts import opposite_instructions
+from memctl.skills.skill_files import parse_skill
 from memctl.skills.skill_health import conflict_priority
 
 from .conftest import Clock, Run, Write
@@ -205,6 +208,13 @@ def test_simple_conflicts_are_repaired_and_undo_takes_that_back(memctl: Run, wri
     assert memctl("job", "undo", str(done["job"]), "--yes").code == 2
 
 
+def test_a_repair_is_shown_to_people_without_brackets(memctl: Run, write: Write) -> None:
+    _repairable(memctl, write)
+    done = memctl("skill", "repair", "--dry-run", "-o", "table")
+    assert "fax, egg" in done.out
+    assert "[" not in done.out
+
+
 def test_undoing_a_repair_leaves_what_was_changed_since(
     memctl: Run, kb: KnowledgeBase, write: Write
 ) -> None:
@@ -232,6 +242,37 @@ def test_a_renamed_skill_is_recognised_when_its_file_is_imported_again(
     memctl("skill", "repair", "--yes")
     again = memctl("skill", "add", str(write("send-mails", "Ask the whole town for its opinion.")))
     assert [each["outcome"] for each in again.rows] == ["unchanged"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nname: deploy-things\ndescription: Put a chart into the cluster.\n---\nHelm.\n",
+        "---\ndescription: A chart.\nname: >\n  deploy-things\n---\nHelm.\n",
+        "# deploy-things\n\nPut a chart into the cluster.\n",
+    ],
+)
+def test_a_repaired_name_leads_to_one_skill_and_is_exported(
+    memctl: Run, tmp_path: Path, text: str
+) -> None:
+    first, second = tmp_path / "x1.md", tmp_path / "x2.md"
+    first.write_text("---\nname: Deploy Things\ndescription: Send the parcels.\n---\nParcels.\n")
+    second.write_text(text)
+    assert memctl("skill", "add", str(first)).code == 0
+    assert memctl("skill", "add", str(second)).code == 0
+    memctl("skill", "conflicts", "--scan")
+    assert memctl("skill", "repair", "--yes").code == 0
+    assert "Parcels." in memctl("skill", "context", "deploy-things").out
+    assert memctl("skill", "used", "deploy-things", "--ok").code == 0
+    renamed = memctl("skill", "context", "deploy-things-2")
+    assert renamed.json["text"].count("name: deploy-things-2\n") == 1
+    assert memctl("skill", "export", "--to", str(tmp_path / "all")).code == 0
+    exported = tmp_path / "all" / "deploy-things-2"
+    assert parse_skill((exported / "SKILL.md").read_text(), "").name == "deploy-things-2"
+    for path in (exported, second):
+        (again,) = memctl("skill", "add", str(path)).rows
+        assert (again["outcome"], again["slug"]) == ("unchanged", "deploy-things-2")
+    assert memctl("skill", "conflicts", "--scan").rows == []
 
 
 def test_every_job_runs_on_an_empty_and_on_a_full_base(

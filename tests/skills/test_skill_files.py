@@ -122,6 +122,7 @@ def test_a_description_with_a_colon_that_is_not_quoted_is_read_as_it_is_written(
         (b"---\nname: caf\xe9\n---\n", "not UTF-8 at byte 13"),
         (b"  \n\n", "empty"),
         (b"---\nname: [a\n---\ntext", "not YAML"),
+        (b"---\nname: a\ntags: [a, ]]\n---\ntext", "at line 3 column 12"),
         (b"---\nname: a\nnever closed", "does not end"),
         (b"---\n- a\n- b\n---\ntext", "no mapping"),
         (b"---\nname: " + b"n" * 200 + b"\n---\ntext", "cannot be the name"),
@@ -226,3 +227,24 @@ def test_a_dry_run_writes_nothing(memctl: Run, write: Write) -> None:
 def test_nothing_to_import_is_told(memctl: Run, tmp_path: Path) -> None:
     assert memctl("skill", "add", str(tmp_path)).code == 4
     assert memctl("skill", "add", str(tmp_path / "nowhere")).code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [
+        ("部署到集群", "部署到集群"),
+        ("Дай отчёт", "дай-отчёт"),
+        ("測試 App", "測試-app"),
+        ("Résumé – don’t Panic_2", "resume-dont-panic-2"),
+    ],
+)
+def test_a_slug_keeps_letters_of_every_script(
+    memctl: Run, write: Write, tmp_path: Path, name: str, slug: str
+) -> None:
+    root = write(name, "Do what this name says.").parent
+    write("after", "Do what comes after.", requires=name)
+    assert memctl("skill", "add", str(root)).code == 0
+    assert memctl("skill", "show", slug, "-o", "json").json["skill"]["name"] == name
+    assert memctl("skill", "context", "after", "-o", "json").json["requires"] == [slug]
+    assert memctl("skill", "export", "--to", str(tmp_path / "all")).code == 0
+    assert (tmp_path / "all" / slug / "SKILL.md").exists()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from memctl.errors import UsageError
@@ -29,6 +31,8 @@ def test_approving_leaves_sub_proposals_for_what_nobody_has(memctl: Run, write: 
         ("cluster-login", made["proposal_id"]),
     }
     done = memctl("skill", "create", made["proposal_id"]).rows[0]
+    again = memctl("skill", "create", made["proposal_id"])
+    assert (again.code, "is created" in again.err) == (2, True)
     assert done["version"] == 1
     assert done["missing"] == ["helm-charts", "cluster-login"]
     (version,) = memctl("skill", "version", "list", done["slug"]).rows
@@ -199,3 +203,12 @@ def test_coverage_is_told_by_team(memctl: Run, write: Write) -> None:
     assert "code_review" in web["lacking"]
     assert web["coverage"] == pytest.approx(1 / 21, abs=0.001)
     assert web["proposed"] == ["code review of scripts"]
+
+
+def test_an_approval_is_shown_to_people_without_braces(memctl: Run) -> None:
+    made = memctl("skill", "propose", TOPIC, "--requires", "helm-charts", "--submit").rows[0]
+    done = memctl("skill", "approve", made["proposal_id"], "-o", "table")
+    assert done.code == 0
+    assert not set("{}[]") & set(done.out)
+    assert re.search(r"^status +approved$", done.out, re.MULTILINE)
+    assert re.search(r"^proposed +helm-charts$", done.out, re.MULTILINE)

@@ -195,6 +195,19 @@ def test_a_duration_that_is_none_is_refused(memctl: Run, deploy: str, seconds: s
     assert memctl("skill", "used", deploy).code == 2
 
 
+def test_a_use_went_well_or_failed_and_the_message_says_which(memctl: Run, deploy: str) -> None:
+    both = memctl("skill", "used", deploy, "--ok", "--failed")
+    assert (both.code, "do not go together" in both.err) == (2, True)
+    assert memctl("skill", "used", deploy, "--ok").err.rstrip().endswith("went well")
+    assert memctl("skill", "used", deploy, "--failed").err.rstrip().endswith("failed")
+    assert [use["success"] for use in memctl("skill", "show", deploy, "--uses").rows] == [0, 1]
+
+
+def test_an_empty_search_is_refused_with_a_hint_of_its_own(memctl: Run, deploy: str) -> None:
+    done = memctl("skill", "search", "")
+    assert (done.code, "memctl skill search" in done.err) == (2, True)
+
+
 def test_a_use_of_what_was_forgotten_is_told(memctl: Run, kb: KnowledgeBase, deploy: str) -> None:
     skill = kb.skills.acting_as().find(deploy)
     assert memctl("skill", "delete", deploy, "--dry-run").code == 0

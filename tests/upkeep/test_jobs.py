@@ -253,6 +253,29 @@ def test_a_day_becomes_a_page_with_links_and_is_written_once_a_day(
     assert memctl("summary", "2026-13-01").code == 2
 
 
+def test_every_link_of_a_page_leads_to_one_document(memctl: Run, tmp_path: Path) -> None:
+    amounts = {"a/rent": "1,200", "b/rent": "1,350"}
+    for name, amount in amounts.items():
+        file = tmp_path / "vault" / f"{name}.md"
+        file.parent.mkdir(parents=True)
+        file.write_text(f"# Rent\n\nThe rent of the Boat Shed is {amount} euros a month.\n")
+    (tmp_path / "vault" / "odd.md").write_text(
+        "# Plan #2 [draft]\n\nWe decided to sail to [[Nowhere|the sea]].\n"
+    )
+    memctl("ingest", str(tmp_path / "vault"))
+    assert memctl("consolidate").code == 0
+    page = memctl("summary", "--write", "-o", "json").json
+    assert page["insights"] + page["contradictions"] > 0
+    insights = page["text"].split("## Insights")[1]
+    for name in amounts:
+        assert f"- [[{name}|Rent]]: " in page["text"]
+        assert f"[[{name}|Rent]]" in insights
+    assert "[[plan-2-draft|Plan #2 (draft)]]" in page["text"]
+    problems = memctl("links", "check", "-o", "json").json["problems"]
+    assert [(each["title"], each["name"]) for each in problems] == [("Plan #2 [draft]", "Nowhere")]
+    assert len(memctl("document", "links", "2026-05-01").rows) == 3
+
+
 def test_the_page_is_written_by_itself_only_where_that_is_wanted(
     memctl: Run, home: Home, clock: Clock
 ) -> None:
@@ -351,6 +374,39 @@ def test_a_command_that_fails_says_why_and_keeps_no_other_job_from_running(
     assert (done.code, "no such tape" in done.err) == (3, True)
     states = {row["job"]: row["state"] for row in memctl("upkeep", "list").rows}
     assert (states["broken"], states["rot"]) == ("failed", "done")
+
+
+def test_a_dry_run_of_a_command_claims_nothing_and_a_failure_is_listed(
+    memctl: Run, home: Home
+) -> None:
+    configure(
+        home,
+        """
+        [[upkeep.custom]]
+        name = "broken"
+        command = "echo secret words >&2; exit 7"
+        every = "1h"
+        """,
+    )
+    assert ran(memctl, "broken", "--dry-run")["counts"] == {"would_run": 1}
+    assert memctl("job", "list").rows == []
+    assert memctl("upkeep", "run", "broken").code == 1
+    (listed,) = memctl("job", "list").rows
+    assert (listed["state"], listed["detail"]) == ("failed", {"exit_code": 7})
+    assert listed["error"] == "the command of 'broken' ended with exit code 7"
+    statuses = {row["job"]: row["came_to"] for row in memctl("upkeep", "list").rows}
+    assert statuses["broken"] == {"exit_code": 7}
+
+
+@pytest.mark.parametrize("name", ["rot", "skill_gaps"])
+def test_a_command_called_like_a_job_of_memctl_is_refused(
+    memctl: Run, home: Home, name: str
+) -> None:
+    configure(home, f'[[upkeep.custom]]\nname = "{name}"\ncommand = "true"\nat = "04:00"\n')
+    for words in (("list",), ("run", name), ("run", "--due"), ("set", name, "--off")):
+        done = memctl("upkeep", *words)
+        assert (done.code, done.out) == (2, "")
+        assert f"memctl has a job '{name}' itself" in done.err
 
 
 @pytest.mark.parametrize(

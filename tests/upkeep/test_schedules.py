@@ -56,6 +56,16 @@ def test_a_schedule_that_cannot_be_is_refused_with_an_example(text: str) -> None
     assert refused.value.hint
 
 
+@pytest.mark.parametrize("day", ["29", "31"])
+def test_a_day_that_not_every_month_has_is_refused_for_that(memctl: Run, day: str) -> None:
+    done = memctl("upkeep", "set", "rot", "--at", f"{day} 03:00")
+    assert done.code == 2
+    assert done.err.splitlines() == [
+        f"error: not every month has a day {day}",
+        "hint: from 1 to 28, such as 1 03:00",
+    ]
+
+
 @pytest.mark.parametrize(
     ("schedule", "last", "now", "is_due"),
     [

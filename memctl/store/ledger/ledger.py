@@ -576,8 +576,8 @@ class JobContext:
     """A job that is in the ledger and runs."""
 
     id: int
-    detail: Mapping[str, int] = field(default_factory=dict)
-    """What it comes to; noted at its end."""
+    detail: Mapping[str, int | str] = field(default_factory=dict)
+    """What it comes to; noted at its end, also where it fails."""
 
 
 @contextmanager
@@ -592,7 +592,7 @@ def job_context(ledger: Ledger, kind: str, clock: Callable[[], datetime]) -> Ite
         raise
     except BaseException:
         with suppress(DiskRefused):  # which would hide why the job failed
-            ledger.jobs.finish(job.id, "failed", clock())
+            ledger.jobs.finish(job.id, "failed", clock(), job.detail or None)
         raise
     try:
         ledger.jobs.finish(job.id, "done", clock(), job.detail)

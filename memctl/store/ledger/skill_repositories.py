@@ -301,13 +301,17 @@ class SkillRepository(Repository[Skill]):
         self.repairs = SkillRepairRepository(ledger)
 
     def called(self, word: str) -> list[Skill]:
-        """Return the skills with an id, a slug or a name; an id may be shortened."""
+        """Return the skills with an id, a slug or a name; an id may be shortened.
+
+        Where none is called so, those that were before they were renamed.
+        """
         is_short_id = word.startswith("sk_") and len(word) > _SHORTEST_PREFIX
-        return self.select(
-            "skill_id = ?1 OR slug = ?1 OR name = ?1 OR declared_name = ?1"
+        found = self.select(
+            "skill_id = ?1 OR slug = ?1 OR name = ?1"
             " OR (?2 AND substr(skill_id, 1, length(?1)) = ?1)",
             *(word, is_short_id),
         )
+        return found or self.select("declared_name = ?", word)
 
     def set_vectors(self, vectors: Iterable[tuple[str, str, str]]) -> None:
         """Keep vectors: id of the skill, the vector, and what it is of."""

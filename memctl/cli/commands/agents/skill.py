@@ -16,6 +16,7 @@ from memctl.cli.command_decorator import (
     Output,
     Yes,
     command,
+    flag,
     group,
 )
 from memctl.cli.completion import complete_skill
@@ -37,6 +38,7 @@ from memctl.literals import ChangeType, ConflictStatus, ProposalStatus, SkillCat
 
 if TYPE_CHECKING:
     from memctl.skills.skill_conflicts import SkillRepairReport
+    from memctl.skills.skill_proposals import SkillApproval
     from memctl.skills.skill_views import SkillImport
 
 app = group("skill", "Keep, find, version and judge the skills of agents.")
@@ -304,7 +306,7 @@ def search(
     output: Output = None,
 ) -> None:
     """Find skills by what they do, ranked with their health."""
-    asked = read_question(words)
+    asked = read_question(words, 'say what is to be done: memctl skill search "deploy an app"')
     with context.reading_existing(kb) as base:
         hits = base.skills.acting_as().search(
             asked, limit=limit or sys.maxsize, category=category, every_status=every
@@ -399,9 +401,8 @@ def assign(
 def used(
     context: CommandContext,
     skill: SkillWord,
-    success: Annotated[
-        bool | None, typer.Option("--ok/--failed", help="Whether it went well.")
-    ] = None,
+    ok: bool = flag("--ok", "It went well."),
+    failed: bool = flag("--failed", "It did not go well."),
     task: Annotated[str, typer.Option("--task", metavar="TEXT", help="What it was used for.")] = "",
     note: Annotated[
         str, typer.Option("--note", metavar="TEXT", help="What is to be learned from it.")
@@ -417,13 +418,16 @@ def used(
     output: Output = None,
 ) -> None:
     """Record how a use of a skill went."""
-    if success is None:
+    if ok and failed:
+        raise UsageError("--ok and --failed do not go together", "leave out one")
+    if not (ok or failed):
         raise UsageError("how did it go?", "say --ok or --failed")
     with context.reading_existing(kb) as base:
         use = base.skills.acting_as().record_use(
-            skill, success=success, task=task, note=note, duration=seconds, version=version
+            skill, success=ok, task=task, note=note, duration=seconds, version=version
         )
-    context.say(f"noted for version {use.version} of {skill}")
+    how = "went well" if use.success else "failed"
+    context.say(f"noted that version {use.version} of {skill} {how}")
     if output is not None:
         emit_facts(use, output)
 
@@ -848,11 +852,17 @@ def approve(
         made = reviewing.create(proposal, content) if create_ else None
     for each in done.proposed:
         context.say(f"proposed {each.name} as {each.proposal_id}, which it requires")
-    if made is not None:
-        context.say(f"made skill {made.slug}")
-    else:
+    if made is None:
         context.hint(f"make its skill: memctl skill create {done.proposal.proposal_id}")
-    emit_facts(done if made is None else made, output)
+        emit_one(done, output, lambda: _show_approval(done))
+        return
+    context.say(f"made skill {made.slug}")
+    emit_facts(made, output)
+
+
+def _show_approval(done: SkillApproval) -> None:
+    proposed = [each.name for each in done.proposed]
+    print_facts(console(), {**to_plain(done.proposal), "proposed": proposed}, indent=0)
 
 
 @command(
@@ -1029,12 +1039,16 @@ def repair(
     _emit_repair(done, output)
 
 
+def _value_text(value: str | Sequence[str]) -> str:
+    return value if isinstance(value, str) else ", ".join(value)
+
+
 def _emit_repair(report: SkillRepairReport, output: Output) -> None:
     columns = (
         Column("type", "CONFLICT"),
         Column("skill_id", "SKILL"),
         Column("field", "FIELD"),
-        Column("before", "BEFORE", str),
-        Column("after", "AFTER", str),
+        Column("before", "BEFORE", _value_text),
+        Column("after", "AFTER", _value_text),
     )
     emit_one(report, output, lambda: emit(report.repaired, columns, "table"))

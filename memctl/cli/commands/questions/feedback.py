@@ -124,9 +124,9 @@ def add(
     """Judge an answer or a conversation.
 
     Memories that the answer relies on gain or lose a little importance, at most 0.05 a judgement;
-    memctl feedback undo takes it back.  An example becomes a memory of type preference.  Judged
-    again by the same person, an answer has the new judgement alone.  A conversation gets a record
-    with its reward, which memctl feedback show prints.  See [feedback] of the settings.
+    memctl feedback undo takes it back.  An example becomes a memory of type preference.  A score
+    replaces an earlier one by the same person; 0.5 is neither good nor bad.  A conversation gets a
+    record with its reward, which memctl feedback show prints.  See [feedback] of the settings.
     """
     if verdict is not None and score is not None:
         raise UsageError("the judgement is given twice", "leave out --score")
@@ -466,7 +466,7 @@ def enrich(
     private knowledge base.
     """
     refuse_empty({"--namespace": namespace})
-    asked = read_question(question)
+    asked = read_question(question, 'ask something: memctl enrich "who is ...?" --with NAME')
     names = sources or list(context.config.sources)
     if not names:
         raise UsageError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +27,8 @@ from memctl.errors import UsageError
 if TYPE_CHECKING:
     from memctl.feedback.prompt_variants import VariantView
 
+_WHOLE = 100
+"""Per cent that the shares of a split add up to."""
 app = group("prompt", "Instructions for models: their versions, and how they do.")
 
 Task = Annotated[str, typer.Argument(metavar="TASK", help="See memctl prompt list.")]
@@ -185,13 +188,13 @@ def activate(
 
 
 @command(
-    app, "split", "memctl prompt split answer 1=50 v2=50\nmemctl prompt split support v1=9 v2=1"
+    app, "split", "memctl prompt split answer 1=50 v2=50\nmemctl prompt split support v1=90 v2=10"
 )
 def split(
     context: CommandContext,
     task: Task,
     shares: list[str] = typer.Argument(
-        ..., metavar="VERSION=SHARE", help="At least two; a share is more than 0."
+        ..., metavar="VERSION=PERCENT", help="At least two, 100 together."
     ),
     kb: KnowledgeBaseOption = None,
 ) -> None:
@@ -202,8 +205,7 @@ def split(
     given = _shares(shares)
     with context.writing_existing(kb) as base:
         base.prompts.writable().split(task, given)
-    total = sum(given.values())
-    listed = ", ".join(f"{version} {share / total:.0%}" for version, share in given.items())
+    listed = ", ".join(f"{version} {share:g}%" for version, share in given.items())
     context.say(f"{task}: {listed}")
 
 
@@ -211,13 +213,14 @@ def _shares(words: list[str]) -> dict[str, float]:
     """Return the share of each version.
 
     Raises:
-        UsageError: One is no number above 0, a version is named twice, or there is but one.
+        UsageError: One is no number above 0, a version is named twice, there is but one, or they
+            do not add up to 100.
     """
     found: dict[str, float] = {}
     for word in words:
         version, _, share = word.partition("=")
         try:
-            number = float(share)
+            number = float(share.removesuffix("%"))
         except ValueError:
             number = -1.0
         if not version or not 0 < number < 1e9:
@@ -230,6 +233,8 @@ def _shares(words: list[str]) -> dict[str, float]:
         found[version] = number
     if len(found) < 2:
         raise UsageError("one version is no split", "memctl prompt activate TASK VERSION")
+    if not math.isclose(total := math.fsum(found.values()), _WHOLE):
+        raise UsageError(f"the shares add up to {total:g}, not {_WHOLE}", "such as v1=90 v2=10")
     return found
 
 
