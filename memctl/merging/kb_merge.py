@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memctl.errors import LockedError, UsageError
+from memctl.feedback.prompt_variants import keep_in_use, undecided_in_use
 from memctl.files import make_folder
 from memctl.graph.derivation import derive_all
 from memctl.ids import other_version_id, root_id
@@ -117,7 +118,11 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
         if split_sessions(connection, content) != merging.splits:
             raise LockedError("a conversation went on meanwhile", "merge again")
         origins = (kb.name, name_beside(kb, other))
+        in_use = undecided_in_use(ledger)
         joined = merge_content(connection, content, origins, merging.turn_documents)
+        keep_in_use(ledger, in_use, kb.resources.clock())
+        if joined.written:
+            kb.skills.acting_as().decay()
 
     with kb.store.write() as transaction:
         with ledger.reading() as connection:
@@ -178,7 +183,7 @@ def require_all_users(kb: KnowledgeBase) -> None:
         UsageError: One is.
     """
     if kb.resources.program_config.user is not None:
-        raise UsageError("all rows are of all users")
+        raise UsageError("a merge or a comparison is of all users", "leave out --user")
 
 
 def _sessions(content: Iterable[Mapping[str, Any]]) -> set[SessionKey]:

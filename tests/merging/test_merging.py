@@ -11,7 +11,7 @@ import random
 import shutil
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -23,10 +23,12 @@ from killed import images_of
 from long_form import IS_LONG
 
 from memctl.config import load_config
+from memctl.errors import UsageError
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
 from memctl.merging.kb_merge import merge
 from memctl.sessions.conversations import Message
+from memctl.skills.skill_files import parse_skill
 
 __all__ = ["memctl"]
 
@@ -109,7 +111,26 @@ def _write(kb: KnowledgeBase, draw: random.Random) -> None:
     pools.write("stock", draw.choice(THINGS), draw.randrange(9))
 
 
-OPERATIONS = (_add, _add, _edit, _ingest, _ingest, _talk, _write, _delete)
+def _skill(kb: KnowledgeBase, draw: random.Random) -> None:
+    skills = kb.skills.acting_as()
+    text = f"---\nname: mend\n---\nMend the {draw.choice(THINGS)} first.\n"
+    if skills.list():
+        skills.record_use("mend", success=draw.random() < 0.5)
+        with suppress(UsageError):  # it is known
+            skills.add_version("mend", text, "minor")
+        skills.activate("mend", draw.choice([each.number for each in skills.versions("mend")]))
+    else:
+        draft = parse_skill(text, "mend")
+        skills.write_new(skills.new_skill(draft, "active"), draft, "")
+
+
+def _prompt(kb: KnowledgeBase, draw: random.Random) -> None:
+    with suppress(UsageError):  # it is known
+        kb.prompts.writable().add("helper", f"Speak of the {draw.choice(THINGS)}.")
+    kb.prompts.use("helper", f"talk-{draw.randrange(3)}")
+
+
+OPERATIONS = (_add, _add, _edit, _ingest, _ingest, _talk, _write, _delete, _skill, _prompt)
 
 
 def grown(home: Home, name: str, seed: int, count: int) -> None:
@@ -142,14 +163,25 @@ def state(kb: KnowledgeBase) -> dict[str, list[Any]]:
             (each.session_id, each.turn, each.content, str(each.document_id))
             for each in ledger.turns.all()
         ),
-        "pools": sorted(map(str, _pool_values(kb))),
+        **{name: sorted(map(str, _stored_values(kb, ask))) for name, ask in STORED.items()},
     }
 
 
-def _pool_values(kb: KnowledgeBase) -> list[tuple[Any, ...]]:
+STORED = {
+    "pools": "pool_id, key, value FROM pool_keys",
+    "versions of pools": "pool_id, version, data FROM pool_versions",
+    "merged": "table_name, key, value FROM merged_values",
+    "skills": "skill_id, updated_at, active_version FROM skills",
+    "versions of skills": "number, content, share, successes, failures FROM skill_versions",
+    "uses of skills": "skill_id, version, success, at FROM skill_usage",
+    "prompts": "task, version, at, text FROM prompt_variants",
+    "uses of prompts": "task, version, subject FROM prompt_uses",
+}
+
+
+def _stored_values(kb: KnowledgeBase, ask: str) -> list[tuple[Any, ...]]:
     with kb.store.ledger.reading() as connection:
-        ask = "SELECT pool_id, key, value FROM pool_keys UNION ALL SELECT table_name, key, value"
-        return list(connection.execute(f"{ask} FROM merged_values"))
+        return list(connection.execute(f"SELECT {ask}"))
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -398,7 +430,7 @@ def test_a_home_of_another_machine_is_taken_in(two: Run, tmp_path: Path) -> None
     [
         (("a", "a"), "merged with itself"),
         (("a", "secret"), "secret is private, and a is not"),
-        (("a", "b", "--user", "ann"), "all rows are of all users"),
+        (("a", "b", "--user", "ann"), "is of all users"),
         (("a", "none"), "none"),
     ],
 )

@@ -2,7 +2,8 @@
 
 Of two values of one key the one that was written later counts, and the other one is kept in
 ``merged_values``.  Versions of one thing become one history, in the order in which they were
-written.  Conversations of one id that say different things become two.
+written; those of skills and prompts keep their numbers as far as they can, see ``version_merge``.
+Conversations of one id that say different things become two.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import hashlib
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,11 +22,50 @@ from memctl.store.ledger.content_tables import (
     ContentTable,
     MergedValue,
 )
+from memctl.store.ledger.feedback_repositories import VARIANTS
+from memctl.store.ledger.pool_repositories import PoolVersionRepository
+from memctl.store.ledger.profile_repositories import PROFILES
 from memctl.store.ledger.repository import LedgerTable, from_text
 from memctl.store.ledger.session_repositories import TURNS, SessionKey
+from memctl.store.ledger.skill_repositories import (
+    SkillFileRepository,
+    SkillRepository,
+    SkillVersionRepository,
+)
+from memctl.store.ledger.version_merge import (
+    VERSIONED,
+    Content,
+    rename_ours,
+    rename_versions,
+    settle_skills,
+    version_names,
+)
 
 _Values = Mapping[str, Any]
 """A row as SQLite stores it, by column."""
+_HISTORIES = PoolVersionRepository.table, PROFILES
+"""Tables with the versions of a thing, which are numbered in the order of their instants."""
+_EARLIER = SkillVersionRepository.table, SkillFileRepository.table, VARIANTS
+"""Tables of whose rows of one key the earlier one counts: they say the same."""
+
+
+def _keep_ours(mine: Any, _: Any) -> Any:
+    return mine
+
+
+def _either(mine: Any, theirs: Any) -> Any:
+    return mine or theirs
+
+
+_COLUMNS: Mapping[str, Mapping[str, Callable[[Any, Any], Any]]] = {
+    TURNS.name: {"document_id": _either},
+    SkillRepository.table.name: dict.fromkeys(("effectiveness", "vector", "vector_of"), _keep_ours),
+    SkillVersionRepository.table.name: dict.fromkeys(
+        ("share", "successes", "failures"), _keep_ours
+    ),
+    VARIANTS.name: {"is_retired": max},
+}
+"""Columns that are joined by themselves, whichever row counts; those that stay are made anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +120,10 @@ def merge_content(
     merge = _Merge(connection, origins)
     merge.separate_sessions(incoming)
     merge.move_turns(incoming[TURNS.name], documents)
+    mine = merge.name_versions(incoming)
     for declared in CONTENT_TABLES:
         merge.join(declared, incoming[declared.name])
+    merge.written += settle_skills(connection, mine, incoming)
     connection.execute(
         "UPDATE pools SET version = MAX(version, COALESCE((SELECT MAX(version)"
         " FROM pool_versions WHERE pool_id = pools.pool_id), 0))"
@@ -161,6 +203,16 @@ class _Merge:
                     (name, *key),
                 )
 
+    # --- versions ---
+
+    def name_versions(self, incoming: Mapping[str, list[dict[str, Any]]]) -> Content:
+        """Give versions of skills and prompts one name in both; return ours."""
+        ours = {table.name: self._rows(table) for table in VERSIONED}
+        names = version_names(ours, incoming)
+        self.written += rename_ours(self._connection, ours, names.ours)
+        rename_versions(incoming, names.theirs)
+        return ours
+
     # --- tables ---
 
     def join(self, declared: ContentTable, theirs: Sequence[_Values]) -> None:
@@ -168,11 +220,11 @@ class _Merge:
         if not theirs:
             return
         ours, key = self._rows(declared.table), declared.table.key
-        if key[-1:] == ("version",):
+        if declared.table in _HISTORIES:
             self._join_histories(declared, ours, theirs)
         elif key == ("id",) and all(isinstance(row["id"], int) for row in theirs):
-            known = {_without(row, "id") for row in ours}
-            fresh = [row for row in theirs if _without(row, "id") not in known]
+            known = {_without(row, ("id",)) for row in ours}
+            fresh = [row for row in theirs if _without(row, ("id",)) not in known]
             self._add(declared, [{**row, "id": None} for row in fresh])
         else:
             self._join_values(declared, ours, theirs)
@@ -185,20 +237,21 @@ class _Merge:
         self._add(declared, fresh)
         for row in theirs:
             mine = here.get(_key(declared, row))
-            if mine is None:
-                continue
-            place = {}
-            if "document_id" in mine:
-                place = {"document_id": mine["document_id"] or row["document_id"]}
-            if _same_but(mine, row, "document_id"):
-                if {**mine, **place} != mine:
-                    self._write(declared, {**mine, **place})
-                continue
-            older, later = sorted((mine, row), key=lambda each: (each[declared.at], _text(each)))
-            if later is row or {**mine, **place} != mine:
-                self._write(declared, {**later, **place})
-            if any(older[column] != later[column] for column in declared.texts):
-                self._keep(declared, older, self._origins[older is row])
+            if mine is not None and mine != row:
+                self._join_row(declared, mine, row)
+
+    def _join_row(self, declared: ContentTable, mine: _Values, theirs: _Values) -> None:
+        """Join two rows of one key."""
+        columns = _COLUMNS.get(declared.name, {})
+        both = sorted((mine, theirs), key=lambda row: (row[declared.at], _without(row, columns)))
+        lost, chosen = reversed(both) if declared.table in _EARLIER else both
+        if _without(mine, columns) == _without(theirs, columns):
+            lost = chosen = mine
+        own = {column: join(mine[column], theirs[column]) for column, join in columns.items()}
+        if {**chosen, **own} != mine:
+            self._write(declared, {**chosen, **own})
+        if any(lost[column] != chosen[column] for column in declared.texts):
+            self._keep(declared, lost, self._origins[lost is theirs])
 
     def _join_histories(
         self, declared: ContentTable, ours: Sequence[_Values], theirs: Sequence[_Values]
@@ -212,6 +265,12 @@ class _Merge:
                 continue
             both = {**mine, **versions}.items()
             ordered = [row for _, row in sorted(both, key=lambda e: (e[1][declared.at], e[0]))]
+            columns = declared.table.key[:-1]
+            self._connection.execute(
+                f"DELETE FROM {declared.name} WHERE "
+                + " AND ".join(f"{column} = ?" for column in columns),
+                key,
+            )
             for number, row in enumerate(ordered, start=1):
                 self._write(declared, {**row, "version": number})
             self.added[declared.name] += len(fresh)
@@ -259,12 +318,8 @@ def _text(row: Mapping[Any, Any]) -> str:
     return json.dumps(row, sort_keys=True)
 
 
-def _without(row: _Values, column: str) -> str:
-    return _text({name: value for name, value in row.items() if name != column})
-
-
-def _same_but(one: _Values, other: _Values, column: str) -> bool:
-    return _without(one, column) == _without(other, column)
+def _without(row: _Values, columns: Container[str]) -> str:
+    return _text({name: value for name, value in row.items() if name not in columns})
 
 
 def _histories(
@@ -273,7 +328,7 @@ def _histories(
     """Return the versions of each thing, by what they say."""
     found: dict[tuple[Any, ...], dict[str, _Values]] = defaultdict(dict)
     for row in rows:
-        found[_key(declared, row)[:-1]][_without(row, "version")] = row
+        found[_key(declared, row)[:-1]][_without(row, ("version",))] = row
     return found
 
 

@@ -1,0 +1,183 @@
+"""Skills, prompts, confirmations and judgements of two homes, whichever takes in the other."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import Run, memctl
+from command_line import Result
+
+__all__ = ["memctl"]
+
+At = Callable[..., Result]
+SKILL = "---\nname: deploy-app\ndescription: Deploy a service and watch it.\n---\n\n{}\n"
+
+
+@pytest.fixture
+def at(memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> At:
+    """Run a command in a home of that name, which has to come to a good end."""
+
+    def run(home: str, *words: str, stdin: str = "") -> Result:
+        monkeypatch.setenv("MEMCTL_HOME", str(tmp_path / home))
+        result = memctl(*words, stdin=stdin)
+        assert result.code == 0, result.err
+        return result
+
+    for home in ("a", "b"):
+        run(home, "kb", "create", "default")
+    return run
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Callable[[str, str], None]:
+    """Make one home a copy of another."""
+
+    def copy(home: str, other: str) -> None:
+        shutil.rmtree(tmp_path / other, ignore_errors=True)
+        shutil.copytree(tmp_path / home, tmp_path / other)
+
+    return copy
+
+
+@pytest.fixture
+def merged(at: At, copied: Callable[[str, str], None]) -> Callable[[], list[str]]:
+    """Merge copies of both homes in both orders, twice, of which the second changes nothing."""
+
+    def merge() -> list[str]:
+        homes = []
+        for ours, theirs in (("a", "b"), ("b", "a")):
+            home = f"{ours}{theirs}"
+            copied(ours, home)
+            words = ("kb", "merge", "default", "default", "--from", theirs, "--yes")
+            assert at(home, *words, "-o", "json").json["snapshot"]
+            assert at(home, *words, "-o", "json").json["snapshot"] == "", "nothing is new"
+            at(home, "doctor")
+            homes.append(home)
+        return homes
+
+    return merge
+
+
+def write_skill(folder: Path, name: str, body: str) -> str:
+    path = folder / name
+    path.write_text(SKILL.format(body))
+    return str(path)
+
+
+def versions_of(at: At, home: str) -> list[dict[str, Any]]:
+    ask = "select number, content, share, successes, failures from skill_versions order by number"
+    rows = at(home, "sql", ask).rows
+    return [{**row, "content": row["content"].strip().splitlines()[-1]} for row in rows]
+
+
+def test_both_texts_of_a_version_are_kept_with_their_outcomes(
+    at: At, merged: Callable[[], list[str]], tmp_path: Path
+) -> None:
+    for home, text, outcome in (
+        ("a", "Do it carefully.", "--ok"),
+        ("b", "Do it with canaries.", "--failed"),
+    ):
+        at(home, "skill", "add", write_skill(tmp_path, f"{home}.md", text))
+        at(home, "skill", "used", "deploy-app", outcome, "--note", f"from {home}")
+    for home in merged():
+        assert versions_of(at, home) == [
+            {
+                "number": 1, "content": "Do it carefully.", "share": 0,
+                "successes": 1, "failures": 0,
+            },
+            {
+                "number": 2, "content": "Do it with canaries.", "share": 100,
+                "successes": 0, "failures": 1,
+            },
+        ]  # fmt: skip
+        uses = at(home, "sql", "select version, note from skill_usage order by version").rows
+        assert uses == [{"version": 1, "note": "from a"}, {"version": 2, "note": "from b"}]
+        shown = at(home, "skill", "show", "deploy-app", "-o", "json").json
+        assert shown["skill"]["uses"] == 2
+        assert shown["skill"]["effectiveness"] == 0.5
+
+
+def test_shares_are_those_of_the_skill_that_was_changed_last(
+    at: At, merged: Callable[[], list[str]], copied: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    at("a", "skill", "add", write_skill(tmp_path, "1.md", "Text 1."))
+    copied("a", "b")
+    for name in ("Text 2.", "Text 3."):
+        at("a", "skill", "version", "add", "deploy-app", write_skill(tmp_path, "n.md", name))
+    at("a", "skill", "version", "split", "deploy-app", "1=50", "3=50")
+    path = write_skill(tmp_path, "n.md", "Another text 2.")
+    at("b", "skill", "version", "add", "deploy-app", path)
+    at("b", "skill", "used", "deploy-app", "--ok", "--version", "2")
+    at("b", "skill", "version", "activate", "deploy-app", "2")
+    for home in merged():
+        found = [(row["number"], row["content"], row["share"]) for row in versions_of(at, home)]
+        assert found == [
+            (1, "Text 1.", 0), (2, "Text 2.", 0), (3, "Text 3.", 0), (4, "Another text 2.", 100),
+        ]  # fmt: skip
+        (active,) = at(home, "sql", "select active_version from skills").rows
+        assert active["active_version"] == 4
+        (use,) = at(home, "sql", "select version from skill_usage").rows
+        assert use["version"] == 4
+        at(home, "skill", "version", "activate", "deploy-app", "2")
+
+
+def test_uses_before_a_home_was_copied_are_counted_once(
+    at: At, merged: Callable[[], list[str]], copied: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    at("a", "skill", "add", write_skill(tmp_path, "1.md", "Text 1."))
+    at("a", "skill", "used", "deploy-app", "--ok")
+    copied("a", "b")
+    for home, outcomes in (("a", ("--ok", "--failed")), ("b", ("--ok", "--ok"))):
+        for outcome in outcomes:
+            at(home, "skill", "used", "deploy-app", outcome)
+    for home in merged():
+        (version,) = versions_of(at, home)
+        assert (version["successes"], version["failures"]) == (4, 1)
+
+
+def test_doctor_sees_shares_that_do_not_add_up(at: At, tmp_path: Path) -> None:
+    at("a", "skill", "add", write_skill(tmp_path, "1.md", "Text 1."))
+    at("a", "doctor")
+    with closing(sqlite3.connect(tmp_path / "a/kb/default/ledger.sqlite")) as ledger, ledger:
+        ledger.execute("UPDATE skill_versions SET share = 50")
+    found = at("a", "doctor").rows
+    (wrong,) = [each for each in found if each["check"] == "skills"]
+    assert (wrong["subject"], wrong["verdict"]) == ("deploy-app", "warning")
+    assert "add up to 50 %, not 100 %" in wrong["message"]
+    assert "memctl skill version activate deploy-app 1" in wrong["hint"]
+
+
+def prompts_of(at: At, home: str) -> dict[str, tuple[str, float, int]]:
+    """The text, the share and the uses of each version."""
+    rows = at(home, "prompt", "list", "support", "-o", "json").json
+    return {
+        row["version"]: (
+            at(home, "prompt", "show", "support", row["version"]).out.strip(),
+            row["share"],
+            row["uses"],
+        )
+        for row in rows
+    }
+
+
+def test_versions_of_a_prompt_are_numbered_alike_and_what_is_in_use_stays(
+    at: At, merged: Callable[[], list[str]]
+) -> None:
+    for home in ("a", "b"):
+        for number in (1, 2):
+            at(home, "prompt", "add", "support", "-", stdin=f"Be kind, {home}{number}.")
+    at("b", "prompt", "activate", "support", "v2")
+    at("b", "prompt", "show", "support", "--session", "talk")
+    ab, ba = merged()
+    texts = {"v1": "a1", "v2": "a2", "v3": "b1", "v4": "b2"}
+    for home, in_use in ((ab, "v1"), (ba, "v4")):
+        assert prompts_of(at, home) == {
+            version: (f"Be kind, {text}.", float(version == in_use), int(version == "v4"))
+            for version, text in texts.items()
+        }
