@@ -45,7 +45,7 @@ from memctl.schema.table_names import TableName
 from memctl.sessions.folding import session_document
 from memctl.store.ledger.content_merge import (
     ContentMerge,
-    MovedDocuments,
+    MovedRows,
     SessionSplit,
     merge_content,
     split_sessions,
@@ -119,7 +119,7 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
             raise LockedError("a conversation went on meanwhile", "merge again")
         origins = (kb.name, name_beside(kb, other))
         in_use = undecided_in_use(ledger)
-        joined = merge_content(connection, content, origins, merging.turn_documents)
+        joined = merge_content(connection, content, origins, merging.moved)
         keep_in_use(ledger, in_use, kb.resources.clock())
         if joined.written:
             kb.skills.acting_as().decay()
@@ -216,8 +216,8 @@ class _TableMerge:
     """Root ids of their documents that are conversations."""
     splits: Sequence[SessionSplit]
     """The conversations that are two from now on."""
-    turn_documents: MovedDocuments = field(default_factory=MovedDocuments)
-    """What the documents are called now that turns are in."""
+    moved: MovedRows = field(default_factory=MovedRows)
+    """What documents and memories are called now."""
     added: dict[str, int] = field(default_factory=dict)
     same: int = 0
     edited_in_both: int = 0
@@ -313,7 +313,7 @@ class _TableMerge:
         """Give documents of theirs, and what was made from them, other ids."""
         splits = [each for each in self.splits if not each.is_ours]
         mapping, lost = self._renaming(incoming, versions, splits)
-        self.turn_documents.theirs.update({**mapping, **lost})
+        self.moved.theirs.update({**mapping, **lost})
         known = self._ids(self.before)
         for table in _MERGED if mapping else ():
             rows = renamed_rows(table, incoming[table], mapping)
@@ -328,7 +328,7 @@ class _TableMerge:
             return
         rows = {table: self.before.scan(table, None, self._columns[table]) for table in _MERGED}
         mapping, lost = self._renaming(rows, versions, splits)
-        self.turn_documents.ours.update({**mapping, **lost})
+        self.moved.ours.update({**mapping, **lost})
         known = {id_ for table in _MERGED for id_ in incoming[table]["id"].to_pylist()}
         for table in _MERGED:
             old = rows[table]

@@ -181,3 +181,43 @@ def test_versions_of_a_prompt_are_numbered_alike_and_what_is_in_use_stays(
             version: (f"Be kind, {text}.", float(version == in_use), int(version == "v4"))
             for version, text in texts.items()
         }
+
+
+LESSON = "Retry uploads after a pause."
+
+
+def learning_at(at: At, home: str) -> dict[str, Any]:
+    (row,) = at(home, "memory", "show", at(home, "memory", "list").rows[0]["id"]).rows
+    return row
+
+
+def test_confirmations_of_both_count_after_a_merge(
+    at: At, merged: Callable[[], list[str]], copied: Callable[[str, str], None]
+) -> None:
+    at("a", "memory", "add", LESSON, "--type", "learning")
+    id_ = learning_at(at, "a")["memory"]["id"]
+    copied("a", "b")
+    for home, agents in (("a", ("scout",)), ("b", ("scout", "other"))):
+        for agent in agents:
+            at(home, "memory", "confirm", id_, "--agent", agent)
+    for home in merged():
+        found = learning_at(at, home)
+        assert found["confirmations"] == 2
+        assert found["current_importance"] == pytest.approx(0.757, abs=0.001)
+        (first,) = at("a", "sql", "select * from confirmations").rows
+        kept = at(home, "sql", "select * from confirmations").rows
+        assert first in kept, "the earlier one counts"
+
+
+def test_confirmations_are_exported_and_are_in_snapshots(at: At, tmp_path: Path) -> None:
+    at("a", "memory", "add", LESSON, "--type", "learning")
+    id_ = learning_at(at, "a")["memory"]["id"]
+    at("a", "memory", "confirm", id_, "--agent", "scout")
+    at("a", "snapshot", "create", "before")
+    at("a", "memory", "confirm", id_, "--agent", "other")
+    at("a", "export", "all", "--to", str(tmp_path / "all.memctl"))
+    at("b", "import", str(tmp_path / "all.memctl"), "-k", "restored")
+    at("b", "kb", "use", "restored")
+    assert learning_at(at, "b")["confirmations"] == 2
+    at("a", "snapshot", "restore", "before", "--yes")
+    assert learning_at(at, "a")["confirmations"] == 1

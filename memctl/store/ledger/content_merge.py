@@ -22,7 +22,7 @@ from memctl.store.ledger.content_tables import (
     ContentTable,
     MergedValue,
 )
-from memctl.store.ledger.feedback_repositories import VARIANTS
+from memctl.store.ledger.feedback_repositories import EFFECTS, VARIANTS
 from memctl.store.ledger.pool_repositories import PoolVersionRepository
 from memctl.store.ledger.profile_repositories import PROFILES
 from memctl.store.ledger.repository import LedgerTable, from_text
@@ -32,6 +32,7 @@ from memctl.store.ledger.skill_repositories import (
     SkillRepository,
     SkillVersionRepository,
 )
+from memctl.store.ledger.upkeep_repositories import ConfirmationRepository
 from memctl.store.ledger.version_merge import (
     VERSIONED,
     Content,
@@ -43,9 +44,18 @@ from memctl.store.ledger.version_merge import (
 
 _Values = Mapping[str, Any]
 """A row as SQLite stores it, by column."""
+_REFERENCES = (
+    (TURNS.name, "document_id"),
+    (EFFECTS.name, "memory_id"),
+    (ConfirmationRepository.table.name, "memory_id"),
+)
+"""Tables with the column that names a document or a memory."""
 _HISTORIES = PoolVersionRepository.table, PROFILES
 """Tables with the versions of a thing, which are numbered in the order of their instants."""
-_EARLIER = SkillVersionRepository.table, SkillFileRepository.table, VARIANTS
+_EARLIER = (
+    *(SkillVersionRepository.table, SkillFileRepository.table, VARIANTS),
+    ConfirmationRepository.table,
+)
 """Tables of whose rows of one key the earlier one counts: they say the same."""
 
 
@@ -64,6 +74,7 @@ _COLUMNS: Mapping[str, Mapping[str, Callable[[Any, Any], Any]]] = {
         ("share", "successes", "failures"), _keep_ours
     ),
     VARIANTS.name: {"is_retired": max},
+    ConfirmationRepository.table.name: {"job_id": _keep_ours},
 }
 """Columns that are joined by themselves, whichever row counts; those that stay are made anew."""
 
@@ -93,8 +104,11 @@ class SessionSplit:
 
 
 @dataclass(frozen=True, slots=True)
-class MovedDocuments:
-    """What the documents of turns are called now, by what they were called; None for no more."""
+class MovedRows:
+    """What documents and memories are called now, by what they were called.
+
+    None for a document that turns are not in any more.
+    """
 
     ours: dict[str, str | None] = field(default_factory=dict)
     theirs: dict[str, str | None] = field(default_factory=dict)
@@ -104,7 +118,7 @@ def merge_content(
     connection: sqlite3.Connection,
     theirs: Iterable[Mapping[str, Any]],
     origins: tuple[str, str],
-    documents: MovedDocuments,
+    moved: MovedRows,
 ) -> ContentMerge:
     """Join rows with those of a ledger within a transaction of its own.
 
@@ -112,14 +126,14 @@ def merge_content(
         connection: The ledger's.
         theirs: Rows of the other one as ``export_content`` yields them.
         origins: What ours and theirs are called, for values that are kept beside later ones.
-        documents: Those of turns that are called otherwise now.
+        moved: Documents and memories that are called otherwise now.
     """
     incoming: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for item in theirs:
         incoming[item["table"]].append(dict(item["row"]))
     merge = _Merge(connection, origins)
     merge.separate_sessions(incoming)
-    merge.move_turns(incoming[TURNS.name], documents)
+    merge.move_rows(incoming, moved)
     mine = merge.name_versions(incoming)
     for declared in CONTENT_TABLES:
         merge.join(declared, incoming[declared.name])
@@ -183,15 +197,18 @@ class _Merge:
             else:
                 _rename(incoming, each.key, each.name)
 
-    def move_turns(self, incoming: Iterable[dict[str, Any]], documents: MovedDocuments) -> None:
-        """Note in which documents turns are now; those that are in none are taken over again."""
-        self._connection.executemany(
-            f"UPDATE {TURNS.name} SET document_id = ?2 WHERE document_id = ?1",
-            documents.ours.items(),
-        )
-        for turn in incoming:
-            place = turn["document_id"]
-            turn["document_id"] = documents.theirs.get(place, place)
+    def move_rows(self, incoming: Mapping[str, list[dict[str, Any]]], moved: MovedRows) -> None:
+        """Note in which documents turns are, and what memories are called.
+
+        Turns that are in no document are taken over again.
+        """
+        for name, column in _REFERENCES:
+            self._connection.executemany(
+                f"UPDATE OR REPLACE {name} SET {column} = ?2 WHERE {column} = ?1",
+                moved.ours.items(),
+            )
+            for row in incoming[name]:
+                row[column] = moved.theirs.get(row[column], row[column])
 
     def _rename_ours(self, key: SessionKey, name: str) -> None:
         self.written += 1

@@ -342,6 +342,11 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             memory_id TEXT NOT NULL, source TEXT NOT NULL, at TEXT NOT NULL, job_id INTEGER,
             PRIMARY KEY (memory_id, source)) WITHOUT ROWID""",
     ),
+    (  # snapshots have confirmations, too
+        "INSERT INTO snapshot_content (snapshot, table_name, row)"
+        " SELECT snapshots.name, 'confirmations', json_array(memory_id, source, confirmations.at,"
+        " job_id) FROM snapshots JOIN confirmations ON confirmations.at <= snapshots.at",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 
