@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -27,7 +27,7 @@ from memctl.merging.renaming import (
     moved_rows,
     renamed_rows,
 )
-from memctl.merging.row_joins import Row, join_rows
+from memctl.merging.row_joins import JudgedImportance, Row, join_importance, join_rows
 from memctl.paths import display_path
 from memctl.rows.derived_rows import add_missing, replace_entities
 from memctl.rows.references import in_portions
@@ -51,6 +51,7 @@ from memctl.store.ledger.content_merge import (
     split_sessions,
 )
 from memctl.store.ledger.content_tables import export_content
+from memctl.store.ledger.feedback_repositories import EFFECTS, FeedbackEffect
 from memctl.store.ledger.session_repositories import TURNS, SessionKey
 from memctl.store.tables.filter_expressions import col
 
@@ -64,6 +65,7 @@ _MERGED: tuple[TableName, ...] = ("documents", "memories", "relations")
 """The tables that are joined; entities are derived from them."""
 _MOVING = "session_id", "source"
 """Columns that have another value where a conversation has another name."""
+_IMPORTANCE = ["id", "importance"]
 _AGE = ["id", "root_id", "part", "sha256", "size", "ingested_at"]
 
 
@@ -103,6 +105,7 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
     """
     require_mergeable(kb, other)
     kb.resources.begin_change()
+    kb.resources.snapshot()  # both take over what was said before either knows what the other does
     theirs = other.resources.snapshot()
     snapshot = kb.snapshots.create_before("merge").name
     for path in sorted(other.layout.media.glob("*")):
@@ -117,9 +120,11 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
         nonlocal joined
         if split_sessions(connection, content) != merging.splits:
             raise LockedError("a conversation went on meanwhile", "merge again")
+        if ledger.feedback_effects.all() != our_effects:
+            raise LockedError("an answer was judged meanwhile", "merge again")
         origins = (kb.name, name_beside(kb, other))
         in_use = undecided_in_use(ledger)
-        joined = merge_content(connection, content, origins, merging.moved)
+        joined = merge_content(connection, content, origins, merging.moved, merging.effects)
         keep_in_use(ledger, in_use, kb.resources.clock())
         if joined.written:
             kb.skills.acting_as().decay()
@@ -128,8 +133,9 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
         with ledger.reading() as connection:
             splits = split_sessions(connection, content)
         talks = frozenset(session_document(*key) for key in _sessions(content))
+        our_effects = ledger.feedback_effects.all()
         merging = _TableMerge(kb, transaction, theirs, transaction.snapshot(), talks, splits)
-        merging.run()
+        merging.run(our_effects, _effects(content))
         transaction.ledger(join_content)
         transaction.ledger(lambda _: _join_records(kb, other))
         transaction.ledger(lambda _: ledger.comparisons.add(merging.facts, kb.resources.clock()))
@@ -191,6 +197,11 @@ def _sessions(content: Iterable[Mapping[str, Any]]) -> set[SessionKey]:
     return {(row["namespace"], row["session_id"]) for row in rows}
 
 
+def _effects(content: Iterable[Mapping[str, Any]]) -> list[FeedbackEffect]:
+    rows = [item["row"] for item in content if item["table"] == EFFECTS.name]
+    return [EFFECTS.decode(row[column] for column in EFFECTS.fields) for row in rows]
+
+
 def _join_records(kb: KnowledgeBase, other: KnowledgeBase) -> None:
     """Take in what was said of names, and what was asked."""
     ours, theirs = kb.store.ledger, other.store.ledger
@@ -218,6 +229,8 @@ class _TableMerge:
     """The conversations that are two from now on."""
     moved: MovedRows = field(default_factory=MovedRows)
     """What documents and memories are called now."""
+    effects: list[FeedbackEffect] = field(default_factory=list)
+    """What judgements change of memories by now, where the two differed in that."""
     added: dict[str, int] = field(default_factory=dict)
     same: int = 0
     edited_in_both: int = 0
@@ -226,14 +239,28 @@ class _TableMerge:
     is_changed: bool = False
     """Whether any row came in or has changed."""
 
-    def run(self) -> None:
-        """Join them."""
+    def run(
+        self, our_effects: Sequence[FeedbackEffect], their_effects: Sequence[FeedbackEffect]
+    ) -> None:
+        """Join them.
+
+        Args:
+            our_effects: What judgements have changed of ours.
+            their_effects: The same of theirs.
+        """
         incoming = self._incoming()
         ended = self._separate_versions(incoming)
         ours = self.transaction.snapshot()
         for table in _MERGED:
             self._join(table, incoming[table], ours)
         self._order_versions(ended)
+        if our_effects or their_effects:
+            self._join_effects(
+                self._judged(
+                    ours.scan("memories", None, ["id", "importance"]), our_effects, self.moved.ours
+                ),
+                self._judged(incoming["memories"], their_effects, self.moved.theirs),
+            )
         if self.added["memories"]:  # what was looked at may go together with what came in
             found = self.transaction.snapshot().scan("memories", None, ["id", "is_consolidated"])
             done = found.filter(found["is_consolidated"])["id"].to_pylist()
@@ -412,6 +439,43 @@ class _TableMerge:
         )
         keep = [one in known and other in known for one, other in ends]
         return relations.filter(pa.array(keep, pa.bool_()))
+
+    # --- judgements ---
+
+    def _judged(
+        self,
+        memories: pa.Table,
+        effects: Iterable[FeedbackEffect],
+        moved: Mapping[str, str | None],
+    ) -> dict[str, JudgedImportance]:
+        """Return the judged memories of one side, and how important they all are, by id."""
+        values = zip(memories["id"].to_pylist(), memories["importance"].to_pylist(), strict=True)
+        found = {id_: JudgedImportance(float(value)) for id_, value in values}
+        for each in effects:
+            id_ = moved.get(each.memory_id) or each.memory_id
+            judged = found.setdefault(id_, JudgedImportance())
+            judged.effects[each.feedback_id] = replace(each, memory_id=id_)
+        return found
+
+    def _join_effects(
+        self, ours: Mapping[str, JudgedImportance], theirs: Mapping[str, JudgedImportance]
+    ) -> None:
+        """Give memories that the two have judged differently the effects of both."""
+        importance: dict[str, float] = {}
+        for id_ in sorted(ours.keys() & theirs.keys()):
+            if ours[id_].effects != theirs[id_].effects:
+                joined = join_importance(ours[id_], theirs[id_])
+                if joined.importance is not None:
+                    importance[id_] = joined.importance
+                    self.effects += joined.effects.values()
+        ids = list(importance)
+        found = self.transaction.snapshot().get("memories", ids, _IMPORTANCE)
+        for row in found.to_pylist():
+            if importance[row["id"]] == row["importance"]:
+                del importance[row["id"]]
+        set_columns(
+            self.transaction, "memories", list(importance), importance=list(importance.values())
+        )
 
     # --- several newer versions of one thing ---
 

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.table_names import TableName
+from memctl.store.ledger.feedback_repositories import FeedbackEffect
 
 Row = Mapping[str, Any]
 _SAME_CONTENT = "indexed", "processing", "pending", "gone", "failed"
@@ -41,6 +45,50 @@ def join_rows(table: TableName, one: Row, other: Row) -> dict[str, Any]:
     elif table == "memories":
         joined["valid_to"] = _end(first, second)
     return joined
+
+
+@dataclass(slots=True)
+class JudgedImportance:
+    """The importance of a memory in one knowledge base, and what judgements changed of it."""
+
+    importance: float | None = None
+    """None where it has no such memory."""
+    effects: dict[str, FeedbackEffect] = field(default_factory=dict)
+    """By the id of the judgement."""
+
+    @property
+    def base(self) -> float | None:
+        """What it would be without judgements."""
+        if self.importance is None:
+            return None
+        return _stored(self.importance - sum(each.delta for each in self.effects.values()))
+
+
+def join_importance(one: JudgedImportance, other: JudgedImportance) -> JudgedImportance:
+    """Return the higher importance without judgements, with the effects of those of both.
+
+    The effects come in the order of the judgements, each as far as it stays within 0 to 1, so that
+    each can be taken back.  One that is being taken back in one of the two still counts.
+    """
+    bases = [side.base for side in (one, other) if side.base is not None]
+    if not bases:
+        return JudgedImportance()
+    value = max(bases)
+    joined = JudgedImportance()
+    both = [*one.effects.values(), *other.effects.values()]
+    for each in sorted(both, key=lambda e: (e.at, e.feedback_id, abs(e.wanted), e.wanted)):
+        joined.effects[each.feedback_id] = each
+    for id_, each in joined.effects.items():
+        after = _stored(min(1.0, max(0.0, value + each.wanted)))
+        joined.effects[id_] = replace(each, delta=after - value, is_applied=True)
+        value = after
+    joined.importance = value
+    return joined
+
+
+def _stored(importance: float) -> float:
+    """Return an importance as the tables have it, so that what is joined again is the same."""
+    return float(np.float32(importance))
 
 
 def _rank(table: TableName, row: Row) -> tuple[Any, ...]:

@@ -29,6 +29,7 @@ from memctl.knowledge_base import KnowledgeBase
 from memctl.merging.kb_merge import merge
 from memctl.sessions.conversations import Message
 from memctl.skills.skill_files import parse_skill
+from memctl.store.ledger.feedback_repositories import Feedback, FeedbackEffect
 
 __all__ = ["memctl"]
 
@@ -130,7 +131,39 @@ def _prompt(kb: KnowledgeBase, draw: random.Random) -> None:
     kb.prompts.use("helper", f"talk-{draw.randrange(3)}")
 
 
-OPERATIONS = (_add, _add, _edit, _ingest, _ingest, _talk, _write, _delete, _skill, _prompt)
+def _judge(kb: KnowledgeBase, draw: random.Random) -> None:
+    known = sorted(kb.resources.snapshot().scan("memories", None, ["id"])["id"].to_pylist())
+    if known:
+        made = Feedback(f"f_{draw.getrandbits(48):x}", "default", kb.clock(), score=1.0)
+        wanted = draw.choice((-0.3, -0.05, 0.05, 0.3))
+        effect = FeedbackEffect(made.feedback_id, draw.choice(known), "default", made.at, wanted)
+        kb.store.ledger.feedback.save(made)
+        kb.store.ledger.feedback_effects.save(effect)
+        kb.judgements.judge.apply()
+
+
+def _learn(kb: KnowledgeBase, draw: random.Random) -> None:
+    thing = draw.choice(THINGS)
+    kb.memories.add(f"Oil the {thing} in spring.", type_="learning")
+    rows = kb.memories.list().to_pylist()
+    learnings = sorted(row["id"] for row in rows if row["type"] == "learning")
+    kb.memories.confirm(draw.choice(learnings), f"agent {draw.randrange(3)}")
+
+
+OPERATIONS = (
+    _add,
+    _add,
+    _edit,
+    _ingest,
+    _ingest,
+    _talk,
+    _write,
+    _delete,
+    _skill,
+    _prompt,
+    _judge,
+    _learn,
+)
 
 
 def grown(home: Home, name: str, seed: int, count: int) -> None:
@@ -158,6 +191,7 @@ def state(kb: KnowledgeBase) -> dict[str, list[Any]]:
             tuple(str(row[name]) for name in (*columns, "document_id", "valid_to"))
             for row in memories
         ),
+        "importance": sorted((row["id"], round(row["importance"], 4)) for row in memories),
         "names": sorted(row["name"] for row in snapshot.scan("entities").to_pylist()),
         "turns": sorted(
             (each.session_id, each.turn, each.content, str(each.document_id))
@@ -175,6 +209,8 @@ STORED = {
     "versions of skills": "number, content, share, successes, failures FROM skill_versions",
     "uses of skills": "skill_id, version, success, at FROM skill_usage",
     "prompts": "task, version, at, text FROM prompt_variants",
+    "effects": "feedback_id, memory_id, wanted, round(delta, 4) FROM feedback_effects",
+    "confirmations": "memory_id, source, at FROM confirmations",
     "uses of prompts": "task, version, subject FROM prompt_uses",
 }
 

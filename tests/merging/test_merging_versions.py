@@ -221,3 +221,41 @@ def test_confirmations_are_exported_and_are_in_snapshots(at: At, tmp_path: Path)
     assert learning_at(at, "b")["confirmations"] == 2
     at("a", "snapshot", "restore", "before", "--yes")
     assert learning_at(at, "a")["confirmations"] == 1
+
+
+def judge(at: At, home: str, verdict: str) -> str:
+    at(home, "query", "Where is the key?", "-o", "json")
+    return str(at(home, "feedback", "add", "last", verdict, "-o", "json").json["feedback_id"])
+
+
+def importance_at(at: At, home: str) -> float:
+    (row,) = at(home, "sql", "select importance from memories").rows
+    return float(row["importance"])
+
+
+@pytest.mark.parametrize(
+    ("importance", "of_a", "of_b", "expected"),
+    [
+        ("0.7", ("good",), ("good",), 0.8),
+        ("0.7", (), ("bad",), 0.65),
+        ("0.98", ("good",), ("good", "good"), 1.0),
+        ("0.98", ("good", "bad"), ("bad",), 0.9),
+    ],
+)
+def test_judgements_of_both_count_and_can_be_taken_back(
+    at: At,
+    merged: Callable[[], list[str]],
+    copied: Callable[[str, str], None],
+    importance: str,
+    of_a: tuple[str, ...],
+    of_b: tuple[str, ...],
+    expected: float,
+) -> None:
+    at("a", "memory", "add", "The key is in the attic.", "--importance", importance)
+    copied("a", "b")
+    made = [judge(at, "a", each) for each in of_a] + [judge(at, "b", each) for each in of_b]
+    for home in merged():
+        assert importance_at(at, home) == pytest.approx(expected, abs=1e-4)
+        for judgement in reversed(made):
+            at(home, "feedback", "undo", judgement, "--yes")
+        assert importance_at(at, home) == pytest.approx(float(importance), abs=1e-4)

@@ -22,7 +22,7 @@ from memctl.store.ledger.content_tables import (
     ContentTable,
     MergedValue,
 )
-from memctl.store.ledger.feedback_repositories import EFFECTS, VARIANTS
+from memctl.store.ledger.feedback_repositories import EFFECTS, VARIANTS, FeedbackEffect
 from memctl.store.ledger.pool_repositories import PoolVersionRepository
 from memctl.store.ledger.profile_repositories import PROFILES
 from memctl.store.ledger.repository import LedgerTable, from_text
@@ -73,6 +73,7 @@ _COLUMNS: Mapping[str, Mapping[str, Callable[[Any, Any], Any]]] = {
     SkillVersionRepository.table.name: dict.fromkeys(
         ("share", "successes", "failures"), _keep_ours
     ),
+    EFFECTS.name: dict.fromkeys(("wanted", "delta", "is_applied"), _keep_ours),
     VARIANTS.name: {"is_retired": max},
     ConfirmationRepository.table.name: {"job_id": _keep_ours},
 }
@@ -119,6 +120,7 @@ def merge_content(
     theirs: Iterable[Mapping[str, Any]],
     origins: tuple[str, str],
     moved: MovedRows,
+    effects: Iterable[FeedbackEffect] = (),
 ) -> ContentMerge:
     """Join rows with those of a ledger within a transaction of its own.
 
@@ -127,6 +129,7 @@ def merge_content(
         theirs: Rows of the other one as ``export_content`` yields them.
         origins: What ours and theirs are called, for values that are kept beside later ones.
         moved: Documents and memories that are called otherwise now.
+        effects: What judgements change of memories by now, where the two differed in that.
     """
     incoming: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for item in theirs:
@@ -138,6 +141,7 @@ def merge_content(
     for declared in CONTENT_TABLES:
         merge.join(declared, incoming[declared.name])
     merge.written += settle_skills(connection, mine, incoming)
+    merge.settle_effects(effects)
     connection.execute(
         "UPDATE pools SET version = MAX(version, COALESCE((SELECT MAX(version)"
         " FROM pool_versions WHERE pool_id = pools.pool_id), 0))"
@@ -229,6 +233,20 @@ class _Merge:
         self.written += rename_ours(self._connection, ours, names.ours)
         rename_versions(incoming, names.theirs)
         return ours
+
+    # --- judgements ---
+
+    def settle_effects(self, effects: Iterable[FeedbackEffect]) -> None:
+        """Note what judgements change by now; one that is taken back changes nothing."""
+        values = [(each.wanted, each.delta, each.feedback_id, each.memory_id) for each in effects]
+        made = self._connection.executemany(
+            f"UPDATE {EFFECTS.name} SET wanted = ?1, delta = ?2, is_applied = TRUE"
+            " WHERE feedback_id = ?3 AND memory_id = ?4"
+            " AND (wanted, delta, is_applied) IS NOT (?1, ?2, TRUE)",
+            values,
+        )
+        self.written += max(0, made.rowcount)
+        self._connection.execute(f"DELETE FROM {EFFECTS.name} WHERE wanted = 0 AND is_applied")
 
     # --- tables ---
 
