@@ -87,6 +87,8 @@ class MergeReport:
     """Conversations of one id that say different things, and are two now."""
     snapshot: str = ""
     """What brings back the state before; "" where nothing has changed."""
+    is_changed: bool = False
+    """Whether anything is other than it was, if only a value of what both had."""
 
 
 def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
@@ -140,11 +142,12 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
         transaction.ledger(lambda _: _join_records(kb, other))
         transaction.ledger(lambda _: ledger.comparisons.add(merging.facts, kb.resources.clock()))
     kb.resources.snapshot()  # takes over what was said
-    if not (merging.is_changed or joined.written):
+    is_changed = merging.is_changed or joined.written > 0
+    if not is_changed:
         kb.snapshots.delete(snapshot)
         snapshot = ""
     report = merging.report(kb.name, name_beside(kb, other), joined)
-    return MergeReport(**{**report, "snapshot": snapshot})
+    return MergeReport(**report, snapshot=snapshot, is_changed=is_changed)
 
 
 def require_mergeable(kb: KnowledgeBase, other: KnowledgeBase) -> None:

@@ -154,6 +154,7 @@ _JOINS: Mapping[TableName, Mapping[str, Callable[[Any, Any], Any]]] = {
         "access_count": _latest,
         "last_accessed_at": _latest,
         "expires_at": _unless_open,
+        "archived_at": _unless_open,
         "is_consolidated": _both,
     },
     "relations": {

@@ -13,6 +13,10 @@ import pytest
 from cli.conftest import Run, memctl
 from command_line import Result
 
+from memctl.config import load_config
+from memctl.home import Home
+from memctl.rows.row_changes import set_columns
+
 __all__ = ["memctl"]
 
 At = Callable[..., Result]
@@ -259,3 +263,56 @@ def test_judgements_of_both_count_and_can_be_taken_back(
         for judgement in reversed(made):
             at(home, "feedback", "undo", judgement, "--yes")
         assert importance_at(at, home) == pytest.approx(float(importance), abs=1e-4)
+
+
+def test_a_comparison_and_a_trial_tell_what_a_merge_does(at: At, tmp_path: Path) -> None:
+    for home in ("a", "b"):
+        at(home, "skill", "add", write_skill(tmp_path, f"{home}.md", f"Text of {home}."))
+        at(home, "pool", "create", "ops")
+        at(home, "pool", "write", "ops", "mood", f'"{home}"')
+        at(home, "memory", "add", f"The key of {home} is in the attic.")
+    path = write_skill(tmp_path, "c.md", "Clean it.").replace("deploy-app", "clean-csv")
+    Path(path).write_text(SKILL.format("Clean it.").replace("deploy-app", "clean-csv"))
+    at("b", "skill", "add", path)
+    both = ("default", "default", "--from", "b")
+    found = at("a", "kb", "diff", *both, "-o", "json").json
+    stored = {
+        each["table"]: (each["ours"], each["theirs"], each["differing"]) for each in found["stored"]
+    }
+    assert stored["skills"] == (0, 1, 1)
+    assert stored["skill_versions"] == (1, 2, 0)
+    assert stored["pool_keys"] == (0, 0, 1)
+    assert "skill versions: 1, 2, 0" in at("a", "kb", "diff", *both, "-o", "table").out
+    tried = at("a", "kb", "merge", *both, "--dry-run", "-o", "json").json
+    said = at("a", "kb", "merge", *both, "--dry-run").out
+    assert at("a", "kb", "diff", *both, "-o", "json").json == found, "a trial changes nothing"
+    assert at("a", "snapshot", "list").rows == []
+    report = at("a", "kb", "merge", *both, "--yes", "-o", "json").json
+    assert tried == {**report, "snapshot": ""}
+    assert "1 skill, 2 skill versions" in said
+    assert {name: each[1] for name, each in stored.items() if each[1]} == {
+        name: number
+        for name, number in report["added"].items()
+        if number and name not in ("documents", "memories", "relations")
+    }
+
+
+def test_a_merge_that_only_changes_what_was_known_says_so(
+    at: At, copied: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    at("a", "memory", "add", "The key is in the attic.")
+    copied("a", "b")
+    with (
+        Home(load_config({"home": str(tmp_path / "a")}, {})).open_for_writing("default") as kb,
+        kb.store.write() as transaction,
+    ):
+        ids = transaction.snapshot().scan("memories", None, ["id"])["id"].to_pylist()
+        set_columns(transaction, "memories", ids, archived_at=kb.clock())
+    words = ("kb", "merge", "default", "default", "--from", "b", "--yes", "-o", "table")
+    said = at("a", *words).out
+    assert "default has taken in default of" in said
+    assert "changes of what was known" in said
+    assert "snapshot restore" in said
+    assert "nothing new" in at("a", *words).out
+    (row,) = at("a", "sql", "select archived_at from memories").rows
+    assert row["archived_at"] is None, "it is not archived in one of the two"

@@ -21,8 +21,10 @@ from memctl.store.ledger.content_tables import (
     MERGED_VALUES,
     ContentTable,
     MergedValue,
+    import_content,
 )
 from memctl.store.ledger.feedback_repositories import EFFECTS, VARIANTS, FeedbackEffect
+from memctl.store.ledger.ledger_schema import empty_ledger
 from memctl.store.ledger.pool_repositories import PoolVersionRepository
 from memctl.store.ledger.profile_repositories import PROFILES
 from memctl.store.ledger.repository import LedgerTable, from_text
@@ -92,6 +94,8 @@ class ContentMerge:
     """How many conversations became two, whichever was renamed."""
     written: int = 0
     """How many rows were written, for whatever reason."""
+    differing: Mapping[str, int] = field(default_factory=dict)
+    """How many rows of both are not alike, by table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +156,18 @@ def merge_content(
         " WHERE EXISTS (SELECT 1 FROM turns WHERE namespace = sessions.namespace"
         " AND session_id = sessions.session_id)"
     )
-    return ContentMerge(dict(merge.added), merge.kept, merge.split, merge.written)
+    return ContentMerge(
+        dict(merge.added), merge.kept, merge.split, merge.written, dict(merge.differing)
+    )
+
+
+def compare_content(
+    ours: Iterable[Mapping[str, Any]], theirs: Iterable[Mapping[str, Any]]
+) -> ContentMerge:
+    """Return what joining rows with those of another ledger would come to; nothing is written."""
+    with empty_ledger() as connection:
+        import_content(ours)(connection)
+        return merge_content(connection, theirs, ("", ""), MovedRows())
 
 
 def split_sessions(
@@ -184,6 +199,7 @@ class _Merge:
         self._connection = connection
         self._origins = origins
         self.added: dict[str, int] = defaultdict(int)
+        self.differing: dict[str, int] = defaultdict(int)
         self.kept = 0
         self.split = 0
         self.written = 0
@@ -282,6 +298,8 @@ class _Merge:
         lost, chosen = reversed(both) if declared.table in _EARLIER else both
         if _without(mine, columns) == _without(theirs, columns):
             lost = chosen = mine
+        else:
+            self.differing[declared.name] += 1
         own = {column: join(mine[column], theirs[column]) for column, join in columns.items()}
         if {**chosen, **own} != mine:
             self._write(declared, {**chosen, **own})
