@@ -124,7 +124,7 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
             raise LockedError("a conversation went on meanwhile", "merge again")
         if ledger.feedback_effects.all() != our_effects:
             raise LockedError("an answer was judged meanwhile", "merge again")
-        origins = (kb.name, name_beside(kb, other))
+        origins = (name_beside(other, kb), name_beside(kb, other))
         in_use = undecided_in_use(ledger)
         joined = merge_content(connection, content, origins, merging.moved, merging.effects)
         keep_in_use(ledger, in_use, kb.resources.clock())

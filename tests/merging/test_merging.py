@@ -475,6 +475,7 @@ def test_what_cannot_be_merged_is_refused(two: Run, words: tuple[str, ...], said
     refused = two("kb", "merge", *words, "--yes")
     assert refused.code in (2, 10)
     assert said in refused.err
+    assert ("--user" in words) == ("hint: leave out --user" in refused.err)
     assert two("snapshot", "list", "-k", "a").rows == []
 
 

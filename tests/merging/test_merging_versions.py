@@ -297,6 +297,15 @@ def test_a_comparison_and_a_trial_tell_what_a_merge_does(at: At, tmp_path: Path)
     }
 
 
+def test_each_side_is_named_with_its_home_where_both_have_one_name(at: At, tmp_path: Path) -> None:
+    for home in ("a", "b"):
+        at(home, "pool", "create", "ops")
+        at(home, "pool", "write", "ops", "mood", f'"{home}"')
+    at("a", "kb", "merge", "default", "default", "--from", "b", "--yes")
+    origins = {row["origin"] for row in at("a", "sql", "from merged_values").rows}
+    assert origins == {f"default of {tmp_path / 'a'}"}
+
+
 def test_a_merge_that_only_changes_what_was_known_says_so(
     at: At, copied: Callable[[str, str], None], tmp_path: Path
 ) -> None:
