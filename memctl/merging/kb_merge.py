@@ -91,7 +91,7 @@ class MergeReport:
     """Whether anything is other than it was, if only a value of what both had."""
 
 
-def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
+def merge(kb: KnowledgeBase, other: KnowledgeBase, *, copies_media: bool = True) -> MergeReport:
     """Take in all that another knowledge base has, after making a snapshot of this one.
 
     Where nothing new comes in, no snapshot is left.
@@ -99,6 +99,7 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
     Args:
         kb: Is changed.
         other: Is only read.
+        copies_media: Whether images and the like come along; not in a trial.
 
     Raises:
         UsageError: They are one, or have vectors of different models; the other one is private and
@@ -110,7 +111,7 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
     kb.resources.snapshot()  # both take over what was said before either knows what the other does
     theirs = other.resources.snapshot()
     snapshot = kb.snapshots.create_before("merge").name
-    for path in sorted(other.layout.media.glob("*")):
+    for path in sorted(other.layout.media.glob("*")) if copies_media else ():
         make_folder(kb.layout.media)
         if not (kb.layout.media / path.name).exists():
             shutil.copy2(path, kb.layout.media / path.name)

@@ -325,3 +325,12 @@ def test_a_merge_that_only_changes_what_was_known_says_so(
     assert "nothing new" in at("a", *words).out
     (row,) = at("a", "sql", "select archived_at from memories").rows
     assert row["archived_at"] is None, "it is not archived in one of the two"
+
+
+def test_one_of_a_kind_is_counted_in_the_singular(at: At) -> None:
+    at("b", "session", "start", "--id", "talk")
+    at("b", "session", "say", "talk", "When does the ferry leave?")
+    at("b", "feedback", "add", "talk", "--score", "0.2", "--text", "wrong")
+    said = at("a", "kb", "merge", "default", "default", "--from", "b", "--dry-run").out
+    assert "1 session, 1 turn" in said
+    assert "1 conversation summary" in said

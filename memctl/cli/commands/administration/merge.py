@@ -114,13 +114,14 @@ def _try_merge(context: CommandContext, kb: KnowledgeBase, other: KnowledgeBase)
         hard_linked_copy(kb.layout, kb.clock) as layout,
         KnowledgeBase.open(layout, context.config, kb.clock) as copy,
     ):
-        return dataclasses.replace(merge_into(copy, other), snapshot="")
+        return dataclasses.replace(merge_into(copy, other, copies_media=False), snapshot="")
 
 
 def _count_of(table: str, number: int) -> str:
     """Return how many rows of a table there are, in words."""
     rows = table.replace("_", " ")
-    return format_count(number, "memory" if rows == "memories" else rows.removesuffix("s"), rows)
+    one = f"{rows.removesuffix('ies')}y" if rows.endswith("ies") else rows.removesuffix("s")
+    return format_count(number, one, rows)
 
 
 def _would_be(report: MergeReport) -> list[str]:
