@@ -119,13 +119,21 @@ def test_shares_are_those_of_the_skill_that_was_changed_last(
     at("b", "skill", "version", "add", "deploy-app", path)
     at("b", "skill", "used", "deploy-app", "--ok", "--version", "2")
     at("b", "skill", "version", "activate", "deploy-app", "2")
+    needs = SKILL.replace("deploy-app", "ship").replace(
+        "---\n\n", "requires: deploy-app@2\n---\n\n"
+    )
+    (tmp_path / "ship.md").write_text(needs.format("Ship it."))
+    at("b", "skill", "add", str(tmp_path / "ship.md"))
     for home in merged():
         found = [(row["number"], row["content"], row["share"]) for row in versions_of(at, home)]
-        assert found == [
+        assert [row for row in found if row[1] != "Ship it."] == [
             (1, "Text 1.", 0), (2, "Text 2.", 0), (3, "Text 3.", 0), (4, "Another text 2.", 100),
         ]  # fmt: skip
-        (active,) = at(home, "sql", "select active_version from skills").rows
-        assert active["active_version"] == 4
+        skills = at(home, "sql", "select slug, active_version, requires from skills").rows
+        assert {row["slug"]: (row["active_version"], row["requires"]) for row in skills} == {
+            "deploy-app": (4, "[]"),
+            "ship": (1, '["deploy-app@4"]'),
+        }
         (use,) = at(home, "sql", "select version from skill_usage").rows
         assert use["version"] == 4
         at(home, "skill", "version", "activate", "deploy-app", "2")

@@ -136,6 +136,10 @@ def rename_versions(content: Content, names: Names) -> None:
     """Give versions their names in the rows of one side, wherever they stand."""
     if not names:
         return
+    ids = {row["slug"]: row["skill_id"] for row in content[_SKILLS.name]}
+    for row in content[_SKILLS.name]:
+        required = [_renamed_requirement(each, ids, names) for each in json.loads(row["requires"])]
+        row["requires"] = json.dumps(required)
     for table, owner, column in (
         (_SKILLS, "skill_id", "active_version"),
         (_VERSIONS, "skill_id", "number"),
@@ -154,6 +158,14 @@ def rename_versions(content: Content, names: Names) -> None:
             row["after"] = json.dumps(names.get((row["skill_id"], number), number))
     for row in content[SUMMARIES.name]:
         row["prompt_version"] = _renamed_reference(row["prompt_version"], names)
+
+
+def _renamed_requirement(text: str, ids: Mapping[str, str], names: Names) -> str:
+    """Return ``SLUG@NUMBER`` with the number that the version has now."""
+    slug, _, number = text.rpartition("@")
+    if not number.isdecimal() or slug not in ids:
+        return text
+    return f"{slug}@{names.get((ids[slug], int(number)), number)}"
 
 
 def _renamed_reference(text: str, names: Names) -> str:
@@ -182,7 +194,7 @@ def rename_ours(connection: sqlite3.Connection, rows: Content, names: Names) -> 
             [tuple(old[column] for column in table.key) for old, _ in changed],
         )
         connection.executemany(
-            f"INSERT INTO {table.name} ({table.columns}) VALUES ({table.marks})",
+            f"INSERT OR REPLACE INTO {table.name} ({table.columns}) VALUES ({table.marks})",
             [tuple(new[column] for column in table.fields) for _, new in changed],
         )
         written += len(changed)
