@@ -20,14 +20,17 @@ from memctl.feedback.prompt_variants import keep_in_use, undecided_in_use
 from memctl.files import make_folder
 from memctl.graph.derivation import derive_all
 from memctl.ids import other_version_id, root_id
-from memctl.merging.renaming import (
+from memctl.merging.row_joins import (
+    JudgedImportance,
+    Row,
     Rows,
     ids_of_conversations,
     ids_of_versions,
+    join_importance,
+    join_rows,
     moved_rows,
     renamed_rows,
 )
-from memctl.merging.row_joins import JudgedImportance, Row, join_importance, join_rows
 from memctl.paths import display_path
 from memctl.rows.derived_rows import add_missing, replace_entities
 from memctl.rows.references import in_portions
