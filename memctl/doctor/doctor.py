@@ -33,6 +33,7 @@ from memctl.doctor.table_checks import (
     check_indexes,
     check_ledger,
     check_schema,
+    check_shares,
     check_tables,
     check_vectors,
     check_versions,
@@ -195,6 +196,7 @@ CONTENT_CHECKS: tuple[Check[Examined], ...] = (
     Check("citations", check_citations),
     Check("inboxes", check_inboxes),
     Check("audit", check_audit),
+    Check("skills", check_shares),
 )
 """What is checked if the ledger can be read, in this order."""
 

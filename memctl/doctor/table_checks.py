@@ -13,6 +13,7 @@ from memctl.errors import KnowledgeBaseUnavailable
 from memctl.schema.arrow_tables import VECTOR, schemas, vector_rows
 from memctl.schema.migrations import SCHEMA_VERSION, require_known, tables_at
 from memctl.schema.table_names import FORGET, TABLES, TableName
+from memctl.skills.skill_registry import WHOLE
 from memctl.store.ledger.content_tables import unreadable_content
 from memctl.store.ledger.ledger import HEAD, Ledger
 from memctl.store.ledger.ledger_schema import VERSION
@@ -114,6 +115,19 @@ def check_indexes(examined: Examined) -> Iterator[Finding]:
             yield ok("indexes", table, f"up to date but for {few}, few enough to read each")
         else:
             yield ok("indexes", table, "up to date")
+
+
+def check_shares(examined: Examined) -> Iterator[Finding]:
+    """Look whether the active versions of each skill share out all of its tasks."""
+    for slug, active in examined.ledger.skills.versions.shares().items():
+        if (total := sum(active.values())) != WHOLE:
+            greatest = max(active, key=lambda number: active[number])
+            yield warning(
+                "skills",
+                slug,
+                f"the shares of its versions add up to {total} %, not {WHOLE} %",
+                f"memctl skill version activate {slug} {greatest} -k {examined.layout.name}",
+            )
 
 
 def check_versions(examined: Examined) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ Which variant is used is decided by a person; what a model suggests is stored an
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -313,8 +313,8 @@ class PromptVariants:
         """Return the version that is used where nothing was decided; "" where there is none."""
         if is_shipped(task):
             return load_prompt(task, self.folder).version
-        kept = [each for each in self.ledger.prompt_variants.of(task) if not each.is_retired]
-        return next((each.version for each in kept if each.origin != "suggested"), "")
+        found = default_variant(self.ledger.prompt_variants.of(task))
+        return "" if found is None else found.version
 
     def _is_last(self, task: str, version: str) -> bool:
         kept = self.ledger.prompt_variants.of(task)
@@ -482,6 +482,48 @@ def _record_text(record: ConversationSummary) -> str:
         "suggested": record.improvement_suggestion,
     }
     return "\n".join(f"{name}: {text[:_LONGEST_SHOWN]}" for name, text in lines.items() if text)
+
+
+def default_variant(variants: Iterable[PromptVariant]) -> PromptVariant | None:
+    """Return which of an agent's variants is used where nothing was decided: the oldest.
+
+    Args:
+        variants: Those of one prompt, the oldest first.
+    """
+    kept = (each for each in variants if not each.is_retired and each.origin != "suggested")
+    return next(kept, None)
+
+
+def keep_in_use(ledger: Ledger, before: Mapping[str, PromptVariant], now: datetime) -> None:
+    """Decide for the variants that were in use undecided, where others would be by now.
+
+    Args:
+        ledger: Where they are.
+        before: What ``undecided_in_use`` was.
+        now: The time.
+    """
+    after = undecided_in_use(ledger)
+    for task, variant in before.items():
+        if task not in after or after[task].text == variant.text:
+            continue
+        for each in ledger.prompt_variants.of(task):
+            if each.text == variant.text and not each.is_retired:
+                shares = [PromptShare(task, each.version, 1.0, now)]
+                ledger.prompt_shares.replace(task, shares)
+
+
+def undecided_in_use(ledger: Ledger) -> dict[str, PromptVariant]:
+    """Return which variants of agents' prompts are in use without anyone's decision, by task."""
+    variants: dict[str, list[PromptVariant]] = {}
+    for each in ledger.prompt_variants.all():
+        variants.setdefault(each.task, []).append(each)
+    found = {task: default_variant(each) for task, each in variants.items()}
+    decided = {each.task for each in ledger.prompt_shares.all()}
+    return {
+        task: each
+        for task, each in found.items()
+        if each is not None and task not in decided and not is_shipped(task)
+    }
 
 
 def no_model(task: str) -> ConfigError:

@@ -12,6 +12,8 @@ from memctl.consolidation.consolidator import LEAST_STRENGTH
 from memctl.consolidation.statements import StemWeights, read_statements
 from memctl.errors import UsageError
 from memctl.merging.kb_merge import name_beside, require_all_users
+from memctl.store.ledger.content_merge import compare_content
+from memctl.store.ledger.content_tables import CONTENT_TABLES, export_content
 from memctl.store.tables.filter_expressions import Expr, col
 
 if TYPE_CHECKING:
@@ -51,6 +53,19 @@ class Disagreement:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredDifference:
+    """How many rows differ in one table of what users and agents have stored."""
+
+    table: str
+    ours: int
+    """That only this one has."""
+    theirs: int
+    """That only the other one has."""
+    differing: int
+    """That both have, with other values."""
+
+
+@dataclass(frozen=True, slots=True)
 class KnowledgeBaseDiff:
     """How two knowledge bases differ."""
 
@@ -61,6 +76,8 @@ class KnowledgeBaseDiff:
     only: tuple[Known, ...]
     """What one of them has: ours first, each the latest first."""
     disagreements: tuple[Disagreement, ...]
+    stored: tuple[StoredDifference, ...] = ()
+    """Conversations, pools, skills, prompts and the like, without tables that are alike."""
 
 
 def diff(kb: KnowledgeBase, other: KnowledgeBase) -> KnowledgeBaseDiff:
@@ -83,7 +100,18 @@ def diff(kb: KnowledgeBase, other: KnowledgeBase) -> KnowledgeBaseDiff:
     name = name_beside(kb, other)
     only = [*_only(kb.name, mine, others), *_only(name, others, mine)]
     found = tuple(_disagreements(kb, ours, theirs))
-    return KnowledgeBaseDiff(kb.name, name, same, tuple(only), found)
+    stored = tuple(_stored_differences(kb, other))
+    return KnowledgeBaseDiff(kb.name, name, same, tuple(only), found, stored)
+
+
+def _stored_differences(kb: KnowledgeBase, other: KnowledgeBase) -> Iterator[StoredDifference]:
+    ours, theirs = (list(export_content(each.store.ledger)) for each in (kb, other))
+    coming, only_ours = compare_content(ours, theirs), compare_content(theirs, ours)
+    for declared in CONTENT_TABLES:
+        name = declared.name
+        counts = [each.get(name, 0) for each in (only_ours.added, coming.added, coming.differing)]
+        if any(counts):
+            yield StoredDifference(name, *counts)
 
 
 _Rows = Mapping[tuple[str, str], Mapping[str, Any]]

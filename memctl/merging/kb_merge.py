@@ -9,24 +9,28 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from memctl.errors import LockedError, UsageError
+from memctl.feedback.prompt_variants import keep_in_use, undecided_in_use
 from memctl.files import make_folder
 from memctl.graph.derivation import derive_all
 from memctl.ids import other_version_id, root_id
-from memctl.merging.renaming import (
+from memctl.merging.row_joins import (
+    JudgedImportance,
+    Row,
     Rows,
     ids_of_conversations,
     ids_of_versions,
+    join_importance,
+    join_rows,
     moved_rows,
     renamed_rows,
 )
-from memctl.merging.row_joins import Row, join_rows
 from memctl.paths import display_path
 from memctl.rows.derived_rows import add_missing, replace_entities
 from memctl.rows.references import in_portions
@@ -44,12 +48,13 @@ from memctl.schema.table_names import TableName
 from memctl.sessions.folding import session_document
 from memctl.store.ledger.content_merge import (
     ContentMerge,
-    MovedDocuments,
+    MovedRows,
     SessionSplit,
     merge_content,
     split_sessions,
 )
 from memctl.store.ledger.content_tables import export_content
+from memctl.store.ledger.feedback_repositories import EFFECTS, FeedbackEffect
 from memctl.store.ledger.session_repositories import TURNS, SessionKey
 from memctl.store.tables.filter_expressions import col
 
@@ -63,6 +68,7 @@ _MERGED: tuple[TableName, ...] = ("documents", "memories", "relations")
 """The tables that are joined; entities are derived from them."""
 _MOVING = "session_id", "source"
 """Columns that have another value where a conversation has another name."""
+_IMPORTANCE = ["id", "importance"]
 _AGE = ["id", "root_id", "part", "sha256", "size", "ingested_at"]
 
 
@@ -84,9 +90,11 @@ class MergeReport:
     """Conversations of one id that say different things, and are two now."""
     snapshot: str = ""
     """What brings back the state before; "" where nothing has changed."""
+    is_changed: bool = False
+    """Whether anything is other than it was, if only a value of what both had."""
 
 
-def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
+def merge(kb: KnowledgeBase, other: KnowledgeBase, *, copies_media: bool = True) -> MergeReport:
     """Take in all that another knowledge base has, after making a snapshot of this one.
 
     Where nothing new comes in, no snapshot is left.
@@ -94,6 +102,7 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
     Args:
         kb: Is changed.
         other: Is only read.
+        copies_media: Whether images and the like come along; not in a trial.
 
     Raises:
         UsageError: They are one, or have vectors of different models; the other one is private and
@@ -102,9 +111,10 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
     """
     require_mergeable(kb, other)
     kb.resources.begin_change()
+    kb.resources.snapshot()  # both take over what was said before either knows what the other does
     theirs = other.resources.snapshot()
     snapshot = kb.snapshots.create_before("merge").name
-    for path in sorted(other.layout.media.glob("*")):
+    for path in sorted(other.layout.media.glob("*")) if copies_media else ():
         make_folder(kb.layout.media)
         if not (kb.layout.media / path.name).exists():
             shutil.copy2(path, kb.layout.media / path.name)
@@ -116,24 +126,32 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
         nonlocal joined
         if split_sessions(connection, content) != merging.splits:
             raise LockedError("a conversation went on meanwhile", "merge again")
-        origins = (kb.name, name_beside(kb, other))
-        joined = merge_content(connection, content, origins, merging.turn_documents)
+        if ledger.feedback_effects.all() != our_effects:
+            raise LockedError("an answer was judged meanwhile", "merge again")
+        origins = (name_beside(other, kb), name_beside(kb, other))
+        in_use = undecided_in_use(ledger)
+        joined = merge_content(connection, content, origins, merging.moved, merging.effects)
+        keep_in_use(ledger, in_use, kb.resources.clock())
+        if joined.written:
+            kb.skills.acting_as().decay()
 
     with kb.store.write() as transaction:
         with ledger.reading() as connection:
             splits = split_sessions(connection, content)
         talks = frozenset(session_document(*key) for key in _sessions(content))
+        our_effects = ledger.feedback_effects.all()
         merging = _TableMerge(kb, transaction, theirs, transaction.snapshot(), talks, splits)
-        merging.run()
+        merging.run(our_effects, _effects(content))
         transaction.ledger(join_content)
         transaction.ledger(lambda _: _join_records(kb, other))
         transaction.ledger(lambda _: ledger.comparisons.add(merging.facts, kb.resources.clock()))
     kb.resources.snapshot()  # takes over what was said
-    if not (merging.is_changed or joined.written):
+    is_changed = merging.is_changed or joined.written > 0
+    if not is_changed:
         kb.snapshots.delete(snapshot)
         snapshot = ""
     report = merging.report(kb.name, name_beside(kb, other), joined)
-    return MergeReport(**{**report, "snapshot": snapshot})
+    return MergeReport(**report, snapshot=snapshot, is_changed=is_changed)
 
 
 def require_mergeable(kb: KnowledgeBase, other: KnowledgeBase) -> None:
@@ -178,12 +196,17 @@ def require_all_users(kb: KnowledgeBase) -> None:
         UsageError: One is.
     """
     if kb.resources.program_config.user is not None:
-        raise UsageError("all rows are of all users")
+        raise UsageError("a merge or a comparison is of all users", "leave out --user")
 
 
 def _sessions(content: Iterable[Mapping[str, Any]]) -> set[SessionKey]:
     rows = [item["row"] for item in content if item["table"] == TURNS.name]
     return {(row["namespace"], row["session_id"]) for row in rows}
+
+
+def _effects(content: Iterable[Mapping[str, Any]]) -> list[FeedbackEffect]:
+    rows = [item["row"] for item in content if item["table"] == EFFECTS.name]
+    return [EFFECTS.decode(row[column] for column in EFFECTS.fields) for row in rows]
 
 
 def _join_records(kb: KnowledgeBase, other: KnowledgeBase) -> None:
@@ -211,8 +234,10 @@ class _TableMerge:
     """Root ids of their documents that are conversations."""
     splits: Sequence[SessionSplit]
     """The conversations that are two from now on."""
-    turn_documents: MovedDocuments = field(default_factory=MovedDocuments)
-    """What the documents are called now that turns are in."""
+    moved: MovedRows = field(default_factory=MovedRows)
+    """What documents and memories are called now."""
+    effects: list[FeedbackEffect] = field(default_factory=list)
+    """What judgements change of memories by now, where the two differed in that."""
     added: dict[str, int] = field(default_factory=dict)
     same: int = 0
     edited_in_both: int = 0
@@ -221,14 +246,28 @@ class _TableMerge:
     is_changed: bool = False
     """Whether any row came in or has changed."""
 
-    def run(self) -> None:
-        """Join them."""
+    def run(
+        self, our_effects: Sequence[FeedbackEffect], their_effects: Sequence[FeedbackEffect]
+    ) -> None:
+        """Join them.
+
+        Args:
+            our_effects: What judgements have changed of ours.
+            their_effects: The same of theirs.
+        """
         incoming = self._incoming()
         ended = self._separate_versions(incoming)
         ours = self.transaction.snapshot()
         for table in _MERGED:
             self._join(table, incoming[table], ours)
         self._order_versions(ended)
+        if our_effects or their_effects:
+            self._join_effects(
+                self._judged(
+                    ours.scan("memories", None, ["id", "importance"]), our_effects, self.moved.ours
+                ),
+                self._judged(incoming["memories"], their_effects, self.moved.theirs),
+            )
         if self.added["memories"]:  # what was looked at may go together with what came in
             found = self.transaction.snapshot().scan("memories", None, ["id", "is_consolidated"])
             done = found.filter(found["is_consolidated"])["id"].to_pylist()
@@ -308,7 +347,7 @@ class _TableMerge:
         """Give documents of theirs, and what was made from them, other ids."""
         splits = [each for each in self.splits if not each.is_ours]
         mapping, lost = self._renaming(incoming, versions, splits)
-        self.turn_documents.theirs.update({**mapping, **lost})
+        self.moved.theirs.update({**mapping, **lost})
         known = self._ids(self.before)
         for table in _MERGED if mapping else ():
             rows = renamed_rows(table, incoming[table], mapping)
@@ -323,7 +362,7 @@ class _TableMerge:
             return
         rows = {table: self.before.scan(table, None, self._columns[table]) for table in _MERGED}
         mapping, lost = self._renaming(rows, versions, splits)
-        self.turn_documents.ours.update({**mapping, **lost})
+        self.moved.ours.update({**mapping, **lost})
         known = {id_ for table in _MERGED for id_ in incoming[table]["id"].to_pylist()}
         for table in _MERGED:
             old = rows[table]
@@ -407,6 +446,43 @@ class _TableMerge:
         )
         keep = [one in known and other in known for one, other in ends]
         return relations.filter(pa.array(keep, pa.bool_()))
+
+    # --- judgements ---
+
+    def _judged(
+        self,
+        memories: pa.Table,
+        effects: Iterable[FeedbackEffect],
+        moved: Mapping[str, str | None],
+    ) -> dict[str, JudgedImportance]:
+        """Return the judged memories of one side, and how important they all are, by id."""
+        values = zip(memories["id"].to_pylist(), memories["importance"].to_pylist(), strict=True)
+        found = {id_: JudgedImportance(float(value)) for id_, value in values}
+        for each in effects:
+            id_ = moved.get(each.memory_id) or each.memory_id
+            judged = found.setdefault(id_, JudgedImportance())
+            judged.effects[each.feedback_id] = replace(each, memory_id=id_)
+        return found
+
+    def _join_effects(
+        self, ours: Mapping[str, JudgedImportance], theirs: Mapping[str, JudgedImportance]
+    ) -> None:
+        """Give memories that the two have judged differently the effects of both."""
+        importance: dict[str, float] = {}
+        for id_ in sorted(ours.keys() & theirs.keys()):
+            if ours[id_].effects != theirs[id_].effects:
+                joined = join_importance(ours[id_], theirs[id_])
+                if joined.importance is not None:
+                    importance[id_] = joined.importance
+                    self.effects += joined.effects.values()
+        ids = list(importance)
+        found = self.transaction.snapshot().get("memories", ids, _IMPORTANCE)
+        for row in found.to_pylist():
+            if importance[row["id"]] == row["importance"]:
+                del importance[row["id"]]
+        set_columns(
+            self.transaction, "memories", list(importance), importance=list(importance.values())
+        )
 
     # --- several newer versions of one thing ---
 

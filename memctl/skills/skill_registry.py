@@ -705,7 +705,7 @@ class Skills:
         skill = self.find(word)
         version = self.version(skill, number)
         self._activate(skill, number, parse_skill(version.content, skill.declared_name))
-        return self.versions(skill.skill_id)[number - 1]
+        return next(each for each in self.versions(skill.skill_id) if each.number == number)
 
     def _activate(self, skill: Skill, number: int, draft: SkillDraft) -> None:
         with self.ledger.transaction():

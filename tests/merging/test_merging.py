@@ -11,7 +11,7 @@ import random
 import shutil
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -23,10 +23,13 @@ from killed import images_of
 from long_form import IS_LONG
 
 from memctl.config import load_config
+from memctl.errors import UsageError
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
 from memctl.merging.kb_merge import merge
 from memctl.sessions.conversations import Message
+from memctl.skills.skill_files import parse_skill
+from memctl.store.ledger.feedback_repositories import Feedback, FeedbackEffect
 
 __all__ = ["memctl"]
 
@@ -109,7 +112,58 @@ def _write(kb: KnowledgeBase, draw: random.Random) -> None:
     pools.write("stock", draw.choice(THINGS), draw.randrange(9))
 
 
-OPERATIONS = (_add, _add, _edit, _ingest, _ingest, _talk, _write, _delete)
+def _skill(kb: KnowledgeBase, draw: random.Random) -> None:
+    skills = kb.skills.acting_as()
+    text = f"---\nname: mend\n---\nMend the {draw.choice(THINGS)} first.\n"
+    if skills.list():
+        skills.record_use("mend", success=draw.random() < 0.5)
+        with suppress(UsageError):  # it is known
+            skills.add_version("mend", text, "minor")
+        skills.activate("mend", draw.choice([each.number for each in skills.versions("mend")]))
+    else:
+        draft = parse_skill(text, "mend")
+        skills.write_new(skills.new_skill(draft, "active"), draft, "")
+
+
+def _prompt(kb: KnowledgeBase, draw: random.Random) -> None:
+    with suppress(UsageError):  # it is known
+        kb.prompts.writable().add("helper", f"Speak of the {draw.choice(THINGS)}.")
+    kb.prompts.use("helper", f"talk-{draw.randrange(3)}")
+
+
+def _judge(kb: KnowledgeBase, draw: random.Random) -> None:
+    known = sorted(kb.resources.snapshot().scan("memories", None, ["id"])["id"].to_pylist())
+    if known:
+        made = Feedback(f"f_{draw.getrandbits(48):x}", "default", kb.clock(), score=1.0)
+        wanted = draw.choice((-0.3, -0.05, 0.05, 0.3))
+        effect = FeedbackEffect(made.feedback_id, draw.choice(known), "default", made.at, wanted)
+        kb.store.ledger.feedback.save(made)
+        kb.store.ledger.feedback_effects.save(effect)
+        kb.judgements.judge.apply()
+
+
+def _learn(kb: KnowledgeBase, draw: random.Random) -> None:
+    thing = draw.choice(THINGS)
+    kb.memories.add(f"Oil the {thing} in spring.", type_="learning")
+    rows = kb.memories.list().to_pylist()
+    learnings = sorted(row["id"] for row in rows if row["type"] == "learning")
+    kb.memories.confirm(draw.choice(learnings), f"agent {draw.randrange(3)}")
+
+
+OPERATIONS = (
+    _add,
+    _add,
+    _edit,
+    _ingest,
+    _ingest,
+    _talk,
+    _write,
+    _delete,
+    _skill,
+    _prompt,
+    _judge,
+    _learn,
+)
 
 
 def grown(home: Home, name: str, seed: int, count: int) -> None:
@@ -137,19 +191,33 @@ def state(kb: KnowledgeBase) -> dict[str, list[Any]]:
             tuple(str(row[name]) for name in (*columns, "document_id", "valid_to"))
             for row in memories
         ),
+        "importance": sorted((row["id"], round(row["importance"], 4)) for row in memories),
         "names": sorted(row["name"] for row in snapshot.scan("entities").to_pylist()),
         "turns": sorted(
             (each.session_id, each.turn, each.content, str(each.document_id))
             for each in ledger.turns.all()
         ),
-        "pools": sorted(map(str, _pool_values(kb))),
+        **{name: sorted(map(str, _stored_values(kb, ask))) for name, ask in STORED.items()},
     }
 
 
-def _pool_values(kb: KnowledgeBase) -> list[tuple[Any, ...]]:
+STORED = {
+    "pools": "pool_id, key, value FROM pool_keys",
+    "versions of pools": "pool_id, version, data FROM pool_versions",
+    "merged": "table_name, key, value FROM merged_values",
+    "skills": "skill_id, updated_at, active_version FROM skills",
+    "versions of skills": "number, content, share, successes, failures FROM skill_versions",
+    "uses of skills": "skill_id, version, success, at FROM skill_usage",
+    "prompts": "task, version, at, text FROM prompt_variants",
+    "effects": "feedback_id, memory_id, wanted, round(delta, 4) FROM feedback_effects",
+    "confirmations": "memory_id, source, at FROM confirmations",
+    "uses of prompts": "task, version, subject FROM prompt_uses",
+}
+
+
+def _stored_values(kb: KnowledgeBase, ask: str) -> list[tuple[Any, ...]]:
     with kb.store.ledger.reading() as connection:
-        ask = "SELECT pool_id, key, value FROM pool_keys UNION ALL SELECT table_name, key, value"
-        return list(connection.execute(f"{ask} FROM merged_values"))
+        return list(connection.execute(f"SELECT {ask}"))
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -231,7 +299,7 @@ def test_what_has_no_title_is_compared_by_its_source(two: Run) -> None:
 
 def test_what_came_in_is_found_and_what_disagrees_becomes_an_insight(two: Run) -> None:
     tried = two("kb", "merge", "a", "b", "--dry-run")
-    assert "1 thing of b into a" in tried.out
+    assert "would take 1 document, 2 memories of b into a" in tried.out
     assert len(two("document", "list", "-k", "a").rows) == 2
     assert two("kb", "merge", "a", "b").code == 2, "there is no terminal to ask on"
     report = two("kb", "merge", "a", "b", "--yes", "-o", "json").json
@@ -260,7 +328,7 @@ def test_where_nothing_new_comes_in_no_snapshot_is_left(two: Run) -> None:
     again = two("kb", "merge", "a", "b", "--yes", "-o", "json").json
     assert {**again, "same": 0} == {
         **first, "added": dict.fromkeys(again["added"], 0), "same": 0, "edited_in_both": 0,
-        "kept_values": 0, "snapshot": "",
+        "kept_values": 0, "snapshot": "", "is_changed": False,
     }  # fmt: skip
     told = two("kb", "merge", "a", "b", "--yes", "-o", "table").out
     assert told.splitlines()[0] == "a has taken in b: nothing new"
@@ -387,7 +455,7 @@ def test_a_home_of_another_machine_is_taken_in(two: Run, tmp_path: Path) -> None
         "A boat lies here.": "b", "Rent": there, "Ferry": there,
     }  # fmt: skip
     tried = two("kb", "merge", "b", "b", "--from", "laptop", "--dry-run")
-    assert f"2 things of {there} into b" in tried.out
+    assert f"of {there} into b" in tried.out
     refused = two("kb", "diff", "default", "b", "--from", str(tmp_path))
     assert refused.code == 10
     assert "is no home of memctl" in refused.err
@@ -398,7 +466,7 @@ def test_a_home_of_another_machine_is_taken_in(two: Run, tmp_path: Path) -> None
     [
         (("a", "a"), "merged with itself"),
         (("a", "secret"), "secret is private, and a is not"),
-        (("a", "b", "--user", "ann"), "all rows are of all users"),
+        (("a", "b", "--user", "ann"), "is of all users"),
         (("a", "none"), "none"),
     ],
 )
@@ -407,6 +475,7 @@ def test_what_cannot_be_merged_is_refused(two: Run, words: tuple[str, ...], said
     refused = two("kb", "merge", *words, "--yes")
     assert refused.code in (2, 10)
     assert said in refused.err
+    assert ("--user" in words) == ("hint: leave out --user" in refused.err)
     assert two("snapshot", "list", "-k", "a").rows == []
 
 

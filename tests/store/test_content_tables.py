@@ -167,7 +167,12 @@ def test_an_export_of_everything_has_it_and_import_brings_it_back(
     home.create(name)
     with home.open_for_writing(name) as copy:
         copy.transfer.import_from(tmp_path / "all.memctl")
-        assert _rows(copy, declared) == _rows(kb, declared)
+        places = [declared.table.fields.index(column) for column in declared.local]
+        expected = [
+            tuple(None if place in places else value for place, value in enumerate(row))
+            for row in _rows(kb, declared)
+        ]
+        assert _rows(copy, declared) == expected
 
 
 @_TABLES

@@ -2,7 +2,8 @@
 
 Of two values of one key the one that was written later counts, and the other one is kept in
 ``merged_values``.  Versions of one thing become one history, in the order in which they were
-written.  Conversations of one id that say different things become two.
+written; those of skills and prompts keep their numbers as far as they can, see ``version_merge``.
+Conversations of one id that say different things become two.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import hashlib
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,12 +21,65 @@ from memctl.store.ledger.content_tables import (
     MERGED_VALUES,
     ContentTable,
     MergedValue,
+    import_content,
 )
+from memctl.store.ledger.feedback_repositories import EFFECTS, VARIANTS, FeedbackEffect
+from memctl.store.ledger.ledger_schema import empty_ledger
+from memctl.store.ledger.pool_repositories import PoolVersionRepository
+from memctl.store.ledger.profile_repositories import PROFILES
 from memctl.store.ledger.repository import LedgerTable, from_text
 from memctl.store.ledger.session_repositories import TURNS, SessionKey
+from memctl.store.ledger.skill_repositories import (
+    SkillFileRepository,
+    SkillRepository,
+    SkillVersionRepository,
+)
+from memctl.store.ledger.upkeep_repositories import ConfirmationRepository
+from memctl.store.ledger.version_merge import (
+    VERSIONED,
+    Content,
+    rename_ours,
+    rename_versions,
+    settle_skills,
+    version_names,
+)
 
 _Values = Mapping[str, Any]
 """A row as SQLite stores it, by column."""
+_REFERENCES = (
+    (TURNS.name, "document_id"),
+    (EFFECTS.name, "memory_id"),
+    (ConfirmationRepository.table.name, "memory_id"),
+)
+"""Tables with the column that names a document or a memory."""
+_HISTORIES = PoolVersionRepository.table, PROFILES
+"""Tables with the versions of a thing, which are numbered in the order of their instants."""
+_EARLIER = (
+    *(SkillVersionRepository.table, SkillFileRepository.table, VARIANTS),
+    ConfirmationRepository.table,
+)
+"""Tables of whose rows of one key the earlier one counts: they say the same."""
+
+
+def _keep_ours(mine: Any, _: Any) -> Any:
+    return mine
+
+
+def _either(mine: Any, theirs: Any) -> Any:
+    return mine or theirs
+
+
+_COLUMNS: Mapping[str, Mapping[str, Callable[[Any, Any], Any]]] = {
+    TURNS.name: {"document_id": _either},
+    SkillRepository.table.name: dict.fromkeys(("effectiveness", "vector", "vector_of"), _keep_ours),
+    SkillVersionRepository.table.name: dict.fromkeys(
+        ("share", "successes", "failures"), _keep_ours
+    ),
+    EFFECTS.name: dict.fromkeys(("wanted", "delta", "is_applied"), _keep_ours),
+    VARIANTS.name: {"is_retired": max},
+    ConfirmationRepository.table.name: {"job_id": _keep_ours},
+}
+"""Columns that are joined by themselves, whichever row counts; those that stay are made anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +94,8 @@ class ContentMerge:
     """How many conversations became two, whichever was renamed."""
     written: int = 0
     """How many rows were written, for whatever reason."""
+    differing: Mapping[str, int] = field(default_factory=dict)
+    """How many rows of both are not alike, by table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +109,11 @@ class SessionSplit:
 
 
 @dataclass(frozen=True, slots=True)
-class MovedDocuments:
-    """What the documents of turns are called now, by what they were called; None for no more."""
+class MovedRows:
+    """What documents and memories are called now, by what they were called.
+
+    None for a document that turns are not in any more.
+    """
 
     ours: dict[str, str | None] = field(default_factory=dict)
     theirs: dict[str, str | None] = field(default_factory=dict)
@@ -64,7 +123,8 @@ def merge_content(
     connection: sqlite3.Connection,
     theirs: Iterable[Mapping[str, Any]],
     origins: tuple[str, str],
-    documents: MovedDocuments,
+    moved: MovedRows,
+    effects: Iterable[FeedbackEffect] = (),
 ) -> ContentMerge:
     """Join rows with those of a ledger within a transaction of its own.
 
@@ -72,16 +132,20 @@ def merge_content(
         connection: The ledger's.
         theirs: Rows of the other one as ``export_content`` yields them.
         origins: What ours and theirs are called, for values that are kept beside later ones.
-        documents: Those of turns that are called otherwise now.
+        moved: Documents and memories that are called otherwise now.
+        effects: What judgements change of memories by now, where the two differed in that.
     """
     incoming: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for item in theirs:
         incoming[item["table"]].append(dict(item["row"]))
     merge = _Merge(connection, origins)
     merge.separate_sessions(incoming)
-    merge.move_turns(incoming[TURNS.name], documents)
+    merge.move_rows(incoming, moved)
+    mine = merge.name_versions(incoming)
     for declared in CONTENT_TABLES:
         merge.join(declared, incoming[declared.name])
+    merge.written += settle_skills(connection, mine, incoming)
+    merge.settle_effects(effects)
     connection.execute(
         "UPDATE pools SET version = MAX(version, COALESCE((SELECT MAX(version)"
         " FROM pool_versions WHERE pool_id = pools.pool_id), 0))"
@@ -92,7 +156,18 @@ def merge_content(
         " WHERE EXISTS (SELECT 1 FROM turns WHERE namespace = sessions.namespace"
         " AND session_id = sessions.session_id)"
     )
-    return ContentMerge(dict(merge.added), merge.kept, merge.split, merge.written)
+    return ContentMerge(
+        dict(merge.added), merge.kept, merge.split, merge.written, dict(merge.differing)
+    )
+
+
+def compare_content(
+    ours: Iterable[Mapping[str, Any]], theirs: Iterable[Mapping[str, Any]]
+) -> ContentMerge:
+    """Return what joining rows with those of another ledger would come to; nothing is written."""
+    with empty_ledger() as connection:
+        import_content(ours)(connection)
+        return merge_content(connection, theirs, ("", ""), MovedRows())
 
 
 def split_sessions(
@@ -124,6 +199,7 @@ class _Merge:
         self._connection = connection
         self._origins = origins
         self.added: dict[str, int] = defaultdict(int)
+        self.differing: dict[str, int] = defaultdict(int)
         self.kept = 0
         self.split = 0
         self.written = 0
@@ -141,15 +217,18 @@ class _Merge:
             else:
                 _rename(incoming, each.key, each.name)
 
-    def move_turns(self, incoming: Iterable[dict[str, Any]], documents: MovedDocuments) -> None:
-        """Note in which documents turns are now; those that are in none are taken over again."""
-        self._connection.executemany(
-            f"UPDATE {TURNS.name} SET document_id = ?2 WHERE document_id = ?1",
-            documents.ours.items(),
-        )
-        for turn in incoming:
-            place = turn["document_id"]
-            turn["document_id"] = documents.theirs.get(place, place)
+    def move_rows(self, incoming: Mapping[str, list[dict[str, Any]]], moved: MovedRows) -> None:
+        """Note in which documents turns are, and what memories are called.
+
+        Turns that are in no document are taken over again.
+        """
+        for name, column in _REFERENCES:
+            self._connection.executemany(
+                f"UPDATE OR REPLACE {name} SET {column} = ?2 WHERE {column} = ?1",
+                moved.ours.items(),
+            )
+            for row in incoming[name]:
+                row[column] = moved.theirs.get(row[column], row[column])
 
     def _rename_ours(self, key: SessionKey, name: str) -> None:
         self.written += 1
@@ -161,6 +240,30 @@ class _Merge:
                     (name, *key),
                 )
 
+    # --- versions ---
+
+    def name_versions(self, incoming: Mapping[str, list[dict[str, Any]]]) -> Content:
+        """Give versions of skills and prompts one name in both; return ours."""
+        ours = {table.name: self._rows(table) for table in VERSIONED}
+        names = version_names(ours, incoming)
+        self.written += rename_ours(self._connection, ours, names.ours)
+        rename_versions(incoming, names.theirs)
+        return ours
+
+    # --- judgements ---
+
+    def settle_effects(self, effects: Iterable[FeedbackEffect]) -> None:
+        """Note what judgements change by now; one that is taken back changes nothing."""
+        values = [(each.wanted, each.delta, each.feedback_id, each.memory_id) for each in effects]
+        made = self._connection.executemany(
+            f"UPDATE {EFFECTS.name} SET wanted = ?1, delta = ?2, is_applied = TRUE"
+            " WHERE feedback_id = ?3 AND memory_id = ?4"
+            " AND (wanted, delta, is_applied) IS NOT (?1, ?2, TRUE)",
+            values,
+        )
+        self.written += max(0, made.rowcount)
+        self._connection.execute(f"DELETE FROM {EFFECTS.name} WHERE wanted = 0 AND is_applied")
+
     # --- tables ---
 
     def join(self, declared: ContentTable, theirs: Sequence[_Values]) -> None:
@@ -168,11 +271,11 @@ class _Merge:
         if not theirs:
             return
         ours, key = self._rows(declared.table), declared.table.key
-        if key[-1:] == ("version",):
+        if declared.table in _HISTORIES:
             self._join_histories(declared, ours, theirs)
         elif key == ("id",) and all(isinstance(row["id"], int) for row in theirs):
-            known = {_without(row, "id") for row in ours}
-            fresh = [row for row in theirs if _without(row, "id") not in known]
+            known = {_without(row, ("id",)) for row in ours}
+            fresh = [row for row in theirs if _without(row, ("id",)) not in known]
             self._add(declared, [{**row, "id": None} for row in fresh])
         else:
             self._join_values(declared, ours, theirs)
@@ -185,20 +288,23 @@ class _Merge:
         self._add(declared, fresh)
         for row in theirs:
             mine = here.get(_key(declared, row))
-            if mine is None:
-                continue
-            place = {}
-            if "document_id" in mine:
-                place = {"document_id": mine["document_id"] or row["document_id"]}
-            if _same_but(mine, row, "document_id"):
-                if {**mine, **place} != mine:
-                    self._write(declared, {**mine, **place})
-                continue
-            older, later = sorted((mine, row), key=lambda each: (each[declared.at], _text(each)))
-            if later is row or {**mine, **place} != mine:
-                self._write(declared, {**later, **place})
-            if any(older[column] != later[column] for column in declared.texts):
-                self._keep(declared, older, self._origins[older is row])
+            if mine is not None and mine != row:
+                self._join_row(declared, mine, row)
+
+    def _join_row(self, declared: ContentTable, mine: _Values, theirs: _Values) -> None:
+        """Join two rows of one key."""
+        columns = _COLUMNS.get(declared.name, {})
+        both = sorted((mine, theirs), key=lambda row: (row[declared.at], _without(row, columns)))
+        lost, chosen = reversed(both) if declared.table in _EARLIER else both
+        if _without(mine, columns) == _without(theirs, columns):
+            lost = chosen = mine
+        else:
+            self.differing[declared.name] += 1
+        own = {column: join(mine[column], theirs[column]) for column, join in columns.items()}
+        if {**chosen, **own} != mine:
+            self._write(declared, {**chosen, **own})
+        if any(lost[column] != chosen[column] for column in declared.texts):
+            self._keep(declared, lost, self._origins[lost is theirs])
 
     def _join_histories(
         self, declared: ContentTable, ours: Sequence[_Values], theirs: Sequence[_Values]
@@ -212,6 +318,12 @@ class _Merge:
                 continue
             both = {**mine, **versions}.items()
             ordered = [row for _, row in sorted(both, key=lambda e: (e[1][declared.at], e[0]))]
+            columns = declared.table.key[:-1]
+            self._connection.execute(
+                f"DELETE FROM {declared.name} WHERE "
+                + " AND ".join(f"{column} = ?" for column in columns),
+                key,
+            )
             for number, row in enumerate(ordered, start=1):
                 self._write(declared, {**row, "version": number})
             self.added[declared.name] += len(fresh)
@@ -259,12 +371,8 @@ def _text(row: Mapping[Any, Any]) -> str:
     return json.dumps(row, sort_keys=True)
 
 
-def _without(row: _Values, column: str) -> str:
-    return _text({name: value for name, value in row.items() if name != column})
-
-
-def _same_but(one: _Values, other: _Values, column: str) -> bool:
-    return _without(one, column) == _without(other, column)
+def _without(row: _Values, columns: Container[str]) -> str:
+    return _text({name: value for name, value in row.items() if name not in columns})
 
 
 def _histories(
@@ -273,7 +381,7 @@ def _histories(
     """Return the versions of each thing, by what they say."""
     found: dict[tuple[Any, ...], dict[str, _Values]] = defaultdict(dict)
     for row in rows:
-        found[_key(declared, row)[:-1]][_without(row, "version")] = row
+        found[_key(declared, row)[:-1]][_without(row, ("version",))] = row
     return found
 
 

@@ -48,6 +48,7 @@ from memctl.store.ledger.tier_repositories import (
     ShortTermRepository,
     WorkingRepository,
 )
+from memctl.store.ledger.upkeep_repositories import ConfirmationRepository
 
 _Row = tuple[Any, ...]
 _BARE_HEADING = re.compile(r"^\w[\w ]*:(?=\n\n|\Z)\n*", re.MULTILINE)
@@ -103,6 +104,9 @@ class ContentTable:
     names: tuple[str, ...] = ()
     """The columns with names of agents and things: struck where they name what is to go, but not
     looked for elsewhere when their own row goes."""
+    local: tuple[str, ...] = ()
+    """The columns that mean something in this ledger alone, such as the number of a job: null in
+    exports and in what another knowledge base takes in."""
 
     @property
     def name(self) -> str:
@@ -194,6 +198,9 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
         at="at",
         session="session_id",
         namespace="namespace",
+    ),
+    ContentTable(
+        ConfirmationRepository.table, texts=(), at="at", names=("source",), local=("job_id",)
     ),
     ContentTable(
         SUMMARIES,
@@ -688,6 +695,7 @@ def export_content(ledger: Connections) -> Iterator[Mapping[str, Any]]:
             rows = connection.execute(f"SELECT {declared.table.columns} FROM {declared.name}")
             for row in rows.fetchall():
                 values = dict(zip(declared.table.fields, row, strict=True))
+                values |= dict.fromkeys(declared.local)
                 yield {"table": declared.name, "row": values}
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from memctl.errors import DamagedError, KnowledgeBaseUnavailable
@@ -342,6 +343,11 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             memory_id TEXT NOT NULL, source TEXT NOT NULL, at TEXT NOT NULL, job_id INTEGER,
             PRIMARY KEY (memory_id, source)) WITHOUT ROWID""",
     ),
+    (  # snapshots have confirmations, too
+        "INSERT INTO snapshot_content (snapshot, table_name, row)"
+        " SELECT snapshots.name, 'confirmations', json_array(memory_id, source, confirmations.at,"
+        " job_id) FROM snapshots JOIN confirmations ON confirmations.at <= snapshots.at",
+    ),
 )
 VERSION = len(_MIGRATIONS)
 
@@ -386,10 +392,7 @@ def is_current(connection: sqlite3.Connection, path: Path) -> bool:
 def lacking(connection: sqlite3.Connection) -> list[str]:
     """Return tables and columns that a ledger of this version has, and this one lacks."""
     there = _columns(connection)
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
-        for statements in _MIGRATIONS:
-            for statement in statements:
-                fresh.execute(statement)
+    with empty_ledger() as fresh:
         wanted = _columns(fresh)
     found = []
     for table, columns in wanted.items():
@@ -398,6 +401,16 @@ def lacking(connection: sqlite3.Connection) -> list[str]:
         elif missing := columns - there[table]:
             found.append(f"its table {table} has no {', '.join(sorted(missing))}")
     return found
+
+
+@contextmanager
+def empty_ledger() -> Iterator[sqlite3.Connection]:
+    """Give a ledger in memory, with all tables and without rows."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
+        for statements in _MIGRATIONS:
+            for statement in statements:
+                fresh.execute(statement)
+        yield fresh
 
 
 def _migrate(connection: sqlite3.Connection) -> None:

@@ -188,6 +188,16 @@ class SkillVersionRepository(Repository[SkillVersion]):
         """Return the versions of a skill, the oldest first."""
         return self.select("skill_id = ?", skill_id)
 
+    def shares(self) -> dict[str, dict[int, int]]:
+        """Return the shares of the active versions in per cent, by slug and number."""
+        found: dict[str, dict[int, int]] = {}
+        for slug, number, share in self.rows(
+            "SELECT slug, number, share FROM skill_versions JOIN skills USING (skill_id)"
+            " WHERE share <> 0 ORDER BY skill_id, number"
+        ):
+            found.setdefault(slug, {})[number] = share
+        return found
+
     def set_shares(self, skill_id: str, shares: Mapping[int, int]) -> None:
         """Make some versions active, each with its share in per cent, and no other."""
         with self._ledger.transaction():

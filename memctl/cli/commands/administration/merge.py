@@ -26,6 +26,7 @@ __all__ = ["app"]
 _SHOWN = 20
 """At most this many things are listed on a terminal."""
 _PLURALS = {"memory": "memories"}
+_KNOWN = "documents and memories"
 OtherName = Annotated[
     str, typer.Argument(metavar="OTHER", help="The one that is read; it stays as it is.")
 ]
@@ -87,44 +88,79 @@ def merge(
     a snapshot is made first.  Something that was forgotten in one only is there again.
     """
     with _open_both(context, name, other, home, writes=not dry_run) as (kb, second):
-        from memctl.merging.kb_diff import diff
         from memctl.merging.kb_merge import merge as merge_into
         from memctl.merging.kb_merge import name_beside, require_mergeable
 
         require_mergeable(kb, second)
-        called = name_beside(kb, second)
-        coming = sum(each.kb == called for each in diff(kb, second).only) if dry_run else 0
-        if not context.confirm_or_preview(
-            f"take at least {format_count(coming, 'thing')} of {called} into {kb.name}",
-            f"take {called} into {kb.name}?",
-            yes=yes,
-            dry_run=dry_run,
-        ):
+        if dry_run:
+            tried = _try_merge(context, kb, second)
+            if output is None:
+                context.console.print("\n".join(_would_be(tried)), soft_wrap=True, markup=False)
+            else:
+                emit_one(tried, output, lambda: _print_report(context, tried))
             return
+        context.confirm(f"take {name_beside(kb, second)} into {kb.name}?", yes=yes)
         report = merge_into(kb, second)
     emit_one(report, output, lambda: _print_report(context, report))
+
+
+def _try_merge(context: CommandContext, kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
+    """Merge a copy whose files are links, and return what came of it."""
+    from memctl.doctor.doctor import hard_linked_copy
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.merging.kb_merge import merge as merge_into
+
+    with (
+        hard_linked_copy(kb.layout, kb.clock) as layout,
+        KnowledgeBase.open(layout, context.config, kb.clock) as copy,
+    ):
+        return dataclasses.replace(merge_into(copy, other, copies_media=False), snapshot="")
 
 
 def _count_of(table: str, number: int) -> str:
     """Return how many rows of a table there are, in words."""
     rows = table.replace("_", " ")
-    return format_count(number, "memory" if rows == "memories" else rows.removesuffix("s"), rows)
+    one = f"{rows.removesuffix('ies')}y" if rows.endswith("ies") else rows.removesuffix("s")
+    return format_count(number, one, rows)
+
+
+def _would_be(report: MergeReport) -> list[str]:
+    return [f"would take {_what_came(report)} of {report.other} into {report.kb}", *_notes(report)]
 
 
 def _print_report(context: CommandContext, report: MergeReport) -> None:
-    came = ", ".join(_count_of(table, n) for table, n in report.added.items() if n)
-    lines = [f"{report.kb} has taken in {report.other}: {came or 'nothing new'}"]
-    for number, text in (
-        (report.same, "documents and memories were known"),
-        (report.edited_in_both, "edited in both: the later version counts"),
-        (report.kept_values, "values gave way to later ones; see memctl sql 'from merged_values'"),
-        (report.split_sessions, "conversations of one id are two now"),
-    ):
-        if number:
-            lines.append(f"  {number:,} {text}")
+    lines = [f"{report.kb} has taken in {report.other}: {_what_came(report)}", *_notes(report)]
     if report.snapshot:
         lines.append(f"memctl snapshot restore {report.snapshot} -k {report.kb} goes back")
     context.console.print("\n".join(lines), soft_wrap=True, markup=False)
+
+
+def _what_came(report: MergeReport) -> str:
+    came = ", ".join(_count_of(table, n) for table, n in report.added.items() if n)
+    return came or ("changes of what was known" if report.is_changed else "nothing new")
+
+
+def _notes(report: MergeReport) -> list[str]:
+    """Return the lines that say what came of what both have."""
+    values = format_count(report.kept_values, "value")
+    conversations = format_count(report.split_sessions, "conversation")
+    return [
+        f"  {text}"
+        for number, text in (
+            (report.same, f"{format_count(report.same, 'document or memory', _KNOWN)} in both"),
+            (
+                report.edited_in_both,
+                f"{format_count(report.edited_in_both, 'thing')} edited in both: the later version"
+                " counts",
+            ),
+            (
+                report.kept_values,
+                f"{values} replaced by a later one; see memctl sql 'from merged_values'",
+            ),
+            (report.split_sessions, f"{conversations} split in two, with one id in both"),
+        )
+        if number
+    ]
 
 
 @command(
@@ -143,7 +179,10 @@ def diff(
     home: FromHome = None,
     output: Output = None,
 ) -> None:
-    """Show what only one of two knows, and where they disagree."""
+    """Show what only one of two knows, and where they disagree.
+
+    Conversations, pools, skills, prompts and the like are counted by table.
+    """
     with _open_both(context, name, other, home, writes=False) as (kb, second):
         from memctl.merging.kb_diff import diff as compare
 
@@ -161,6 +200,11 @@ def _print_diff(context: CommandContext, found: KnowledgeBaseDiff) -> None:
             lines.append(f"  {each.created_at:%Y-%m-%d}  {one_line(each.text, 70)}")
         if len(only) > _SHOWN:
             lines.append(f"  and {len(only) - _SHOWN:,} more: -o json has all")
+    if found.stored:
+        lines += ["", f"stored: only in {found.kb}, only in {found.other}, not alike"]
+    for stored in found.stored:
+        counts = f"{stored.ours:,}, {stored.theirs:,}, {stored.differing:,}"
+        lines.append(f"  {stored.table.replace('_', ' ')}: {counts}")
     lines += ["", f"disagreements: {len(found.disagreements)}"]
     for disagreement in found.disagreements:
         lines.append(f"  {disagreement.headline}")

@@ -192,9 +192,9 @@ def _show_view(context: CommandContext, view: MemoryView) -> None:
         "known since": format_moment(m.valid_from)
         + (f", until {format_moment(m.valid_to)}" if m.valid_to else ""),
         "holds until": format_moment(m.expires_at) if m.expires_at else "",
-        "shown": f"{m.access_count:,} times" if m.access_count else "",
+        "shown": format_count(m.access_count, "time") if m.access_count else "",
         "importance": _importance(view),
-        "confirmed": f"{view.confirmations} times" if view.confirmations else "",
+        "confirmed": format_count(view.confirmations, "time") if view.confirmations else "",
         "archived": format_moment(m.archived_at) if m.archived_at else "",
         "relevance": f"{view.relevance:.2f}, importance × confidence, less with age",
         "namespace": m.namespace,
