@@ -31,7 +31,7 @@ settings.load_profile("steady")
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_wait_for_the_disk() -> Iterator[None]:
-    """Nothing in this process waits until files are on the disk, which takes a third of all time.
+    """Nothing in this process waits until files are on the disk, which is slow beside others.
 
     What is there when, after a kill or a cut, is tried in processes of their own.
     """
@@ -42,10 +42,7 @@ def _no_wait_for_the_disk() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _empty_stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A new store is a copy of an empty one, which takes a tenth of the time to make.
-
-    ``made_anew`` has a store really made.
-    """
+    """A new store in this process is a copy of an empty one: a tenth of the time to make it."""
     create, empty = Store.create.__func__, tmp_path_factory.mktemp("empty")
 
     def copied(cls: type[Store], folder: Path, dimension: int, **more: Any) -> Store:
@@ -65,15 +62,8 @@ def _empty_stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         return cls(folder, ledger, dimension, clock)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Store, "really_created", classmethod(create), raising=False)
         patch.setattr(Store, "create", classmethod(copied))
         yield
-
-
-@pytest.fixture
-def made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store is made as by a user, for tests of how it is."""
-    monkeypatch.setattr(Store, "create", Store.really_created)
 
 
 @pytest.fixture(scope="session")
