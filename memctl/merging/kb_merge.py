@@ -209,6 +209,24 @@ def _effects(content: Iterable[Mapping[str, Any]]) -> list[FeedbackEffect]:
     return [EFFECTS.decode(row[column] for column in EFFECTS.fields) for row in rows]
 
 
+def _moved_effects(
+    effects: Iterable[FeedbackEffect], moved: Mapping[str, str | None]
+) -> list[FeedbackEffect]:
+    """Return effects with what their memories are called now."""
+    return [
+        replace(each, memory_id=moved.get(each.memory_id) or each.memory_id) for each in effects
+    ]
+
+
+def _judged(memories: pa.Table, effects: Iterable[FeedbackEffect]) -> dict[str, JudgedImportance]:
+    """Return how important memories of one side are, with what judgements changed of it, by id."""
+    values = zip(memories["id"].to_pylist(), memories["importance"].to_pylist(), strict=True)
+    found = {id_: JudgedImportance(float(value)) for id_, value in values}
+    for each in effects:
+        found.setdefault(each.memory_id, JudgedImportance()).effects[each.feedback_id] = each
+    return found
+
+
 def _join_records(kb: KnowledgeBase, other: KnowledgeBase) -> None:
     """Take in what was said of names, and what was asked."""
     ours, theirs = kb.store.ledger, other.store.ledger
@@ -263,10 +281,10 @@ class _TableMerge:
         self._order_versions(ended)
         if our_effects or their_effects:
             self._join_effects(
-                self._judged(
-                    ours.scan("memories", None, ["id", "importance"]), our_effects, self.moved.ours
-                ),
-                self._judged(incoming["memories"], their_effects, self.moved.theirs),
+                ours,
+                incoming["memories"],
+                _moved_effects(our_effects, self.moved.ours),
+                _moved_effects(their_effects, self.moved.theirs),
             )
         if self.added["memories"]:  # what was looked at may go together with what came in
             found = self.transaction.snapshot().scan("memories", None, ["id", "is_consolidated"])
@@ -449,29 +467,22 @@ class _TableMerge:
 
     # --- judgements ---
 
-    def _judged(
-        self,
-        memories: pa.Table,
-        effects: Iterable[FeedbackEffect],
-        moved: Mapping[str, str | None],
-    ) -> dict[str, JudgedImportance]:
-        """Return the judged memories of one side, and how important they all are, by id."""
-        values = zip(memories["id"].to_pylist(), memories["importance"].to_pylist(), strict=True)
-        found = {id_: JudgedImportance(float(value)) for id_, value in values}
-        for each in effects:
-            id_ = moved.get(each.memory_id) or each.memory_id
-            judged = found.setdefault(id_, JudgedImportance())
-            judged.effects[each.feedback_id] = replace(each, memory_id=id_)
-        return found
-
     def _join_effects(
-        self, ours: Mapping[str, JudgedImportance], theirs: Mapping[str, JudgedImportance]
+        self,
+        ours: Snapshot,
+        theirs: pa.Table,
+        our_effects: Sequence[FeedbackEffect],
+        their_effects: Sequence[FeedbackEffect],
     ) -> None:
         """Give memories that the two have judged differently the effects of both."""
+        judged = sorted({each.memory_id for each in (*our_effects, *their_effects)})
+        is_judged = pc.is_in(theirs["id"], pa.array(judged, pa.string()))
+        mine = _judged(ours.get("memories", judged, _IMPORTANCE), our_effects)
+        others = _judged(theirs.filter(is_judged), their_effects)
         importance: dict[str, float] = {}
-        for id_ in sorted(ours.keys() & theirs.keys()):
-            if ours[id_].effects != theirs[id_].effects:
-                joined = join_importance(ours[id_], theirs[id_])
+        for id_ in sorted(mine.keys() & others.keys()):
+            if mine[id_].effects != others[id_].effects:
+                joined = join_importance(mine[id_], others[id_])
                 if joined.importance is not None:
                     importance[id_] = joined.importance
                     self.effects += joined.effects.values()

@@ -206,8 +206,7 @@ class Skills:
 
     def _known_as(self, name: str) -> Sequence[Skill]:
         """Return the skill whose file has a name, or has got it by a repair."""
-        known = self._stored.select("declared_name = ? OR name = ?", name, name)
-        return sorted(known, key=lambda each: each.declared_name != name)
+        return sorted(self._stored.named(name), key=lambda each: each.declared_name != name)
 
     def new_skill(self, draft: SkillDraft, status: SkillStatus) -> Skill:
         """Return the row of a skill that is not there yet."""

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import UsageError
@@ -91,7 +92,7 @@ def summarise_day(base: KnowledgeBase, day: date, *, write: bool = False) -> Dai
     base.resources.query_log.flush()
     first, after = (_midnight(day + timedelta(days=days)) for days in (0, 1))
     snapshot = base.resources.snapshot()
-    sections = _Sections(snapshot, base, first, after, _links_in(base, snapshot))
+    sections = _Sections(snapshot, base, first, after)
     documents = sections.documents()
     decisions, contradictions = sections.decisions(), sections.contradictions()
     insights, unanswered = sections.insights(), sections.unanswered()
@@ -240,7 +241,7 @@ def _links_in(base: KnowledgeBase, snapshot: Snapshot) -> _Links:
     return _Links(PageNames(pages), {each.id: at for at, each in enumerate(pages)}, page)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, because of the cached property
 class _Sections:
     """What stands on a page."""
 
@@ -248,7 +249,11 @@ class _Sections:
     base: KnowledgeBase
     first: datetime
     after: datetime
-    links: _Links
+
+    @cached_property
+    def links(self) -> _Links:
+        """What the page can link to; a day that brought nothing needs no links."""
+        return _links_in(self.base, self.snapshot)
 
     def documents(self) -> list[str]:
         """Documents that were taken in, but for pages like this, and for conversations."""

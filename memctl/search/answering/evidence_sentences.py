@@ -29,10 +29,9 @@ from memctl.search.answering.evidence_parts import (
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.query.question import Question
 from memctl.search.query.time_expressions import date_terms, hit_dates, matching_times
+from memctl.search.ranking.dialogue import Place
 from memctl.search.retrieval.candidates import cosines, coverage
 
-Place = tuple[str, str, str, int]
-"""Knowledge base, namespace, conversation and turn."""
 MAX_HITS_READ = 32
 """Number of the best hits that are read for an answer, however few are to be shown."""
 _MAX_JUDGED = 30

@@ -323,6 +323,10 @@ class SkillRepository(Repository[Skill]):
         )
         return found or self.select("declared_name = ?", word)
 
+    def named(self, name: str) -> list[Skill]:
+        """Return the skills whose file has a name, or that have got it since."""
+        return self.select("declared_name = ?1 OR name = ?1", name)
+
     def set_vectors(self, vectors: Iterable[tuple[str, str, str]]) -> None:
         """Keep vectors: id of the skill, the vector, and what it is of."""
         self.execute_each(
