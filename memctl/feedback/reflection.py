@@ -107,16 +107,16 @@ class Reflector:
 
     def reflect(self, since: datetime | None) -> Reflection:
         """Look back at what was asked and said from an instant on."""
-        steps = (
-            self._conversations,
-            self._judged_bad,
-            self._unanswered,
-            self._failed,
-            self._contradictions,
-            self._prompts,
-            self._asked_most,
+        details = self._details(since)
+        found = (
+            *self._conversations(since),
+            *self._judged_bad(since),
+            *self._unanswered(since),
+            *self._failed(details),
+            *self._contradictions(),
+            *self._prompts(),
+            *self._asked_most(details),
         )
-        found = tuple(finding for step in steps for finding in step(since))
         return Reflection(self.kb, since, found)
 
     def keep(
@@ -184,10 +184,10 @@ class Reflector:
         cases = self._logged_cases(wanted, since)
         return self._grouped("unanswered", "question", "without an answer", cases)
 
-    def _failed(self, since: datetime | None) -> Iterable[Finding]:
+    def _failed(self, details: Iterable[QueryDetail]) -> Iterable[Finding]:
         """Questions that could not be asked, by what went wrong."""
         by_error: dict[str, list[str]] = {}
-        for detail in self._details(since):
+        for detail in details:
             if detail.status == "failed":
                 by_error.setdefault(detail.error, []).append(detail.query_id)
         for error, ids in sorted(by_error.items(), key=lambda pair: -len(pair[1])):
@@ -195,7 +195,7 @@ class Reflector:
                 "failed", error, f"{_times(len(ids), 'question')} failed: {error}.", ids
             )
 
-    def _contradictions(self, _: datetime | None) -> Iterable[Finding]:
+    def _contradictions(self) -> Iterable[Finding]:
         """Memories that cannot both hold."""
         snapshot = self.snapshot()
         where = (col("relation_type") == "contradicts") & col("valid_to").is_null()
@@ -215,7 +215,7 @@ class Reflector:
             if len(reported) == _MOST:
                 return
 
-    def _prompts(self, _: datetime | None) -> Iterable[Finding]:
+    def _prompts(self) -> Iterable[Finding]:
         """Versions of prompts that do worse than another one in use."""
         for winner in (each for each in self.variants() if each.is_winner):
             for each in self.variants():
@@ -228,10 +228,10 @@ class Reflector:
                     names = (f"{each.task}/{each.version}", f"{each.task}/{winner.version}")
                     yield _make_finding("prompt", each.task, text, names)
 
-    def _asked_most(self, since: datetime | None) -> Iterable[Finding]:
+    def _asked_most(self, details: Iterable[QueryDetail]) -> Iterable[Finding]:
         """The memories that answers relied on most."""
         times = Counter[str]()
-        for detail in self._details(since):
+        for detail in details:
             times.update(set(detail.cited))
         often = [(id_, number) for id_, number in times.items() if number >= _ASKED_OFTEN]
         rows = sorted(often, key=lambda each: (-each[1], each[0]))[:_MOST]
