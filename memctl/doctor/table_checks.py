@@ -20,6 +20,7 @@ from memctl.store.ledger.ledger_schema import VERSION
 from memctl.store.store import DIMENSION
 from memctl.store.tables.durability import lost_manifests
 from memctl.store.tables.engine import Datasets
+from memctl.store.tables.indexes import max_unindexed
 from memctl.store.tables.inspection import READ_BYTES, TableState, vector_length
 from memctl.store.tables.snapshot_tags import (
     damaged_tags,
@@ -27,7 +28,6 @@ from memctl.store.tables.snapshot_tags import (
     wanted_versions,
     wrong_tags,
 )
-from memctl.store.tables.upkeep import max_unindexed
 
 if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot

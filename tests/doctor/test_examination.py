@@ -22,7 +22,7 @@ from memctl.home import Home
 from memctl.schema.arrow_tables import memory_rows, vector_array
 from memctl.store.locks import WriteLock
 from memctl.store.store import utc_now
-from memctl.store.tables import upkeep
+from memctl.store.tables import indexes
 from memctl.store.tables.filter_expressions import col
 from memctl.store.tables.transaction import Transaction
 
@@ -279,8 +279,9 @@ def test_what_a_crash_left_beyond_the_commit_point_is_no_damage(home: Home, doct
 
 
 def test_broken_indexes_are_damage_and_nothing_is_looked_up_by_them(
-    home: Home, doctor: Doctor
+    home: Home, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(indexes, "MIN_UNINDEXED", 0)
     with home.open("notes") as base:
         base.store.upkeep(force=True)
     tables = home.layout("notes").folder / "lance"
@@ -356,8 +357,8 @@ def test_too_many_rows_that_no_index_knows_are_told(
         base.store.upkeep(force=True)
         base.ingest(text="The boiler is serviced in May.")
     assert examined(doctor) == []
-    monkeypatch.setattr(upkeep, "MIN_UNINDEXED", 0)
-    monkeypatch.setattr(upkeep, "UNINDEXED_SHARE", 0)
+    monkeypatch.setattr(indexes, "MIN_UNINDEXED", 0)
+    monkeypatch.setattr(indexes, "UNINDEXED_SHARE", 0)
     told = {each.subject: each for each in examined(doctor)}
     assert {each.layer for each in told.values()} == {"indexes"}
     assert {each.verdict for each in told.values()} == {"warning"}

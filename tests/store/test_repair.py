@@ -202,7 +202,7 @@ def test_what_an_update_wrote_into_a_file_that_is_lost_comes_back_as_it_was_befo
     (newest,) = files_of_rows(written) - before
     newest.unlink()
     (step,) = repair(written, utc_now).steps
-    assert step.message == "kept 0 rows, 20 more from an earlier version"
+    assert step.message == "kept 19 rows, 1 more from an earlier version"
     assert memories(written) == ALL
 
 

@@ -18,9 +18,10 @@ import pytest
 from store.test_transactions import PRELUDE
 
 from memctl.errors import LockedError
+from memctl.schema.declarations import DECLARATIONS
 from memctl.store.locks import ReaderLeases
 from memctl.store.store import UPKEEPS_A_CONNECTION, Store
-from memctl.store.tables import upkeep
+from memctl.store.tables import indexes, upkeep
 from memctl.store.tables.filter_expressions import col
 from memctl.store.tables.snapshot import Snapshot
 from memctl.store.tables.upkeep import GRACE, MAX_SMALL_FILES
@@ -54,6 +55,11 @@ def commit(store: Store, rows: pa.Table) -> None:
 
 def fragments(store: Store) -> int:
     return len(store.snapshot().dataset("memories").get_fragments())
+
+
+def indexed_columns(store: Store) -> set[str]:
+    described = store.snapshot().dataset("memories").describe_indices()
+    return {name for item in described for name in item.field_names}
 
 
 def versions(store: Store) -> int:
@@ -107,7 +113,7 @@ def test_upkeep_leaves_alone_what_does_not_pay(store: Store, rows_of) -> None:
 
 
 def test_a_larger_table_may_have_more_unindexed_rows() -> None:
-    allowed = [upkeep.max_unindexed(rows) for rows in (0, 10_000, 100_000, 10_000_000)]
+    allowed = [indexes.max_unindexed(rows) for rows in (0, 10_000, 100_000, 10_000_000)]
     assert allowed == [1_000, 1_000, 5_000, 10_000]
 
 
@@ -125,13 +131,26 @@ def test_many_deletions_are_worth_a_rewrite(store: Store, rows_of) -> None:
 def test_rows_are_indexed_once_there_are_many(
     store: Store, rows_of, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "MIN_UNINDEXED", 50)
+    monkeypatch.setattr(indexes, "MIN_UNINDEXED", 50)
     commit(store, rows_of(range(50)))
     assert store.upkeep().indexed == ()
+    assert indexed_columns(store) == {"search_text"}
     commit(store, rows_of(range(50, 60)))
     assert store.upkeep().indexed == ("memories",)
     described = store.snapshot().dataset("memories").describe_indices()
     assert {item.num_rows_indexed for item in described} == {60}
+    assert indexed_columns(store) == {"search_text", *DECLARATIONS["memories"].scalar_indexes}
+
+
+def test_no_manifest_names_what_was_deleted_before_a_purge(store: Store, rows_of) -> None:
+    commit(store, rows_of(range(3)))
+    with store.write() as transaction:
+        transaction.upsert("entities", pa.table({"id": ["e_boat"], "name": ["boat"]}))
+    with store.write() as transaction:
+        transaction.delete("entities", col("id") == "e_boat")
+    store.purge()
+    for path in store.folder.rglob("*.manifest"):
+        assert b"e_boat" not in path.read_bytes()
 
 
 def test_a_large_table_gets_a_vector_index_and_finds_the_same(

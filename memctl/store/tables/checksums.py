@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from memctl.errors import DamagedError
 from memctl.schema.table_names import TABLES, TableName
 from memctl.store.ledger.version_repositories import Checksum
+from memctl.store.tables.indexes import unindexed_rows
 from memctl.store.tables.inspection import (
     LostRow,
     TableState,
@@ -137,7 +138,6 @@ class Verifier:
         changed = [each for each in readable if self.of_rows(dataset, each) == "changed"]
         unreadable = len(fragments) - len(readable)
         rows = int(dataset.count_rows()) if not unreadable else 0
-        indexed = min((item.num_rows_indexed for item in dataset.describe_indices()), default=rows)
         return TableState(
             table,
             version,
@@ -146,7 +146,7 @@ class Verifier:
             lost_files=unreadable,
             changed_files=len(changed),
             broken_indexes=tuple(self.broken_indexes(dataset)),
-            unindexed=max(rows - indexed, 0),
+            unindexed=unindexed_rows(table, dataset) if not unreadable else 0,
             versions=versions,
             lost_versions=lost,
         )

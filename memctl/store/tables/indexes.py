@@ -13,6 +13,13 @@ from memctl.store.tables.engine import translate_write_errors
 if TYPE_CHECKING:
     from lance import LanceDataset
 
+MIN_UNINDEXED = 1_000
+"""A table of no more rows has no scalar index: none would know any of them."""
+MAX_UNINDEXED = 10_000
+UNINDEXED_SHARE = 0.05
+"""Rows that no index knows cost a keyword search some 3 ms a thousand; indexing them costs the
+more the larger the table is (2.6 s at a million rows), so a large one may have more of them."""
+
 VECTOR_INDEX_ROWS = 50_000
 """Below this a scan of all vectors takes about as long as a search of the index, and is exact."""
 LARGE_TABLE_ROWS = 500_000
@@ -35,10 +42,11 @@ KEYWORD_INDEX: Mapping[str, Any] = {
 
 
 def create_indexes(table: TableName, dataset: LanceDataset) -> None:
-    """Make every index of a table but the vector index, which only pays off when it is large."""
+    """Make the indexes that a table of its size should have, but for that of its vectors."""
     declared = DECLARATIONS[table]
-    for column, kind in declared.scalar_indexes.items():
-        dataset.create_scalar_index(column, kind)
+    if int(dataset.count_rows()) > MIN_UNINDEXED:
+        for column, kind in declared.scalar_indexes.items():
+            dataset.create_scalar_index(column, kind)
     if declared.keyword_column is not None:
         dataset.create_scalar_index(declared.keyword_column, "INVERTED", **KEYWORD_INDEX)
 
@@ -47,18 +55,27 @@ def match_indexes(table: TableName, dataset: LanceDataset) -> None:
     """Make the scalar indexes that a table lacks, and drop those that are not declared."""
     declared = DECLARATIONS[table].scalar_indexes
     others = {DECLARATIONS[table].keyword_column, VECTOR}
-    there: dict[str, str] = {}
+    there = set[str]()
     with translate_write_errors(dataset.uri):
         for index in dataset.describe_indices():
             column = index.field_names[0]
             kind = declared.get(column)
             if kind is not None and index.index_type.upper() == kind.replace("_", ""):
-                there[column] = kind
+                there.add(column)
             elif column not in others:
                 dataset.drop_index(index.name)
-        for column, kind in declared.items():
-            if column not in there:
-                dataset.create_scalar_index(column, kind)
+        has_enough = int(dataset.count_rows()) > MIN_UNINDEXED
+        for column in [each for each in declared if has_enough and each not in there]:
+            dataset.create_scalar_index(column, declared[column])
+
+
+def unindexed_rows(table: TableName, dataset: LanceDataset) -> int:
+    """Return how many rows of a table an index does not know that is there or should be."""
+    rows = int(dataset.count_rows())
+    known = {index.field_names[0]: index.num_rows_indexed for index in dataset.describe_indices()}
+    if rows > MIN_UNINDEXED and not known.keys() >= DECLARATIONS[table].scalar_indexes.keys():
+        return rows
+    return max(rows - min(known.values(), default=rows), 0)
 
 
 def remake_indexes(table: TableName, dataset: LanceDataset) -> None:
@@ -67,6 +84,11 @@ def remake_indexes(table: TableName, dataset: LanceDataset) -> None:
         for index in dataset.describe_indices():
             dataset.drop_index(index.name)
         create_indexes(table, dataset)
+
+
+def max_unindexed(rows: int) -> int:
+    """Return how many rows of a table may stay unindexed."""
+    return int(min(max(UNINDEXED_SHARE * rows, MIN_UNINDEXED), MAX_UNINDEXED))
 
 
 def create_vector_index(dataset: LanceDataset, rows: int) -> None:

@@ -18,7 +18,14 @@ from memctl.schema.arrow_tables import VECTOR
 from memctl.schema.table_names import TABLES, TableName
 from memctl.store.tables.checksums import drop_checksums
 from memctl.store.tables.engine import translate_write_errors
-from memctl.store.tables.indexes import VECTOR_INDEX_ROWS, create_indexes, create_vector_index
+from memctl.store.tables.indexes import (
+    VECTOR_INDEX_ROWS,
+    create_indexes,
+    create_vector_index,
+    match_indexes,
+    max_unindexed,
+    unindexed_rows,
+)
 from memctl.store.tables.inspection import version_entries
 from memctl.store.tables.snapshot_tags import damaged_tags, repair_tags
 from memctl.store.tables.storage import DATA, DELETIONS, INDEXES, TableFiles
@@ -43,11 +50,6 @@ LARGE_FILE_BYTES = 256 << 20
 READ_BYTES = 32 << 20
 """Memory that a batch takes while a file is rewritten."""
 
-UNINDEXED_SHARE = 0.05
-MIN_UNINDEXED = 1_000
-MAX_UNINDEXED = 10_000
-"""Rows that no index knows cost a keyword search some 3 ms a thousand; indexing them costs the
-more the larger the table is (2.6 s at a million rows), so a large one may have more of them."""
 GRACE = timedelta(hours=1)
 """How long a version stays after it was HEAD, for readers that have just looked it up."""
 MAX_OLD_VERSIONS = 20
@@ -101,7 +103,9 @@ def improve(transaction: Transaction, ledger: Ledger, *, force: bool = False) ->
     ]
     after = transaction.snapshot()
     rows = _wanted_vector_index(after, ledger)
-    indexed = [table for table in TABLES if _wants_indexing(after.dataset(table), force)]
+    indexed = [table for table in TABLES if _wants_indexing(table, after.dataset(table), force)]
+    for table in indexed:
+        match_indexes(table, transaction.dataset(table))
     works = [_indexing(transaction, table) for table in indexed if table != "memories" or not rows]
     if rows:
         works += [_indexing_vectors(transaction, rows), _indexing_beside_vectors(transaction)]
@@ -185,15 +189,9 @@ def _batch_rows(files: Sequence[FragmentMetadata]) -> int:
     return int(min(max(READ_BYTES / max(row_bytes, 1), 16), 8_192, max(rows, 16)))
 
 
-def _wants_indexing(dataset: LanceDataset, force: bool) -> bool:
-    rows = int(dataset.count_rows())
-    known = min((item.num_rows_indexed for item in dataset.describe_indices()), default=rows)
-    return rows - known > (0 if force else max_unindexed(rows))
-
-
-def max_unindexed(rows: int) -> int:
-    """Return how many rows of a table may stay unindexed."""
-    return int(min(max(UNINDEXED_SHARE * rows, MIN_UNINDEXED), MAX_UNINDEXED))
+def _wants_indexing(table: TableName, dataset: LanceDataset, force: bool) -> bool:
+    most = 0 if force else max_unindexed(int(dataset.count_rows()))
+    return unindexed_rows(table, dataset) > most
 
 
 def _wanted_vector_index(snapshot: Snapshot, ledger: Ledger) -> int:
@@ -324,6 +322,7 @@ def rewrite_without_deleted(transaction: Transaction, ledger: Ledger) -> None:
             materialize_deletions_threshold=0.0,
             max_bytes_per_file=LARGE_FILE_BYTES,
         )
+        dataset.restore()  # type: ignore[no-untyped-call]  # a manifest says what was deleted last
         create_indexes(table, dataset)
     _make_vector_index(transaction, ledger)
 
