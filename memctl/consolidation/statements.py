@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from memctl.consolidation import insight_wording
 from memctl.language.date_mentions import date_spans
 from memctl.language.identification import identify_language
-from memctl.language.sentence_splitting import split_sentences
+from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.sentence_values import Value, values
 from memctl.language.term_analysis import terms
 from memctl.language.word_lists import all_languages, numerals
@@ -266,7 +266,7 @@ def _quote_span(memory: Memory, spans: Sequence[tuple[int, int]], place: int) ->
     def goes_on(one: tuple[int, int], other: tuple[int, int]) -> bool:
         """Return whether two sentences stand in one paragraph."""
         between = memory.text[one[1] : other[0]]
-        is_apart = "\n\n" in between or _ITEM.match(memory.text, other[0])
+        is_apart = has_empty_line(between) or _ITEM.match(memory.text, other[0])
         return not is_apart and _HEADING.match(memory.text[slice(*one)]) is None
 
     first = last = place

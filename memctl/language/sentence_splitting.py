@@ -22,6 +22,7 @@ _ENDS = re.compile(
     r"(?P<mark>[.!?…؟۔]++)(?P<closing>[\"'”’»)\]*_]*+)(?=\s)"
     r"|[。！？｡]++[」』）”’]*+"
 )
+_EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
 _MARK = re.compile(rf"[{''.join(SENTENCE_MARKS)}]")
 _RUN = re.compile(r"[.!?…؟۔]*")
 _LAST_WORD = re.compile(r"[^\s(\[\"“‘']*$")
@@ -42,6 +43,11 @@ _MONTHS_AFTER_ORDINALS = frozenset(
 def split_sentences(text: str) -> list[Span]:
     """Return the half-open span of each sentence of a text."""
     return [span for start, end in _blocks(text) for span in _within(text, start, end)]
+
+
+def has_empty_line(text: str) -> bool:
+    """Return whether a line of a text is empty but for white space: a paragraph ends there."""
+    return _EMPTY_LINE.search(text) is not None
 
 
 def _blocks(text: str) -> Iterator[Span]:

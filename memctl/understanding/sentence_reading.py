@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from memctl.config import TriggerSettings
+from memctl.language.sentence_splitting import has_empty_line
 from memctl.language.word_lists import word_set
 from memctl.models.task_encoder import STATEMENT_LABELS, SentenceReading, TaskEncoder
 from memctl.records import Distilled, EntityMention, SourceText
@@ -214,7 +215,7 @@ def _widened(
             and read[place].confidence >= least
             and _may_be_kept(read[place])
             and (one.speaker, one.heading) == (other.speaker, other.heading)
-            and "\n\n" not in source.text[one.end : other.start]
+            and not has_empty_line(source.text[one.end : other.start])
             and _ITEM.match(source.text, other.start) is None
         )
 

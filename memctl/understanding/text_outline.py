@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memctl.language.inline_tags import code_in
-from memctl.language.sentence_splitting import split_sentences
+from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.word_lists import word_set
 from memctl.records import Segment, SegmentKind, SourceText
 
@@ -163,7 +163,7 @@ def _with_speakers(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Line
         said = _SPOKEN.match(text, start, end)
         if said and said["name"] in names:
             speaker, start = said["name"], said.end()
-        elif "\n\n" in text[previous:start]:
+        elif has_empty_line(text[previous:start]):
             speaker = None
         yield Line(start, end, "turn" if speaker else "prose", speaker)
         previous = end

@@ -29,6 +29,7 @@ from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
 from memctl.schema.table_names import TABLES, TableName
 from memctl.store.ledger.ledger import HEAD, Ledger
+from memctl.store.tables import indexes
 from memctl.store.tables.durability import manifest_version
 from memctl.store.tables.engine import Datasets
 from memctl.store.tables.filter_expressions import col
@@ -107,7 +108,12 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     What is known came in many commits, so that the rows of a document stand in several files.
     """
-    folder = tmp_path_factory.mktemp("damage") / "home"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(indexes, "MIN_UNINDEXED", 0)
+        return fill(tmp_path_factory.mktemp("damage") / "home")
+
+
+def fill(folder: Path) -> Path:
     home = home_in(folder)
     home.create("notes", consolidate_interval=0)
     first, second, *others = FILES

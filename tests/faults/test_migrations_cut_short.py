@@ -84,7 +84,7 @@ from memctl.schema.migrations import SCHEMA_VERSION
 
 disk = Path(json.loads(Path("disk.json").read_text()))
 error = "none yet"
-for room in range(1 << 16, 1 << 22, 1 << 14):
+for room in range(3 << 14, 1 << 22, 1 << 13):
     with (disk / "ballast").open("wb", buffering=0) as ballast:
         with contextlib.suppress(OSError):
             while True:
@@ -170,6 +170,6 @@ def test_a_disk_that_is_full_leaves_the_old_tables_readable(grown: Path, small_d
     *refused, (schema, _, texts) = (json.loads(line) for line in done.out.splitlines())
     assert len(refused) >= 3, "there was room for all of it from the beginning"
     assert {each[0] for each in refused} == {1}
-    assert all("space" in each[1] for each in refused), refused
+    assert all("space" in each[1] or "full" in each[1] for each in refused), refused
     assert schema == GROWN_VERSION
     assert all(each[2] == texts for each in refused)

@@ -203,6 +203,13 @@ def test_a_memory_that_is_not_the_documents_text_is_cited_without_offsets(
     assert citation.quote == "The door code is 4711."
 
 
+def test_a_paragraph_ends_at_a_line_of_white_space(shelf: Shelf, memory_of: MemoryOf) -> None:
+    text = "The inspector is a Mr. Haldane.\n \nRelease the deposit when all is done."
+    shelf.put([memory_of("x", text)])
+    (citation,) = ask(shelf.searcher(), "Who is the inspector?").citations
+    assert citation.quote == "The inspector is a Mr. Haldane."
+
+
 def test_a_list_marker_is_not_part_of_the_sentence(shelf: Shelf, memory_of: MemoryOf) -> None:
     shelf.put([memory_of("x", "Plan\n\n- buy a lamp\n- the lamp costs 40 euros\n- sell the desk")])
     given = ask(shelf.searcher(), "What does the lamp cost?")

@@ -117,13 +117,19 @@ def test_a_larger_table_may_have_more_unindexed_rows() -> None:
     assert allowed == [1_000, 1_000, 5_000, 10_000]
 
 
-def test_many_deletions_are_worth_a_rewrite(store: Store, rows_of) -> None:
+def test_many_deletions_are_worth_a_rewrite(
+    store: Store, rows_of, monkeypatch: pytest.MonkeyPatch
+) -> None:
     commit(store, rows_of(range(40)))
     with store.write() as transaction:
-        transaction.delete("memories", col("id").is_in([f"m_{n}" for n in range(3)]))
-    assert store.upkeep().compacted == ()
+        transaction.delete("memories", col("id").is_in([f"m_{n}" for n in range(4)]))
+    monkeypatch.setattr(upkeep, "MIN_DELETED", 3)
+    assert store.upkeep().compacted == (), "a tenth of the rows"
     with store.write() as transaction:
         transaction.delete("memories", col("id").is_in([f"m_{n}" for n in range(9)]))
+    monkeypatch.setattr(upkeep, "MIN_DELETED", 9)
+    assert store.upkeep().compacted == (), "too few rows to cost anything"
+    monkeypatch.setattr(upkeep, "MIN_DELETED", 8)
     assert store.upkeep().compacted == ("memories",)
     assert store.snapshot().count("memories") == 31
 

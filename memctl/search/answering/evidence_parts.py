@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memctl.language.sentence_splitting import split_sentences
+from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.word_lists import all_languages, month_numbers
 from memctl.records import Hit
 
@@ -128,7 +128,7 @@ def _with_replies(text: str, parts: Sequence[Span]) -> list[Span]:
     joined: list[Span] = []
     for start, end in parts:
         before = joined[-1] if joined else (0, 0)
-        if _REPLY.fullmatch(text, *before) and "\n\n" not in text[before[1] : start]:
+        if _REPLY.fullmatch(text, *before) and not has_empty_line(text[before[1] : start]):
             joined[-1] = before[0], end
         else:
             joined.append((start, end))

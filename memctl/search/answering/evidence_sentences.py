@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from memctl.language.sentence_splitting import split_sentences
+from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.term_analysis import query_terms
 from memctl.literals import RESTATING_TYPES
 from memctl.models.task_encoder import load_task_encoder
@@ -277,7 +277,7 @@ def _goes_on(hit: Hit, one: Part, other: Part) -> bool:
     return (
         not (one.is_title or other.is_title or is_table_row(one.text) or is_table_row(other.text))
         and _ITEM.match(other.text) is None
-        and "\n\n" not in hit.text[one.end : other.start]
+        and not has_empty_line(hit.text[one.end : other.start])
     )
 
 

@@ -431,7 +431,7 @@ def spread_positions(count: int, most: int) -> list[int]:
 
 def _fragment_key(part: LanceFragment) -> str:
     """What tells the rows of a file, as far as they are not deleted, from those of any other."""
-    return json.dumps(part.metadata.to_json(), sort_keys=True)
+    return repr(part.metadata)
 
 
 def _constant(type_: pa.DataType, value: pa.Scalar) -> Constant:

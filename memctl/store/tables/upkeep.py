@@ -45,6 +45,8 @@ TIERS = (1_000, 10_000, 100_000)
 """Rows a file; small files are joined tier by tier, so that a row is rewritten three times."""
 MAX_SMALL_FILES = 20
 MAX_DELETED_SHARE = 0.1
+MIN_DELETED = 100
+"""Fewer deleted rows cost a reader nothing."""
 LARGE_FILE_BYTES = 256 << 20
 """A file of long texts is large whatever its rows, and not worth rewriting to join it."""
 READ_BYTES = 32 << 20
@@ -167,7 +169,7 @@ def _target_rows(files: Sequence[FragmentMetadata], force: bool) -> int | None:
         if sum(_is_small(item, tier) for item in files) > MAX_SMALL_FILES:
             return tier
     rows = sum(item.physical_rows for item in files)
-    return TIERS[0] if deleted > MAX_DELETED_SHARE * rows else None
+    return TIERS[0] if deleted > max(MAX_DELETED_SHARE * rows, MIN_DELETED) else None
 
 
 def _is_small(item: FragmentMetadata, rows: int) -> bool:
