@@ -639,6 +639,15 @@ class Home:
         KnowledgeBase.create(layout, settings, self._clock)
         save_settings(layout.settings, settings)
 
+    def _follow_folder(self, name: str, before: Path) -> None:
+        """Have the ledger know where its files are now; a damaged one learns it from a watcher."""
+        from memctl.store.ledger.ledger import Ledger
+        from memctl.store.store import LEDGER_FILE
+
+        path = self.layout(name).folder / LEDGER_FILE
+        with suppress(MemctlError), closing(Ledger.open(path)) as ledger:
+            ledger.follow_folder(str(before))
+
     def _rename_folder(self, old: Path, new: Path) -> None:
         with _writing(self._folder):
             try:
@@ -878,6 +887,7 @@ class Home:
         with _exclusively(layout, self._clock):
             self.layout(old)  # another process may have been faster
             self._rename_folder(layout.folder, self._folder / new)
+            self._follow_folder(new, layout.folder)
         return self.settings(new)
 
     def delete(self, name: str) -> None:

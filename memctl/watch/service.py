@@ -244,6 +244,7 @@ class WatchService:
         ledger, now = held.watch.base.store.ledger, self._clock()
         with suppress(MemctlError), ledger.transaction():
             ledger.daemon.register(os.getpid(), socket.gethostname(), now)
+            ledger.follow_folder()
             abandon_cut_off_jobs(held.watch.base, now)
             held.is_signed = True
 

@@ -7,6 +7,7 @@ import json
 import lzma
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -21,6 +22,7 @@ import pytest
 from fake_endpoint import FakeEndpoint
 from waiting import PATIENCE
 
+from memctl.cli.main import run
 from memctl.config import load_config
 from memctl.errors import CoverageLost
 from memctl.home import Home, utc_now
@@ -38,15 +40,26 @@ OTHER = "The garden of Ida has nine apple trees. We decided to prune them in Feb
 SECRETS = ("Svalbard", "4200 crowns", "Anna Berg")
 
 
-@pytest.fixture
-def home(memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def taken_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home whose knowledge base has two documents from its inbox."""
-    monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0.1")
-    memctl("kb", "create", "default")
-    inbox = tmp_path / "home/kb/default/inbox"
-    (inbox / "plan.md").write_text(PLAN)
-    (inbox / "garden.md").write_text(OTHER)
-    assert memctl("watch", "--once").code == 0
+    folder = tmp_path_factory.mktemp("taken_in") / "home"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MEMCTL_HOME", str(folder))
+        patch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0")
+        assert run(("kb", "create", "default")) == 0
+        inbox = folder / "kb/default/inbox"
+        (inbox / "plan.md").write_text(PLAN)
+        (inbox / "garden.md").write_text(OTHER)
+        assert run(("watch", "--once")) == 0
+    return folder
+
+
+@pytest.fixture
+def home(memctl: Run, taken_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same, for one test."""
+    monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0")
+    shutil.copytree(taken_in, tmp_path / "home", symlinks=True)
     return tmp_path / "home"
 
 
@@ -115,7 +128,7 @@ def test_a_document_goes_with_everything_that_is_of_it(memctl: Run, home: Path) 
 def test_earlier_versions_of_a_document_go_too(
     memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0.1")
+    monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0")
     vault = tmp_path / "vault"
     vault.mkdir()
     memctl("kb", "create", "default", "--inbox", str(vault))
@@ -443,6 +456,7 @@ def test_whole_documents_go_with_a_name_where_that_is_asked_for(memctl: Run, hom
 def test_a_namespace_and_what_is_old_go(memctl: Run, home: Path) -> None:
     memctl("ingest", "--text", PLAN, "--namespace", "user:ann")
     memctl("memory", "add", "Quartz is hard.", "--namespace", "user:ann")
+    memctl("watch", "--once")  # which learns that the home was moved
     old = '{"text": "In 1999 the ferry Basalt sank.", "created_at": "1999-05-01"}'
     memctl("ingest", "--jsonl", "-", stdin=old)
     report = forget(memctl, "--before", "2000-01-01")

@@ -676,6 +676,29 @@ def test_files_are_where_a_moved_home_has_them(
     assert receipt["place"] == str(moved / "kb/notes/processed/work/plan.md")
 
 
+def test_the_ledger_follows_its_knowledge_base_where_it_goes(
+    memctl: Run, inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def done(home: str, name: str) -> str:
+        monkeypatch.setenv("MEMCTL_HOME", str(tmp_path / home))
+        memctl("watch", "--once")
+        with Home(load_config({})).open(name) as base:
+            (entry,) = base.store.ledger.files.entries(["done"])
+        return str(Path(entry.path).relative_to(tmp_path))
+
+    (inbox / "plan.md").write_text(TEXT)
+    assert done("home", "default") == "home/kb/default/processed/plan.md"
+    memctl("kb", "rename", "default", "notes")
+    with Home(load_config({})).open("notes") as base:
+        assert base.store.ledger.files.find(str(tmp_path / "home/kb/notes/processed/plan.md"))
+    (tmp_path / "alias").symlink_to(tmp_path / "home")
+    assert done("alias", "notes") == "home/kb/notes/processed/plan.md", "it has not been moved"
+    shutil.copytree(tmp_path / "home", tmp_path / "copy", symlinks=True)
+    assert done("copy", "notes") == "copy/kb/notes/processed/plan.md"
+    shutil.move(tmp_path / "copy", tmp_path / "elsewhere")
+    assert done("elsewhere", "notes") == "elsewhere/kb/notes/processed/plan.md"
+
+
 # --- names that nothing, or too much, is known of ------------------------------------------------
 
 

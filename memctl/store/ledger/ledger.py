@@ -6,6 +6,7 @@ watcher's bookkeeping are cheap.  It must never know what the tables hold.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
@@ -84,6 +85,7 @@ _log = logging.getLogger(__name__)
 BUSY_SECONDS = 30.0
 HEAD = "HEAD"
 _SCHEMA_VERSION = "tables_schema"
+_FOLDER = "folder"
 ASKING_FOLDER = "asking"
 """Beside the ledger: a file for each question that a model is being asked."""
 
@@ -311,6 +313,22 @@ class Ledger:
         """Keep a setting of the store."""
         with self.transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def follow_folder(self, before: str = "") -> None:
+        """Correct the paths of files if the knowledge base has been moved; nobody may watch it.
+
+        One that is reached by several paths has not been moved.
+
+        Args:
+            before: Where it was, if that is known; by default where it was last time.
+        """
+        now, noted = str(self._path.parent.absolute()), self.meta(_FOLDER)
+        before = before or (json.loads(noted) if noted else now)
+        is_moved = before != now and self._identity != file_identity(Path(before) / self._path.name)
+        if is_moved or not noted:
+            with self.transaction():
+                self.files.follow_folder(before, now)
+                self.set_meta(_FOLDER, json.dumps(now))
 
     def schema_version(self) -> int:
         """Return the schema version of the tables that HEAD names."""

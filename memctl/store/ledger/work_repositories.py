@@ -82,6 +82,21 @@ class FileRepository(Repository[FileEntry]):
             *(state, to_text(now), sha256, document_id, reason, hint, os.fsencode(path)),
         )
 
+    def follow_folder(self, before: str, now: str) -> None:
+        """Correct the paths below a folder that has been moved.
+
+        Args:
+            before: Where it was.
+            now: Where it is.
+        """
+        old, new = os.fsencode(before), os.fsencode(now)
+        for column in ("path", "inbox"):
+            self.execute(
+                f"UPDATE OR REPLACE files SET {column} = CAST(?1 || substr({column}, ?2) AS BLOB)"
+                f" WHERE substr({column}, 1, ?2) = ?3",
+                *(new, len(old) + 1, old + os.fsencode(os.sep)),
+            )
+
     def release_document(self, document_id: str) -> None:
         """Record that a document was deleted by hand: its files are not ingested again."""
         self.execute("UPDATE files SET document_id = NULL WHERE document_id = ?", document_id)
