@@ -172,19 +172,7 @@ class KeptInbox:
 
     def rows(self) -> dict[str, FileEntry]:
         """What the ledger knows of this inbox, by path."""
-        return self.rows_of(self.ledger, self.inbox)
-
-    @staticmethod
-    def rows_of(ledger: Ledger, inbox: Path) -> dict[str, FileEntry]:
-        """What a ledger knows of an inbox, by path."""
-        return {row.path: row for row in ledger.files.entries(["done", "failed"], str(inbox))}
-
-    @staticmethod
-    def changed(scan: InboxScan, rows: dict[str, FileEntry]) -> list[InboxFile]:
-        """The files that are new or look otherwise than when they were taken in."""
-        return [
-            file for file in scan.files if not file.is_unchanged_since(rows.get(str(file.path)))
-        ]
+        return self.ledger.files.kept_in(str(self.inbox))
 
     @staticmethod
     def source(file: InboxFile, supersedes: str | None, number: int) -> Source:
@@ -294,7 +282,7 @@ class KeepMode:
         vault = self._kept_inbox(inbox)
         found = self.scanner.look(inbox)
         rows = vault.rows()
-        changed = vault.changed(found, rows)
+        changed = found.changed(rows)
         ready, wait = self.scanner.ready_files(inbox, changed)
         files = take_batch(ready)
         if files:

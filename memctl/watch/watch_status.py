@@ -17,7 +17,6 @@ from memctl.records import SkipReason
 from memctl.schema.table_names import CONSOLIDATION, FORGET, WAITS_FOR, WORKS_ON
 from memctl.store.ledger.work_repositories import ACCESS
 from memctl.store.locks import is_watched
-from memctl.watch.inbox_modes import KeptInbox
 from memctl.watch.inbox_scanner import out_of_reach
 from memctl.watch.reporter import polled_folders
 
@@ -156,7 +155,7 @@ def _lying(base: KnowledgeBase) -> tuple[list[tuple[str, float]], tuple[str, ...
             )
             files: Sequence[InboxFile] = found.files
             if inbox.after == "keep":
-                files = KeptInbox.changed(found, KeptInbox.rows_of(base.store.ledger, inbox.path))
+                files = found.changed(base.store.ledger.files.kept_in(str(inbox.path)))
             waiting += [_since(file) for file in files]
     return waiting, tuple(sorted(left))
 

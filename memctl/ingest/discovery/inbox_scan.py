@@ -6,7 +6,7 @@ The watcher takes what a scan gives and nothing else, so questions about one fil
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -78,6 +78,16 @@ class InboxScan:
 
     files: tuple[InboxFile, ...] = ()
     problems: tuple[str, ...] = ()
+
+    def changed(self, rows: Mapping[str, FileEntry]) -> list[InboxFile]:
+        """Return the files that are new or look otherwise than when they were taken in.
+
+        Args:
+            rows: What the ledger knows of the inbox, by path.
+        """
+        return [
+            file for file in self.files if not file.is_unchanged_since(rows.get(str(file.path)))
+        ]
 
 
 def folder_tags(relative: Path) -> tuple[str, ...]:

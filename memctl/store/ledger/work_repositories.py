@@ -55,6 +55,10 @@ class FileRepository(Repository[FileEntry]):
             values.append(os.fsencode(inbox))
         return self.select(where, *values)
 
+    def kept_in(self, inbox: str) -> dict[str, FileEntry]:
+        """Return the files that stay in an inbox and have been dealt with, by path."""
+        return {entry.path: entry for entry in self.entries(["done", "failed"], inbox)}
+
     def of_documents(self, ids: Iterable[str]) -> dict[str, FileEntry]:
         """Return the files that documents were made from and that are in place, by document id.
 
