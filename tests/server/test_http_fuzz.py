@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
+from long_form import IS_LONG
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from serving import listening
 
@@ -36,11 +37,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
 
 @described.exclude(path_regex="events$").parametrize()
 @settings(
-    max_examples=2,
+    max_examples=4,
     deadline=None,
     derandomize=True,
     database=None,
-    phases=[Phase.explicit, Phase.generate],
+    phases=[Phase.explicit, Phase.generate] if IS_LONG else [Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
 def test_any_request_is_answered_as_described(
