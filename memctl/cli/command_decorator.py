@@ -207,8 +207,17 @@ def _with_context(
         except BrokenPipeError:  # the reader has seen enough
             raise typer.Exit(_close_stdout()) from None
 
-    _declare(run, function, without, identity)
+    _undeclared.append(functools.partial(_declare, run, function, without, identity))
     return run
+
+
+_undeclared: list[Callable[[], None]] = []
+
+
+def declare_options() -> None:
+    """Give every command that is registered its options, which the list of them does without."""
+    while _undeclared:
+        _undeclared.pop()()
 
 
 def _filters(arguments: dict[str, Any]) -> Filters:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 import typer
 
 from memctl import __version__
-from memctl.cli.command_decorator import verbatim
+from memctl.cli.command_decorator import declare_options, verbatim
 from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import MemctlError
 from memctl.paths import os_error_hint, os_error_message
@@ -166,9 +166,16 @@ def all_commands() -> typer.Typer:
     return with_groups(GROUPS)
 
 
-@cache
 def with_groups(groups: tuple[CommandGroup, ...]) -> typer.Typer:
     """Return a command line that has only some of the commands; their modules are imported."""
+    made = _without_options(groups)
+    declare_options()
+    return made
+
+
+@cache
+def _without_options(groups: tuple[CommandGroup, ...]) -> typer.Typer:
+    """Return the same, of whose commands the names and texts alone may be known."""
     made = copy.copy(_root)
     made.registered_groups = []
     for group in groups:
@@ -206,7 +213,7 @@ def _outline() -> Any:
             command.callback = lambda: None
         return outline
 
-    outline = copy.copy(all_commands())
+    outline = copy.copy(_without_options(GROUPS))
     outline.registered_groups = [copy.copy(added) for added in outline.registered_groups]
     for added in outline.registered_groups:
         if added.typer_instance is not None:
