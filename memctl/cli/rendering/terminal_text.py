@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from memctl.records import Citation, DuplicateHit, Hit
 
 _KEPT = {"\n", "\t"}
-_BEYOND_ASCII = re.compile("[\x7f-\U0010ffff]")
+_BEYOND_ASCII = re.compile("[^\x00-\x7e]")
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
