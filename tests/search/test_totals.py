@@ -70,6 +70,9 @@ def test_a_total_is_the_sum_of_the_rows_asked_for(
         "What did we spend on the kitchen in 2021?",
         "How much have we paid Kestrel Build for the garage?",
         "What colour is the kitchen in total?",
+        "How much does a stage of Kestrel Build cost?",
+        "What did we spend on average?",
+        "How much did each stage of Kestrel Build cost?",
     ],
 )
 def test_a_word_that_no_row_has_makes_no_total(spend: Shelf, question: str) -> None:

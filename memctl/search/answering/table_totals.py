@@ -32,7 +32,7 @@ from memctl.search.answering.search_outcome import SearchOutcome
 METHOD = "total/1"
 _ASKS_TOTAL = re.compile(
     r"\b(?:total|totals|altogether|in all|all in all|sum (?:of|up)|add(?:ed)? up|in sum"
-    r"|how much (?:money )?(?:have|has|had|did|do|does) .*\b(?:spen[dt]|pay|paid|cost|billed?)"
+    r"|how much (?:money )?(?:have|has|had|did) .*\b(?:spen[dt]|pay|paid|cost|billed?)"
     r"|what (?:have|has|did) .*\b(?:spen[dt]|paid|pay|cost)"
     r"|insgesamt|zusammen|summe|au total|en tout|in totale|en total)\b",
     re.IGNORECASE,
@@ -47,7 +47,8 @@ _ASKS_COUNT = re.compile(
 )
 _QUALIFIES = re.compile(
     r"n['’]t\b|\b(?:not|no|none|never|without|except|but|besides|more|less|fewer|over|under|above"
-    r"|below|before|after|since|between|till|until(?! (?:now|today))|least|most|nicht|kein\w*|ohne"
+    r"|below|before|after|since|between|till|until(?! (?:now|today))|least|most|per|each|every"
+    r"|average|monthly|weekly|yearly|nicht|kein\w*|ohne|pro|je|jede[nrsm]?|durchschnittlich"
     r"|außer|mehr|weniger|seit|vor|nach|bis|zwischen|pas|sans|sauf|plus|moins|depuis|avant|après"
     r"|non|senza|tranne|più|meno|da|dopo|prima|sin|excepto|más|menos|desde|antes|después)\b",
     re.IGNORECASE,
