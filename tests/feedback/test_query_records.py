@@ -83,7 +83,8 @@ def test_who_asked_in_which_conversation_is_noted(
 
 def test_numbers_are_split_as_asked_for(memctl: Any) -> None:
     memctl("ingest", "--text", CODE)
-    memctl("query", "door code", "--fusion", "rrf")
+    for fusion in ("rrf", "zscore"):
+        memctl("query", "door code", "--fusion", fusion)
     (numbers,) = memctl("stats", "--queries", "--by", "fusion", "-k", "default", "-o", "json").json
     assert {"rrf", "zscore"} <= {row["label"] for row in numbers["by"]}
     assert all(row["mean_seconds"] > 0 for row in numbers["by"])

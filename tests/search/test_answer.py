@@ -14,7 +14,7 @@ from memctl.search.answering.evidence_sentences import (
     rank_hits,
     rank_sentences,
 )
-from memctl.search.answering.excerpts import UNSURE
+from memctl.search.answering.excerpts import UNSURE, plain_quote
 from memctl.search.answering.extractive_answer import (
     NOT_FOUND,
     answer_confidence,
@@ -208,6 +208,29 @@ def test_a_paragraph_ends_at_a_line_of_white_space(shelf: Shelf, memory_of: Memo
     shelf.put([memory_of("x", text)])
     (citation,) = ask(shelf.searcher(), "Who is the inspector?").citations
     assert citation.quote == "The inspector is a Mr. Haldane."
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ('<p align="center">It is <a href="LICENSE">BSD licensed</a>.<br/>Crafted.</p>',
+         "It is BSD licensed. Crafted."),
+        ("<!--- Licensed to the ASF. -->", "Licensed to the ASF."),
+        ("Use `List<Part>` if a < b and c > d.", "Use `List<Part>` if a < b and c > d."),
+        ("Salt &amp; Stone &#8212; since 1998", "Salt & Stone — since 1998"),
+        ("install it:\n```sh\npip install it\n```", "install it: pip install it"),
+        ("<br>", "<br>"),
+    ],
+)  # fmt: skip
+def test_an_answer_is_shown_without_tags_and_fences(written: str, shown: str) -> None:
+    assert plain_quote(written) == shown
+
+
+def test_what_is_introduced_goes_with_its_introduction(shelf: Shelf, memory_of: MemoryOf) -> None:
+    told = "To send a parcel to the depot of Lindau, call:\n\n- Ida in the week\n- Bo on Sundays"
+    shelf.put([memory_of("x", f"{told}\n\nIt rains.")])
+    (citation,) = ask(shelf.searcher(), "Whom do we call to send a parcel to the depot?").citations
+    assert citation.quote == told
 
 
 def test_a_list_marker_is_not_part_of_the_sentence(shelf: Shelf, memory_of: MemoryOf) -> None:

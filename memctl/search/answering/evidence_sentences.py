@@ -238,7 +238,7 @@ class CandidateSentence:
             + _COSINE_WEIGHT * self.cosine
             + _RANK_WEIGHT / self.hit.rank
             + _LENGTH_WEIGHT * min(len(text), _LONG) / _LONG
-            - _INTRODUCES * text.endswith(":")
+            - _INTRODUCES * _introduces(self.part)
         )
 
 
@@ -252,7 +252,10 @@ def _quote_span(hit: Hit, parts: Sequence[Part], place: int) -> Span:
         return start, end
     for near in range(place + 1, len(parts)):
         if (
-            not _goes_on(hit, parts[near - 1], parts[near])
+            not (
+                _goes_on(hit, parts[near - 1], parts[near])
+                or _is_introduced(parts[place : near + 1])
+            )
             or parts[near].end - start > _LONGEST_QUOTE
         ):
             break
@@ -265,6 +268,17 @@ def _quote_span(hit: Hit, parts: Sequence[Part], place: int) -> Span:
             break
         start = parts[near].start
     return start, end
+
+
+def _introduces(part: Part) -> bool:
+    """Return whether a sentence says nothing without the list or the lines of code after it."""
+    return part.text.endswith(":")
+
+
+def _is_introduced(parts: Sequence[Part]) -> bool:
+    """Return whether the last part belongs to what the first introduces: the next, or its list."""
+    is_near = len(parts) == 2 or _ITEM.match(parts[-1].text) is not None
+    return is_near and _introduces(parts[0]) and not parts[-1].is_title
 
 
 def _goes_on(hit: Hit, one: Part, other: Part) -> bool:
@@ -316,7 +330,9 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
         yield CandidateSentence(
             hit,
             part,
-            (part.start, part.end) if own >= _WHOLE else _quote_span(hit, parts, place),
+            (part.start, part.end)
+            if own >= _WHOLE and not _introduces(part)
+            else _quote_span(hit, parts, place),
             sentence_context(hit, f"{further} {before}" if further else before),
             terms_of[place],
             own,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,15 @@ INSIGHTS = "What is known in short:"
 EVIDENCE = "Evidence:"
 DOUBT = ", though nothing known clearly bears on the question"
 _MARKERS = re.compile(r"^(?:[-*+•>]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
+_IN_WORDS = r"a|abbr|b|code|em|font|i|kbd|mark|s|small|span|strong|sub|sup|u"
+_IN_BLOCKS = (
+    r"blockquote|br|center|dd|details|div|dl|dt|figure|h[1-6]|hr|img|li|ol|p|picture|pre|source"
+    r"|summary|table|tbody|td|th|thead|tr|ul"
+)
+_HTML_WORD = re.compile(rf"</?(?:{_IN_WORDS})(?:\s[^<>]*)?/?>", re.IGNORECASE)
+_HTML_BLOCK = re.compile(rf"</?(?:{_IN_BLOCKS})(?:\s[^<>]*)?/?>|<!--+|--+>", re.IGNORECASE)
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[\w+-]*[ \t]*$", re.MULTILINE)
+_HTML_ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,8});", re.IGNORECASE)
 _ANY_TIME = datetime.min.replace(tzinfo=UTC)
 _SLASH = re.compile(r"[/\\]")
 
@@ -88,8 +98,17 @@ class SharedOrigin:
 
 
 def plain_quote(text: str) -> str:
-    """Return a quote in one line, without the mark of a list's item and the brackets of links."""
-    return " ".join(_MARKERS.sub("", without_wikilinks(text)).split())
+    """Return a quote in one line, without marks of lists, brackets of links, and tags of HTML."""
+    shown = without_html(without_wikilinks(_FENCE.sub("", text)))
+    return " ".join(_MARKERS.sub("", shown).split())
+
+
+def without_html(text: str) -> str:
+    """Return the words of a text in which tags of HTML stand, as Markdown often has them."""
+    if "<" in text:
+        plain = _HTML_BLOCK.sub(" ", _HTML_WORD.sub("", text))
+        text = plain if any(map(str.isalnum, plain)) else text
+    return _HTML_ENTITY.sub(lambda found: html.unescape(found.group()), text)
 
 
 NO_SHARED_ORIGIN = SharedOrigin()
