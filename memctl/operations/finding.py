@@ -5,6 +5,7 @@ Each asks as ``memctl query``, ``context`` or ``insight list`` do; limits are th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -15,6 +16,7 @@ from memctl.language.inline_tags import without_wikilinks
 from memctl.literals import Mode, Verdict
 from memctl.operations.operation_context import (
     NO_KNOWLEDGE_BASE,
+    NOTHING_YET,
     OperationContext,
     SearchType,
     Unavailable,
@@ -113,7 +115,8 @@ def opened(context: OperationContext) -> KnowledgeBases:
     try:
         return context.reading()
     except KnowledgeBaseNotFound as error:
-        raise Unavailable(NO_KNOWLEDGE_BASE, error.hint) from error
+        message = NO_KNOWLEDGE_BASE if context.identity.agent else NOTHING_YET
+        raise Unavailable(message, error.hint) from error
 
 
 def first_with(
@@ -418,10 +421,12 @@ def recall_text(reply: RecallReply) -> str:
     if not reply.citations:
         return "Memory has nothing on that."
     paragraphs = [] if reply.found else ["Perhaps none of these has to do with it:"]
+    days = Counter(cited.date.date() for cited in reply.citations)
     for cited in reply.citations:
         name = cited.title or cited.source.rsplit("/", 1)[-1]
+        shown = "%Y-%m-%d" if days[cited.date.date()] == 1 else "%Y-%m-%d %H:%M:%S"
         paragraphs.append(
-            f"[{cited.number}] {name} ({cited.date:%Y-%m-%d}, {cited.id}):\n{cited.quote}"
+            f"[{cited.number}] {name} ({cited.date:{shown}}, {cited.id}):\n{cited.quote}"
         )
     return "\n\n".join(paragraphs)
 

@@ -29,6 +29,7 @@ Resource = Literal["memory", "knowledge_base"]
 RESOURCES: tuple[Resource, ...] = ("memory", "knowledge_base")
 SearchType = Literal["conversations", "documents", "all"]
 NO_KNOWLEDGE_BASE = "This agent has no knowledge base available."
+NOTHING_YET = "Nothing has been remembered yet."
 NO_MEMORY = "The memory service is not available to this agent."
 NO_USER = "No user id was found: name the user that this call is for."
 _UNLIMITED = Filters()

@@ -5,6 +5,7 @@ Nothing but ``memctl serve`` imports this: Starlette and uvicorn come with the e
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from memctl.server.http_access import (
 )
 from memctl.server.http_agents import AGENT_ENDPOINTS
 from memctl.server.http_aliases import ALIASES, alias_routes
-from memctl.server.http_calls import Calls, failure_reply, json_reply
+from memctl.server.http_calls import Caller, Calls, failure_reply, json_reply
 from memctl.server.http_endpoints import operation_route, route_of
 from memctl.server.http_jobs import JobQueue
 from memctl.server.http_mcp import mcp_routes
@@ -37,7 +38,7 @@ from memctl.server.http_pages import PAGES
 from memctl.server.http_routes import ENDPOINTS
 from memctl.server.http_streams import stream_routes
 from memctl.server.http_uploads import JOB_KINDS, upload_routes
-from memctl.server.proxy import ProxySettings, proxy_routes
+from memctl.server.proxy import ProxySettings, proxy_routes, warm_up
 from memctl.server.web import web_routes
 from memctl.server.web.open_tabs import OpenTabs
 from memctl.server.web.pages import as_page
@@ -72,6 +73,9 @@ def create_app(home: Home, settings: ServeSettings) -> Starlette:
         calls: Calls = app.state.calls
         jobs: JobQueue = app.state.jobs
         jobs.start()
+        if settings.proxy is not None:
+            warmed = calls.in_thread(lambda: calls.carry_out(Caller(), warm_up))
+            app.state.warming = asyncio.ensure_future(warmed)
         try:
             yield
         finally:

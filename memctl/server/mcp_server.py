@@ -9,10 +9,13 @@ import json
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, BinaryIO
 
+from memctl.errors import MemctlError
 from memctl.operations.operation_context import OperationContext
 from memctl.server.mcp_protocol import (
+    INTERNAL_ERROR,
     INVALID_REQUEST,
     PARSE_ERROR,
     Message,
@@ -26,6 +29,19 @@ from memctl.server.mcp_session import McpSession, Send
 _LONGEST_LINE = 16 << 20
 _WATCH_SECONDS = 2.0
 """How often it is looked whether something has changed that a client has subscribed to."""
+
+
+def refuse_requests(error: MemctlError, source: BinaryIO, sink: BinaryIO) -> None:
+    """Answer every request with why there is no server, until the client closes its end.
+
+    The first may have been answered before that was known; a server that just ends says nothing.
+    """
+    message = f"{error.message}; {error.hint}" if error.hint else error.message
+    while line := source.readline(_LONGEST_LINE):
+        with suppress(ValueError, RecursionError):
+            request = json.loads(line)
+            if isinstance(request, dict) and "id" in request and has_sound_id(request):
+                write_message(sink, error_of(request["id"], INTERNAL_ERROR, message))
 
 
 class McpServer:

@@ -221,6 +221,8 @@ def tool_result(result: ToolResult, *, plain: bool = False) -> Message:
         plain: Whether the text is the JSON of the result alone, without a fence.
     """
     text = json.dumps(result.value, ensure_ascii=False) if plain else result.fenced_text
+    if result.is_error and not plain and (hint := result.value.get("hint")):
+        text = f"{text}\nhint: {hint}"
     content: Sequence[Message] = [{"type": "text", "text": text}]
     if result.is_error:
         return {"content": content, "isError": True}

@@ -14,7 +14,7 @@ import json
 import logging
 import zlib
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Literal
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Outcome = Literal["ok", "skipped", "failed"]
 MEMORY_HEADER = "x-memctl-memory"
 _PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings")
-_WAIT_SECONDS = 0.15
+WAIT_SECONDS = 0.15
 """A request waits for memory at most this long."""
 _MOST_REPLY_BYTES = 4 << 20
 """Of a reply that is remembered; a longer one passes through, and is not."""
@@ -67,10 +67,10 @@ class ProxySettings:
     """Its URL up to ``/v1``, or without that."""
     key: str = ""
     """Sent to it where the client's own key is that of this server."""
-    wait_seconds: float = _WAIT_SECONDS
+    wait_seconds: float = WAIT_SECONDS
 
     @classmethod
-    def of(cls, url: str, key: str = "") -> ProxySettings:
+    def of(cls, url: str, key: str = "", wait_seconds: float = WAIT_SECONDS) -> ProxySettings:
         """Return the settings for a URL as it is given.
 
         Raises:
@@ -82,7 +82,15 @@ class ProxySettings:
                 f"cannot pass requests on to {url!r}",
                 "give a URL such as http://127.0.0.1:11434/v1",
             )
-        return cls(found, key)
+        return cls(found, key, wait_seconds)
+
+
+def warm_up(context: OperationContext) -> None:
+    """Load what the first question needs, which takes longer than a request waits."""
+    from memctl.search.answering import memory_need  # noqa: F401
+
+    with suppress(MemctlError):
+        context.reading().query("What is there?", answer=False, log=False)
 
 
 def proxy_routes(settings: ProxySettings) -> Sequence[BaseRoute]:
@@ -121,6 +129,7 @@ class Proxy:
         self._client = httpx.AsyncClient(
             timeout=_TIMEOUT, follow_redirects=False, cookies=no_cookies
         )
+        self._has_warned = False
 
     async def forward(self, request: Request) -> Response:
         """Send a request on, and its reply back as it comes."""
@@ -194,8 +203,13 @@ class Proxy:
 
         try:
             text = await asyncio.wait_for(run(request, known), self._settings.wait_seconds)
-        except (TimeoutError, MemctlError) as error:
-            _log.info("without memory: %s", error or "it took too long")
+        except TimeoutError:
+            level = logging.INFO if self._has_warned else logging.WARNING
+            _log.log(level, "without memory, which took too long; --proxy-wait gives it more time")
+            self._has_warned = True
+            return "failed"
+        except MemctlError as error:
+            _log.info("without memory: %s", error)
             return "failed"
         except Exception:  # noqa: BLE001 - memory is never in the way
             _log.exception("without memory")

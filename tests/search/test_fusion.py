@@ -72,7 +72,13 @@ def test_a_weight_can_be_given_to_the_words_in_one_fusion_alone() -> None:
 
 def test_ranks_are_fused_as_published_with_60_and_equal_shares() -> None:
     fused = fuse(np.array([3.0, 2.0]), np.array([0.1, 0.9]), "rrf")
-    assert np.allclose(2 * fused, 1 / 61 + 1 / 62)
+    assert np.allclose(2 * fused, 3 * (1 + 61 / 62)), "on the scale of the others"
+
+
+def test_what_has_none_of_the_words_has_no_rank_by_them() -> None:
+    fused = fuse(np.array([2.0, 0.0, 0.0]), np.array([0.1, 0.2, 0.3]), "rrf")
+    assert fused.argmax() == 0
+    assert fused[1] < fused[2] <= 1.5
 
 
 def test_an_unknown_fusion_is_refused_with_the_valid_ones() -> None:

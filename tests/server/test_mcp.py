@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -355,6 +356,27 @@ def test_recall_of_what_memory_knows_nothing_of_says_so(client: Client) -> None:
     assert found["structuredContent"]["found"] is False
     text = found["content"][0]["text"]
     assert "Memory has nothing on that" in text or "Perhaps none of these" in text
+
+
+def test_what_was_said_on_one_day_is_told_with_its_time(connect: Connect, tmp_path: Path) -> None:
+    client = connect(MEMCTL_HOME=str(tmp_path / "own"))
+    asked = {"question": "When is our weekly meeting?"}
+    empty = client.call("recall", **asked)
+    assert empty["isError"] is True
+    assert empty["content"][0]["text"].startswith("Nothing has been remembered yet.\nhint: ")
+    for when in ("Tuesday at ten", "Thursday at two"):
+        client.call("remember", text=f"Our weekly meeting is on {when}.")
+    text = client.call("recall", **asked)["content"][0]["text"]
+    assert len(re.findall(r"\(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d, m_", text)) == 2
+
+
+def test_a_server_that_cannot_serve_says_why_to_its_client(connect: Connect) -> None:
+    for options in (("-k", "nope"), ("--tools", "nope"), ("--allow-path", "/nope")):
+        client = connect(*options)
+        client.ask("initialize", protocolVersion="2025-06-18")
+        refused = client.ask("tools/call", name="recall", arguments={"question": "x"})
+        assert "nope" in refused["error"]["message"]
+        assert client.close() != 0
 
 
 def test_a_wrong_argument_is_told_to_the_model(client: Client) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -11,6 +12,7 @@ import pytest
 from fake_endpoint import FakeEndpoint
 from serving import TOKEN, Serve, serving
 from starlette.testclient import TestClient
+from waiting import wait_for
 
 import memctl
 from memctl.errors import UsageError
@@ -119,12 +121,29 @@ def test_what_needs_no_memory_is_sent_on_as_it_came(
     assert (reply.headers["x-own"], reply.headers[MEMORY_HEADER]) == ("yes", "skipped")
 
 
+def test_what_the_first_question_needs_is_loaded_before_it_comes(tmp_path: Path) -> None:
+    with memctl.open("default", home=tmp_path, create=True) as base:
+        base.ingest(text="We decided on 3 May 2026 to paint the hull of the boat green.")
+    with serving(tmp_path) as serve:
+        client = serve(proxy=ProxySettings("http://127.0.0.1:9"))
+        warming = client.app.state.warming  # type: ignore[attr-defined]
+        wait_for(warming.done)
+        assert warming.exception() is None
+        home = serve.home
+    with home.open("default") as base:
+        assert base.store.ledger.queries.recent(1) == [], "nobody has asked it"
+
+
 def test_memory_that_takes_too_long_or_fails_is_left_out(
-    started: Serve, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+    started: Serve,
+    endpoint: FakeEndpoint,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     late = ask(through(started, endpoint, 0.0), user(ASKED))
     assert (late.status_code, late.headers[MEMORY_HEADER]) == (200, "failed")
     assert endpoint.asked[-1].body["messages"] == [user(ASKED)]
+    assert "--proxy-wait" in caplog.text
 
     def broken(*_: object, **__: object) -> str:
         raise RuntimeError("told to fail")

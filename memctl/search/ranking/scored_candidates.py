@@ -346,6 +346,8 @@ class Scale(Protocol):
 
 _RANK_CONSTANT = 60
 """From Cormack, Clarke and Büttcher (2009)."""
+_BEST_OF_RANKS = 3.0
+"""What else speaks for a passage is measured against scores of about this size."""
 
 
 def fuse(
@@ -373,7 +375,10 @@ def fuse(
     scale = {"minmax": minmax, "rrf": reciprocal_rank}.get(fusion, zscore)
     share = {"rrf": 0.5, "weighted": keyword_weight}.get(fusion, KEYWORD_WEIGHT)
     vectors = normalize_within(spaces, scale, vector, reference)
-    return share * scale(keyword, reference) + (1 - share) * vectors
+    keywords = scale(keyword, reference)
+    if fusion == "rrf":  # what has none of the words has no rank among what has
+        keywords = np.where(keyword > 0, keywords, 0.0)
+    return share * keywords + (1 - share) * vectors
 
 
 def normalize_within(
@@ -415,9 +420,12 @@ def minmax(scores: Scores, reference: int | None = None) -> Scores:
 
 
 def reciprocal_rank(scores: Scores, reference: int | None = None) -> Scores:
-    """Return 1 / (60 + rank); equal scores share the best of their ranks."""
+    """Return 1 / (60 + rank), times what makes it 3 at best, as the others may be.
+
+    Equal scores share the best of their ranks.
+    """
     ranks = 1 + np.searchsorted(np.sort(-scores[:reference]), -scores)
-    result: Scores = 1.0 / (_RANK_CONSTANT + ranks)
+    result: Scores = _BEST_OF_RANKS * (_RANK_CONSTANT + 1) / (_RANK_CONSTANT + ranks)
     return result
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -53,6 +54,9 @@ def serve(
     proxy: str | None = typer.Option(
         None, "--proxy", metavar="URL", help="Pass chats on to this OpenAI-compatible endpoint."
     ),
+    proxy_wait: float = typer.Option(
+        0.15, "--proxy-wait", min=0.0, max=60.0, help="Seconds that a chat waits for memory."
+    ),
     kb: KnowledgeBasesOption = None,
 ) -> None:
     """Serve memory over HTTP to programs and a browser.
@@ -82,7 +86,7 @@ def serve(
         allow_origins=tuple(allow_origin or ()),
         kbs=tuple(kb or ()),
         read_only=read_only,
-        proxy=None if proxy is None else _behind(context, proxy),
+        proxy=None if proxy is None else _behind(context, proxy, proxy_wait),
     )
 
     def announce(address: ServerAddress, _: RunningServer) -> None:
@@ -99,16 +103,16 @@ def serve(
         run(context.home, options, announce)
 
 
-def _behind(context: CommandContext, url: str) -> ProxySettings:
+def _behind(context: CommandContext, url: str, wait: float) -> ProxySettings:
     """Return what chats are passed on to, with the key that is configured for that place."""
     from memctl.config import endpoint_key
     from memctl.server.proxy import ProxySettings
 
-    found = ProxySettings.of(url)
+    found = ProxySettings.of(url, wait_seconds=wait)
     endpoint = context.config.endpoint.base_url
     if not endpoint or ProxySettings.of(endpoint).upstream != found.upstream:
         return found
-    return ProxySettings(found.upstream, endpoint_key(context.config, "answer", url))
+    return replace(found, key=endpoint_key(context.config, "answer", url))
 
 
 @command(

@@ -31,7 +31,7 @@ from memctl.cli.rendering.output_formats import (
     print_paragraph,
     print_text,
 )
-from memctl.errors import UsageError
+from memctl.errors import MemctlError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -319,18 +319,23 @@ def mcp(
     Standard output carries the protocol alone.  It opens no port, and ends when the client closes
     its end.  Every revision of the protocol from 2024-11-05 to 2026-07-28 is spoken.
     """
-    from memctl.server.mcp_server import McpServer
+    from memctl.server.mcp_server import McpServer, refuse_requests
     from memctl.server.mcp_session import McpSession
     from memctl.server.mcp_tools import choose_tools
 
-    folders = [parse_path(each) for each in allow_path or ()]
-    for folder in folders:
-        if not folder.is_dir():
-            raise UsageError(f"--allow-path names no folder: {folder}", "name one that is there")
-    caller = _calling(context, kb, user, agent, session, read_only, folders)
-    wanted = [name.strip() for name in tools.split(",") if name.strip()]
-    chosen = choose_tools(wanted, caller)
     sink = sys.stdout.buffer
+    try:
+        folders = [parse_path(each) for each in allow_path or ()]
+        for folder in folders:
+            if not folder.is_dir():
+                raise UsageError(f"--allow-path names no folder: {folder}", "name one there is")
+        caller = _calling(context, kb, user, agent, session, read_only, folders)
+        wanted = [name.strip() for name in tools.split(",") if name.strip()]
+        chosen = choose_tools(wanted, caller)
+    except MemctlError as error:
+        if not sys.stdin.isatty():
+            refuse_requests(error, sys.stdin.buffer, sink)
+        raise
     with redirect_stdout(sys.stderr):  # what prints must not end up in the protocol
         McpServer(
             caller, lambda send: McpSession(caller, chosen, send), sys.stdin.buffer, sink
