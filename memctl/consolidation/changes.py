@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import pairwise
@@ -69,6 +69,8 @@ _AGAIN_AND_AGAIN = 1.0
 """Log odds that a value is followed over time of which three days or more tell."""
 _THE_SAME_BUT_FOR_IT, _NEARLY_ALL = 2.5, 0.8
 """Log odds for statements that share many of their words and differ in the value."""
+_STILL_SO = 3.0
+"""Log odds less where what the earlier says of the thing is said again after the later."""
 _OF_TWO_THINGS = 2.0
 """Log odds less for statements that name two things, each its own."""
 _MOST_DATED = 300
@@ -213,6 +215,7 @@ def differing_pairs(found: Sequence[Statement], weights: StemWeights) -> list[Pa
         for each, slot in ((first, difference.earlier), (second, difference.later)):
             for key in _keys(slot, difference.head):
                 days[key].add(each.day)
+    holders = _value_holders(found)
     pairs = []
     for first, second, difference in candidates:
         cosine = float(vectors[texts[first.text]] @ vectors[texts[second.text]])
@@ -228,6 +231,8 @@ def differing_pairs(found: Sequence[Statement], weights: StemWeights) -> list[Pa
         score += _THE_SAME_BUT_FOR_IT * (share > _NEARLY_ALL)
         score -= _OF_TWO_THINGS * _names_two(first, second, weights)
         score += _AGAIN_AND_AGAIN * any(len(days[key]) > 2 for key in _keys(difference.later))
+        if score > -_STILL_SO and _is_still_so(first, second, difference, holders, weights):
+            score -= _STILL_SO
         pairs.append(Pair(first, second, difference, score))
     return sorted(pairs, key=lambda p: (-p.score, p.earlier.text, p.later.text))
 
@@ -263,6 +268,42 @@ def _names_two(first: Statement, second: Statement, weights: StemWeights) -> boo
     one has none of the later's."""
     own, others = (frozenset(filter(weights.is_name, each.stems)) for each in (first, second))
     return bool(others - first.context and own - second.stems)
+
+
+ValueHolders = Mapping[tuple[str, str], Sequence[tuple[Statement, Slot]]]
+"""The values of a kind near a stem, with the statements that give them."""
+
+
+def _value_holders(found: Sequence[Statement]) -> ValueHolders:
+    holders: dict[tuple[str, str], list[tuple[Statement, Slot]]] = defaultdict(list)
+    for each in found:
+        for slot in each.slots:
+            for stem in slot.near:
+                holders[slot.value.kind, stem].append((each, slot))
+    return holders
+
+
+def _is_still_so(
+    first: Statement,
+    second: Statement,
+    difference: Difference,
+    holders: ValueHolders,
+    weights: StemWeights,
+) -> bool:
+    """Return whether a statement after both gives the earlier value, and is rather on its thing."""
+    earlier, later = difference.earlier, difference.later
+    return any(
+        _agree(slot, earlier)
+        and not any(_agree(other, later) for other in each.slots)
+        and weights.shared(each, first) >= weights.shared(each, second)
+        for stem in earlier.near
+        for each, slot in holders.get((earlier.value.kind, stem), ())
+        if second.precedes(each)
+    )
+
+
+def _agree(one: Slot, other: Slot) -> bool:
+    return one.value.kind == other.value.kind and one.value.agrees_with(other.value)
 
 
 def _names(statement: Statement, value: Value) -> bool:

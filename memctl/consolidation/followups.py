@@ -78,7 +78,8 @@ def find_open(found: Sequence[Statement], weights: StemWeights) -> list[Finding]
     today = max(days)
     candidates = [each for each in found if not each.is_row and not each.topic]
     holders = _holders(candidates)
-    return [*_missing(candidates, holders, weights), *_due(candidates, holders, weights, today)]
+    missing = _missing(candidates, holders, weights)
+    return [*missing, *_due(candidates, found, holders, weights, today)]
 
 
 Holders = Mapping[str, Sequence[Statement]]
@@ -163,7 +164,11 @@ def _is_done(statement: Statement) -> bool:
 
 
 def _due(
-    found: Sequence[Statement], holders: Holders, weights: StemWeights, today: date
+    found: Sequence[Statement],
+    everything: Sequence[Statement],
+    holders: Holders,
+    weights: StemWeights,
+    today: date,
 ) -> Iterator[Finding]:
     """Yield deadlines that have passed without a word, and those that are near."""
     for each in found:
@@ -179,7 +184,7 @@ def _due(
             if not today - _JUST_PASSED <= day <= today + _AHEAD:
                 continue
             later = [f for f in _about(each, holders, weights) if f.day > each.day]
-            if later:
+            if later or _is_told_of(day, each, everything):
                 continue
             has_passed = day < today
             title = phrase((each,), each.stems, weights)
@@ -193,6 +198,18 @@ def _due(
                 about=" ".join(["due", *sorted(each.stems)]),
                 strength=each.memory.importance - (0.5 if has_passed else 0.4),
             )
+
+
+def _is_told_of(day: date, promise: Statement, found: Sequence[Statement]) -> bool:
+    """Return whether something said later than a promise names the day that it is due."""
+    return any(
+        year in (None, day.year) and (month, number) == (day.month, day.day)
+        for each in found
+        if promise.precedes(each)
+        for slot in each.slots
+        if slot.value.kind == "date"
+        for year, month, number in slot.value.readings
+    )
 
 
 def _days_ahead(statement: Statement) -> Iterator[date]:

@@ -109,3 +109,9 @@ def test_a_folder_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("error: no such folder: nowhere\nhint: ")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_its_insights_are_true(tour: subprocess.CompletedProcess[str]) -> None:
+    assert "went from 1 June 2026 to 15 June 2026" in tour.stdout
+    assert "2,700" not in tour.stdout, "the deposit of another building is no change"
+    assert "no later word" not in tour.stdout, "a later list says that the permit is there"
