@@ -106,8 +106,12 @@ def search_text(reply: SearchReply) -> str:
     return "\n\n".join(paragraphs)
 
 
-def opened(context: OperationContext) -> KnowledgeBases:
+def opened(context: OperationContext, otherwise: str = NOTHING_YET) -> KnowledgeBases:
     """Return the knowledge bases to read.
+
+    Args:
+        context: For whom.
+        otherwise: What is said where there is none at all, and no agent is named.
 
     Raises:
         Unavailable: There is none at all.
@@ -115,7 +119,7 @@ def opened(context: OperationContext) -> KnowledgeBases:
     try:
         return context.reading()
     except KnowledgeBaseNotFound as error:
-        message = NO_KNOWLEDGE_BASE if context.identity.agent else NOTHING_YET
+        message = NO_KNOWLEDGE_BASE if context.identity.agent else otherwise
         raise Unavailable(message, error.hint) from error
 
 
@@ -163,7 +167,9 @@ def readable_session(
 
 
 def _hits(context: OperationContext, query: str, filters: Filters, limit: int) -> tuple[Hit, ...]:
-    found = opened(context).query(query, filters=filters, limit=limit, answer=False)
+    found = opened(context, NO_KNOWLEDGE_BASE).query(
+        query, filters=filters, limit=limit, answer=False
+    )
     return found.hits
 
 
