@@ -146,7 +146,7 @@ class Verifier:
             lost_files=unreadable,
             changed_files=len(changed),
             broken_indexes=tuple(self.broken_indexes(dataset)),
-            unindexed=unindexed_rows(table, dataset) if not unreadable else 0,
+            unindexed=unindexed_rows(table, dataset, rows),
             versions=versions,
             lost_versions=lost,
         )

@@ -43,16 +43,14 @@ KEYWORD_INDEX: Mapping[str, Any] = {
 
 def create_indexes(table: TableName, dataset: LanceDataset) -> None:
     """Make the indexes that a table of its size should have, but for that of its vectors."""
-    declared = DECLARATIONS[table]
-    if int(dataset.count_rows()) > MIN_UNINDEXED:
-        for column, kind in declared.scalar_indexes.items():
-            dataset.create_scalar_index(column, kind)
-    if declared.keyword_column is not None:
-        dataset.create_scalar_index(declared.keyword_column, "INVERTED", **KEYWORD_INDEX)
+    match_indexes(table, dataset)
+    keyword_column = DECLARATIONS[table].keyword_column
+    if keyword_column is not None:
+        dataset.create_scalar_index(keyword_column, "INVERTED", **KEYWORD_INDEX)
 
 
 def match_indexes(table: TableName, dataset: LanceDataset) -> None:
-    """Make the scalar indexes that a table lacks, and drop those that are not declared."""
+    """Make the scalar indexes that a table of its size lacks; drop those that are not declared."""
     declared = DECLARATIONS[table].scalar_indexes
     others = {DECLARATIONS[table].keyword_column, VECTOR}
     there = set[str]()
@@ -64,14 +62,14 @@ def match_indexes(table: TableName, dataset: LanceDataset) -> None:
                 there.add(column)
             elif column not in others:
                 dataset.drop_index(index.name)
-        has_enough = int(dataset.count_rows()) > MIN_UNINDEXED
-        for column in [each for each in declared if has_enough and each not in there]:
-            dataset.create_scalar_index(column, declared[column])
+        lacking = [column for column in declared if column not in there]
+        if lacking and int(dataset.count_rows()) > MIN_UNINDEXED:
+            for column in lacking:
+                dataset.create_scalar_index(column, declared[column])
 
 
-def unindexed_rows(table: TableName, dataset: LanceDataset) -> int:
-    """Return how many rows of a table an index does not know that is there or should be."""
-    rows = int(dataset.count_rows())
+def unindexed_rows(table: TableName, dataset: LanceDataset, rows: int) -> int:
+    """Return how many of a table's rows an index does not know that is there or should be."""
     known = {index.field_names[0]: index.num_rows_indexed for index in dataset.describe_indices()}
     if rows > MIN_UNINDEXED and not known.keys() >= DECLARATIONS[table].scalar_indexes.keys():
         return rows

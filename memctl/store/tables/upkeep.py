@@ -192,8 +192,8 @@ def _batch_rows(files: Sequence[FragmentMetadata]) -> int:
 
 
 def _wants_indexing(table: TableName, dataset: LanceDataset, force: bool) -> bool:
-    most = 0 if force else max_unindexed(int(dataset.count_rows()))
-    return unindexed_rows(table, dataset) > most
+    rows = int(dataset.count_rows())
+    return unindexed_rows(table, dataset, rows) > (0 if force else max_unindexed(rows))
 
 
 def _wanted_vector_index(snapshot: Snapshot, ledger: Ledger) -> int:
