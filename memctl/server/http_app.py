@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
@@ -104,6 +104,7 @@ def create_app(home: Home, settings: ServeSettings) -> Starlette:
         exception_handlers={
             MemctlError: _failed,
             HTTPException: _failed,
+            ClientDisconnect: _failed,
             Exception: _failed,
         },
         lifespan=lifespan,

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match, Route
 
@@ -95,6 +95,8 @@ def failure_reply(request: Request, error: Exception) -> Response:
         if error.status_code == 405:  # Starlette names those of one route of the path
             plain.headers["allow"] = ", ".join(sorted(_methods(request)))
         return plain
+    if isinstance(error, ClientDisconnect):  # nobody reads the reply
+        return error_reply(400, "the request was cut off")
     _log.error("a request failed", exc_info=error)
     return error_reply(500, f"unexpected {type(error).__name__}", "see the log of memctl serve")
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
@@ -133,10 +133,8 @@ async def receive(request: Request, kb: str) -> Upload:
             await _save(request.stream(), folder / "file" / name)
             return Upload(job_id, folder, given, name)
         return Upload(job_id, folder, await json_body(request))
-    except BaseException as error:
+    except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, ClientDisconnect):
-            raise UsageError("the upload was cut off") from None
         raise
 
 

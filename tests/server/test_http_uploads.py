@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import logging
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from serving import Serve, serving
+from serving import Serve, listening, serving
 from starlette.testclient import TestClient
 from waiting import wait_for
 
+from memctl.config import load_config
+from memctl.home import Home
+from memctl.server.http_access import load_token
 from memctl.server.http_jobs import FOLDER
 
 INBOX = Path(__file__).parents[2] / "sample_inbox"
@@ -103,6 +108,31 @@ def test_what_cannot_be_taken_in_is_refused_and_leaves_nothing(
     only_reads = serve(read_only=True)
     assert only_reads.post(f"{KB}/ingest", json={"text": "x"}).status_code == 403
     assert spooled(serve) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "query"), [("application/octet-stream", "?filename=half.md"), ("application/json", "")]
+)
+def test_an_upload_that_its_client_cuts_off_is_no_failure_of_the_server(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, kind: str, query: str
+) -> None:
+    home = Home(load_config({"home": str(tmp_path)}, {}))
+    home.create("default")
+
+    def left() -> list[Path]:
+        """The folders of uploads."""
+        return list(home.layout("default").folder.glob(f"{FOLDER}/*"))
+
+    with listening(home) as address:
+        host, port = address.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as client:
+            head = f"POST {KB}/ingest{query} HTTP/1.1\r\nHost: {host}:{port}\r\n"
+            head += f"Authorization: Bearer {load_token(address.token_file)}\r\n"
+            head += f"Content-Type: {kind}\r\nContent-Length: 100000\r\n\r\n"
+            client.sendall(f"{head}# The roof".encode())
+            wait_for(left)
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+    assert not left()
 
 
 def test_an_upload_becomes_a_job_that_can_be_watched(serve: Serve, client: TestClient) -> None:
