@@ -32,6 +32,7 @@ from memctl.server.mcp_protocol import (
     error_of,
     has_sound_id,
     meta_of,
+    problem_of,
 )
 from memctl.server.mcp_session import McpSession, Send
 from memctl.server.mcp_tools import choose_tools, tool_sets
@@ -113,8 +114,7 @@ async def _answer(request: Request, message: Message, send: Send | None = None) 
     try:
         return await run(request, answer, *query.getlist("kb"), effect=_effect(request, message))
     except MemctlError as error:  # whom it is for, or of what, cannot be
-        problem = f"{error.message} ({error.hint})" if error.hint else error.message
-        return error_of(message["id"], INVALID_PARAMS, problem)
+        return error_of(message["id"], INVALID_PARAMS, problem_of(error))
 
 
 def _effect(request: Request, message: Message) -> Effect:

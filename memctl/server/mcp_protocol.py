@@ -11,9 +11,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from memctl import __version__
+
+if TYPE_CHECKING:
+    from memctl.errors import MemctlError
 
 Message = dict[str, Any]
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -85,6 +88,11 @@ def error_of(request_id: object, code: int, message: str, data: object = None) -
     """Return the response to a request that cannot be served."""
     error = {"code": code, "message": message} | ({} if data is None else {"data": data})
     return {"jsonrpc": "2.0", "id": request_id, "error": error}
+
+
+def problem_of(error: MemctlError) -> str:
+    """Return what went wrong, with what helps."""
+    return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
 def is_stateless(request: Message) -> bool:

@@ -21,6 +21,7 @@ from memctl.server.mcp_protocol import (
     Message,
     error_of,
     has_sound_id,
+    problem_of,
     result_of,
     write_message,
 )
@@ -36,12 +37,11 @@ def refuse_requests(error: MemctlError, source: BinaryIO, sink: BinaryIO) -> Non
 
     The first may have been answered before that was known; a server that just ends says nothing.
     """
-    message = f"{error.message}; {error.hint}" if error.hint else error.message
     while line := source.readline(_LONGEST_LINE):
         with suppress(ValueError, RecursionError):
             request = json.loads(line)
             if isinstance(request, dict) and "id" in request and has_sound_id(request):
-                write_message(sink, error_of(request["id"], INTERNAL_ERROR, message))
+                write_message(sink, error_of(request["id"], INTERNAL_ERROR, problem_of(error)))
 
 
 class McpServer:

@@ -27,6 +27,7 @@ from memctl.server.mcp_protocol import (
     greeting,
     meta_of,
     notification,
+    problem_of,
     result_of,
 )
 from memctl.server.mcp_resources import (
@@ -118,8 +119,7 @@ class McpSession:
         except ProtocolError as error:
             return error_of(request.get("id"), error.code, error.message, error.data)
         except MemctlError as error:
-            message = f"{error.message} ({error.hint})" if error.hint else error.message
-            return error_of(request.get("id"), INVALID_PARAMS, message)
+            return error_of(request.get("id"), INVALID_PARAMS, problem_of(error))
         except Exception as error:  # noqa: BLE001 - one request fails, and not the server
             _log.exception("a request failed")
             return error_of(request.get("id"), INTERNAL_ERROR, f"{type(error).__name__}: {error}")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Outcome = Literal["ok", "skipped", "failed"]
 MEMORY_HEADER = "x-memctl-memory"
 _PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings")
-WAIT_SECONDS = 0.15
+_WAIT_SECONDS = 0.15
 """A request waits for memory at most this long."""
 _MOST_REPLY_BYTES = 4 << 20
 """Of a reply that is remembered; a longer one passes through, and is not."""
@@ -67,10 +67,10 @@ class ProxySettings:
     """Its URL up to ``/v1``, or without that."""
     key: str = ""
     """Sent to it where the client's own key is that of this server."""
-    wait_seconds: float = WAIT_SECONDS
+    wait_seconds: float = _WAIT_SECONDS
 
     @classmethod
-    def of(cls, url: str, key: str = "", wait_seconds: float = WAIT_SECONDS) -> ProxySettings:
+    def of(cls, url: str) -> ProxySettings:
         """Return the settings for a URL as it is given.
 
         Raises:
@@ -82,7 +82,7 @@ class ProxySettings:
                 f"cannot pass requests on to {url!r}",
                 "give a URL such as http://127.0.0.1:11434/v1",
             )
-        return cls(found, key, wait_seconds)
+        return cls(found)
 
 
 def warm_up(context: OperationContext) -> None:

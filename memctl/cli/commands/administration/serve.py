@@ -108,7 +108,7 @@ def _behind(context: CommandContext, url: str, wait: float) -> ProxySettings:
     from memctl.config import endpoint_key
     from memctl.server.proxy import ProxySettings
 
-    found = ProxySettings.of(url, wait_seconds=wait)
+    found = replace(ProxySettings.of(url), wait_seconds=wait)
     endpoint = context.config.endpoint.base_url
     if not endpoint or ProxySettings.of(endpoint).upstream != found.upstream:
         return found

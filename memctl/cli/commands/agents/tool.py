@@ -328,7 +328,9 @@ def mcp(
         folders = [parse_path(each) for each in allow_path or ()]
         for folder in folders:
             if not folder.is_dir():
-                raise UsageError(f"--allow-path names no folder: {folder}", "name one there is")
+                raise UsageError(
+                    f"--allow-path names no folder: {folder}", "name one that is there"
+                )
         caller = _calling(context, kb, user, agent, session, read_only, folders)
         wanted = [name.strip() for name in tools.split(",") if name.strip()]
         chosen = choose_tools(wanted, caller)
