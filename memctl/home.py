@@ -61,6 +61,7 @@ from memctl.store.tables.storage import TABLES_FOLDER
 
 if TYPE_CHECKING:
     from memctl.knowledge_base.warm_state import WarmState
+    from memctl.store.ledger.ledger import Ledger
 
 Clock = Callable[[], datetime]
 T = TypeVar("T")
@@ -147,6 +148,16 @@ def _writing(folder: Path) -> Iterator[None]:
             f"cannot write to {display_path(folder)}: {os_error_reason(error)}",
             os_error_hint(error, "check the disk's space and permissions"),
         ) from error
+
+
+@contextmanager
+def _ledger(layout: Layout) -> Iterator[Ledger]:
+    """Open the ledger of a knowledge base alone, and close it."""
+    from memctl.store.ledger.ledger import Ledger
+    from memctl.store.store import LEDGER_FILE
+
+    with closing(Ledger.open(layout.folder / LEDGER_FILE)) as ledger:
+        yield ledger
 
 
 @contextmanager
@@ -639,15 +650,6 @@ class Home:
         KnowledgeBase.create(layout, settings, self._clock)
         save_settings(layout.settings, settings)
 
-    def _follow_folder(self, name: str, before: Path) -> None:
-        """Have the ledger know where its files are now; a damaged one learns it from a watcher."""
-        from memctl.store.ledger.ledger import Ledger
-        from memctl.store.store import LEDGER_FILE
-
-        path = self.layout(name).folder / LEDGER_FILE
-        with suppress(MemctlError), closing(Ledger.open(path)) as ledger:
-            ledger.follow_folder(str(before))
-
     def _rename_folder(self, old: Path, new: Path) -> None:
         with _writing(self._folder):
             try:
@@ -763,12 +765,10 @@ class Home:
         They can be changed where the ledger is damaged or may only be read, which has no trail.
         """
         from memctl.store.ledger.audit_repositories import actor_of
-        from memctl.store.ledger.ledger import Ledger
-        from memctl.store.store import LEDGER_FILE
 
         with (
             suppress(DamagedError, KnowledgeBaseUnavailable, LockedError),
-            closing(Ledger.open(layout.folder / LEDGER_FILE)) as ledger,
+            _ledger(layout) as ledger,
         ):
             ledger.audit.actor = actor_of(self.config.user, self.config.agent)
             ledger.audit.add(self._clock(), "grants" if names == ["grants"] else "settings", names)
@@ -887,7 +887,8 @@ class Home:
         with _exclusively(layout, self._clock):
             self.layout(old)  # another process may have been faster
             self._rename_folder(layout.folder, self._folder / new)
-            self._follow_folder(new, layout.folder)
+            with suppress(MemctlError), _ledger(self.layout(new)) as ledger:
+                ledger.follow_folder(str(layout.folder))  # or a watcher has a damaged one do so
         return self.settings(new)
 
     def delete(self, name: str) -> None:

@@ -293,8 +293,8 @@ def _is_still_so(
     """Return whether a statement after both gives the earlier value, and is rather on its thing."""
     earlier, later = difference.earlier, difference.later
     return any(
-        _agree(slot, earlier)
-        and not any(_agree(other, later) for other in each.slots)
+        _agree(slot.value, earlier.value)
+        and not any(_agree(other.value, later.value) for other in each.slots)
         and weights.shared(each, first) >= weights.shared(each, second)
         for stem in earlier.near
         for each, slot in holders.get((earlier.value.kind, stem), ())
@@ -302,14 +302,15 @@ def _is_still_so(
     )
 
 
-def _agree(one: Slot, other: Slot) -> bool:
-    return one.value.kind == other.value.kind and one.value.agrees_with(other.value)
+def _agree(one: Value, other: Value) -> bool:
+    """Return whether two values are of one kind and say the same."""
+    return one.kind == other.kind and one.agrees_with(other)
 
 
 def _names(statement: Statement, value: Value) -> bool:
     """Return whether a statement, or what stands around it, names a value."""
     slots = slots_of(statement.quote or statement.text)
-    return any(s.value.kind == value.kind and s.value.agrees_with(value) for s in slots)
+    return any(_agree(slot.value, value) for slot in slots)
 
 
 def _candidates(
@@ -521,7 +522,7 @@ def _is_same_value(pair: Pair, other: Pair, weights: StemWeights) -> bool:
     is_date = pair.difference.later.value.kind == "date"
     for one, slot in mine:
         for two, another in theirs:
-            if slot.value.kind != another.value.kind or not slot.value.agrees_with(another.value):
+            if not _agree(slot.value, another.value):
                 continue
             if one is two and (head or is_date):
                 return True
@@ -589,11 +590,8 @@ def _confirmed(
             if each.document == pair.later.document or not each.precedes(pair.later):
                 continue
             for slot in each.slots:
-                if (
-                    slot.value.kind == former.value.kind
-                    and slot.value.agrees_with(former.value)
-                    and weights.shared(each, pair.later) >= _OF_ONE_THING
-                ):
+                on_one_thing = weights.shared(each, pair.later) >= _OF_ONE_THING
+                if on_one_thing and _agree(slot.value, former.value):
                     yield Pair(each, pair.later, replace(pair.difference, earlier=slot), 0.0)
 
 

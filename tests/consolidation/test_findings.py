@@ -102,27 +102,27 @@ def test_what_has_come_is_not_overdue(told: Callable[..., dict[str, str]], note:
     assert "overdue" not in told(*(fact(note, said, day, f"{day}.md") for said, day in texts))
 
 
+def insurance_of_a_van(note: Note) -> tuple[Memory, Memory]:
+    """A day that is due, and a note of a time when it has passed."""
+    due = "The van insurance with Towergate runs out on 31 July 2024."
+    return (
+        fact(note, due, "2024-04-02", "insurance.md"),
+        fact(note, "The stage floor was painted black.", "2024-09-12", "later.md"),
+    )
+
+
 def test_a_day_that_passed_without_a_word_is_overdue(
     told: Callable[..., dict[str, str]], note: Note
 ) -> None:
-    insurance = "The van insurance with Towergate runs out on 31 July 2024."
-    text = told(
-        fact(note, insurance, "2024-04-02", "insurance.md"),
-        fact(note, "The stage floor was painted black.", "2024-09-12", "later.md"),
-    )["overdue"]
+    text = told(*insurance_of_a_van(note))["overdue"]
     assert "31 July 2024 has passed with no later word on it (as of 12 September 2024)" in text
 
 
 def test_a_day_that_a_later_note_tells_of_is_not_overdue(
     told: Callable[..., dict[str, str]], note: Note
 ) -> None:
-    insurance = "The van insurance with Towergate runs out on 31 July 2024."
-    found = told(
-        fact(note, insurance, "2024-04-02", "insurance.md"),
-        fact(note, "The stage floor was painted black.", "2024-09-12", "later.md"),
-        fact(note, "- 31 July: new cover, number BF-417", "2024-08-03", "august.md"),
-    )
-    assert "overdue" not in found
+    later = fact(note, "- 31 July: new cover, number BF-417", "2024-08-03", "august.md")
+    assert "overdue" not in told(*insurance_of_a_van(note), later)
 
 
 def test_names_of_different_documents_that_somebody_ties_are_a_connection(

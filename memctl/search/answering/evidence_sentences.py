@@ -238,7 +238,7 @@ class CandidateSentence:
             + _COSINE_WEIGHT * self.cosine
             + _RANK_WEIGHT / self.hit.rank
             + _LENGTH_WEIGHT * min(len(text), _LONG) / _LONG
-            - _INTRODUCES * _introduces(self.part)
+            - _INTRODUCES * _is_introduction(self.part)
         )
 
 
@@ -251,13 +251,9 @@ def _quote_span(hit: Hit, parts: Sequence[Part], place: int) -> Span:
     if hit.type == "turn" or parts[place].path or is_table_row(parts[place].text):
         return start, end
     for near in range(place + 1, len(parts)):
-        if (
-            not (
-                _goes_on(hit, parts[near - 1], parts[near])
-                or _is_introduced(parts[place : near + 1])
-            )
-            or parts[near].end - start > _LONGEST_QUOTE
-        ):
+        goes_on = _goes_on(hit, parts[near - 1], parts[near])
+        goes_on = goes_on or _is_introduced(parts[place : near + 1])
+        if not goes_on or parts[near].end - start > _LONGEST_QUOTE:
             break
         end = parts[near].end
     for near in range(place - 1, -1, -1):
@@ -270,7 +266,7 @@ def _quote_span(hit: Hit, parts: Sequence[Part], place: int) -> Span:
     return start, end
 
 
-def _introduces(part: Part) -> bool:
+def _is_introduction(part: Part) -> bool:
     """Return whether a sentence says nothing without the list or the lines of code after it."""
     return part.text.endswith(":")
 
@@ -278,7 +274,7 @@ def _introduces(part: Part) -> bool:
 def _is_introduced(parts: Sequence[Part]) -> bool:
     """Return whether the last part belongs to what the first introduces: the next, or its list."""
     is_near = len(parts) == 2 or _ITEM.match(parts[-1].text) is not None
-    return is_near and _introduces(parts[0]) and not parts[-1].is_title
+    return is_near and _is_introduction(parts[0]) and not parts[-1].is_title
 
 
 def _goes_on(hit: Hit, one: Part, other: Part) -> bool:
@@ -331,7 +327,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
             hit,
             part,
             (part.start, part.end)
-            if own >= _WHOLE and not _introduces(part)
+            if own >= _WHOLE and not _is_introduction(part)
             else _quote_span(hit, parts, place),
             sentence_context(hit, f"{further} {before}" if further else before),
             terms_of[place],

@@ -327,7 +327,8 @@ class Ledger:
         is_moved = before != now and self._identity != file_identity(Path(before) / self._path.name)
         if is_moved or not noted:
             with self.transaction():
-                self.files.follow_folder(before, now)
+                if is_moved:
+                    self.files.follow_folder(before, now)
                 self.set_meta(_FOLDER, json.dumps(now))
 
     def schema_version(self) -> int:
