@@ -17,6 +17,7 @@ from memctl.store.tables.storage import VERSIONS, TableFiles, read_whole
 
 _LARGEST_VERSION = 2**64 - 1
 _MANIFEST = ".manifest"
+_ROWS = ("data/", "_deletions/", "_indices/")
 _UNFINISHED = ".tmp"
 """How lance 13 has the names of files begin until they are whole.  It leaves them alone for a week
 after, and as long as there is nothing else to prune."""
@@ -26,6 +27,16 @@ def drop_unfinished(files: TableFiles, names: Iterable[str]) -> None:
     """Remove the temporary files of killed writers; the caller holds the write lock."""
     for name in names:
         if PurePosixPath(name).name.startswith(_UNFINISHED):
+            files.remove(name)
+
+
+def drop_rows(files: TableFiles, known: Set[str]) -> None:
+    """Remove what was written of rows and indexes, but no manifest.
+
+    Nobody reads them, and a full disk needs room for the manifest that takes them back.
+    """
+    for name in files.names() - known:
+        if name.startswith(_ROWS):
             files.remove(name)
 
 

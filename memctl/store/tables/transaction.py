@@ -32,6 +32,7 @@ from memctl.store.ledger.version_repositories import Checksums
 from memctl.store.tables.checksums import Verifier, checksums_of
 from memctl.store.tables.durability import (
     copy_manifests,
+    drop_rows,
     drop_unfinished,
     drop_unreadable,
     sync_new,
@@ -300,6 +301,9 @@ class Transaction:
         self._held.clear()
         self._statements.clear()
         self._open.clear()
+        for table, known in self._known.items():
+            with translate_write_errors(self._datasets.uri(table)):
+                drop_rows(self._datasets.files(table), known)
         self._known.clear()
         self._written.clear()
         self._head = self._recovered()
