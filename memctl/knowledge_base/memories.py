@@ -232,6 +232,8 @@ class Memories(Part):
     def confirm(self, id_: str, source: str | None = None) -> int:
         """Record that a learning was found to be so again; return how often it was confirmed.
 
+        One that was archived comes back.
+
         Args:
             id_: Its id.
             source: Who confirms it; by default who acts.  Each counts once.
@@ -253,6 +255,8 @@ class Memories(Part):
         with ledger.transaction():
             ledger.confirmations.add([Confirmation(memory.id, source or ledger.audit.actor, now)])
             self._kb.audit("memory confirm", memory.id)
+        if memory.archived_at is not None:
+            self.restore(memory.id)
         return len(ledger.confirmations.of([memory.id])[memory.id])
 
     def list(

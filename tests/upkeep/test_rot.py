@@ -14,6 +14,7 @@ from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
 from memctl.memories.importance_decay import decayed
 from memctl.records import Filters
+from memctl.rows.row_changes import archive_memories
 
 from .conftest import Clock, Run, distil
 
@@ -93,6 +94,17 @@ def test_an_archived_memory_that_is_read_by_its_id_is_back(
     assert memctl("memory", "show", gist, "-o", "json").code == 0
     assert listed(memctl) == {gist}
     assert memctl("upkeep", "run", "rot").rows[0]["counts"]["archived"] == 0, "it was just used"
+
+
+def test_an_archived_learning_that_is_confirmed_is_back(
+    kb: KnowledgeBase, memctl: Run, clock: Clock
+) -> None:
+    lesson = memctl("memory", "add", "Ropes rot.", "--type", "learning", "--importance", "0").rows
+    with kb.store.write() as transaction:
+        archive_memories(transaction, [lesson[0]["id"]], clock())
+    assert lesson[0]["id"] not in listed(memctl)
+    assert memctl("memory", "confirm", lesson[0]["id"], "--agent", "scout").code == 0
+    assert lesson[0]["id"] in listed(memctl)
 
 
 def test_what_was_archived_later_is_shown_as_of_before(

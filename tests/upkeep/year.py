@@ -123,11 +123,17 @@ class Year:
         there = base.store.snapshot().get("memories", read, ["id"])["id"].to_pylist()
         for id_ in there:
             base.memories.get(id_)
-        own = Filters(types=("learning",), namespaces=("default",))
-        lessons = base.memories.list(own)["id"].to_pylist()
-        for id_ in draw.sample(sorted(lessons), min(2, len(lessons))):
+        lessons = _learnings(base)
+        for id_ in draw.sample(lessons, min(2, len(lessons))):
             base.memories.confirm(id_, f"agent {draw.choice(AGENTS)}")
         base.resources.query_log.flush()
+
+
+def _learnings(base: KnowledgeBase) -> list[str]:
+    """Return the ids of those that hold, archived or not: which are may differ by machine."""
+    holds = col("expires_at").is_null() | (col("expires_at") > base.clock())
+    own = (col("type") == "learning") & (col("namespace") == "default")
+    return sorted(base.store.snapshot().scan("memories", own & holds, ["id"])["id"].to_pylist())
 
 
 def _prepared(base: KnowledgeBase, made: Sequence[Memory]) -> list[PreparedMemory]:
