@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Literal
@@ -67,7 +68,7 @@ def chat_style(text: str) -> Style:
     """What opens the turns of a conversation; ``""`` where the text is none.
 
     ``Name: Ann``, ``City: Rome`` is a list of properties, not a conversation: without times or
-    known roles, the same few speakers must come back again and again.
+    known roles, the same few speakers must come back again and again, and half of them at least.
     """
     lines = [line for line in text[:_SAMPLE_CHARS].split("\n") if line.strip()][:_SAMPLE_LINES]
     turns = [turn for line in lines if (turn := _turn(line))]
@@ -79,7 +80,9 @@ def chat_style(text: str) -> Style:
     timed = sum(_has_time(turn) for turn in turns)
     if timed > 1 and 2 * timed > len(turns) and timed >= 0.3 * len(lines):
         return "time"
-    comes_back = 2 <= len(set(names)) <= 0.67 * len(names)
+    often = Counter(names)
+    comes_back = 2 <= len(often) <= 0.67 * len(names)
+    comes_back = comes_back and 2 * sum(number > 1 for number in often.values()) >= len(often)
     return "name" if len(turns) >= 3 and share >= 0.5 and comes_back else ""
 
 
