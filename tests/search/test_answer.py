@@ -220,6 +220,7 @@ def test_a_paragraph_ends_at_a_line_of_white_space(shelf: Shelf, memory_of: Memo
         ("Salt &amp; Stone &#8212; since 1998", "Salt & Stone — since 1998"),
         ("install it:\n```sh\npip install it\n```", "install it: pip install it"),
         ("<br>", "<br>"),
+        ("**Free**: 2**3 is **not** `a ** b`.", "Free: 2**3 is not `a ** b`."),
     ],
 )  # fmt: skip
 def test_an_answer_is_shown_without_tags_and_fences(written: str, shown: str) -> None:

@@ -16,6 +16,7 @@ from memctl.language.term_analysis import query_terms
 from memctl.literals import RESTATING_TYPES
 from memctl.models.task_encoder import load_task_encoder
 from memctl.records import Hit
+from memctl.search.answering.definitions import definition_question
 from memctl.search.answering.evidence_parts import (
     Part,
     Span,
@@ -58,6 +59,8 @@ _ALL = 0.9
 _SAME_QUESTION, _ANSWERS_SAME = 0.6, 2.5
 """Share of the words of two questions that makes them one, and what speaks for the sentence after
 it, which somebody wrote as its answer."""
+_DEFINES = 1.5
+"""What speaks for a sentence that says what something is, where that is asked."""
 _UNLIKE = 0.15
 """Cosine with the question below which a sentence without its words says nothing of its subject."""
 _USUAL_COSINE = 0.4
@@ -227,6 +230,8 @@ class CandidateSentence:
     """Whether it has no more words than the question and the titles."""
     answers_same: bool
     """Whether it stands after a question that asks the same."""
+    defines: bool | None
+    """Whether it says what the question asks to be defined; None where that is not asked."""
 
     @property
     def overlap(self) -> float:
@@ -238,6 +243,7 @@ class CandidateSentence:
             + _COSINE_WEIGHT * self.cosine
             + _RANK_WEIGHT / self.hit.rank
             + _LENGTH_WEIGHT * min(len(text), _LONG) / _LONG
+            + _DEFINES * (self.defines is True)
             - _INTRODUCES * _is_introduction(self.part)
         )
 
@@ -310,6 +316,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
     dates = hit_dates(hit) if outcome.question.dates else frozenset[str]()
     above = frozenset(query_terms(f"{hit.title}\n{hit.heading}", outcome.languages))
     cosine = _cosines(parts, outcome)
+    definition = definition_question(outcome.asked.text)
     for place in quotable_parts(parts):
         part = parts[place]
         if part.is_title or is_question(part.text):
@@ -348,6 +355,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
             ),
             terms_of[place] <= above.union(outcome.question.terms),
             hit.type == "passage" and place > 0 and _asks_same(before, outcome),
+            definition.is_answered_by(part.text) if definition else None,
         )
 
 
@@ -487,9 +495,10 @@ def _probability(
     )
     value = sum(WEIGHTS[name] * each for name, each in features.items()) + draft.time_weight
     is_doubtful = draft.near < _ALL if whether else draft.says_nothing_new and not may_repeat
+    is_doubtful = is_doubtful or draft.defines is False
     if is_doubtful or misses_name:
         value = min(value, _DOUBTFUL)
-    return sigmoid(value + _ANSWERS_SAME * draft.answers_same)
+    return sigmoid(value + _ANSWERS_SAME * draft.answers_same + _DEFINES * (draft.defines is True))
 
 
 def sigmoid(value: float) -> float:

@@ -26,6 +26,7 @@ _IN_BLOCKS = (
 _HTML_WORD = re.compile(rf"</?(?:{_IN_WORDS})(?:\s[^<>]*)?/?>", re.IGNORECASE)
 _HTML_BLOCK = re.compile(rf"</?(?:{_IN_BLOCKS})(?:\s[^<>]*)?/?>|<!--+|--+>", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[\w+-]*[ \t]*$", re.MULTILINE)
+_BOLD = re.compile(r"(?<![\w*])\*\*(?=\S)([^*\n]+)(?<=\S)\*\*(?![\w*])")
 _HTML_ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,8});", re.IGNORECASE)
 _ANY_TIME = datetime.min.replace(tzinfo=UTC)
 _SLASH = re.compile(r"[/\\]")
@@ -98,8 +99,11 @@ class SharedOrigin:
 
 
 def plain_quote(text: str) -> str:
-    """Return a quote in one line, without marks of lists, brackets of links, and tags of HTML."""
-    shown = without_html(without_wikilinks(_FENCE.sub("", text)))
+    """Return a quote in one line, without marks of lists, bold type and links to notes, and HTML.
+
+    Addresses of links stay: they may be what is asked for.
+    """
+    shown = _BOLD.sub(r"\1", without_html(without_wikilinks(_FENCE.sub("", text))))
     return " ".join(_MARKERS.sub("", shown).split())
 
 

@@ -1,0 +1,85 @@
+"""What something is: told by a sentence that defines it, not by any that has its name."""
+
+from __future__ import annotations
+
+import pytest
+
+from memctl.search.answering.definitions import definition_question
+from memctl.search.answering.extractive_answer import extract_answer
+
+from .conftest import MemoryOf, Shelf
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("What is Typer?", "**Typer** is a library for building command lines."),
+        ("what's HTTPX", "HTTPX is a fully featured HTTP client."),
+        ("What is the meaning of life?", None),
+        ("What is Anna's number?", "Anna's number is the one on the door."),
+        ("What is a fixture?", "A fixture is what a test needs."),
+        ("What are fixtures?", "Fixtures are the things that a test needs."),
+        ("What is ASGI?", "ASGI (Asynchronous Server Gateway Interface) is the successor of WSGI."),
+        ("What does ETL mean?", "ETL stands for the three steps of loading."),
+        ("What is Kestrel?", "Kestrel: the new warehouse."),
+        ("What is Kestrel?", "We moved into a building called Kestrel."),
+        ("Was ist Kestrel?", "Kestrel ist unser neues Lager."),
+        ("Qu'est-ce que Kestrel ?", "Kestrel est notre nouvel entrepôt."),
+        ("¿Qué es Kestrel?", "Kestrel es el almacén nuevo."),
+        ("What is pytest-xdist?", "pytest_xdist is a plugin of pytest."),
+    ],
+)
+def test_a_sentence_that_defines_is_known(question: str, sentence: str | None) -> None:
+    asked = definition_question(question)
+    if sentence is None:
+        assert asked is None
+    else:
+        assert asked is not None
+        assert asked.is_answered_by(sentence) is True
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "expected"),
+    [
+        ("What is DuckDB?", "Keywords: DuckDB,Database,SQL", False),
+        ("What is DuckDB?", "DuckDB is extensible by other parties.", False),
+        ("What is HTTPX?", "HTTPX2 is the default client.", False),
+        ("What is watchdog?", "Requires-Dist: watchdog>=4.0.0", False),
+        ("What is Typer?", "Use a slimmed-down Typer called typer-slim.", False),
+        ("What is lunch?", "Lunch is at noon.", None),
+    ],
+)
+def test_others_that_have_the_name_do_not_define(
+    question: str, sentence: str, expected: bool | None
+) -> None:
+    asked = definition_question(question)
+    assert asked is not None
+    assert asked.is_answered_by(sentence) is expected
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the door code?", "What is my policy number?", "What is on the floor?",
+        "What was nicked out of the van in November?", "What is causing the patch upstairs?",
+        "Who is Ada?", "What is the registration of the Fabia?", "What did Ann say?",
+    ],
+)  # fmt: skip
+def test_a_description_of_one_thing_asks_for_no_definition(question: str) -> None:
+    assert definition_question(question) is None
+
+
+def test_what_only_names_it_is_not_given_as_the_answer(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put(
+        [
+            memory_of("uses", "The gantry crane was moved by Otter in May."),
+            memory_of("label", "Keywords: Otter, cranes, lifting"),
+            memory_of("other", "The pier is closed on Sundays."),
+        ]
+    )
+    unsure = extract_answer(shelf.searcher().search("What is Otter?"))
+    assert not unsure.found
+    shelf.put([memory_of("defines", "Otter is a contractor for heavy lifting from Hull.")])
+    given = extract_answer(shelf.searcher().search("What is Otter?"))
+    assert given.found
+    assert given.citations[0].quote == "Otter is a contractor for heavy lifting from Hull."
