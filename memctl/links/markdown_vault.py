@@ -217,7 +217,8 @@ class _Writing:
         """Give each file a name: the one that it has, if that still fits, else the title's."""
         wanted = {INDEX_ID: _INDEX}
         for page in reversed(self._map.pages):  # of one title the first keeps the plain name
-            wanted[page.id] = safe_name(page.title or Path(page.source).stem)
+            title = page.title or Path(page.source).stem
+            wanted[page.id] = safe_name(title.removesuffix(NOTE_ENDING) or title)
         for insight in self._insights:
             wanted[insight.id] = safe_name(_insight_title(insight))
         taken = {key: id_ for key, id_ in self._there.taken.items() if not id_ or id_ in wanted}

@@ -92,8 +92,7 @@ class McpServer:
         if isinstance(message, list) and message:
             self._waiting.put(message)  # of the revision 2025-03-26
         elif not isinstance(message, dict) or not isinstance(message.get("method"), str):
-            is_response = isinstance(message, dict) and ("result" in message or "error" in message)
-            if not is_response:
+            if not _is_response(message):
                 self._send(_invalid(message))
         elif not has_sound_id(message):
             self._send(_invalid(message))
@@ -137,9 +136,9 @@ class McpServer:
     def _carry_out(self, message: Message | list[Any]) -> None:
         if isinstance(message, list):
             replies = [
-                self._session.answer(each) if has_sound_id(each) else _invalid(each)
+                self._session.answer(each) if _is_request(each) else _invalid(each)
                 for each in message
-                if _is_request(each)
+                if not (_is_notification(each) or _is_response(each))
             ]
             if replies:
                 self._send(replies)
@@ -178,4 +177,16 @@ def _invalid(message: object) -> Message:
 
 
 def _is_request(message: object) -> bool:
-    return isinstance(message, dict) and isinstance(message.get("method"), str) and "id" in message
+    return isinstance(message, dict) and _has_method(message) and has_sound_id(message)
+
+
+def _is_notification(message: object) -> bool:
+    return isinstance(message, dict) and _has_method(message) and "id" not in message
+
+
+def _is_response(message: object) -> bool:
+    return isinstance(message, dict) and ("result" in message or "error" in message)
+
+
+def _has_method(message: Message) -> bool:
+    return isinstance(message.get("method"), str)

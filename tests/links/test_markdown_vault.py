@@ -134,6 +134,12 @@ def test_names_keep_to_their_documents(memctl: Run, out: Path) -> None:
     assert not (out / "documents/Rent 0.md").exists()
 
 
+def test_a_title_that_is_a_file_name_keeps_its_ending_once(memctl: Run, tmp_path: Path) -> None:
+    memctl("ingest", "--text", "Ann has the keys.", "--title", "ann.md")
+    export(memctl)
+    assert (tmp_path / "out/documents/ann.md").exists()
+
+
 def test_private_namespaces_are_left_out_unless_named(memctl: Run, out: Path) -> None:
     memctl("ingest", "--text", "A secret.", "--title", "Secret", "--namespace", "me")
     memctl("kb", "set", "default", "--private-namespace", "me")

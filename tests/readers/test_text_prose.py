@@ -293,7 +293,7 @@ def test_times_without_a_date_take_the_day_of_the_files_name(tmp_path: Path) -> 
         "2026-05-01 10:00:00 nginx: started\n2026-05-01 10:00:01 nginx: stopped\n",
         "He said: no.\nThen nothing happened for a while.\nShe said: yes.\nAnd so they went.\n",
         "Ingredients: flour\n\nMethod: bake\n",
-        "Version: 2\nPackage: rope\nLicense: none\nNeeds: tar\nNeeds: hemp\nNeeds: wax\nExtra: dye\nExtra: oil\n",
+        "Version: 2\nPackage: rope\nCost: 3\nNeeds: tar\nNeeds: wax\nNeeds: dye\nBy: Ann\nBy: Bo\n",
         "https://a.b\nhttps://a.c\nhttps://a.d\n",
     ],
 )
