@@ -169,6 +169,11 @@ def is_table_row(sentence: str) -> bool:
     return _ROW.match(sentence) is not None or _COLUMNS.fullmatch(sentence) is not None
 
 
+def entry_label(sentence: str) -> str:
+    """Return the label of a value, as in ``City: Rome``; "" where it has none."""
+    return sentence.partition(":")[0] if _ENTRY.match(sentence) else ""
+
+
 def column_heads(parts: Sequence[Part], place: int) -> str:
     """Return the first row of the drawn table that a row is of; "" if it is of none."""
     heads = ""
@@ -238,6 +243,19 @@ _ASKS_WHAT_HAPPENED = re.compile(
 def asks_what_happened(question: str) -> bool:
     """Return whether a question asks for what happened, usually at some time."""
     return _ASKS_WHAT_HAPPENED.search(question) is not None
+
+
+_ASKS_HOW = re.compile(
+    r"\W*(?:how (?:do|does|can|could|should|would|must|to)\b|what (?:does|do) .* do\b"
+    r"|what(?:['’]s| is) the (?:\w+ )?way to\b|wie (?:kann|muss|soll|macht?|funktioniert)\b"
+    r"|was macht\b|comment\b(?! s['’]appelle)|c[oó]mo (?:se|puedo|hago|funciona)\b)",
+    re.IGNORECASE,
+)
+
+
+def asks_how(question: str) -> bool:
+    """Return whether a question asks how something is done or works, or what it does."""
+    return _ASKS_HOW.match(question) is not None
 
 
 def asks_when(question: str) -> bool:

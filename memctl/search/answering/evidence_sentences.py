@@ -16,18 +16,19 @@ from memctl.language.term_analysis import query_terms
 from memctl.literals import RESTATING_TYPES
 from memctl.models.task_encoder import load_task_encoder
 from memctl.records import Hit
-from memctl.search.answering.definitions import definition_question
 from memctl.search.answering.evidence_parts import (
     Part,
     Span,
     asks_what_happened,
     column_heads,
+    entry_label,
     is_question,
     is_table_row,
     quotable_parts,
     split_parts,
 )
 from memctl.search.answering.search_outcome import SearchOutcome
+from memctl.search.answering.subject_questions import subject_question
 from memctl.search.query.question import Question
 from memctl.search.query.time_expressions import date_terms, hit_dates, matching_times
 from memctl.search.ranking.dialogue import Place
@@ -59,7 +60,7 @@ _ALL = 0.9
 _SAME_QUESTION, _ANSWERS_SAME = 0.6, 2.5
 """Share of the words of two questions that makes them one, and what speaks for the sentence after
 it, which somebody wrote as its answer."""
-_DEFINES = 1.5
+_TELLS_OF_SUBJECT = 1.5
 """What speaks for a sentence that says what something is, where that is asked."""
 _UNLIKE = 0.15
 """Cosine with the question below which a sentence without its words says nothing of its subject."""
@@ -230,8 +231,8 @@ class CandidateSentence:
     """Whether it has no more words than the question and the titles."""
     answers_same: bool
     """Whether it stands after a question that asks the same."""
-    defines: bool | None
-    """Whether it says what the question asks to be defined; None where that is not asked."""
+    tells_of_subject: bool | None
+    """Whether it says what a question for something by its name asks; None where it may."""
 
     @property
     def overlap(self) -> float:
@@ -243,7 +244,7 @@ class CandidateSentence:
             + _COSINE_WEIGHT * self.cosine
             + _RANK_WEIGHT / self.hit.rank
             + _LENGTH_WEIGHT * min(len(text), _LONG) / _LONG
-            + _DEFINES * (self.defines is True)
+            + _TELLS_OF_SUBJECT * (self.tells_of_subject is True)
             - _INTRODUCES * _is_introduction(self.part)
         )
 
@@ -259,6 +260,9 @@ def _quote_span(hit: Hit, parts: Sequence[Part], place: int) -> Span:
     for near in range(place + 1, len(parts)):
         goes_on = _goes_on(hit, parts[near - 1], parts[near])
         goes_on = goes_on or _is_introduced(parts[place : near + 1])
+        label = entry_label(parts[near].text)
+        if label and entry_label(parts[place].text) not in ("", label):
+            break  # the next value is another one; those before tell what they are all about
         if not goes_on or parts[near].end - start > _LONGEST_QUOTE:
             break
         end = parts[near].end
@@ -316,7 +320,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
     dates = hit_dates(hit) if outcome.question.dates else frozenset[str]()
     above = frozenset(query_terms(f"{hit.title}\n{hit.heading}", outcome.languages))
     cosine = _cosines(parts, outcome)
-    definition = definition_question(outcome.asked.text)
+    subject = subject_question(outcome.asked.text)
     for place in quotable_parts(parts):
         part = parts[place]
         if part.is_title or is_question(part.text):
@@ -355,7 +359,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
             ),
             terms_of[place] <= above.union(outcome.question.terms),
             hit.type == "passage" and place > 0 and _asks_same(before, outcome),
-            definition.is_answered_by(part.text) if definition else None,
+            subject.is_answered_by(part.text, (hit.title, hit.heading)) if subject else None,
         )
 
 
@@ -495,10 +499,14 @@ def _probability(
     )
     value = sum(WEIGHTS[name] * each for name, each in features.items()) + draft.time_weight
     is_doubtful = draft.near < _ALL if whether else draft.says_nothing_new and not may_repeat
-    is_doubtful = is_doubtful or draft.defines is False
+    is_doubtful = is_doubtful or draft.tells_of_subject is False
     if is_doubtful or misses_name:
         value = min(value, _DOUBTFUL)
-    return sigmoid(value + _ANSWERS_SAME * draft.answers_same + _DEFINES * (draft.defines is True))
+    return sigmoid(
+        value
+        + _ANSWERS_SAME * draft.answers_same
+        + _TELLS_OF_SUBJECT * (draft.tells_of_subject is True)
+    )
 
 
 def sigmoid(value: float) -> float:

@@ -15,6 +15,7 @@ from memctl.language.term_analysis import query_terms
 from memctl.records import Answer
 from memctl.search.answering.evidence_parts import (
     PATH_SEPARATOR,
+    asks_how,
     asks_when,
     has_date,
     has_relative_time,
@@ -38,6 +39,9 @@ NOT_FOUND = "Not in memory."
 
 SURE = 0.65
 """From this probability on, a sentence is the answer."""
+SURE_OF_HOW = 0.8
+"""The same where it is asked how something is done or works: in manuals, most sentences in the
+words of such a question are about something near it."""
 CLOSE = 0.15
 """From this one on, it is shown as what is closest."""
 CLOSE_OF_FAR = 0.3
@@ -107,7 +111,7 @@ def extract_answer(
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
     if known := _known_of_subject(outcome, sentences):
         return _answer(known, _plain_answer(known, ""), max(confidence, SURE), unsure=False)
-    unsure = confidence < SURE
+    unsure = confidence < (SURE_OF_HOW if asks_how(outcome.asked.text) else SURE)
     likely = _likely(sentences, _MIN_STEP_SHARE) if unsure else likely
     best, *others = likely
     other = next((each for each in others if not is_list and _differ(best, each)), None)

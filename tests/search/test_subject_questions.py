@@ -1,11 +1,11 @@
-"""What something is: told by a sentence that defines it, not by any that has its name."""
+"""What something is or does: told by what is about it, not by all that has its name."""
 
 from __future__ import annotations
 
 import pytest
 
-from memctl.search.answering.definitions import definition_question
 from memctl.search.answering.extractive_answer import extract_answer
+from memctl.search.answering.subject_questions import subject_question
 
 from .conftest import MemoryOf, Shelf
 
@@ -30,7 +30,7 @@ from .conftest import MemoryOf, Shelf
     ],
 )
 def test_a_sentence_that_defines_is_known(question: str, sentence: str | None) -> None:
-    asked = definition_question(question)
+    asked = subject_question(question)
     if sentence is None:
         assert asked is None
     else:
@@ -47,14 +47,29 @@ def test_a_sentence_that_defines_is_known(question: str, sentence: str | None) -
         ("What is watchdog?", "Requires-Dist: watchdog>=4.0.0", False),
         ("What is Typer?", "Use a slimmed-down Typer called typer-slim.", False),
         ("What is lunch?", "Lunch is at noon.", None),
+        ("What are workspaces?", '"workspaces": [', False),
+        ("What is a scope in npm?", "This includes the scope for others.", False),
+        ("What is npx?", "npx -- <pkg>[@<version>] [args...]", False),
+        ("What does npm ci do?", "This command runs `npm ci` and then `npm test`.", False),
+        ("What does npm ci do?", "`npm ci` will exit with an error.", None),
+        ("How does Otter work?", "We asked how Otter works.", False),
+        ("What is the purpose of lifecycle?", "The cycle has a purpose.", False),
+        ("What is Otter used for?", "Otter lifts what is heavy.", None),
     ],
 )
 def test_others_that_have_the_name_do_not_define(
     question: str, sentence: str, expected: bool | None
 ) -> None:
-    asked = definition_question(question)
+    asked = subject_question(question)
     assert asked is not None
     assert asked.is_answered_by(sentence) is expected
+
+
+def test_a_text_about_it_may_tell_without_its_name() -> None:
+    asked = subject_question("What does npm ci do?")
+    assert asked is not None
+    assert asked.is_answered_by("This installs what is locked.", ("npm-ci", "Use")) is None
+    assert asked.is_answered_by("This installs what is locked.", ("npm-ci-test", "Use")) is False
 
 
 @pytest.mark.parametrize(
@@ -66,7 +81,7 @@ def test_others_that_have_the_name_do_not_define(
     ],
 )  # fmt: skip
 def test_a_description_of_one_thing_asks_for_no_definition(question: str) -> None:
-    assert definition_question(question) is None
+    assert subject_question(question) is None
 
 
 def test_what_only_names_it_is_not_given_as_the_answer(shelf: Shelf, memory_of: MemoryOf) -> None:

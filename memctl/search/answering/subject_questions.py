@@ -1,0 +1,113 @@
+"""Questions for what something is or does, asked by its name: "What is Typer?".
+
+Most sentences that have the name only use it, and so do lines of data: "Requires: typer".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+_WHAT_IT_IS = (
+    r"(?:what(?:['’]s| is| are| was| were)(?: meant by)?|define|was (?:ist|sind|war)|was bedeutet"
+    r"|qu['’]est-ce qu(?:e|['’])(?: c['’]est que)?|qué (?:es|son)|(?:che )?cos['’]è"
+    r"|wat (?:is|zijn))\s*(?P<subject>\S.*)",
+    r"what (?:does|do) (?P<subject>\S.*) mean",
+)
+_WHAT_IT_DOES = (
+    r"what (?:does|do|did|will|would) (?P<subject>\S.*) do",
+    r"how (?:does|do) (?P<subject>\S.*) work",
+    r"what(?:['’]s| is| are) (?P<subject>\S.*?) (?:used |good )?for",
+    r"(?:what(?:['’]s| is) the (?:purpose|point|use|function|role) of|was macht"
+    r"|wie funktioniert|wozu (?:dient|ist)|à quoi sert|que fait|comment fonctionne|para qué sirve"
+    r"|qué hace) (?P<subject>\S.*)",
+)
+_KIND_OF_THING = re.compile(
+    r"(?:an?|eine?|une?|una?|een)\s+(?P<subject>.*?)(?:\s+(?:in|for|at|bei|en|dans|per)\s+\S+)?",
+    re.IGNORECASE,
+)
+_MOST_WORDS = 4
+_POINTS_AT = re.compile(
+    r"\b(?:the|th(?:is|at|ese|ose)|my|your|his|her|its|our|their|an?|of|on|in|at|for|to|from|with|by"
+    r"|about|and|or|de[rnms]|das|dies\w*|mein\w*|unser\w*|von|für|mit|le|la|les|l['’]\w+"
+    r"|mon|ma|mes|du|des|el|los|las|mi|del|il|lo|gli|het|mijn)\b",
+    re.IGNORECASE,
+)
+"""In what is a description of one thing rather than the name of something."""
+_SHORTEST = 12
+"""Characters after a label that say something."""
+_IS = (
+    r"(?:is|are|was|were|['’]s|means|stands for|refers to|ist|sind|war|bedeutet|est|sont|désigne"
+    r"|es|son|significa|è|sono|betekent|zijn)"
+)
+_KIND = (
+    r"(?:(?:now|also|still|basically|simply|just|really|auch|nun|einfach|aussi|también|anche|ook)\s+)?"
+    r"(?:an?|the|one of|any|another|some|my|your|his|her|its|our|their|part of|short for|what|where"
+    r"|eine?|d(?:er|ie|as)|mein\w*|unser\w*|une?|l[ea]s?|l['’]|notre|mon|una?|el|los|il|lo|een|de|het"
+    r"|onze)(?:\b|(?<=['’]))"
+)
+_ARTICLE = r"(?:(?:an?|the|eine?|d(?:er|ie|as)|une?|l[ea]s?|una?|el|il|een|de|het)\s+)?"
+_CALLED = r"(?:called|named|known as|genannt|namens|appelée?|llamad[oa]|chiamat[oa])"
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectQuestion:
+    """A question for what something is or does, asked by its name."""
+
+    answering: re.Pattern[str] | None
+    """What says what it is, where that is asked."""
+    telling: re.Pattern[str] | None
+    """What tells something of it that may be what is asked for: "Lunch is at noon"."""
+    title: re.Pattern[str]
+    """The title of a text that is about it."""
+
+    def is_answered_by(self, sentence: str, titles: Iterable[str] = ()) -> bool | None:
+        """Return whether a sentence says what is asked.
+
+        None where it may: it tells something of the thing, or stands in a text about it.
+
+        Args:
+            sentence: The sentence.
+            titles: What stands above it.
+        """
+        if self.answering and self.answering.search(sentence):
+            return True
+        if any(map(self.title.fullmatch, titles)):
+            return None
+        return None if self.telling and self.telling.search(sentence) else False
+
+
+@lru_cache(maxsize=8)
+def subject_question(question: str) -> SubjectQuestion | None:
+    """Return what a question asks of something by its name; None for other questions."""
+    does = _subject_of(_WHAT_IT_DOES, question)
+    subject = does or _subject_of(_WHAT_IT_IS, question)
+    kind = _KIND_OF_THING.fullmatch(subject)
+    subject = kind["subject"] if kind else subject
+    words = [word for word in re.split(r"[\s_-]+", subject) if word]
+    if not words or len(words) > _MOST_WORDS or _POINTS_AT.search(subject):
+        return None
+    plain = r"[\s_-]+".join(map(re.escape, words))
+    name = rf"{_ARTICLE}[*_`\"“”'’]*{plain}(?:e?s)?[*_`\"“”'’]*"
+    labelled = rf"^\W*{name}\s*(?:[:=–—]|--?\s)\s*(?=[^\W\d_])[^\n]{{{_SHORTEST},}}"
+    title = re.compile(rf"{_ARTICLE}{plain}(?:e?s)?(?:\.\w{{1,4}})?", re.IGNORECASE)
+    if does:
+        told = re.compile(rf"^\W*{name}\s+\w|{labelled}", re.IGNORECASE)
+        return SubjectQuestion(None, told, title)
+    defined = (
+        rf"^\W*{name}(?:\s*\([^)]*\)|,[^,]*,)?(?:\s+{_IS}\s+{_KIND}|,\s+{_KIND})"
+        rf"|{labelled}|\b{_CALLED}\s+{name}(?![\w-])"
+    )
+    is_name = kind is not None or any(map(str.isupper, subject))
+    said = re.compile(rf"^\W*{name}\s+{_IS}\s", re.IGNORECASE)
+    return SubjectQuestion(re.compile(defined, re.IGNORECASE), None if is_name else said, title)
+
+
+def _subject_of(forms: Iterable[str], question: str) -> str:
+    """Return what a question of one of some forms is about; "" where it has none of them."""
+    text = question.strip().strip("¿?!. ")
+    found = (re.fullmatch(form, text, re.IGNORECASE) for form in forms)
+    subject = next((match["subject"] for match in found if match), "")
+    return subject.strip("\"'`*_“”‘’«» ")
