@@ -55,6 +55,7 @@ def test_a_sentence_that_defines_is_known(question: str, sentence: str | None) -
         ("How does Otter work?", "We asked how Otter works.", False),
         ("What is the purpose of lifecycle?", "The cycle has a purpose.", False),
         ("What is Otter used for?", "Otter lifts what is heavy.", None),
+        ("What is Heron used for?", "We use Heron for the newsletters.", None),
     ],
 )
 def test_others_that_have_the_name_do_not_define(
@@ -70,6 +71,9 @@ def test_a_text_about_it_may_tell_without_its_name() -> None:
     assert asked is not None
     assert asked.is_answered_by("This installs what is locked.", ("npm-ci", "Use")) is None
     assert asked.is_answered_by("This installs what is locked.", ("npm-ci-test", "Use")) is False
+    named = "npm ci is the one for servers."
+    assert asked.is_answered_by("It installs what is locked.", before=named) is None
+    assert asked.is_answered_by("It installs what is locked.", before="Use npm ci there.") is False
 
 
 @pytest.mark.parametrize(

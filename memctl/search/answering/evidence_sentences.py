@@ -359,7 +359,9 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
             ),
             terms_of[place] <= above.union(outcome.question.terms),
             hit.type == "passage" and place > 0 and _asks_same(before, outcome),
-            subject.is_answered_by(part.text, (hit.title, hit.heading)) if subject else None,
+            subject.is_answered_by(part.text, (hit.title, hit.heading), before)
+            if subject
+            else None,
         )
 
 

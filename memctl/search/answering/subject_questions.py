@@ -51,6 +51,13 @@ _KIND = (
 _ARTICLE = r"(?:(?:an?|the|eine?|d(?:er|ie|as)|une?|l[ea]s?|una?|el|il|een|de|het)\s+)?"
 _CALLED = r"(?:called|named|known as|genannt|namens|appelée?|llamad[oa]|chiamat[oa])"
 
+_USED = r"(?:us(?:e[sd]?|ing)|nutzen|benutzen|verwenden|utilis(?:e|ons|ent)|usamos)"
+_FOR = r"(?:for|to|as|für|zum|zur|als|um|pour|comme|para)\b"
+_GOES_ON = re.compile(
+    r"\W*(?:it|they|this|these|he|she|es|er|sie|dies|il|elle|ils|elles|ce|ello|esto)\b",
+    re.IGNORECASE,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class SubjectQuestion:
@@ -63,7 +70,9 @@ class SubjectQuestion:
     title: re.Pattern[str]
     """The title of a text that is about it."""
 
-    def is_answered_by(self, sentence: str, titles: Iterable[str] = ()) -> bool | None:
+    def is_answered_by(
+        self, sentence: str, titles: Iterable[str] = (), before: str = ""
+    ) -> bool | None:
         """Return whether a sentence says what is asked.
 
         None where it may: it tells something of the thing, or stands in a text about it.
@@ -71,9 +80,12 @@ class SubjectQuestion:
         Args:
             sentence: The sentence.
             titles: What stands above it.
+            before: The sentence before it.
         """
         if self.answering and self.answering.search(sentence):
             return True
+        if _GOES_ON.match(sentence) and self.is_answered_by(before) is not False:
+            return None
         if any(map(self.title.fullmatch, titles)):
             return None
         return None if self.telling and self.telling.search(sentence) else False
@@ -94,7 +106,7 @@ def subject_question(question: str) -> SubjectQuestion | None:
     labelled = rf"^\W*{name}\s*(?:[:=–—]|--?\s)\s*(?=[^\W\d_])[^\n]{{{_SHORTEST},}}"
     title = re.compile(rf"{_ARTICLE}{plain}(?:e?s)?(?:\.\w{{1,4}})?", re.IGNORECASE)
     if does:
-        told = re.compile(rf"^\W*{name}\s+\w|{labelled}", re.IGNORECASE)
+        told = re.compile(rf"^\W*{name}\s+\w|{labelled}|\b{_USED} {name} {_FOR}", re.IGNORECASE)
         return SubjectQuestion(None, told, title)
     defined = (
         rf"^\W*{name}(?:\s*\([^)]*\)|,[^,]*,)?(?:\s+{_IS}\s+{_KIND}|,\s+{_KIND})"
