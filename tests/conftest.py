@@ -29,11 +29,6 @@ settings.register_profile(
 settings.load_profile("steady")
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Return one more than there are cores: many tests wait for a process or a clock."""
-    return (os.cpu_count() or 1) + 1
-
-
 @pytest.fixture(scope="session", autouse=True)
 def _no_wait_for_the_disk() -> Iterator[None]:
     """Nothing in this process waits until files are on the disk, which is slow beside others.

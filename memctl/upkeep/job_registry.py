@@ -6,14 +6,18 @@ To add one, write its function beside this module and an entry in ``JOBS``; ``me
 
 from __future__ import annotations
 
+import os
+import subprocess
+from collections.abc import Sequence
 from datetime import time, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
+from memctl.config import child_environment
 from memctl.errors import ConfigError, UsageError
 from memctl.knowledge_base.skill_jobs import SKILL_JOBS
 from memctl.schedules import OFF, Schedule, daily, parse_schedule
 from memctl.schema.table_names import COMPARISON, CONSOLIDATION, PROMOTION, UPKEEP
-from memctl.upkeep.custom_jobs import custom_jobs
 from memctl.upkeep.daily_summary import write_missing_pages
 from memctl.upkeep.learnings import confirm_learnings, share_learnings
 from memctl.upkeep.tidying import (
@@ -23,11 +27,15 @@ from memctl.upkeep.tidying import (
     prune_sessions,
     remove_expired_memories,
 )
-from memctl.upkeep.upkeep_job import JobNotice, Outcome, UpkeepContext, UpkeepJob
+from memctl.upkeep.upkeep_job import JobFailed, JobNotice, Outcome, UpkeepContext, UpkeepJob
 from memctl.validation import nearest
 
 if TYPE_CHECKING:
+    from memctl.config import Config, CustomJob
     from memctl.knowledge_base import KnowledgeBase
+
+_MOST_SAID = 500
+"""Characters of a command's output that are reported when it fails."""
 
 
 # --- what other packages do ----------------------------------------------------------------------
@@ -218,7 +226,7 @@ def jobs_of(base: KnowledgeBase) -> tuple[UpkeepJob, ...]:
         ConfigError: One of the user's own has the name of another job.
     """
     skilled = ON_SKILLS if base.store.ledger.skills.count() else ()
-    own = custom_jobs(base.resources.program_config, base.name)
+    own = _custom_jobs(base.resources.program_config, base.name)
     names = {job.name for job in (*JOBS, *ON_SKILLS)}
     if taken := sorted(names.intersection(job.name for job in own)):
         raise ConfigError(
@@ -250,3 +258,59 @@ def default_schedule(job: UpkeepJob, base: KnowledgeBase) -> Schedule:
         hour = base.resources.program_config.tiers.promote_hour
         return Schedule(at=time(hour)) if hour >= 0 else OFF
     return job.schedule
+
+
+# --- commands of the user's own ------------------------------------------------------------------
+#
+# They come from the user's config file alone: never from the settings of a knowledge base, which
+# may have been imported.
+
+
+def _custom_jobs(config: Config, kb: str) -> tuple[UpkeepJob, ...]:
+    """Return the jobs of the user's own that are for a knowledge base."""
+    return tuple(
+        UpkeepJob(
+            name=job.name,
+            about=f"Run {job.command}",
+            run=partial(_run_command, job),
+            schedule=job.schedule,
+            kind=f"custom {job.name}",
+        )
+        for job in config.custom_jobs
+        if not job.kbs or kb in job.kbs
+    )
+
+
+def _run_command(job: CustomJob, context: UpkeepContext) -> Outcome:
+    if context.options.dry_run:
+        return Outcome({"would_run": 1})
+    named = {"MEMCTL_KB": context.base.name, "MEMCTL_HOME": str(context.home.config.home)}
+    try:
+        done = subprocess.run(
+            _shell(job.command),
+            env=child_environment(named),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=job.timeout_seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise JobFailed(
+            f"the command of {job.name!r} took longer than {job.timeout_seconds:g} seconds",
+            "give it a larger timeout_seconds in [[upkeep.custom]]",
+        ) from None
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip()[-_MOST_SAID:]
+        raise JobFailed(
+            f"the command of {job.name!r} ended with exit code {done.returncode}",
+            said or "it printed no error",
+            {"exit_code": done.returncode},
+        )
+    return Outcome({"exit_code": 0})
+
+
+def _shell(command: str) -> Sequence[str]:
+    """Return a command line as the system's shell is to run it."""
+    if os.name == "nt":
+        return (os.environ.get("COMSPEC", "cmd.exe"), "/c", command)
+    return ("/bin/sh", "-c", command)

@@ -13,11 +13,17 @@ from memctl.schema.table_names import TableName
 from memctl.store.ledger.ledger import Ledger
 from memctl.store.ledger.version_repositories import Manifest, TableVersion
 from memctl.store.tables.engine import Datasets
-from memctl.store.tables.storage import VERSIONS, TableFiles, read_whole
+from memctl.store.tables.storage import (
+    DATA,
+    DELETIONS,
+    INDEXES,
+    VERSIONS,
+    TableFiles,
+    read_whole,
+)
 
 _LARGEST_VERSION = 2**64 - 1
 _MANIFEST = ".manifest"
-_ROWS = ("data/", "_deletions/", "_indices/")
 _UNFINISHED = ".tmp"
 """How lance 13 has the names of files begin until they are whole.  It leaves them alone for a week
 after, and as long as there is nothing else to prune."""
@@ -36,7 +42,7 @@ def drop_rows(files: TableFiles, known: Set[str]) -> None:
     Nobody reads them, and a full disk needs room for the manifest that takes them back.
     """
     for name in files.names() - known:
-        if name.startswith(_ROWS):
+        if PurePosixPath(name).parts[0] in (DATA, DELETIONS, INDEXES):
             files.remove(name)
 
 
