@@ -219,7 +219,7 @@ def share_learnings(context: UpkeepContext) -> Outcome:
         return Outcome({"shared": 0})
     wanted = [memory for name in _open_bases(home) for memory in _to_share(context, name)]
     namespace = context.config.namespaces.shared
-    made = [_copied(memory, namespace, context.now) for memory in wanted]
+    made = [_copied(memory, namespace) for memory in wanted]
     copies = {each.id: each for each in made}
     there = base.store.snapshot().get("memories", list(copies), ["id"])["id"].to_pylist()
     gone = base.store.ledger.deletions.ids()
@@ -249,29 +249,38 @@ def _to_share(context: UpkeepContext, name: str) -> list[Memory]:
 
 
 def _marked(context: UpkeepContext, base: KnowledgeBase) -> list[Memory]:
-    """Return the learnings of one knowledge base that are marked, or that agents agree on."""
+    """Return the learnings of one knowledge base that are marked, or that agents agree on.
+
+    They count from when they were learnt or agreed on, whenever this job finds them.
+    """
     filters = base.settings.without_private(Filters(types=(LEARNING,)))
     snapshot = base.store.snapshot()
     rows = memory_rows(snapshot.scan("memories", memory_filter(filters, context.now)))
     confirmations = base.store.ledger.confirmations.of([each.id for each in rows])
     shared = context.config.namespaces.shared
-    return [
-        memory
+    since = {
+        memory.id: memory.valid_from
+        if memory.metadata.get(SHARE) is True
+        else _agreed_at(memory, confirmations.get(memory.id, ()))
         for memory in rows
         if memory.namespace != shared
-        and (memory.metadata.get(SHARE) is True or _is_agreed(memory, confirmations))
-    ]
+    }
+    found = ((memory, since.get(memory.id)) for memory in rows)
+    return [replace(memory, valid_from=at) for memory, at in found if at is not None]
 
 
-def _is_agreed(memory: Memory, confirmations: Mapping[str, Sequence[Confirmation]]) -> bool:
-    sources = {each.source for each in confirmations.get(memory.id, ())}
-    agents = {source for source in sources if source.startswith("agent ")}
-    if memory.agent_id is not None:
-        agents.add(f"agent {memory.agent_id}")
-    return len(agents) >= AGENTS_TO_SHARE
+def _agreed_at(memory: Memory, confirmations: Sequence[Confirmation]) -> datetime | None:
+    """Return when the last agent said the same that had to; None while some are missing."""
+    agents = set() if memory.agent_id is None else {f"agent {memory.agent_id}"}
+    for each in sorted(confirmations, key=lambda item: item.at):
+        if each.source.startswith("agent "):
+            agents.add(each.source)
+            if len(agents) >= AGENTS_TO_SHARE:
+                return each.at
+    return None
 
 
-def _copied(memory: Memory, namespace: str, now: datetime) -> Memory:
+def _copied(memory: Memory, namespace: str) -> Memory:
     metadata = {key: value for key, value in memory.metadata.items() if key != SHARE}
     return Memory(
         id=stated_memory_id(namespace, LEARNING, memory.text),
@@ -281,7 +290,7 @@ def _copied(memory: Memory, namespace: str, now: datetime) -> Memory:
         text=memory.text,
         namespace=namespace,
         created_at=memory.created_at,
-        valid_from=now,
+        valid_from=memory.valid_from,
         source=SHARED,
         tags=memory.tags,
         importance=memory.importance,
