@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +19,7 @@ from waiting import PATIENCE
 
 from memctl.errors import DamagedError, DiskRefused, LockedError, UsageError
 from memctl.schema.arrow_tables import documents_table, memory_rows
+from memctl.store.ledger.ledger import Ledger
 from memctl.store.store import Store, Transaction
 from memctl.store.tables.filter_expressions import EVERYTHING, col, where
 
@@ -87,6 +91,37 @@ def test_an_error_in_the_block_undoes_all_of_it(store: Store, rows_of, document_
     assert store.snapshot().count("documents") == 0
     assert store.ledger.meta("note") is None
     assert store.lancedb().open_table("memories").count_rows() == 1
+
+
+@pytest.mark.parametrize("step", ["transaction", "commit"])
+def test_an_interrupt_after_it_has_happened_takes_nothing_away(
+    store: Store, rows_of, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    commit, begin = Transaction.commit, Ledger.transaction
+
+    def interrupted(transaction: Transaction) -> None:
+        commit(transaction)
+        raise KeyboardInterrupt
+
+    @contextmanager
+    def cut_off(ledger: Ledger, **options: Any) -> Iterator[sqlite3.Connection]:
+        before = ledger.head()
+        with begin(ledger, **options) as connection:
+            yield connection
+        if not connection.in_transaction and ledger.head() != before:
+            raise KeyboardInterrupt
+
+    if step == "commit":
+        monkeypatch.setattr(Transaction, "commit", interrupted)
+    else:
+        monkeypatch.setattr(Ledger, "transaction", cut_off)
+    with pytest.raises(KeyboardInterrupt), store.write() as transaction:
+        transaction.append("memories", rows_of([1, 2]))
+    monkeypatch.undo()
+    assert ids(store) == ["m_1", "m_2"]
+    with store.write() as transaction:
+        transaction.append("memories", rows_of([3]))
+    assert ids(store) == ["m_1", "m_2", "m_3"]
 
 
 def test_ledger_statements_happen_with_the_change_or_not_at_all(store: Store, rows_of) -> None:

@@ -294,6 +294,7 @@ class Transaction:
                 self._ledger.checksums.add(table, found)
             copy_manifests(self._datasets, self._ledger)
             self._ledger.audit.note_commit(self._clock(), self._written, self._head, versions)
+        self._known.clear()  # what is new belongs to HEAD from here on
         self._head = dict(versions)
 
     def roll_back(self) -> None:
@@ -301,9 +302,10 @@ class Transaction:
         self._held.clear()
         self._statements.clear()
         self._open.clear()
-        for table, known in self._known.items():
-            with translate_write_errors(self._datasets.uri(table)):
-                drop_rows(self._datasets.files(table), known)
+        if self._ledger.head() == self._head:  # not where it was cut off after it had happened
+            for table, known in self._known.items():
+                with translate_write_errors(self._datasets.uri(table)):
+                    drop_rows(self._datasets.files(table), known)
         self._known.clear()
         self._written.clear()
         self._head = self._recovered()
