@@ -36,6 +36,8 @@ _POINTS_AT = re.compile(
     re.IGNORECASE,
 )
 """In what is a description of one thing rather than the name of something."""
+_LONGEST = 120
+"""Characters of such a question."""
 _SHORTEST = 12
 """Characters after a label that say something."""
 _IS = (
@@ -94,6 +96,8 @@ class SubjectQuestion:
 @lru_cache(maxsize=8)
 def subject_question(question: str) -> SubjectQuestion | None:
     """Return what a question asks of something by its name; None for other questions."""
+    if len(question) > _LONGEST:
+        return None
     does = _subject_of(_WHAT_IT_DOES, question)
     subject = does or _subject_of(_WHAT_IT_IS, question)
     kind = _KIND_OF_THING.fullmatch(subject)
