@@ -17,7 +17,7 @@ _WHAT_IT_IS = (
     r"what (?:does|do) (?P<subject>\S.*) mean",
 )
 _WHAT_IT_DOES = (
-    r"what (?:does|do|did|will|would) (?P<subject>\S.*) do",
+    r"what (?:does|do) (?P<subject>\S.*) do",
     r"how (?:does|do) (?P<subject>\S.*) work",
     r"what(?:['’]s| is| are) (?P<subject>\S.*?) (?:used |good )?for",
     r"(?:what(?:['’]s| is) the (?:purpose|point|use|function|role) of|was macht"
@@ -32,14 +32,13 @@ _MOST_WORDS = 4
 _POINTS_AT = re.compile(
     r"\b(?:the|th(?:is|at|ese|ose)|my|your|his|her|its|our|their|an?|of|on|in|at|for|to|from|with|by"
     r"|about|and|or|de[rnms]|das|dies\w*|mein\w*|unser\w*|von|für|mit|le|la|les|l['’]\w+"
-    r"|mon|ma|mes|du|des|el|los|las|mi|del|il|lo|gli|het|mijn)\b",
+    r"|mon|ma|mes|du|des|el|los|las|mi|del|il|lo|gli|het|mijn"
+    r"|i|we|you|they|he|she|it|people|everyone|everybody)\b|['’]s\b|s['’](?!\w)",
     re.IGNORECASE,
 )
 """In what is a description of one thing rather than the name of something."""
 _LONGEST = 120
 """Characters of such a question."""
-_SHORTEST = 12
-"""Characters after a label that say something."""
 _IS = (
     r"(?:is|are|was|were|['’]s|means|stands for|refers to|ist|sind|war|bedeutet|est|sont|désigne"
     r"|es|son|significa|è|sono|betekent|zijn)"
@@ -103,21 +102,23 @@ def subject_question(question: str) -> SubjectQuestion | None:
     kind = _KIND_OF_THING.fullmatch(subject)
     subject = kind["subject"] if kind else subject
     words = [word for word in re.split(r"[\s_-]+", subject) if word]
+    is_name = kind is not None or all(word[0].isupper() for word in subject.split())
     if not words or len(words) > _MOST_WORDS or _POINTS_AT.search(subject):
+        return None
+    if " " in subject and not (is_name or does):  # "gate code" asks for a value, not what it is
         return None
     plain = r"[\s_-]+".join(map(re.escape, words))
     name = rf"{_ARTICLE}[*_`\"“”'’]*{plain}(?:e?s)?[*_`\"“”'’]*"
-    labelled = rf"^\W*{name}\s*(?:[:=–—]|--?\s)\s*(?=[^\W\d_])[^\n]{{{_SHORTEST},}}"
+    labelled = rf"^\W*{name}\s*(?:[:=–—]|--?\s)\s*[^\W\d_][^\n]"
     title = re.compile(rf"{_ARTICLE}{plain}(?:e?s)?(?:\.\w{{1,4}})?", re.IGNORECASE)
     if does:
-        told = re.compile(rf"^\W*{name}\s+\w|{labelled}|\b{_USED} {name} {_FOR}", re.IGNORECASE)
-        return SubjectQuestion(None, told, title)
+        told = rf"^\W*{name}\s+\w|{labelled}|\b{_USED} {name} {_FOR}|\b{name}\s+(?:\w+s|was|are)\b"
+        return SubjectQuestion(None, re.compile(told, re.IGNORECASE), title)
     defined = (
         rf"^\W*{name}(?:\s*\([^)]*\)|,[^,]*,)?(?:\s+{_IS}\s+{_KIND}|,\s+{_KIND})"
         rf"|{labelled}|\b{_CALLED}\s+{name}(?![\w-])"
     )
-    is_name = kind is not None or any(map(str.isupper, subject))
-    said = re.compile(rf"^\W*{name}\s+{_IS}\s", re.IGNORECASE)
+    said = re.compile(rf"^\W*{name}(?:\s+{_IS}\s|\s*[:=–—]\s*[\w€$£+])", re.IGNORECASE)
     return SubjectQuestion(re.compile(defined, re.IGNORECASE), None if is_name else said, title)
 
 
