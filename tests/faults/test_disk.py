@@ -72,9 +72,15 @@ def fill(disk: Path, but: int = 0) -> Path:
 @contextmanager
 def read_only(disk: Path) -> Iterator[None]:
     """Have nothing be opened for writing on a disk; what is open stays so, or it would be busy."""
+
+    def is_remounted() -> bool:
+        """Return whether it could be: it is busy while the watcher has just opened something."""
+        command = ["mount", "-o", "remount,bind,ro", str(disk)]
+        return subprocess.run(command, check=False, capture_output=True).returncode == 0
+
     mount(disk, "--bind", str(disk))
     try:
-        mount(disk, "-o", "remount,bind,ro")
+        wait_for(is_remounted)
         yield
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=True)
