@@ -10,7 +10,7 @@ import queue
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 from memctl.errors import MemctlError
 from memctl.operations.operation_context import OperationContext
@@ -91,16 +91,15 @@ class McpServer:
             return
         if isinstance(message, list) and message:
             self._waiting.put(message)  # of the revision 2025-03-26
-        elif not isinstance(message, dict) or not isinstance(message.get("method"), str):
-            if not _is_response(message):
-                self._send(_invalid(message))
-        elif not has_sound_id(message):
+            return
+        kind = _kind(message)
+        if kind == "invalid":
             self._send(_invalid(message))
-        elif "id" not in message:
+        elif kind == "notification":
             self._notice(message)
-        elif message["method"] == "ping":
+        elif kind == "request" and message["method"] == "ping":
             self._send(result_of(message, {}))
-        else:
+        elif kind == "request":
             with self._mutex:
                 self._open.add(_key(message))
             self._waiting.put(message)
@@ -136,9 +135,9 @@ class McpServer:
     def _carry_out(self, message: Message | list[Any]) -> None:
         if isinstance(message, list):
             replies = [
-                self._session.answer(each) if _is_request(each) else _invalid(each)
+                self._session.answer(each) if _kind(each) == "request" else _invalid(each)
                 for each in message
-                if not (_is_notification(each) or _is_response(each))
+                if _kind(each) in ("request", "invalid")
             ]
             if replies:
                 self._send(replies)
@@ -176,17 +175,11 @@ def _invalid(message: object) -> Message:
     return error_of(id_, INVALID_REQUEST, "Invalid request")
 
 
-def _is_request(message: object) -> bool:
-    return isinstance(message, dict) and _has_method(message) and has_sound_id(message)
-
-
-def _is_notification(message: object) -> bool:
-    return isinstance(message, dict) and _has_method(message) and "id" not in message
-
-
-def _is_response(message: object) -> bool:
-    return isinstance(message, dict) and ("result" in message or "error" in message)
-
-
-def _has_method(message: Message) -> bool:
-    return isinstance(message.get("method"), str)
+def _kind(message: object) -> Literal["request", "notification", "response", "invalid"]:
+    if not isinstance(message, dict):
+        return "invalid"
+    if not isinstance(message.get("method"), str):
+        return "response" if "result" in message or "error" in message else "invalid"
+    if not has_sound_id(message):
+        return "invalid"
+    return "request" if "id" in message else "notification"

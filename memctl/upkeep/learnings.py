@@ -258,19 +258,18 @@ def _marked(context: UpkeepContext, base: KnowledgeBase) -> list[Memory]:
     rows = memory_rows(snapshot.scan("memories", memory_filter(filters, context.now)))
     confirmations = base.store.ledger.confirmations.of([each.id for each in rows])
     shared = context.config.namespaces.shared
-    since = {
-        memory.id: memory.valid_from
-        if memory.metadata.get(SHARE) is True
-        else _agreed_at(memory, confirmations.get(memory.id, ()))
+    return [
+        replace(memory, valid_from=since)
         for memory in rows
         if memory.namespace != shared
-    }
-    found = ((memory, since.get(memory.id)) for memory in rows)
-    return [replace(memory, valid_from=at) for memory, at in found if at is not None]
+        and (since := _shared_since(memory, confirmations.get(memory.id, ())))
+    ]
 
 
-def _agreed_at(memory: Memory, confirmations: Sequence[Confirmation]) -> datetime | None:
-    """Return when the last agent said the same that had to; None while some are missing."""
+def _shared_since(memory: Memory, confirmations: Sequence[Confirmation]) -> datetime | None:
+    """Return since when a learning is to be shared; None while too few agents have said it."""
+    if memory.metadata.get(SHARE) is True:
+        return memory.valid_from
     agents = set() if memory.agent_id is None else {f"agent {memory.agent_id}"}
     for each in sorted(confirmations, key=lambda item: item.at):
         if each.source.startswith("agent "):

@@ -231,6 +231,9 @@ def test_a_batch_is_answered_with_a_batch(client: Client) -> None:
     client.send([1, {"jsonrpc": "2.0", "id": "c", "method": "ping"}, {"id": [], "method": "ping"}])
     codes = [each.get("error", {}).get("code") for each in client.read()]
     assert codes == [-32600, None, -32600]
+    both = {"jsonrpc": "2.0", "id": "d", "method": "ping", "result": {}}
+    client.send([both, {"jsonrpc": "2.0", "id": "e", "result": {}}])
+    assert [each["id"] for each in client.read()] == ["d"]
 
 
 def test_a_cancelled_request_is_not_answered_and_the_next_one_is(client: Client) -> None:

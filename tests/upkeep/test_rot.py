@@ -99,12 +99,13 @@ def test_an_archived_memory_that_is_read_by_its_id_is_back(
 def test_an_archived_learning_that_is_confirmed_is_back(
     kb: KnowledgeBase, memctl: Run, clock: Clock
 ) -> None:
-    lesson = memctl("memory", "add", "Ropes rot.", "--type", "learning", "--importance", "0").rows
+    added = memctl("memory", "add", "Ropes rot.", "--type", "learning", "--importance", "0")
+    id_ = str(added.rows[0]["id"])
     with kb.store.write() as transaction:
-        archive_memories(transaction, [lesson[0]["id"]], clock())
-    assert lesson[0]["id"] not in listed(memctl)
-    assert memctl("memory", "confirm", lesson[0]["id"], "--agent", "scout").code == 0
-    assert lesson[0]["id"] in listed(memctl)
+        archive_memories(transaction, [id_], clock())
+    assert id_ not in listed(memctl)
+    assert memctl("memory", "confirm", id_, "--agent", "scout").code == 0
+    assert id_ in listed(memctl)
 
 
 def test_what_was_archived_later_is_shown_as_of_before(

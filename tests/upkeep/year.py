@@ -31,7 +31,7 @@ from memctl.knowledge_base import KnowledgeBase
 from memctl.language.term_analysis import passage_terms
 from memctl.memories.memory_editing import PreparedMemory, write_memories
 from memctl.records import Filters, Memory
-from memctl.store.tables.filter_expressions import col
+from memctl.store.tables.filter_expressions import Expr, col
 from memctl.watch.kb_watcher import WatchOptions
 from memctl.watch.service import WatchedBases, WatchService
 
@@ -60,8 +60,7 @@ class State:
     def of(cls, base: KnowledgeBase) -> State:
         """Look at it."""
         columns = ["id", "text", "archived_at", "access_count", "namespace", "type"]
-        holds = col("expires_at").is_null() | (col("expires_at") > base.clock())
-        rows = base.store.snapshot().scan("memories", holds, columns).to_pylist()
+        rows = base.store.snapshot().scan("memories", _holding(base), columns).to_pylist()
         own = [row for row in rows if row["namespace"] not in SHARED.namespaces]
         learnings = [row for row in own if row["type"] == "learning"]
         confirmed = base.store.ledger.confirmations.of([row["id"] for row in learnings])
@@ -129,11 +128,17 @@ class Year:
         base.resources.query_log.flush()
 
 
+def _holding(base: KnowledgeBase) -> Expr:
+    """Match what has no end, or has not come to it."""
+    return col("expires_at").is_null() | (col("expires_at") > base.clock())
+
+
 def _learnings(base: KnowledgeBase) -> list[str]:
     """Return the ids of those that hold, archived or not: which are may differ by machine."""
-    holds = col("expires_at").is_null() | (col("expires_at") > base.clock())
     own = (col("type") == "learning") & (col("namespace") == "default")
-    return sorted(base.store.snapshot().scan("memories", own & holds, ["id"])["id"].to_pylist())
+    return sorted(
+        base.store.snapshot().scan("memories", own & _holding(base), ["id"])["id"].to_pylist()
+    )
 
 
 def _prepared(base: KnowledgeBase, made: Sequence[Memory]) -> list[PreparedMemory]:

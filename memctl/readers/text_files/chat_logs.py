@@ -81,9 +81,9 @@ def chat_style(text: str) -> Style:
     if timed > 1 and 2 * timed > len(turns) and timed >= 0.3 * len(lines):
         return "time"
     often = Counter(names)
-    comes_back = 2 <= len(often) <= 0.67 * len(names)
-    comes_back = comes_back and 2 * sum(number > 1 for number in often.values()) >= len(often)
-    return "name" if len(turns) >= 3 and share >= 0.5 and comes_back else ""
+    are_few = 2 <= len(often) <= 0.67 * len(names)
+    come_back = 2 * sum(number > 1 for number in often.values()) >= len(often)
+    return "name" if len(turns) >= 3 and share >= 0.5 and are_few and come_back else ""
 
 
 def looks_like_chat(text: str) -> bool:

@@ -257,11 +257,11 @@ def _quote_span(hit: Hit, parts: Sequence[Part], place: int) -> Span:
     start, end = parts[place].start, parts[place].end
     if hit.type == "turn" or parts[place].path or is_table_row(parts[place].text):
         return start, end
+    label = entry_label(parts[place].text)
     for near in range(place + 1, len(parts)):
         goes_on = _goes_on(hit, parts[near - 1], parts[near])
         goes_on = goes_on or _is_introduced(parts[place : near + 1])
-        label = entry_label(parts[near].text)
-        if label and entry_label(parts[place].text) not in ("", label):
+        if label and entry_label(parts[near].text) not in ("", label):
             break  # the next value is another one; those before tell what they are all about
         if not goes_on or parts[near].end - start > _LONGEST_QUOTE:
             break

@@ -112,14 +112,18 @@ def subject_question(question: str) -> SubjectQuestion | None:
     labelled = rf"^\W*{name}\s*(?:[:=–—]|--?\s)\s*[^\W\d_][^\n]"
     title = re.compile(rf"{_ARTICLE}{plain}(?:e?s)?(?:\.\w{{1,4}})?", re.IGNORECASE)
     if does:
-        told = rf"^\W*{name}\s+\w|{labelled}|\b{_USED} {name} {_FOR}|\b{name}\s+(?:\w+s|was|are)\b"
-        return SubjectQuestion(None, re.compile(told, re.IGNORECASE), title)
+        telling = (
+            rf"^\W*{name}\s+\w|{labelled}|\b{_USED} {name} {_FOR}|\b{name}\s+(?:\w+s|was|are)\b"
+        )
+        return SubjectQuestion(None, re.compile(telling, re.IGNORECASE), title)
     defined = (
         rf"^\W*{name}(?:\s*\([^)]*\)|,[^,]*,)?(?:\s+{_IS}\s+{_KIND}|,\s+{_KIND})"
         rf"|{labelled}|\b{_CALLED}\s+{name}(?![\w-])"
     )
-    said = re.compile(rf"^\W*{name}(?:\s+{_IS}\s|\s*[:=–—]\s*[\w€$£+])", re.IGNORECASE)
-    return SubjectQuestion(re.compile(defined, re.IGNORECASE), None if is_name else said, title)
+    statement = re.compile(rf"^\W*{name}(?:\s+{_IS}\s|\s*[:=–—]\s*[\w€$£+])", re.IGNORECASE)
+    return SubjectQuestion(
+        re.compile(defined, re.IGNORECASE), None if is_name else statement, title
+    )
 
 
 def _subject_of(forms: Iterable[str], question: str) -> str:
