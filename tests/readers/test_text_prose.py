@@ -222,6 +222,23 @@ def test_headings_of_restructured_text_make_paths(tmp_path: Path) -> None:
     assert _segment(source, "More.").heading == "Title > Next"
 
 
+def test_lines_that_are_underlined_are_headings_of_plain_text(tmp_path: Path) -> None:
+    text = (
+        "WINCH\n=====\nIt pulls.\n\nRope\n----\nIt is long.\n\nThanks, Bob\n"
+        "------------------------------\nitem   cost\n-----------\nrope   4\n\n1\n-\n"
+    )
+    source = _read(tmp_path, text, "winch.txt")
+    assert source.text == text
+    kinds = [(s.kind, s.heading) for s in source.segments]
+    assert kinds[:4] == [
+        ("heading", "WINCH"),
+        ("prose", "WINCH"),
+        ("heading", "WINCH > Rope"),
+        ("prose", "WINCH > Rope"),
+    ]
+    assert set(kinds[4:]) == {("prose", "WINCH > Rope")}
+
+
 def test_source_code_is_cut_at_blank_lines_under_its_definition(tmp_path: Path) -> None:
     code = "import os\n\n\nclass Crane:\n    load = 1\n\n    def lift(self):\n        pass\n"
     source = _read(tmp_path, code, "crane.py")

@@ -71,6 +71,60 @@ def test_segments_of_a_page_carry_headings_kinds_and_rows(tmp_path: Path) -> Non
     assert source.text[kinds["code"].start : kinds["code"].end] == "x = 1\n  y = 2"
 
 
+MANUAL = """<html><title>8. Winch</title><body>
+<table class="nav" summary="Navigation header"><tr><th>Harbour Manual<td>Next</table>
+<dl class="toc"><dt><a href=#a>8.1. Options</a></dt><dt><a href=#b>8.2. Words</a></dt></dl>
+<h1>8. Winch<a class="headerlink" href="#w">¶</a></h1><p>To use it, say winch.</p>
+<h2>8.1. Options</h2>
+<dl><dt><code>-s &lt;n&gt;</code></dt><dt><code>--speed=&lt;n&gt;</code></dt>
+<dd><p>Sets how fast the rope is taken in.</p><p>Too fast breaks it.</p>
+<dl><dt>slow</dt><dd>1 metre a minute</dd><dt>fast</dt></dl><p>After that it holds.</p></dd>
+<dt>--quiet</dt><dd>Says nothing.</dl>
+<p>These are all.</p>
+<div><table class="nav"><tr><td>Back: Crane<td>Home</table></div></body></html>"""
+
+
+def test_a_manual_is_read_without_its_way_to_other_pages(tmp_path: Path) -> None:
+    assert _read(tmp_path, MANUAL).text == (
+        "8. Winch\n\nTo use it, say winch.\n\n8.1. Options\n\n"
+        "-s <n>, --speed=<n>\n\nSets how fast the rope is taken in.\n\nToo fast breaks it.\n\n"
+        "slow: 1 metre a minute\nfast\n\nAfter that it holds.\n\n"
+        "--quiet: Says nothing.\nThese are all.\n\n"
+    )
+
+
+def test_what_defines_a_term_stands_under_it(tmp_path: Path) -> None:
+    source = _read(tmp_path, MANUAL)
+    headings = {source.text[s.start : s.end]: s.heading for s in source.segments}
+    term = "8. Winch > 8.1. Options > -s <n>, --speed=<n>"
+    assert headings["Too fast breaks it."] == term
+    assert headings["After that it holds."] == term
+    assert headings["These are all."] == "8. Winch > 8.1. Options"
+
+
+@pytest.mark.parametrize(
+    ("page", "kind"),
+    [
+        ("<pre>Dear all,\n\nthe crane is {} again, and we wait.</pre>", "prose"),
+        ("<pre>crane = {}; if (crane) { lift(crane); }</pre>", "code"),
+        ("<p>So it goes:</p><pre>the crane</pre><p>is what stands in the file.", "code"),
+    ],
+)
+def test_a_page_that_only_shows_a_text_is_read_as_one(tmp_path: Path, page: str, kind: str) -> None:
+    source = _read(tmp_path, f"<html>{page.replace('{}', 'broken')}</html>")
+    assert [s.kind for s in source.segments if "crane" in source.text[s.start : s.end]][-1] == kind
+
+
+def test_empty_lines_and_underlined_titles_divide_what_is_broken_by_hand(tmp_path: Path) -> None:
+    source = _read(tmp_path, "<p>Rope<br>----<br>It is <b>long</b>.<br><br>It holds.</p>")
+    assert source.text == "Rope\n----\nIt is long.\n\nIt holds.\n\n"
+    assert [(s.kind, s.heading) for s in source.segments] == [
+        ("heading", "Rope"),
+        ("prose", "Rope"),
+        ("prose", "Rope"),
+    ]
+
+
 def test_a_page_of_nothing_but_links_keeps_them(tmp_path: Path) -> None:
     links = "".join(f'<li><a href="{n}">Article number {n}</a>' for n in range(9))
     assert "Article number 8" in _read(tmp_path, f"<html><nav><ul>{links}</ul></nav>").text

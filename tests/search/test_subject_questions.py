@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memctl.search.answering.extractive_answer import extract_answer
-from memctl.search.answering.subject_questions import subject_question
+from memctl.search.query.subject_questions import subject_question
 
 from .conftest import MemoryOf, Shelf
 
@@ -28,6 +28,9 @@ from .conftest import MemoryOf, Shelf
         ("Qu'est-ce que Kestrel ?", "Kestrel est notre nouvel entrepôt."),
         ("¿Qué es Kestrel?", "Kestrel es el almacén nuevo."),
         ("What is pytest-xdist?", "pytest_xdist is a plugin of pytest."),
+        ("What is DHAT?", "DHAT is primarily a tool for looking at the heap."),
+        ("What does Otter do?", "Otter is a web server."),
+        ("What does --quiet do?", "--quiet=<yes|no> [default: no]: Says nothing."),
     ],
 )
 def test_a_sentence_that_defines_is_known(question: str, sentence: str | None) -> None:
@@ -48,6 +51,11 @@ def test_a_sentence_that_defines_is_known(question: str, sentence: str | None) -
         ("What is watchdog?", "Requires-Dist: watchdog>=4.0.0", False),
         ("What is Typer?", "Use a slimmed-down Typer called typer-slim.", False),
         ("What is lunch?", "Lunch is at noon.", None),
+        ("What is Massif?", "By default this file is called massif.out.<pid>.", False),
+        ("What is Memcheck?", "Memcheck:Leak", False),
+        ("What does --speed=4 do?", "The option --speed=4 grows the rope.", False),
+        ("What does --speed=4 do?", "If --speed=4 is given, the rope is taken in.", None),
+        ("What does the --quiet option do?", "Use --quietly instead.", False),
         ("What is rent?", "Rent: 450 a month", None),
         ("What are workspaces?", '"workspaces": [', False),
         ("What is a scope in npm?", "This includes the scope for others.", False),
@@ -79,6 +87,40 @@ def test_a_text_about_it_may_tell_without_its_name() -> None:
     named = "npm ci is the one for servers."
     assert asked.is_answered_by("It installs what is locked.", before=named) is None
     assert asked.is_answered_by("It installs what is locked.", before="Use npm ci there.") is False
+
+
+def test_what_stands_first_under_an_option_says_what_it_does() -> None:
+    asked = subject_question("What does --speed=4 do?")
+    assert asked is not None
+    titles = "Winch", "8. Winch > 8.1. Options > -s <n>, --speed=<n>"
+    first = "-s <n>, --speed=<n>"
+    assert asked.is_answered_by("Sets how fast it is.", titles, first) is True
+    assert asked.is_answered_by("Too fast breaks it.", titles, "Sets how fast it is.") is None
+    assert asked.is_answered_by("Sets how fast it is.", ("Winch", "-r"), "-r") is False
+
+
+def test_what_defines_it_is_found_before_all_that_is_about_it(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    words = [
+        "file",
+        "options",
+        "client",
+        "viewer",
+        "commands",
+        "format",
+        "output",
+        "heap",
+        "graph",
+        "memory",
+        "tool",
+    ]
+    about = [memory_of(each, f"Massif {each}. Use Massif for Massif's {each}.") for each in words]
+    text = "The tool was written long ago. Massif is a heap profiler that measures what is used."
+    shelf.put([*about, memory_of("defines", text)])
+    hits = shelf.searcher().search("What is Massif?").hits
+    assert hits[0].memory_id == "m_defines"
+    assert "definition" in hits[0].legs
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import Literal
 
-BlockKind = Literal["prose", "heading", "code", "table", "caption", "item"]
+BlockKind = Literal["prose", "heading", "code", "table", "caption", "item", "term"]
 
 MAX_DEPTH = 400
 """Elements nested deeper than this are read as if they were not nested."""
@@ -39,11 +39,13 @@ _QUOTED_NAME = re.compile(
     r"protonmail_(?:quote|signature_block))",
 )
 _BOILERPLATE_NAME = re.compile(
-    r"(?:^|[\s_-])(?:nav(?:bar|igation)?|menu|side-?bar|footer|cookies?|breadcrumbs?|share|sharing|"
+    r"(?:^|[\s_-])(?:nav(?:bar|igation|header|footer)?|(?:top|sub|bottom)-?nav|menu|side-?bar|footer|cookies?|breadcrumbs?|share|sharing|"
     r"social|ads?|advert(?:isement)?|promo|related|subscribe|newsletter|skip-?link|pagination|"
     r"toc|popup|modal|banner|masthead)(?:$|[\s_-])",
     re.I,
 )
+_PERMALINK = re.compile(r"\s*(?:\[source\]\s*)?¶\s*$")
+"""What documentation generators put behind a heading or term, to link to it."""
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 _FOREIGN = frozenset(("svg", "math", "script", "a", "iframe"))
 """Elements that ``/>`` closes; on others HTML ignores it."""
@@ -55,7 +57,7 @@ Attributes = Mapping[str, str]
 
 @dataclass(slots=True)
 class Block:
-    """A paragraph, heading, list item, code block, caption or table of a page."""
+    """A paragraph, heading, list item, code block, caption, table or defined term of a page."""
 
     kind: BlockKind
     text: str
@@ -69,6 +71,8 @@ class Block:
     main: bool = False
     quoted: bool = False
     """Whether it is the message that an e-mail answers, or what introduces or signs one."""
+    terms: tuple[str, ...] = ()
+    """In a list of definitions, what it defines; from the outside in where they are nested."""
 
     @property
     def characters(self) -> int:
@@ -100,6 +104,22 @@ class _Open:
 
 
 @dataclass(slots=True)
+class _Definitions:
+    """A list of definitions that is open."""
+
+    terms: list[str] = field(default_factory=list)
+    """Those that the definition at hand is of, or will be."""
+    link_characters: int = 0
+    is_in_term: bool = False
+    is_defining: bool = False
+
+    @property
+    def defined(self) -> str:
+        """What the definition at hand is of."""
+        return ", ".join(self.terms)
+
+
+@dataclass(slots=True)
 class _Table:
     rows: list[list[str]] = field(default_factory=list)
     header: bool = False
@@ -124,6 +144,7 @@ class _PageParser:
         self._link_characters = 0
         self._links = 0
         self._lists: list[int | None] = []
+        self._definitions: list[_Definitions] = []
         self._item = ""
         self._pre = 0
         self._level = 0
@@ -224,6 +245,10 @@ class _PageParser:
                 self._lists.append(0)
             case "li":
                 self._item = self._item_mark()
+            case "dl":
+                self._definitions.append(_Definitions())
+            case "dt" | "dd" if self._definitions:
+                self._enter_definition(self._definitions[-1], tag)
             case "pre":
                 self._pre += 1
             case "figcaption" | "caption":
@@ -245,6 +270,11 @@ class _PageParser:
                 self._links = max(0, self._links - 1)
             case "ul" | "ol" | "menu" if self._lists:
                 self._lists.pop()
+            case "dl" if self._definitions:
+                self._end_terms()
+                self._definitions.pop()
+            case "dt" if self._definitions:
+                self._definitions[-1].is_in_term = False
             case "pre":
                 self._pre = max(0, self._pre - 1)
             case "figcaption" | "caption":
@@ -276,6 +306,21 @@ class _PageParser:
             self._lists[-1] += 1
             return f"{depth}{self._lists[-1]}. "
         return f"{depth}- "
+
+    def _enter_definition(self, definitions: _Definitions, tag: str) -> None:
+        if tag == "dt" and definitions.is_defining:
+            self._definitions[-1] = definitions = _Definitions()
+        definitions.is_in_term = tag == "dt"
+        if tag == "dd" and not definitions.is_defining:
+            self._end_terms()
+            definitions.is_defining = True
+
+    def _end_terms(self) -> None:
+        """Add the terms that the next definition is of, if there is one."""
+        definitions = self._definitions[-1]
+        if definitions.terms and not definitions.is_defining:
+            links = definitions.link_characters
+            self._add(Block("term", definitions.defined, link_characters=links), depth=-1)
 
     # --- tables -----------------------------------------------------------------------------------
 
@@ -337,8 +382,14 @@ class _PageParser:
         if table and not table.is_layout and table.in_cell and table.rows:
             table.rows[-1].append(" ".join(text.split()))
             return
+        if self._definitions and self._definitions[-1].is_in_term:
+            definitions = self._definitions[-1]
+            definitions.terms.append(_PERMALINK.sub("", " ".join(text.split())))
+            definitions.link_characters += links
+            return
         mark, self._item = self._item, ""
         kind = self._kind(mark)
+        text = _PERMALINK.sub("", text) if kind == "heading" else text
         self._add(Block(kind, mark + text, self._level, link_characters=links))
 
     def _kind(self, mark: str) -> BlockKind:
@@ -350,7 +401,8 @@ class _PageParser:
             return "caption"
         return "item" if mark else "prose"
 
-    def _add(self, block: Block) -> None:
+    def _add(self, block: Block, depth: int | None = None) -> None:
+        block.terms = tuple(each.defined for each in self._definitions[:depth] if each.is_defining)
         if self._open:
             block.boilerplate = self._open[-1].boilerplate and block.level != 1
             block.main = self._open[-1].main
@@ -384,7 +436,7 @@ def _is_boilerplate(tag: str, attributes: Attributes, in_main: bool) -> bool:
     if attributes.get("role", "").lower() in _BOILERPLATE_ROLES:
         return True
     named = f"{attributes.get('id', '')} {attributes.get('class', '')}"
-    return tag in ("div", "section", "ul", "ol", "form", "p") and bool(
+    return tag in ("div", "section", "ul", "ol", "dl", "table", "form", "p") and bool(
         _BOILERPLATE_NAME.search(named)
     )
 

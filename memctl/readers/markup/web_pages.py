@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +26,35 @@ from memctl.readers.document_properties import (
     parse_tags,
 )
 from memctl.readers.file_names import clean_title, date_from_name, shorten, title_from_name
-from memctl.readers.markup.html_parser import Block, Page, parse_page
+from memctl.readers.markup.html_parser import Block, BlockKind, Page, parse_page
 from memctl.readers.pieces import HeadingPath, Piece, assemble, new_document
 from memctl.readers.reader_errors import check_size
 from memctl.readers.text_files.decoding import decode
-from memctl.records import SourceText
+from memctl.readers.text_files.plain_text import text_pieces
+from memctl.records import SegmentKind, SourceText
 
 MAX_BYTES = 30 * 1024 * 1024
 
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([A-Za-z0-9.:_-]{2,40})", re.I)
 
+_KINDS: Mapping[BlockKind, SegmentKind] = {
+    "prose": "prose",
+    "item": "prose",
+    "heading": "heading",
+    "term": "heading",
+    "code": "code",
+    "table": "table",
+    "caption": "caption",
+}
+_LEVEL_OF_TERMS = 7
+"""Of the outermost as headings: below those that HTML has."""
+_LONGEST_LABELLED = 80
+"""Characters of what is said of a term in its line."""
+_LEAST_SHOWN = 0.8
+"""Share of a page's characters that stands as it was typed, where it only shows a text."""
+_SIGNS_OF_CODE = "(){}[]=<>_;|&$\\"
+_MOST_SIGNS = 0.03
+"""Share of these in a text that people wrote to each other."""
 _MIN_CHARACTERS = 30
 """With fewer characters than this left, nothing is taken for navigation."""
 
@@ -69,17 +90,50 @@ def _declared_encoding(head: bytes) -> str:
 
 
 def page_pieces(page: Page) -> Iterator[Piece]:
-    """The content of a page as pieces."""
-    yield from block_pieces(content_blocks(page.blocks))
+    """The content of a page as pieces; one that only shows a plain text is read as that."""
+    blocks = content_blocks(page.blocks)
+    shown = sum(block.characters for block in blocks if block.kind == "code")
+    if shown > _LEAST_SHOWN * _characters(blocks):
+        blocks = [_as_text(block) for block in blocks]
+    yield from block_pieces(blocks)
+
+
+def _as_text(block: Block) -> Block:
+    """What stands as it was typed, as prose where it has too few signs for code."""
+    signs = sum(map(_SIGNS_OF_CODE.count, block.text))
+    is_prose = block.kind == "code" and signs < _MOST_SIGNS * len(block.text)
+    return replace(block, kind="prose") if is_prose else block
 
 
 def block_pieces(blocks: Iterable[Block]) -> Iterator[Piece]:
-    """Blocks as pieces, each under its headings."""
+    """Blocks as pieces, each under its headings; a term is a heading of what defines it."""
     headings = HeadingPath()
-    for block in blocks:
-        if block.level:
-            headings.enter(block.level, " ".join(block.text.split()))
+    for block in _with_labels(list(blocks)):
+        headings.enter(_LEVEL_OF_TERMS + len(block.terms), "")
+        level = _LEVEL_OF_TERMS + len(block.terms) if block.kind == "term" else block.level
+        if level:
+            headings.enter(level, " ".join(block.text.split()))
         yield from _block_pieces(block, str(headings))
+
+
+def _with_labels(blocks: list[Block]) -> Iterator[Block]:
+    """Each block; a term of which a few words are said, with these in one line."""
+    left = deque(blocks)
+    while left:
+        block = left.popleft()
+        said = [each for each in islice(left, 2) if _is_said_of(block, each)]
+        if block.kind == "term" and not said:
+            yield replace(block, kind="prose")
+        elif len(said) == 1 and said[0].kind == "prose" and len(said[0].text) <= _LONGEST_LABELLED:
+            left.popleft()
+            yield replace(block, kind="item", text=f"{block.text}: {said[0].text}")
+        else:
+            yield block
+
+
+def _is_said_of(term: Block, block: Block) -> bool:
+    path = (*term.terms, term.text)
+    return term.kind == "term" and block.terms[: len(path)] == path
 
 
 def _block_pieces(block: Block, heading: str) -> Iterator[Piece]:
@@ -88,9 +142,11 @@ def _block_pieces(block: Block, heading: str) -> Iterator[Piece]:
         header, rows = (block.rows[0], block.rows[1:]) if has_header else ([], block.rows)
         yield from row_pieces(header, rows, heading=heading)
         yield Piece("\n", heading=heading)
+    elif block.kind == "prose" and "\n\n" in block.text:
+        yield from text_pieces(block.text + "\n\n", heading)
     else:
         end = "\n" if block.kind == "item" else "\n\n"
-        kind = "prose" if block.kind == "item" else block.kind
+        kind: SegmentKind = _KINDS[block.kind]
         yield Piece(block.text + end, kind, heading)
 
 

@@ -11,7 +11,7 @@ from memctl.language.inline_tags import find_hashtags, find_wikilinks
 from memctl.readers.document_properties import parse_date
 from memctl.readers.file_kinds import CODE_LANGUAGES, extension_of
 from memctl.readers.file_names import clean_title, date_from_name, title_from_name
-from memctl.readers.pieces import Piece, assemble, new_document
+from memctl.readers.pieces import HEADING_SEPARATOR, Piece, assemble, new_document
 from memctl.readers.text_files.chat_logs import ChatReader, looks_like_chat
 from memctl.readers.text_files.decoding import text_blocks
 from memctl.records import SourceText
@@ -26,6 +26,10 @@ _LOG_TIME = re.compile(
     r"\W{0,2}(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?)[.,]?\d*\s?(Z|[+-]\d\d:?\d\d)?"
 )
 _RST_UNDERLINE = re.compile(r"([=\-~^\"'`#*+:.<>_])\1{2,}[^\S\n]*$")
+_GAP_IN_ROW = re.compile(r"\S(?: {3,}|[ ]*[\t|])")
+"""Between the columns of a table."""
+_MOST_BEYOND_TITLE = 2
+"""Characters by which the line under a title may be longer; a longer one only separates."""
 _DEFINITION = re.compile(
     r"(?:export\s+|pub(?:\(\w+\))?\s+|public\s+|private\s+|protected\s+|static\s+|async\s+|"
     r"abstract\s+|final\s+|default\s+)*"
@@ -53,8 +57,28 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         tags=find_hashtags(first),
         links=find_wikilinks(first),
     )
-    make = ChatReader(first, head.created_at).pieces if looks_like_chat(first) else prose_pieces
+    make = ChatReader(first, head.created_at).pieces if looks_like_chat(first) else text_pieces
     return assemble(head, _make_pieces(chain([first], blocks), make))
+
+
+def text_pieces(text: str, heading: str = "") -> Iterator[Piece]:
+    """Paragraphs under their path of headings: lines that are underlined as long as they are."""
+    titles = [each for each in _rst_headings(text) if _is_title(text, *each)]
+    return _headed_pieces(text, titles, heading)
+
+
+def _is_title(text: str, title: str, start: int, end: int) -> bool:
+    lines = text[start:end].split("\n")
+    is_apart = (
+        len(lines) > 3 or not text[:start].strip() or text[:start].endswith(("\n\n", "\n \n"))
+    )
+    is_row = _GAP_IN_ROW.search(title) is not None
+    return (
+        is_apart
+        and not is_row
+        and any(map(str.isalpha, title))
+        and len(lines[-2].strip()) <= len(title) + _MOST_BEYOND_TITLE
+    )
 
 
 def read_log(path: Path, name: str) -> Iterator[SourceText]:
@@ -131,19 +155,26 @@ def _rst_headings(text: str) -> list[tuple[str, int, int]]:
 
 
 def _rst_pieces(text: str) -> Iterator[Piece]:
+    return _headed_pieces(text, _rst_headings(text))
+
+
+def _headed_pieces(
+    text: str, headings: Iterable[tuple[str, int, int]], above: str = ""
+) -> Iterator[Piece]:
     ranks: list[tuple[str, bool]] = []
     path: list[str] = []
-    place = 0
-    for title, start, end in _rst_headings(text):
-        yield from prose_pieces(text[place:start], " > ".join(path))
+    place, heading = 0, above
+    for title, start, end in headings:
+        yield from prose_pieces(text[place:start], heading)
         mark = text[start:end].rstrip()[-1]
         style = (mark, text[start] == mark)
         if style not in ranks:
             ranks.append(style)
         path = [*path[: ranks.index(style)], title]
-        yield Piece(text[start:end], "heading", " > ".join(path))
+        heading = HEADING_SEPARATOR.join([above, *path] if above else path)
+        yield Piece(text[start:end], "heading", heading)
         place = end
-    yield from prose_pieces(text[place:], " > ".join(path))
+    yield from prose_pieces(text[place:], heading)
 
 
 # --- source code ----------------------------------------------------------------------------------

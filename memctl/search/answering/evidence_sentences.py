@@ -28,8 +28,8 @@ from memctl.search.answering.evidence_parts import (
     split_parts,
 )
 from memctl.search.answering.search_outcome import SearchOutcome
-from memctl.search.answering.subject_questions import subject_question
 from memctl.search.query.question import Question
+from memctl.search.query.subject_questions import subject_question
 from memctl.search.query.time_expressions import date_terms, hit_dates, matching_times
 from memctl.search.ranking.dialogue import Place
 from memctl.search.retrieval.candidates import cosines, coverage

@@ -22,6 +22,7 @@ from memctl.literals import Mode
 from memctl.models.vector_math import dot_products, normalize_rows
 from memctl.records import Hit
 from memctl.search.query.question import Question, TimeExpression
+from memctl.search.query.subject_questions import subject_question
 from memctl.search.ranking.dialogue import (
     boost_turns,
 )
@@ -42,6 +43,7 @@ from memctl.search.ranking.scoring_context import ScoringContext, apply_priors
 
 _TITLE_WEIGHT = 2.0
 _SIMILARITY_WEIGHT = 1.0
+_DEFINITION_WEIGHT = 4.0
 _EVENT_WEIGHT = 0.5
 """Half of what it is worth who speaks."""
 _SHARPNESS = 10
@@ -270,6 +272,27 @@ def boost_instructions(
     ]
 
 
+# --- definitions ---------------------------------------------------------------------------------
+
+
+def boost_definitions(
+    items: Sequence[ScoredCandidate], context: ScoringContext
+) -> list[ScoredCandidate]:
+    """Raise what says what a thing is, or does, where that is asked by its name.
+
+    Its name alone stands in all that is about it.
+    """
+    asked = subject_question(context.question.text)
+    if asked is None:
+        return list(items)
+    texts = context.texts([item.candidate for item in items])
+    weight = _DEFINITION_WEIGHT * context.spread
+    return [
+        boost_score(item, "definition", weight if asked.is_defined_in(text) else 0.0)
+        for item, text in zip(items, texts, strict=True)
+    ]
+
+
 # --- the mode graph ------------------------------------------------------------------------------
 
 
@@ -303,6 +326,7 @@ SIGNALS: Sequence[Signal] = (
     Signal("recency", "the memory is recent", apply_priors, _BOTH),
     Signal("alike", "it resembles other good hits", boost_similar),
     Signal("title", "the question names its document", boost_named_titles),
+    Signal("definition", "it says what that is", boost_definitions),
     Signal("speaker", "the question names who says it", boost_turns),
     Signal("telling", "it says more than a short turn", boost_turns),
     Signal("reply", "an assistant says it, not its user", boost_turns),

@@ -44,16 +44,20 @@ _IS = (
     r"|es|son|significa|è|sono|betekent|zijn)"
 )
 _KIND = (
-    r"(?:(?:now|also|still|basically|simply|just|really|auch|nun|einfach|aussi|también|anche|ook)\s+)?"
+    r"(?:(?:now|also|still|just|[a-z]+ly|auch|nun|einfach|aussi|también|anche|ook)\s+)?"
     r"(?:an?|the|one of|any|another|some|my|your|his|her|its|our|their|part of|short for|what|where"
     r"|eine?|d(?:er|ie|as)|mein\w*|unser\w*|une?|l[ea]s?|l['’]|notre|mon|una?|el|los|il|lo|een|de|het"
     r"|onze)(?:\b|(?<=['’]))"
 )
 _ARTICLE = r"(?:(?:an?|the|eine?|d(?:er|ie|as)|une?|l[ea]s?|una?|el|il|een|de|het)\s+)?"
+_NUMBER = r"(?:\d+(?:\.\d+)*\.?\s+)?"
+"""Of a chapter or section."""
 _CALLED = r"(?:called|named|known as|genannt|namens|appelée?|llamad[oa]|chiamat[oa])"
 
 _USED = r"(?:us(?:e[sd]?|ing)|nutzen|benutzen|verwenden|utilis(?:e|ons|ent)|usamos)"
 _FOR = r"(?:for|to|as|für|zum|zur|als|um|pour|comme|para)\b"
+_OPTION = re.compile(r"(?:the )?(?P<name>--?[a-zA-Z][\w-]*)(?:=\S*)?(?: (?:option|flag|switch))?")
+_SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n+")
 _GOES_ON = re.compile(
     r"\W*(?:it|they|this|these|he|she|es|er|sie|dies|il|elle|ils|elles|ce|ello|esto)\b",
     re.IGNORECASE,
@@ -64,12 +68,14 @@ _GOES_ON = re.compile(
 class SubjectQuestion:
     """A question for what something is or does, asked by its name."""
 
-    answering: re.Pattern[str] | None
-    """What says what it is, where that is asked."""
+    answering: re.Pattern[str]
+    """What says what it is, or what it is used for."""
     telling: re.Pattern[str] | None
     """What tells something of it that may be what is asked for: "Lunch is at noon"."""
     title: re.Pattern[str]
     """The title of a text that is about it."""
+    is_option: bool = False
+    """Whether it is an option of a command: what stands first under it says what it does."""
 
     def is_answered_by(
         self, sentence: str, titles: Iterable[str] = (), before: str = ""
@@ -80,16 +86,21 @@ class SubjectQuestion:
 
         Args:
             sentence: The sentence.
-            titles: What stands above it.
+            titles: What stands above it; headings as paths.
             before: The sentence before it.
         """
-        if self.answering and self.answering.search(sentence):
+        if self.answering.search(sentence):
             return True
         if _GOES_ON.match(sentence) and self.is_answered_by(before) is not False:
             return None
-        if any(map(self.title.fullmatch, titles)):
-            return None
+        nearest = [each.rpartition(" > ")[2].strip() for each in titles]
+        if any(map(self.title.fullmatch, nearest)):
+            return True if self.is_option and before.strip() in nearest else None
         return None if self.telling and self.telling.search(sentence) else False
+
+    def is_defined_in(self, text: str) -> bool:
+        """Return whether a sentence of a text says what it is, or what it is used for."""
+        return any(map(self.answering.search, _SENTENCE_END.split(text)))
 
 
 @lru_cache(maxsize=8)
@@ -99,6 +110,8 @@ def subject_question(question: str) -> SubjectQuestion | None:
         return None
     does = _subject_of(_WHAT_IT_DOES, question)
     subject = does or _subject_of(_WHAT_IT_IS, question)
+    if option := _OPTION.fullmatch(subject):
+        return _of_option(option["name"])
     kind = _KIND_OF_THING.fullmatch(subject)
     subject = kind["subject"] if kind else subject
     words = [word for word in re.split(r"[\s_-]+", subject) if word]
@@ -109,20 +122,29 @@ def subject_question(question: str) -> SubjectQuestion | None:
         return None
     plain = r"[\s_-]+".join(map(re.escape, words))
     name = rf"{_ARTICLE}[*_`\"“”'’]*{plain}(?:e?s)?[*_`\"“”'’]*"
-    labelled = rf"^\W*{name}\s*(?:[:=–—]|--?\s)\s*[^\W\d_][^\n]"
-    title = re.compile(rf"{_ARTICLE}{plain}(?:e?s)?(?:\.\w{{1,4}})?", re.IGNORECASE)
+    labelled = rf"^\W*{name}\s*(?::\s|[=–—]|--?\s)\s*[^\W\d_][^\n]"
+    is_kind = rf"^\W*{name}(?:\s*\([^)]*\)|,[^,]*,)?\s+{_IS}\s+{_KIND}"
+    title = re.compile(rf"{_NUMBER}{_ARTICLE}{plain}(?:e?s)?(?:\.\w{{1,4}})?", re.IGNORECASE)
     if does:
-        telling = (
-            rf"^\W*{name}\s+\w|{labelled}|\b{_USED} {name} {_FOR}|\b{name}\s+(?:\w+s|was|are)\b"
+        telling = rf"^\W*{name}\s+\w|\b{_USED} {name} {_FOR}|\b{name}\s+(?:\w+s|was|are)\b"
+        saying = rf"{is_kind}|{labelled}|^\W*{name}\s+{_IS}\s+{_USED}\s+{_FOR}"
+        return SubjectQuestion(
+            re.compile(saying, re.IGNORECASE), re.compile(telling, re.IGNORECASE), title
         )
-        return SubjectQuestion(None, re.compile(telling, re.IGNORECASE), title)
-    defined = (
-        rf"^\W*{name}(?:\s*\([^)]*\)|,[^,]*,)?(?:\s+{_IS}\s+{_KIND}|,\s+{_KIND})"
-        rf"|{labelled}|\b{_CALLED}\s+{name}(?![\w-])"
-    )
+    defined = rf"{is_kind}|^\W*{name},\s+{_KIND}|{labelled}|\b{_CALLED}\s+{name}(?![\w-]|\.\w)"
     statement = re.compile(rf"^\W*{name}(?:\s+{_IS}\s|\s*[:=–—]\s*[\w€$£+])", re.IGNORECASE)
     return SubjectQuestion(
         re.compile(defined, re.IGNORECASE), None if is_name else statement, title
+    )
+
+
+def _of_option(name: str) -> SubjectQuestion:
+    written = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
+    return SubjectQuestion(
+        re.compile(rf"^\W{{0,2}}{written}[^:]*:\s+\S"),
+        re.compile(rf"(?:^\W{{0,2}}|(?i:if|when|with|using|use|unless) ){written}"),
+        re.compile(rf".*{written}.*"),
+        is_option=True,
     )
 
 
