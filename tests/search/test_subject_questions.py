@@ -96,7 +96,12 @@ def test_what_stands_first_under_an_option_says_what_it_does() -> None:
     first = "-s <n>, --speed=<n>"
     assert asked.is_answered_by("Sets how fast it is.", titles, first) is True
     assert asked.is_answered_by("Too fast breaks it.", titles, "Sets how fast it is.") is None
+    assert asked.is_answered_by("It breaks with --speed=9.", titles, "Not --speed=9.") is None
     assert asked.is_answered_by("Sets how fast it is.", ("Winch", "-r"), "-r") is False
+    named = subject_question("What does winch do?")
+    assert named is not None
+    assert named.is_answered_by("Take in a rope.", ("winch", "winch"), "winch") is True
+    assert named.is_answered_by("Take in a rope.", ("winch", ""), "") is None
 
 
 def test_what_defines_it_is_found_before_all_that_is_about_it(

@@ -74,8 +74,8 @@ class SubjectQuestion:
     """What tells something of it that may be what is asked for: "Lunch is at noon"."""
     title: re.Pattern[str]
     """The title of a text that is about it."""
-    is_option: bool = False
-    """Whether it is an option of a command: what stands first under it says what it does."""
+    asks_what_it_does: bool = False
+    """What stands first under its title says that."""
 
     def is_answered_by(
         self, sentence: str, titles: Iterable[str] = (), before: str = ""
@@ -93,9 +93,10 @@ class SubjectQuestion:
             return True
         if _GOES_ON.match(sentence) and self.is_answered_by(before) is not False:
             return None
-        nearest = [each.rpartition(" > ")[2].strip() for each in titles]
-        if any(map(self.title.fullmatch, nearest)):
-            return True if self.is_option and before.strip() in nearest else None
+        about = [name for each in titles if self.title.fullmatch(name := each.rpartition(" > ")[2])]
+        if about:
+            above = before.strip().partition("\n")[0].strip("# ")
+            return True if self.asks_what_it_does and above in about else None
         return None if self.telling and self.telling.search(sentence) else False
 
     def is_defined_in(self, text: str) -> bool:
@@ -129,7 +130,10 @@ def subject_question(question: str) -> SubjectQuestion | None:
         telling = rf"^\W*{name}\s+\w|\b{_USED} {name} {_FOR}|\b{name}\s+(?:\w+s|was|are)\b"
         saying = rf"{is_kind}|{labelled}|^\W*{name}\s+{_IS}\s+{_USED}\s+{_FOR}"
         return SubjectQuestion(
-            re.compile(saying, re.IGNORECASE), re.compile(telling, re.IGNORECASE), title
+            re.compile(saying, re.IGNORECASE),
+            re.compile(telling, re.IGNORECASE),
+            title,
+            asks_what_it_does=True,
         )
     defined = rf"{is_kind}|^\W*{name},\s+{_KIND}|{labelled}|\b{_CALLED}\s+{name}(?![\w-]|\.\w)"
     statement = re.compile(rf"^\W*{name}(?:\s+{_IS}\s|\s*[:=–—]\s*[\w€$£+])", re.IGNORECASE)
@@ -144,7 +148,7 @@ def _of_option(name: str) -> SubjectQuestion:
         re.compile(rf"^\W{{0,2}}{written}[^:]*:\s+\S"),
         re.compile(rf"(?:^\W{{0,2}}|(?i:if|when|with|using|use|unless) ){written}"),
         re.compile(rf".*{written}.*"),
-        is_option=True,
+        asks_what_it_does=True,
     )
 
 
