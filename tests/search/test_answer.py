@@ -220,6 +220,10 @@ def test_a_paragraph_ends_at_a_line_of_white_space(shelf: Shelf, memory_of: Memo
         ("Salt &amp; Stone &#8212; since 1998", "Salt & Stone — since 1998"),
         ("install it:\n```sh\npip install it\n```", "install it: pip install it"),
         ("<br>", "<br>"),
+        ("Use :command:`install` for ``a b``; see :ref:`Words <the words>`.\n\n.. only:: html",
+         "Use install for `a b`; see Words."),
+        (".. only:: html", ".. only:: html"),
+        ("at 12:30:`x` or ```x``", "at 12:30:`x` or ```x``"),
         ("**Free**: 2**3 is **not** `a ** b`.", "Free: 2**3 is not `a ** b`."),
     ],
 )  # fmt: skip

@@ -24,7 +24,8 @@ _ENTRY = re.compile(r"[^\s:;][^:;\n]{0,60}:[ \t]+\S")
 _ITEM = re.compile(r"-[ \t]+\S")
 _TITLE = re.compile(r"[^\W\d][^\d:;,.!?\n]{0,60}\w")
 _LABEL = re.compile(r"[^\s:;][^:;\n]{0,60}:$")
-_RULER = re.compile(r"[-=~^_*+|:.#]{3,}")
+_NO_WORDS = re.compile(r"[-=~^_*+|:.#]{3,}|\.\. [a-z-]+::[ \t]*[\w-]*")
+"""A line under a title or between rows, or one that begins an example in reStructuredText."""
 _COLUMNS = re.compile(r"[^|\n]*\S[ \t]+\|[^|\n]*\|[^\n]*")
 """A row with at least three columns, as plain text draws tables."""
 _REPLY = re.compile(
@@ -120,7 +121,7 @@ def _spans(text: str) -> list[Span]:
         if not text.startswith("#", sentence[0])
         for start, end in _entries(text, sentence)
         for part in _cut_lines(text, start, end)
-        if not _RULER.fullmatch(text, *part)
+        if not _NO_WORDS.fullmatch(text, *part)
     ]
     return _with_replies(text, parts)[:_MAX_PARTS]
 
