@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,6 +37,21 @@ class Result:
 
 
 Run = Callable[..., Result]
+
+
+def made_once(folder: Path, kept: Path, make: Callable[[], object]) -> None:
+    """Make what a folder holds; the next time it is copied from where it was kept.
+
+    Args:
+        folder: Where it is to be; a home may lie in it.
+        kept: Where it is kept.
+        make: Makes it.
+    """
+    if kept.exists():
+        shutil.copytree(kept, folder, dirs_exist_ok=True)
+    else:
+        make()
+        shutil.copytree(folder, kept)
 
 
 def runner(

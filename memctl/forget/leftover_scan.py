@@ -248,6 +248,8 @@ def _has_any(batch: pa.RecordBatch, texts: Sequence[SearchPattern]) -> pa.Array:
 
     has = pa.array([False] * batch.num_rows)
     for column in batch.columns:
+        if column.null_count == len(column):  # a pattern takes longer to make than to look for
+            continue
         if pa.types.is_list(column.type):
             column = pc.binary_join(column, LIST_SEPARATOR)
         for text in texts:

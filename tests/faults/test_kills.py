@@ -24,7 +24,7 @@ from memctl.store.tables.filter_expressions import col
 
 pytestmark = pytest.mark.usefixtures("quick_reading")
 
-FILES, KILLS = (300, 60) if IS_LONG else (60, 8)
+FILES, KILLS = (300, 60) if IS_LONG else (40, 5)
 OTHER_KILLS = 20 if IS_LONG else 2
 PATIENCE = 3_600 if IS_LONG else 300
 CRANES, HELD = (5_000_000, 50_000) if IS_LONG else (30_000, 200)

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("quick_reading")
 
 FILES, PATIENCE_SECONDS = (20_000, 7_200) if IS_LONG else (400, 600)
 NAMES = 10_000 if IS_LONG else 200
-SMALL_BYTES, LARGE_BYTES = (200 << 20, 2 << 30) if IS_LONG else (2 << 20, 6 << 20)
+SMALL_BYTES, LARGE_BYTES = (200 << 20, 2 << 30) if IS_LONG else (1 << 20, 4 << 20)
 MOST_GROWTH = 1200 << 20 if IS_LONG else 64 << 20
 """The index of the words of some million memories is gathered in half a gigabyte at a time, and
 made in one; that of a small file never needs as much."""

@@ -35,7 +35,7 @@ from watched import command
 
 from memctl.files import is_temporary
 
-MOST_STEPS, MOST_OF_WATCH = (10_000, 10_000) if IS_LONG else (2, 6)
+MOST_STEPS, MOST_OF_WATCH = (10_000, 10_000) if IS_LONG else (1, 4)
 ANOTHER = "one that is like others"
 SOME = [*ACTS] if IS_LONG else [*(name for name in ACTS if name not in LIKE_OTHERS), ANOTHER]
 

@@ -32,7 +32,7 @@ from memctl.readers.file_kinds import FILE_KINDS, kind_by_extension
 from memctl.readers.media.clips import ClipKind
 
 SAMPLE = Path(__file__).parents[2] / "sample_inbox"
-SECONDS, MOST_FILES = (600.0, 1_000_000) if IS_LONG else (18.0, 1_500)
+SECONDS, MOST_FILES = (600.0, 1_000_000) if IS_LONG else (18.0, 900)
 SEED = os.environ.get("MEMCTL_FUZZ_SEED") or (str(random.randrange(1 << 32)) if IS_LONG else "5")
 MOST_BYTES = 200_000
 INTERESTING = [b"\0", b"\xff" * 4, b"\x7f\xff\xff\xff", b"\x1b[2J", b"\n", b"%", b"<", b"{", b"["]

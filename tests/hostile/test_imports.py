@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from command_line import made_once
 
 from memctl.store.transfer import exports
 
@@ -92,11 +93,17 @@ CHANGES = {
 
 
 @pytest.fixture
-def forged(memctl: Run, tmp_path: Path) -> Callable[[Change], str]:
+def forged(
+    memctl: Run, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[Change], str]:
     """Change an export of everything; return its path."""
-    memctl("ingest", "--text", "The ferry of Ann Lee leaves at nine.")
-    memctl("ingest", "--text", "Ann Lee grows tomatoes.", "--namespace", "garden")
-    memctl("export", "all", "--to", "all.memctl")
+
+    def make() -> None:
+        memctl("ingest", "--text", "The ferry of Ann Lee leaves at nine.")
+        memctl("ingest", "--text", "Ann Lee grows tomatoes.", "--namespace", "garden")
+        memctl("export", "all", "--to", "all.memctl")
+
+    made_once(tmp_path, tmp_path_factory.getbasetemp() / "forged", make)
 
     def forge(change: Change) -> str:
         with (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cli.test_facts import understood
+from command_line import made_once
 from fake_endpoint import FakeEndpoint
 from PIL import Image
 
@@ -28,12 +29,17 @@ OPEN = "The surgeon of the ship was called Maturin. He had a drawer."
 
 
 @pytest.fixture
-def guarded(memctl: Run) -> Run:
+def guarded(memctl: Run, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A knowledge base in which one of two namespaces is private."""
-    memctl("kb", "create", "default", "--private-namespace", "user:ann")
-    lines = [{"text": text, "namespace": "user:ann"} for text in SECRETS]
-    memctl("ingest", "--jsonl", "-", stdin="\n".join(map(json.dumps, [*lines, {"text": OPEN}])))
-    memctl("consolidate")
+
+    def make() -> None:
+        memctl("kb", "create", "default", "--private-namespace", "user:ann")
+        lines = [{"text": text, "namespace": "user:ann"} for text in SECRETS]
+        stdin = "\n".join(map(json.dumps, [*lines, {"text": OPEN}]))
+        memctl("ingest", "--jsonl", "-", stdin=stdin)
+        memctl("consolidate")
+
+    made_once(tmp_path, tmp_path_factory.getbasetemp() / "guarded", make)
     return memctl
 
 

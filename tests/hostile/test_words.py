@@ -174,8 +174,8 @@ def given(name: str, argument: str) -> list[str]:
 
 
 def tried_with(kind: str) -> Iterator[tuple[str, Any]]:
-    """The commands that get a word: some words all of them, others a third where time is short."""
-    share = 1 if IS_LONG or kind in FOR_ALL else 3
+    """The commands that get a word: some words all of them, others a sixth where time is short."""
+    share = 1 if IS_LONG or kind in FOR_ALL else 6
     for number, (name, command) in enumerate(commands().items()):
         if name not in SERVING and (number + [*WORDS].index(kind)) % share == 0:
             yield name, command

@@ -12,8 +12,8 @@ from long_form import IS_LONG
 
 from .year import Machine, State, Year, asleep_half_of_the_time
 
-YEAR = Year(20_000) if IS_LONG else Year(150, days=16)
-HALF_LIFE = 90 if IS_LONG else 3
+YEAR = Year(20_000) if IS_LONG else Year(100, days=12)
+HALF_LIFE = 90 if IS_LONG else 2
 
 
 def lived(folder: Path, *, sleeps: bool) -> State:
