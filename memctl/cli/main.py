@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
 import copy
 import gc
 import os
 import re
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 _PACKAGE = "memctl.cli.commands"
 _INTERRUPTED = 130
+_CALLBACK_SECONDS = 0.05
+"""Within which what Python calls back while it cleans up has come to its end."""
 _MAX_MESSAGE = 2_000
 """Characters of an error: it may repeat what was given, which may be anything."""
 _OWNER_ONLY_UMASK = 0o077
@@ -227,12 +231,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         accept_any_text(stream)
+    sys.unraisablehook = interrupt_again
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)  # rows are small objects without cycles
     given = list(sys.argv[1:] if arguments is None else arguments)
     code = run(given)
     if code == _INTERRUPTED:
         _end(code)
     sys.exit(code)
+
+
+def interrupt_again(lost: sys.UnraisableHookArgs) -> None:
+    """Let an interrupt end the command that came while Python called something back.
+
+    An import does so to clean up, for example, and Python then only prints the interrupt.
+    """
+    if lost.exc_type is KeyboardInterrupt:
+        later = threading.Timer(_CALLBACK_SECONDS, _thread.interrupt_main)  # not in this callback
+        later.daemon = True
+        later.start()
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def _end(code: int) -> None:

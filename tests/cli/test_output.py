@@ -10,7 +10,9 @@ import pty
 import re
 import subprocess
 import sys
+import time
 import unicodedata
+import weakref
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.cli.commands.upkeep.stats import bar
+from memctl.cli.main import interrupt_again
 from memctl.cli.rendering.terminal_text import (
     format_clock,
     format_duration,
@@ -289,3 +292,21 @@ def test_deleting_asks_and_takes_no_for_an_answer(two: Run, tmp_path: Path) -> N
     code, _ = on_terminal(tmp_path / "home", "kb", "delete", "default", keys=b"y\n")
     assert code == 0
     assert two("kb", "list").out == ""
+
+
+def test_an_interrupt_that_a_callback_swallows_ends_the_command_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Thing:
+        """Something that is cleaned up after."""
+
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "unraisablehook", interrupt_again)
+    thing = Thing()
+    noted = weakref.ref(thing, interrupted)
+    del thing
+    with pytest.raises(KeyboardInterrupt):
+        time.sleep(10)
+    assert noted() is None
