@@ -93,6 +93,22 @@ def test_a_manual_is_read_without_its_way_to_other_pages(tmp_path: Path) -> None
     )
 
 
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<dl><dt>Crane", "Crane\n\n"),
+        ("<dl><dt>Crane<dt>Winch</dl>", "Crane, Winch\n\n"),
+        ("<dl><dd>It lifts.</dl>", "It lifts.\n\n"),
+        ("<dl><dt>¶</dt><dd>It lifts.</dl>", "¶: It lifts.\n"),
+        ("<dl><dt><h3>Crane</h3></dt><dd>It lifts.</dl>", "Crane: It lifts.\n"),
+        ("<ul><li><dl><dt>Crane</dt><dd>It lifts.</dl></ul>", "Crane: It lifts.\n"),
+        ("<table class=social><tr><td>a<td>b<tr><td>1<td>2</table>", "a: 1; b: 2\n\n"),
+    ],
+)
+def test_no_list_of_definitions_loses_anything(tmp_path: Path, page: str, text: str) -> None:
+    assert _read(tmp_path, f"<html>{page}").text == text
+
+
 def test_what_defines_a_term_stands_under_it(tmp_path: Path) -> None:
     source = _read(tmp_path, MANUAL)
     headings = {source.text[s.start : s.end]: s.heading for s in source.segments}
@@ -154,7 +170,7 @@ def test_a_page_without_head_is_named_after_its_first_heading(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "unit",
     ["<!--", "<?", "<![", "<!x", "</a", "<a ", "<a b=", '<a b="', "<script>", "<title>", "<div>",
-     "<table><tr><td>x", "<ul><li>x", "<a>x", "&amp", "<", "<svg>", "<p>x</div>"],
+     "<table><tr><td>x", "<dl><dt>x<dd>y", "<ul><li>x", "<a>x", "&amp", "<", "<svg>", "<p>x</div>"],
 )  # fmt: skip
 def test_the_work_grows_no_faster_than_a_hostile_page(unit: str) -> None:
     assert _work("<html>" + unit * 2_400) < 8 * _work("<html>" + unit * 600)

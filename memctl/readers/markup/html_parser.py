@@ -6,12 +6,15 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html import unescape
+from itertools import islice
 from typing import Literal
 
 BlockKind = Literal["prose", "heading", "code", "table", "caption", "item", "term"]
 
 MAX_DEPTH = 400
 """Elements nested deeper than this are read as if they were not nested."""
+MAX_TERMS = 8
+"""What lists of definitions define that are nested deeper than this stands under those above."""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -39,9 +42,13 @@ _QUOTED_NAME = re.compile(
     r"protonmail_(?:quote|signature_block))",
 )
 _BOILERPLATE_NAME = re.compile(
-    r"(?:^|[\s_-])(?:nav(?:bar|igation|header|footer)?|(?:top|sub|bottom)-?nav|menu|side-?bar|footer|cookies?|breadcrumbs?|share|sharing|"
-    r"social|ads?|advert(?:isement)?|promo|related|subscribe|newsletter|skip-?link|pagination|"
-    r"toc|popup|modal|banner|masthead)(?:$|[\s_-])",
+    r"(?:^|[\s_-])(?:side-?bar|footer|cookies?|share|sharing|social|ads?|advert(?:isement)?|promo|"
+    r"related|subscribe|newsletter|popup|modal|banner|masthead)(?:$|[\s_-])",
+    re.I,
+)
+_NAVIGATION_NAME = re.compile(
+    r"(?:^|[\s_-])(?:nav(?:bar|igation|header|footer)?|(?:top|sub|bottom)-?nav|menu|breadcrumbs?|"
+    r"skip-?link|pagination|toc)(?:$|[\s_-])",
     re.I,
 )
 _PERMALINK = re.compile(r"\s*(?:\[source\]\s*)?¶\s*$")
@@ -199,6 +206,8 @@ class _PageParser:
         self._flush()
         while self._tables:
             self._end_table()
+        while self._definitions:
+            self._end_definitions()
 
     # --- elements ---------------------------------------------------------------------------------
 
@@ -271,8 +280,7 @@ class _PageParser:
             case "ul" | "ol" | "menu" if self._lists:
                 self._lists.pop()
             case "dl" if self._definitions:
-                self._end_terms()
-                self._definitions.pop()
+                self._end_definitions()
             case "dt" if self._definitions:
                 self._definitions[-1].is_in_term = False
             case "pre":
@@ -315,12 +323,16 @@ class _PageParser:
             self._end_terms()
             definitions.is_defining = True
 
+    def _end_definitions(self) -> None:
+        self._end_terms()
+        self._definitions.pop()
+
     def _end_terms(self) -> None:
         """Add the terms that the next definition is of, if there is one."""
         definitions = self._definitions[-1]
         if definitions.terms and not definitions.is_defining:
             links = definitions.link_characters
-            self._add(Block("term", definitions.defined, link_characters=links), depth=-1)
+            self._add(Block("term", definitions.defined, link_characters=links))
 
     # --- tables -----------------------------------------------------------------------------------
 
@@ -382,17 +394,20 @@ class _PageParser:
         if table and not table.is_layout and table.in_cell and table.rows:
             table.rows[-1].append(" ".join(text.split()))
             return
-        if self._definitions and self._definitions[-1].is_in_term:
-            definitions = self._definitions[-1]
-            definitions.terms.append(_PERMALINK.sub("", " ".join(text.split())))
-            definitions.link_characters += links
-            return
         mark, self._item = self._item, ""
         kind = self._kind(mark)
-        text = _PERMALINK.sub("", text) if kind == "heading" else text
+        if kind in ("heading", "term"):
+            text = _PERMALINK.sub("", text) or text
+        if kind == "term":
+            definitions = self._definitions[-1]
+            definitions.terms.append(" ".join(text.split()))
+            definitions.link_characters += links
+            return
         self._add(Block(kind, mark + text, self._level, link_characters=links))
 
     def _kind(self, mark: str) -> BlockKind:
+        if self._definitions and self._definitions[-1].is_in_term:
+            return "term"
         if self._pre:
             return "code"
         if self._level:
@@ -401,8 +416,13 @@ class _PageParser:
             return "caption"
         return "item" if mark else "prose"
 
-    def _add(self, block: Block, depth: int | None = None) -> None:
-        block.terms = tuple(each.defined for each in self._definitions[:depth] if each.is_defining)
+    def _add(self, block: Block) -> None:
+        around = len(self._definitions) - (block.kind == "term")
+        block.terms = tuple(
+            each.defined
+            for each in islice(self._definitions, min(around, MAX_TERMS))
+            if each.is_defining and each.terms
+        )
         if self._open:
             block.boilerplate = self._open[-1].boilerplate and block.level != 1
             block.main = self._open[-1].main
@@ -436,8 +456,10 @@ def _is_boilerplate(tag: str, attributes: Attributes, in_main: bool) -> bool:
     if attributes.get("role", "").lower() in _BOILERPLATE_ROLES:
         return True
     named = f"{attributes.get('id', '')} {attributes.get('class', '')}"
-    return tag in ("div", "section", "ul", "ol", "dl", "table", "form", "p") and bool(
-        _BOILERPLATE_NAME.search(named)
+    if tag in ("dl", "table"):
+        return _NAVIGATION_NAME.search(named) is not None
+    return tag in ("div", "section", "ul", "ol", "form", "p") and bool(
+        _NAVIGATION_NAME.search(named) or _BOILERPLATE_NAME.search(named)
     )
 
 

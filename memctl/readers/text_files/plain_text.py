@@ -26,6 +26,8 @@ _LOG_TIME = re.compile(
     r"\W{0,2}(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?)[.,]?\d*\s?(Z|[+-]\d\d:?\d\d)?"
 )
 _RST_UNDERLINE = re.compile(r"([=\-~^\"'`#*+:.<>_])\1{2,}[^\S\n]*$")
+_EMPTY_LINE_BEFORE = re.compile(r"\n[^\S\n]*\n$")
+_TITLE_MARKS = "=-~^*#+"
 _GAP_IN_ROW = re.compile(r"\S(?: {3,}|[ ]*[\t|])")
 """Between the columns of a table."""
 _MOST_BEYOND_TITLE = 2
@@ -68,16 +70,14 @@ def text_pieces(text: str, heading: str = "") -> Iterator[Piece]:
 
 
 def _is_title(text: str, title: str, start: int, end: int) -> bool:
-    lines = text[start:end].split("\n")
-    is_apart = (
-        len(lines) > 3 or not text[:start].strip() or text[:start].endswith(("\n\n", "\n \n"))
-    )
-    is_row = _GAP_IN_ROW.search(title) is not None
+    over, *_, under = text[start:end].split()  # the title where there is no line above it
+    is_apart = over == under or start == 0
     return (
-        is_apart
-        and not is_row
+        (is_apart or _EMPTY_LINE_BEFORE.search(text[max(0, start - 99) : start]) is not None)
+        and _GAP_IN_ROW.search(title) is None
         and any(map(str.isalpha, title))
-        and len(lines[-2].strip()) <= len(title) + _MOST_BEYOND_TITLE
+        and under[0] in _TITLE_MARKS
+        and len(under) <= len(title) + _MOST_BEYOND_TITLE
     )
 
 
