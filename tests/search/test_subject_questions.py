@@ -55,6 +55,7 @@ def test_a_sentence_that_defines_is_known(question: str, sentence: str | None) -
         ("What is Memcheck?", "Memcheck:Leak", False),
         ("What does --speed=4 do?", "The option --speed=4 grows the rope.", False),
         ("What does --speed=4 do?", "If --speed=4 is given, the rope is taken in.", None),
+        ("What does --quiet do?", "--quiet=<yes|no> [default: no]", None),
         ("What does the --quiet option do?", "Use --quietly instead.", False),
         ("What is rent?", "Rent: 450 a month", None),
         ("What are workspaces?", '"workspaces": [', False),
@@ -102,6 +103,15 @@ def test_what_stands_first_under_an_option_says_what_it_does() -> None:
     assert named is not None
     assert named.is_answered_by("Take in a rope.", ("winch", "winch"), "winch") is True
     assert named.is_answered_by("Take in a rope.", ("winch", ""), "") is None
+
+
+def test_a_heading_that_holds_a_value_can_be_the_answer(shelf: Shelf, memory_of: MemoryOf) -> None:
+    option = "--callers=<number> [default: 12]"
+    text = f"{option}\n\nSpecifies the number of entries that are shown in a trace."
+    shelf.put([memory_of("option", text, heading=f"Winch > Options > {option}", title="Winch")])
+    given = extract_answer(shelf.searcher().search("What is the default value of --callers?"))
+    assert given.found
+    assert given.citations[0].quote == option
 
 
 def test_what_defines_it_is_found_before_all_that_is_about_it(

@@ -357,12 +357,19 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
             not frozenset(query_terms(part.path, outcome.languages)).isdisjoint(
                 outcome.question.terms
             ),
-            terms_of[place] <= above.union(outcome.question.terms),
+            terms_of[place] <= _said_above(hit, part, outcome).union(outcome.question.terms),
             hit.type == "passage" and place > 0 and _asks_same(before, outcome),
             subject.is_answered_by(part.text, (hit.title, hit.heading), before)
             if subject
             else None,
         )
+
+
+def _said_above(hit: Hit, part: Part, outcome: SearchOutcome) -> frozenset[str]:
+    """Return the terms of the titles above a part, which may be the last of them itself."""
+    path, _, last = hit.heading.rpartition(" > ")
+    heading = path if last == " ".join(part.text.split()) else hit.heading
+    return frozenset(query_terms(f"{hit.title}\n{heading}", outcome.languages))
 
 
 def _asks_same(before: str, outcome: SearchOutcome) -> bool:

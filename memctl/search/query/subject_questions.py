@@ -145,7 +145,7 @@ def subject_question(question: str) -> SubjectQuestion | None:
 def _of_option(name: str) -> SubjectQuestion:
     written = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
     return SubjectQuestion(
-        re.compile(rf"^\W{{0,2}}{written}[^:]*:\s+\S"),
+        re.compile(rf"^\W{{0,2}}{written}(?:[^:\[]|\[[^\]]*\])*:\s+\S"),
         re.compile(rf"(?:^\W{{0,2}}|(?i:if|when|with|using|use|unless) ){written}"),
         re.compile(rf".*{written}.*"),
         asks_what_it_does=True,
