@@ -10,7 +10,6 @@ import pty
 import re
 import subprocess
 import sys
-import time
 import unicodedata
 import weakref
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from waiting import wait_for
 
 from memctl.cli.commands.upkeep.stats import bar
 from memctl.cli.main import interrupt_again
@@ -308,5 +308,5 @@ def test_an_interrupt_that_a_callback_swallows_ends_the_command_all_the_same(
     noted = weakref.ref(thing, interrupted)
     del thing
     with pytest.raises(KeyboardInterrupt):
-        time.sleep(10)
+        wait_for(lambda: False)
     assert noted() is None
