@@ -97,16 +97,63 @@ def test_a_manual_is_read_without_its_way_to_other_pages(tmp_path: Path) -> None
     ("page", "text"),
     [
         ("<dl><dt>Crane", "Crane\n\n"),
-        ("<dl><dt>Crane<dt>Winch</dl>", "Crane, Winch\n\n"),
+        ("<dl><dt>Crane<dt>Winch</dl>", "Crane\n\nWinch\n\n"),
+        (
+            "<dl><dt>Crane<p>It lifts.<dt>Winch<p>It pulls.</dl>",
+            "Crane\n\nIt lifts.\n\nWinch\n\nIt pulls.\n\n",
+        ),
+        (
+            "<dl><dt>Cranes</dt><ul><li>Big</ul><dt>Winches</dt></dl>",
+            "Cranes\n\n- Big\nWinches\n\n",
+        ),
+        ("<dl><dt>Facts<h2>Next</h2><p>Rest.", "Facts\n\nNext\n\nRest.\n\n"),
+        (
+            "<dl><dt>Crane<table><tr><td>a<td>b<tr><td>1<td>2</table>more<dd>end</dl>",
+            "Crane\n\na: 1; b: 2\n\nmore\n\nend\n\n",
+        ),
+        ("<dl><dt>Author:</dt><dd>Jana</dl>", "Author: Jana\n"),
+        ("<dl><dt>Why?</dt><dd>So.</dl>", "Why? So.\n"),
         ("<dl><dd>It lifts.</dl>", "It lifts.\n\n"),
         ("<dl><dt>¶</dt><dd>It lifts.</dl>", "¶: It lifts.\n"),
-        ("<dl><dt><h3>Crane</h3></dt><dd>It lifts.</dl>", "Crane: It lifts.\n"),
-        ("<ul><li><dl><dt>Crane</dt><dd>It lifts.</dl></ul>", "Crane: It lifts.\n"),
+        ("<dl><dt><h3>Crane</h3></dt><dd>It lifts.</dl>", "Crane\n\nIt lifts.\n\n"),
+        (
+            "<ol><li><dl><dt>Open</dt><dd>the lid</dl><li>Close</ol>",
+            "1. Open\nthe lid\n\n2. Close\n",
+        ),
+        (
+            "<p>Menu of the day.</p><table class=menu><tr><td>Soup<td>7<tr><td>Fish<td>9</table>",
+            "Menu of the day.\n\ncolumn 1: Soup; column 2: 7\ncolumn 1: Fish; column 2: 9\n\n",
+        ),
         ("<table class=social><tr><td>a<td>b<tr><td>1<td>2</table>", "a: 1; b: 2\n\n"),
     ],
 )
 def test_no_list_of_definitions_loses_anything(tmp_path: Path, page: str, text: str) -> None:
     assert _read(tmp_path, f"<html>{page}").text == text
+
+
+def test_bookmarks_keep_their_folders(tmp_path: Path) -> None:
+    page = """<H1>Bookmarks</H1><DL><p><DT><H3>Recipes</H3><DL><p>
+    <DT><A HREF=1>Apple pie of my aunt</A><DT><A HREF=2>Bread</A><DD>Heavy pot</DL><p>
+    <DT><H3>Work</H3><DL><p><DT><A HREF=3>Time sheet</A><DT><A HREF=4>Canteen</A></DL><p></DL>"""
+    source = _read(tmp_path, page)
+    headings = {source.text[s.start : s.end]: s.heading for s in source.segments}
+    assert headings["Apple pie of my aunt"] == "Bookmarks > Recipes"
+    assert headings["Bread: Heavy pot"] == "Bookmarks > Recipes"
+    assert headings["Canteen"] == "Bookmarks > Work"
+
+
+def test_headings_in_a_definition_stand_under_its_term(tmp_path: Path) -> None:
+    long = "What is said of it here is longer than what a label holds, by a word or two or three."
+    source = _read(
+        tmp_path,
+        f"<dl><dt>Crane</dt><dd><h3>Use</h3><p>{long}</p></dd><dt>Winch</dt><dd>{long}!</dd></dl>"
+        "<p>The end.</p><section id='file-menu'><h2>File menu</h2><p>Opens files.</p></section>",
+    )
+    headings = {source.text[s.start : s.end]: s.heading for s in source.segments}
+    assert headings[long] == "Crane > Use"
+    assert headings[f"{long}!"] == "Winch"
+    assert headings["The end."] == ""
+    assert headings["Opens files."] == "File menu"
 
 
 def test_what_defines_a_term_stands_under_it(tmp_path: Path) -> None:
@@ -122,6 +169,8 @@ def test_what_defines_a_term_stands_under_it(tmp_path: Path) -> None:
     ("page", "kind"),
     [
         ("<pre>Dear all,\n\nthe crane is {} again, and we wait.</pre>", "prose"),
+        ("<pre>NOTES\n=====\n\nThe crane of the harbour is {} again.\n</pre>", "prose"),
+        ("<pre>crane:\n  test:\n    - run: make\n\n    - run: crane\n</pre>", "code"),
         ("<pre>crane = {}; if (crane) { lift(crane); }</pre>", "code"),
         ("<p>So it goes:</p><pre>the crane</pre><p>is what stands in the file.", "code"),
     ],

@@ -223,6 +223,8 @@ def test_a_paragraph_ends_at_a_line_of_white_space(shelf: Shelf, memory_of: Memo
         ("Use :command:`install` for ``a b``; see :ref:`Words <the words>`.\n\n.. only:: html",
          "Use install for `a b`; see Words."),
         (".. only:: html", ".. only:: html"),
+        ("The mark .. only:: html is removed.", "The mark .. only:: html is removed."),
+        (":samp:`--depth=<n>` and :option:`--x <y>`", "`--depth=<n>` and `--x <y>`"),
         ("at 12:30:`x` or ```x``", "at 12:30:`x` or ```x``"),
         ("**Free**: 2**3 is **not** `a ** b`.", "Free: 2**3 is not `a ** b`."),
     ],

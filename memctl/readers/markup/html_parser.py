@@ -42,17 +42,15 @@ _QUOTED_NAME = re.compile(
     r"protonmail_(?:quote|signature_block))",
 )
 _BOILERPLATE_NAME = re.compile(
-    r"(?:^|[\s_-])(?:side-?bar|footer|cookies?|share|sharing|social|ads?|advert(?:isement)?|promo|"
+    r"(?:^|[\s_-])(?:menu|side-?bar|footer|cookies?|share|sharing|social|ads?|advert(?:isement)?|promo|"
     r"related|subscribe|newsletter|popup|modal|banner|masthead)(?:$|[\s_-])",
     re.I,
 )
 _NAVIGATION_NAME = re.compile(
-    r"(?:^|[\s_-])(?:nav(?:bar|igation|header|footer)?|(?:top|sub|bottom)-?nav|menu|breadcrumbs?|"
+    r"(?:^|[\s_-])(?:nav(?:bar|igation|header|footer)?|(?:top|sub|bottom)-?nav|breadcrumbs?|"
     r"skip-?link|pagination|toc)(?:$|[\s_-])",
     re.I,
 )
-_PERMALINK = re.compile(r"\s*(?:\[source\]\s*)?¶\s*$")
-"""What documentation generators put behind a heading or term, to link to it."""
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 _FOREIGN = frozenset(("svg", "math", "script", "a", "iframe"))
 """Elements that ``/>`` closes; on others HTML ignores it."""
@@ -114,16 +112,13 @@ class _Open:
 class _Definitions:
     """A list of definitions that is open."""
 
-    terms: list[str] = field(default_factory=list)
-    """Those that the definition at hand is of, or will be."""
-    link_characters: int = 0
+    defined: str = ""
+    """What the definition at hand is of."""
     is_in_term: bool = False
-    is_defining: bool = False
-
-    @property
-    def defined(self) -> str:
-        """What the definition at hand is of."""
-        return ", ".join(self.terms)
+    has_text: bool = False
+    """Whether the term at hand has words already."""
+    waiting: list[Block] = field(default_factory=list)
+    """Terms of which there is no definition so far."""
 
 
 @dataclass(slots=True)
@@ -179,6 +174,7 @@ class _PageParser:
             return
         if tag in _BLOCKS and not self._in_cell(tag):
             self._flush()
+            self._end_term(tag)
         if tag not in _SELF_CLOSING and len(self._open) < MAX_DEPTH:
             self._open.append(self._open_element(tag, attributes))
         self._enter(tag, attributes)
@@ -206,8 +202,6 @@ class _PageParser:
         self._flush()
         while self._tables:
             self._end_table()
-        while self._definitions:
-            self._end_definitions()
 
     # --- elements ---------------------------------------------------------------------------------
 
@@ -280,7 +274,7 @@ class _PageParser:
             case "ul" | "ol" | "menu" if self._lists:
                 self._lists.pop()
             case "dl" if self._definitions:
-                self._end_definitions()
+                self._definitions.pop()
             case "dt" if self._definitions:
                 self._definitions[-1].is_in_term = False
             case "pre":
@@ -316,23 +310,28 @@ class _PageParser:
         return f"{depth}- "
 
     def _enter_definition(self, definitions: _Definitions, tag: str) -> None:
-        if tag == "dt" and definitions.is_defining:
-            self._definitions[-1] = definitions = _Definitions()
-        definitions.is_in_term = tag == "dt"
-        if tag == "dd" and not definitions.is_defining:
-            self._end_terms()
-            definitions.is_defining = True
+        definitions.is_in_term, definitions.has_text = tag == "dt", False
+        if tag == "dt" or definitions.waiting:
+            definitions.defined = ""
+        if tag == "dd":
+            terms, definitions.waiting = definitions.waiting, []
+            blocks = self.page.blocks
+            number = 0
+            while number < len(terms) and blocks[-1 - number] is terms[-1 - number]:
+                number += 1
+                if blocks[-number].link_characters:
+                    break  # links in a row are no names of one thing, as "-q" and "--quiet" are
+            if number:
+                definitions.defined = ", ".join(each.text for each in terms[-number:])
+                terms[-1].text = definitions.defined
+                del blocks[-number:-1]
 
-    def _end_definitions(self) -> None:
-        self._end_terms()
-        self._definitions.pop()
-
-    def _end_terms(self) -> None:
-        """Add the terms that the next definition is of, if there is one."""
-        definitions = self._definitions[-1]
-        if definitions.terms and not definitions.is_defining:
-            links = definitions.link_characters
-            self._add(Block("term", definitions.defined, link_characters=links))
+    def _end_term(self, tag: str) -> None:
+        """A term ends where another block begins, unless that is only what it stands in."""
+        if self._definitions and tag not in ("dl", "dt", "dd"):
+            last = self._definitions[-1]
+            if last.has_text or tag not in ("p", "div", "center"):
+                last.is_in_term = False
 
     # --- tables -----------------------------------------------------------------------------------
 
@@ -397,21 +396,22 @@ class _PageParser:
         mark, self._item = self._item, ""
         kind = self._kind(mark)
         if kind in ("heading", "term"):
-            text = _PERMALINK.sub("", text) or text
+            text = _without_permalink(text)
         if kind == "term":
-            definitions = self._definitions[-1]
-            definitions.terms.append(" ".join(text.split()))
-            definitions.link_characters += links
-            return
-        self._add(Block(kind, mark + text, self._level, link_characters=links))
+            text = " ".join(text.split())
+        block = Block(kind, mark + text, self._level, link_characters=links)
+        self._add(block)
+        if kind == "term":
+            self._definitions[-1].has_text = True
+            self._definitions[-1].waiting.append(block)
 
     def _kind(self, mark: str) -> BlockKind:
-        if self._definitions and self._definitions[-1].is_in_term:
+        if self._level:
+            return "heading"
+        if not mark and self._definitions and self._definitions[-1].is_in_term:
             return "term"
         if self._pre:
             return "code"
-        if self._level:
-            return "heading"
         if self._caption:
             return "caption"
         return "item" if mark else "prose"
@@ -421,13 +421,21 @@ class _PageParser:
         block.terms = tuple(
             each.defined
             for each in islice(self._definitions, min(around, MAX_TERMS))
-            if each.is_defining and each.terms
+            if each.defined
         )
         if self._open:
             block.boilerplate = self._open[-1].boilerplate and block.level != 1
             block.main = self._open[-1].main
             block.quoted = self._open[-1].quoted
         self.page.blocks.append(block)
+
+
+def _without_permalink(text: str) -> str:
+    """Return a heading or term without what documentation puts behind it, to link to it."""
+    shown = text.rstrip()
+    if shown.endswith("¶"):
+        shown = shown[:-1].rstrip().removesuffix("[source]").rstrip()
+    return shown or text
 
 
 def _flowed(raw: str) -> str:
@@ -455,10 +463,13 @@ def _is_boilerplate(tag: str, attributes: Attributes, in_main: bool) -> bool:
         return True
     if attributes.get("role", "").lower() in _BOILERPLATE_ROLES:
         return True
-    named = f"{attributes.get('id', '')} {attributes.get('class', '')}"
+    names = attributes.get("class", "")
     if tag in ("dl", "table"):
-        return _NAVIGATION_NAME.search(named) is not None
-    return tag in ("div", "section", "ul", "ol", "form", "p") and bool(
+        return _NAVIGATION_NAME.search(names) is not None
+    if tag == "section" or "section" in names.split():  # whose id is made of its title
+        return _NAVIGATION_NAME.search(names) is not None
+    named = f"{attributes.get('id', '')} {names}"
+    return tag in ("div", "ul", "ol", "form", "p") and bool(
         _NAVIGATION_NAME.search(named) or _BOILERPLATE_NAME.search(named)
     )
 

@@ -46,8 +46,8 @@ _KINDS: Mapping[BlockKind, SegmentKind] = {
     "table": "table",
     "caption": "caption",
 }
-_LEVEL_OF_TERMS = 7
-"""Of the outermost as headings: below those that HTML has."""
+_LEVELS = 10
+"""From a term as a heading to those in its definition; HTML has fewer."""
 _LONGEST_LABELLED = 80
 """Characters of what is said of a term in its line."""
 _LEAST_SHOWN = 0.8
@@ -55,6 +55,9 @@ _LEAST_SHOWN = 0.8
 _SIGNS_OF_CODE = "(){}[]=<>_;|&$\\"
 _MOST_SIGNS = 0.03
 """Share of these in a text that people wrote to each other."""
+_FEWEST_WORDS = 4
+"""In a line of it, on average."""
+_RULER = re.compile(r"^[=\-_~*#+]{3,}[^\S\n]*$", re.MULTILINE)
 _MIN_CHARACTERS = 30
 """With fewer characters than this left, nothing is taken for navigation."""
 
@@ -100,18 +103,21 @@ def page_pieces(page: Page) -> Iterator[Piece]:
 
 def _as_text(block: Block) -> Block:
     """What stands as it was typed, as prose where it has too few signs for code."""
-    signs = sum(map(_SIGNS_OF_CODE.count, block.text))
-    is_prose = block.kind == "code" and signs < _MOST_SIGNS * len(block.text)
-    return replace(block, kind="prose") if is_prose else block
+    text = _RULER.sub("", block.text)
+    words, lines = len(text.split()), sum(1 for line in text.split("\n") if line.strip())
+    signs = sum(map(_SIGNS_OF_CODE.count, text))
+    is_prose = signs < _MOST_SIGNS * len(text) and words > _FEWEST_WORDS * lines
+    return replace(block, kind="prose") if is_prose and block.kind == "code" else block
 
 
 def block_pieces(blocks: Iterable[Block]) -> Iterator[Piece]:
     """Blocks as pieces, each under its headings; a term is a heading of what defines it."""
     headings = HeadingPath()
     for block in _with_labels(list(blocks)):
-        headings.enter(_LEVEL_OF_TERMS + len(block.terms), "")
-        level = _LEVEL_OF_TERMS + len(block.terms) if block.kind == "term" else block.level
-        if level:
+        above = _LEVELS * len(block.terms)
+        headings.enter(above + _LEVELS, "")  # ends what is defined in it
+        if block.kind == "term" or block.level:
+            level = above + (block.level or _LEVELS)
             headings.enter(level, " ".join(block.text.split()))
         yield from _block_pieces(block, str(headings))
 
@@ -126,7 +132,9 @@ def _with_labels(blocks: list[Block]) -> Iterator[Block]:
             yield replace(block, kind="prose")
         elif len(said) == 1 and said[0].kind == "prose" and len(said[0].text) <= _LONGEST_LABELLED:
             left.popleft()
-            yield replace(block, kind="item", text=f"{block.text}: {said[0].text}")
+            label = block.text.rstrip(" :–—-") or block.text
+            mark = "" if label.endswith("?") else ":"
+            yield replace(block, kind="item", text=f"{label}{mark} {said[0].text}")
         else:
             yield block
 

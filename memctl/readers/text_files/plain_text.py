@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -28,8 +29,8 @@ _LOG_TIME = re.compile(
 _RST_UNDERLINE = re.compile(r"([=\-~^\"'`#*+:.<>_])\1{2,}[^\S\n]*$")
 _EMPTY_LINE_BEFORE = re.compile(r"\n[^\S\n]*\n$")
 _TITLE_MARKS = "=-~^*#+"
-_GAP_IN_ROW = re.compile(r"\S(?: {3,}|[ ]*[\t|])")
-"""Between the columns of a table."""
+_NO_TITLE = re.compile(r"\S {2,}\S|[\t|]|^[-*+•>] ")
+"""Has columns as a row of a table, or begins as an item of a list."""
 _MOST_BEYOND_TITLE = 2
 """Characters by which the line under a title may be longer; a longer one only separates."""
 _DEFINITION = re.compile(
@@ -74,11 +75,15 @@ def _is_title(text: str, title: str, start: int, end: int) -> bool:
     is_apart = over == under or start == 0
     return (
         (is_apart or _EMPTY_LINE_BEFORE.search(text[max(0, start - 99) : start]) is not None)
-        and _GAP_IN_ROW.search(title) is None
+        and _NO_TITLE.search(title) is None
         and any(map(str.isalpha, title))
         and under[0] in _TITLE_MARKS
-        and len(under) <= len(title) + _MOST_BEYOND_TITLE
+        and len(under) <= len(title) + sum(map(_is_wide, title)) + _MOST_BEYOND_TITLE
     )
+
+
+def _is_wide(character: str) -> bool:
+    return unicodedata.east_asian_width(character) in "WF"
 
 
 def read_log(path: Path, name: str) -> Iterator[SourceText]:
@@ -165,6 +170,7 @@ def _headed_pieces(
     path: list[str] = []
     place, heading = 0, above
     for title, start, end in headings:
+        start = max(start, place)  # a line between two titles is the first one's
         yield from prose_pieces(text[place:start], heading)
         mark = text[start:end].rstrip()[-1]
         style = (mark, text[start] == mark)

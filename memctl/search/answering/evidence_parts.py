@@ -24,7 +24,10 @@ _ENTRY = re.compile(r"[^\s:;][^:;\n]{0,60}:[ \t]+\S")
 _ITEM = re.compile(r"-[ \t]+\S")
 _TITLE = re.compile(r"[^\W\d][^\d:;,.!?\n]{0,60}\w")
 _LABEL = re.compile(r"[^\s:;][^:;\n]{0,60}:$")
-_NO_WORDS = re.compile(r"[-=~^_*+|:.#]{3,}|\.\. [a-z-]+::[ \t]*[\w-]*")
+_NO_WORDS = re.compile(
+    r"[-=~^_*+|:.#]{3,}"
+    r"|\.\. (?:code-block|highlight|only|parsed-literal)::[ \t]*[\w-]*"
+)
 """A line under a title or between rows, or one that begins an example in reStructuredText."""
 _COLUMNS = re.compile(r"[^|\n]*\S[ \t]+\|[^|\n]*\|[^\n]*")
 """A row with at least three columns, as plain text draws tables."""

@@ -27,10 +27,15 @@ _HTML_WORD = re.compile(rf"</?(?:{_IN_WORDS})(?:\s[^<>]*)?/?>", re.IGNORECASE)
 _HTML_BLOCK = re.compile(rf"</?(?:{_IN_BLOCKS})(?:\s[^<>]*)?/?>|<!--+|--+>", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[\w+-]*[ \t]*$", re.MULTILINE)
 _BOLD = re.compile(r"(?<![\w*])\*\*(?=\S)([^*\n]+)(?<=\S)\*\*(?![\w*])")
-_RST_ROLE = re.compile(r"(?<![\w`]):(?:[a-z]+:)?[a-z_]+:`([^`<\n]+?)(?:\s*<[^`>\n]*>)?`")
+_RST_ROLE = re.compile(r"(?<![\w`]):(?:[a-z]+:)?[a-z_]+:`([^`<\n]+?)(?:\s+<[^`>\n]*>)?`")
+_RST_LITERAL = re.compile(
+    r"(?<![\w`]):(?:samp|code|file|option|kbd|envvar|program|literal|math):`([^`\n]+)`"
+)
+"""What stands in such a role between ``<`` and ``>`` is no target of a link."""
 _RST_CODE = re.compile(r"(?<!`)``([^`\n]+)``(?!`)")
 _RST_DIRECTIVE = re.compile(
-    r"(?:^|(?<=\s))\.\. (?:code-block|highlight|only|parsed-literal|index|contents)::[^\n]*"
+    r"^[ \t]*\.\. (?:code-block|highlight|only|parsed-literal|index|contents)::[^\n]*",
+    re.MULTILINE,
 )
 _HTML_ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,8});", re.IGNORECASE)
 _ANY_TIME = datetime.min.replace(tzinfo=UTC)
@@ -109,7 +114,8 @@ def plain_quote(text: str) -> str:
     Addresses of links stay: they may be what is asked for.
     """
     shown = _BOLD.sub(r"\1", without_html(without_wikilinks(_FENCE.sub("", text))))
-    without_rst = _RST_ROLE.sub(r"\1", _RST_DIRECTIVE.sub("", shown))
+    without_rst = _RST_LITERAL.sub(r"``\1``", _RST_DIRECTIVE.sub("", shown))
+    without_rst = _RST_ROLE.sub(r"\1", without_rst)
     shown = _RST_CODE.sub(r"`\1`", without_rst) if without_rst.strip() else shown
     return " ".join(_MARKERS.sub("", shown).split())
 

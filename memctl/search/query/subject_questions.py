@@ -43,9 +43,15 @@ _IS = (
     r"(?:is|are|was|were|['’]s|means|stands for|refers to|ist|sind|war|bedeutet|est|sont|désigne"
     r"|es|son|significa|è|sono|betekent|zijn)"
 )
+_ADVERB = (
+    r"(?:now|also|still|just|basically|simply|really|primarily|mainly|essentially|mostly|currently"
+    r"|formerly|originally|officially|usually|typically|auch|nun|einfach|aussi|también|anche|ook)"
+)
+_ANY_OF_A_KIND = rf"(?:{_ADVERB}\s+)?(?:an?|one of|any|eine?|une?|una?|een)\b"
 _KIND = (
-    r"(?:(?:now|also|still|just|[a-z]+ly|auch|nun|einfach|aussi|también|anche|ook)\s+)?"
-    r"(?:an?|the|one of|any|another|some|my|your|his|her|its|our|their|part of|short for|what|where"
+    rf"(?:{_ADVERB}\s+)?"
+    r"(?:an?|the|[\w.-]+['’]s|one of|any|another|some|my|your|his|her|its|our|their|part of"
+    r"|short for|what|where"
     r"|eine?|d(?:er|ie|as)|mein\w*|unser\w*|une?|l[ea]s?|l['’]|notre|mon|una?|el|los|il|lo|een|de|het"
     r"|onze)(?:\b|(?<=['’]))"
 )
@@ -57,6 +63,8 @@ _CALLED = r"(?:called|named|known as|genannt|namens|appelée?|llamad[oa]|chiamat
 _USED = r"(?:us(?:e[sd]?|ing)|nutzen|benutzen|verwenden|utilis(?:e|ons|ent)|usamos)"
 _FOR = r"(?:for|to|as|für|zum|zur|als|um|pour|comme|para)\b"
 _OPTION = re.compile(r"(?:the )?(?P<name>--?[a-zA-Z][\w-]*)(?:=\S*)?(?: (?:option|flag|switch))?")
+_VALUE = r"(?:=\S+|,?\s*--?[\w-]+|\s*(?:<[^>\n]*>|\[[^\]\n]*\]|\{[^}\n]*\})|\s+[A-Z][A-Z_]+)"
+"""What stands behind an option in its label: its values, its default or its other name."""
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n+")
 _GOES_ON = re.compile(
     r"\W*(?:it|they|this|these|he|she|es|er|sie|dies|il|elle|ils|elles|ce|ello|esto)\b",
@@ -128,14 +136,19 @@ def subject_question(question: str) -> SubjectQuestion | None:
     title = re.compile(rf"{_NUMBER}{_ARTICLE}{plain}(?:e?s)?(?:\.\w{{1,4}})?", re.IGNORECASE)
     if does:
         telling = rf"^\W*{name}\s+\w|\b{_USED} {name} {_FOR}|\b{name}\s+(?:\w+s|was|are)\b"
-        saying = rf"{is_kind}|{labelled}|^\W*{name}\s+{_IS}\s+{_USED}\s+{_FOR}"
+        saying = (
+            rf"^\W*{name}(?:\s*\([^)]*\)|,[^,]*,)?\s+{_IS}\s+{_ANY_OF_A_KIND}"
+            rf"|^\W*{name}\s*(?::\s|[–—]|--?\s)\s*[^\W\d_][^\n]"
+            rf"|^\W*{name}\s+{_IS}\s+{_USED}\s+{_FOR}"
+        )
         return SubjectQuestion(
             re.compile(saying, re.IGNORECASE),
             re.compile(telling, re.IGNORECASE),
             title,
             asks_what_it_does=True,
         )
-    defined = rf"{is_kind}|^\W*{name},\s+{_KIND}|{labelled}|\b{_CALLED}\s+{name}(?![\w-]|\.\w)"
+    called = _CALLED.replace("named|", "") if kind else _CALLED  # a folder named target
+    defined = rf"{is_kind}|^\W*{name},\s+{_KIND}|{labelled}|\b{called}\s+{name}(?![\w-]|\.\w)"
     statement = re.compile(rf"^\W*{name}(?:\s+{_IS}\s|\s*[:=–—]\s*[\w€$£+])", re.IGNORECASE)
     return SubjectQuestion(
         re.compile(defined, re.IGNORECASE), None if is_name else statement, title
@@ -145,9 +158,9 @@ def subject_question(question: str) -> SubjectQuestion | None:
 def _of_option(name: str) -> SubjectQuestion:
     written = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
     return SubjectQuestion(
-        re.compile(rf"^\W{{0,2}}{written}(?:[^:\[]|\[[^\]]*\])*:\s+\S"),
+        re.compile(rf"^\W{{0,2}}(?:-[^\s,=]+{_VALUE}*,?\s+)?{written}{_VALUE}*\s*:\s+\S"),
         re.compile(rf"(?:^\W{{0,2}}|(?i:if|when|with|using|use|unless) ){written}"),
-        re.compile(rf".*{written}.*"),
+        re.compile(rf"(?:.*[\s,])?{written}.*"),
         asks_what_it_does=True,
     )
 
