@@ -100,6 +100,13 @@ def test_a_text_about_it_may_tell_without_its_name() -> None:
     assert asked.is_answered_by("It installs what is locked.", before="Use npm ci there.") is False
 
 
+@pytest.mark.parametrize("unit", [" --a-b-c", ",AA", " <a> ", "-", " [a", "=a,b "])
+def test_a_long_line_of_options_is_read_at_once(unit: str) -> None:
+    asked = subject_question("What does --speed do?")
+    assert asked is not None
+    assert asked.is_answered_by(f"--speed{unit * 5_000}") in (None, False)
+
+
 def test_what_stands_first_under_an_option_says_what_it_does() -> None:
     asked = subject_question("What does --speed=4 do?")
     assert asked is not None

@@ -63,8 +63,12 @@ _CALLED = r"(?:called|named|known as|genannt|namens|appelée?|llamad[oa]|chiamat
 _USED = r"(?:us(?:e[sd]?|ing)|nutzen|benutzen|verwenden|utilis(?:e|ons|ent)|usamos)"
 _FOR = r"(?:for|to|as|für|zum|zur|als|um|pour|comme|para)\b"
 _OPTION = re.compile(r"(?:the )?(?P<name>--?[a-zA-Z][\w-]*)(?:=\S*)?(?: (?:option|flag|switch))?")
-_VALUE = r"(?:=\S+|,?\s*--?[\w-]+|\s*(?:<[^>\n]*>|\[[^\]\n]*\]|\{[^}\n]*\})|\s+[A-Z][A-Z_]+)"
-"""What stands behind an option in its label: its values, its default or its other name."""
+_VALUE = r"=[^\s,:]+"
+_BEHIND_OPTION = (
+    rf"(?:{_VALUE})?"
+    rf"(?:[ ,]+(?:--?\w[\w-]*(?:{_VALUE})?|<[^>\n]*>|\[[^\]\n]*\]|\{{[^}}\n]*\}}|[A-Z][A-Z_]+))*"
+)
+"""In a label: the values of an option, its default and its other name."""
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n+")
 _GOES_ON = re.compile(
     r"\W*(?:it|they|this|these|he|she|es|er|sie|dies|il|elle|ils|elles|ce|ello|esto)\b",
@@ -157,8 +161,9 @@ def subject_question(question: str) -> SubjectQuestion | None:
 
 def _of_option(name: str) -> SubjectQuestion:
     written = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
+    other = rf"--?\w[\w-]*(?:{_VALUE}| <[^>\n]*>)?,?\s+"
     return SubjectQuestion(
-        re.compile(rf"^\W{{0,2}}(?:-[^\s,=]+{_VALUE}*,?\s+)?{written}{_VALUE}*\s*:\s+\S"),
+        re.compile(rf"^\W{{0,2}}(?:{other})?{written}{_BEHIND_OPTION}\s*:\s+\S"),
         re.compile(rf"(?:^\W{{0,2}}|(?i:if|when|with|using|use|unless) ){written}"),
         re.compile(rf"(?:.*[\s,])?{written}.*"),
         asks_what_it_does=True,
