@@ -464,9 +464,8 @@ def _is_boilerplate(tag: str, attributes: Attributes, in_main: bool) -> bool:
     if attributes.get("role", "").lower() in _BOILERPLATE_ROLES:
         return True
     names = attributes.get("class", "")
-    if tag in ("dl", "table"):
-        return _NAVIGATION_NAME.search(names) is not None
-    if tag == "section" or "section" in names.split():  # whose id is made of its title
+    # The id of a section is made of its title, and tables may hold prices of shares.
+    if tag in ("dl", "table", "section") or "section" in names.split():
         return _NAVIGATION_NAME.search(names) is not None
     named = f"{attributes.get('id', '')} {names}"
     return tag in ("div", "ul", "ol", "form", "p") and bool(

@@ -334,6 +334,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
         needs_before = not is_row and _DIGIT.search(part.text) is None
         near_terms = terms_of[place] | context
         own = _coverage(terms_of[place], outcome)
+        said_above = _terms_above_heading(hit, outcome) if _is_heading(part, hit) else above
         yield CandidateSentence(
             hit,
             part,
@@ -357,7 +358,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
             not frozenset(query_terms(part.path, outcome.languages)).isdisjoint(
                 outcome.question.terms
             ),
-            terms_of[place] <= _said_above(hit, part, outcome).union(outcome.question.terms),
+            terms_of[place] <= said_above.union(outcome.question.terms),
             hit.type == "passage" and place > 0 and _asks_same(before, outcome),
             subject.is_answered_by(part.text, (hit.title, hit.heading), before)
             if subject
@@ -365,11 +366,13 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
         )
 
 
-def _said_above(hit: Hit, part: Part, outcome: SearchOutcome) -> frozenset[str]:
-    """Return the terms of the titles above a part, which may be the last of them itself."""
-    path, _, last = hit.heading.rpartition(" > ")
-    heading = path if last == " ".join(part.text.split()) else hit.heading
-    return frozenset(query_terms(f"{hit.title}\n{heading}", outcome.languages))
+def _is_heading(part: Part, hit: Hit) -> bool:
+    return hit.heading.rpartition(" > ")[2] == " ".join(part.text.split())
+
+
+def _terms_above_heading(hit: Hit, outcome: SearchOutcome) -> frozenset[str]:
+    above = hit.heading.rpartition(" > ")[0]
+    return frozenset(query_terms(f"{hit.title}\n{above}", outcome.languages))
 
 
 def _asks_same(before: str, outcome: SearchOutcome) -> bool:

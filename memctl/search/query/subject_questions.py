@@ -135,14 +135,13 @@ def subject_question(question: str) -> SubjectQuestion | None:
         return None
     plain = r"[\s_-]+".join(map(re.escape, words))
     name = rf"{_ARTICLE}[*_`\"“”'’]*{plain}(?:e?s)?[*_`\"“”'’]*"
-    labelled = rf"^\W*{name}\s*(?::\s|[=–—]|--?\s)\s*[^\W\d_][^\n]"
-    is_kind = rf"^\W*{name}(?:\s*\([^)]*\)|,[^,]*,)?\s+{_IS}\s+{_KIND}"
+    label_end, words_of_value = r":\s|[–—]|--?\s", r"\s*[^\W\d_][^\n]"
+    is_said = rf"^\W*{name}(?:\s*\([^)]*\)|,[^,]*,)?\s+{_IS}\s+"
     title = re.compile(rf"{_NUMBER}{_ARTICLE}{plain}(?:e?s)?(?:\.\w{{1,4}})?", re.IGNORECASE)
     if does:
         telling = rf"^\W*{name}\s+\w|\b{_USED} {name} {_FOR}|\b{name}\s+(?:\w+s|was|are)\b"
         saying = (
-            rf"^\W*{name}(?:\s*\([^)]*\)|,[^,]*,)?\s+{_IS}\s+{_ANY_OF_A_KIND}"
-            rf"|^\W*{name}\s*(?::\s|[–—]|--?\s)\s*[^\W\d_][^\n]"
+            rf"{is_said}{_ANY_OF_A_KIND}|^\W*{name}\s*(?:{label_end}){words_of_value}"
             rf"|^\W*{name}\s+{_IS}\s+{_USED}\s+{_FOR}"
         )
         return SubjectQuestion(
@@ -152,7 +151,10 @@ def subject_question(question: str) -> SubjectQuestion | None:
             asks_what_it_does=True,
         )
     called = _CALLED.replace("named|", "") if kind else _CALLED  # a folder named target
-    defined = rf"{is_kind}|^\W*{name},\s+{_KIND}|{labelled}|\b{called}\s+{name}(?![\w-]|\.\w)"
+    defined = (
+        rf"{is_said}{_KIND}|^\W*{name},\s+{_KIND}"
+        rf"|^\W*{name}\s*(?:{label_end}|=){words_of_value}|\b{called}\s+{name}(?![\w-]|\.\w)"
+    )
     statement = re.compile(rf"^\W*{name}(?:\s+{_IS}\s|\s*[:=–—]\s*[\w€$£+])", re.IGNORECASE)
     return SubjectQuestion(
         re.compile(defined, re.IGNORECASE), None if is_name else statement, title
