@@ -31,6 +31,7 @@ CAPTION_SHARE = 0.5
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n\s*")
 _LINE_END = re.compile(r"\n")
 _WORD_END = re.compile(r"\s+")
+_SENTENCE_ENDS = re.compile(r"(?:[.!?:;。！？…][\"'”’)\]]{0,3}\s*|\n\s*)\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +187,7 @@ def _overlapping(text: str, atoms: Sequence[Span], sizes: ChunkSizes) -> Iterato
 def _overlap_start(text: str, floor: int, start: int, reach: int) -> int:
     """Where a passage begins that repeats up to ``reach`` characters before ``start``.
 
-    At a sentence where one begins there, else at a word; never before ``floor``.
+    At a sentence where one begins there; at a word where a sentence is cut; never before ``floor``.
     """
     earliest = max(floor, start - reach)
     if earliest >= start:
@@ -194,6 +195,8 @@ def _overlap_start(text: str, floor: int, start: int, reach: int) -> int:
     begins = [earliest + a for a, _ in split_sentences(text[earliest:start])[1:]]
     if begins:
         return begins[0]
+    if _SENTENCE_ENDS.search(text, earliest, start):
+        return start  # the end of a long sentence says nothing
     word = _WORD_END.search(text, earliest, start)
     return word.end() if word and word.end() < start else start
 

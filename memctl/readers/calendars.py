@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from memctl.readers.content_lines import Component, Property, components
 from memctl.readers.file_names import clean_title, title_from_name
 from memctl.readers.pieces import Piece, assemble, new_document
-from memctl.readers.text_files.plain_text import prose_pieces
+from memctl.readers.text_files.headed_text import prose_pieces
 from memctl.readers.units import UnitKeys, broken
 from memctl.records import SourceText, Unit
 

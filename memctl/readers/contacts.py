@@ -12,7 +12,7 @@ from memctl.readers.content_lines import Component, Property, components
 from memctl.readers.document_properties import parse_date
 from memctl.readers.file_names import clean_title
 from memctl.readers.pieces import Piece, assemble, new_document
-from memctl.readers.text_files.plain_text import prose_pieces
+from memctl.readers.text_files.headed_text import prose_pieces
 from memctl.readers.units import UnitKeys, broken
 from memctl.records import SourceText, Unit
 

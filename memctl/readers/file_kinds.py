@@ -94,6 +94,7 @@ CODE_LANGUAGES: Mapping[str, str] = {
 }  # fmt: skip
 
 _TEXT, _DATA = "text_files.plain_text", "data_files.structured_data"
+_HEADED = "text_files.headed_text"
 _OPEN_DOCUMENTS = "office.open_documents"
 _TABLES, _SUBTITLES = "data_files.table_rows", "media.subtitles:read"
 _IMAGES, _RECORDINGS = ("media.images:read", "image/1"), ("media.recordings:read", "media/2")
@@ -111,8 +112,12 @@ _TABLE: tuple[FileKind, ...] = (
     _plain("text/plain", f"{_TEXT}:read", "text/1",
              ".txt .text .asc .nfo", "plain text and chat logs"),
     _plain("text/x-log", f"{_TEXT}:read_log", "log/1", ".log", "log files"),
-    _plain("text/x-rst", f"{_TEXT}:read_rst", "rst/1",
+    _plain("text/x-rst", f"{_HEADED}:read_rst", "rst/1",
              ".rst .rest", "reStructuredText"),
+    _plain("text/asciidoc", f"{_HEADED}:read_asciidoc", "asciidoc/1",
+             ".adoc .asciidoc", "AsciiDoc"),
+    _plain("text/org", f"{_HEADED}:read_org", "org/1",
+             ".org", "notes of Org mode"),
     _plain("text/x-source", f"{_TEXT}:read_code", "code/1",
              " ".join(CODE_LANGUAGES), "source code and settings files"),
     _plain("text/markdown", "markup.markdown_files:read", "markdown/2",

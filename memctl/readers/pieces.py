@@ -26,6 +26,10 @@ HEADING_SEPARATOR = " > "
 MAX_HEADING_LENGTH = 500
 """Every passage below a heading carries it, so no more than this of its end is kept."""
 
+EMPHASIS_LEVEL = 7
+"""Of a line that is emphasised instead of being marked as a heading."""
+_LONGEST_TITLE = 120
+
 _SURROGATES = re.compile(r"[\ud800-\udfff\x00]")
 
 
@@ -69,6 +73,18 @@ class HeadingPath:
             self._entered.pop()
         if title:
             self._entered.append((level, title))
+
+
+def is_title_line(text: str) -> bool:
+    """Return whether a text that is all emphasised is a title rather than a sentence.
+
+    As markdownlint tells them apart (MD036, emphasis used instead of a heading): it is one line and
+    doesn't end as a sentence does; a question can be a title.
+    """
+    text = text.strip()
+    return (
+        len(text) <= _LONGEST_TITLE and "\n" not in text and text[-1:] not in tuple(".,;!。，；！")
+    )
 
 
 def _day_of(heading: str) -> datetime | None:

@@ -66,6 +66,12 @@ def test_passages_move_forward_and_repeat_no_more_than_the_overlap(
         assert before.end - after.start <= sizes.overlap
 
 
+def test_a_passage_does_not_begin_with_the_end_of_a_long_sentence() -> None:
+    long = " ".join(f"word{n}" for n in range(18)).capitalize() + "."
+    text = f"{long}\n\n{long.replace('ord', 'ood')}"
+    assert quotes(text, chunk(plain(text), SIZES)) == text.split("\n\n")
+
+
 def test_a_short_text_is_one_passage_without_the_space_around_it() -> None:
     text = "\n  Call Ann back.  \n"
     assert quotes(text, chunk(plain(text), SIZES)) == ["Call Ann back."]
@@ -89,8 +95,16 @@ def test_a_long_paragraph_is_cut_where_sentences_end() -> None:
     assert all(quote.endswith("dog.") for quote in cut)
 
 
-def test_a_passage_repeats_the_end_of_the_one_before_from_a_word_on() -> None:
+def test_a_passage_repeats_the_last_sentence_of_the_one_before() -> None:
     text = "".join(SENTENCE.format(n) for n in range(30)).strip()
+    passages = chunk(plain(text), ChunkSizes(size=200, overlap=70))
+    for before, after in itertools.pairwise(passages):
+        assert after.start < before.end
+        assert text.startswith("The quick", after.start)
+
+
+def test_where_a_sentence_is_cut_its_words_are_repeated() -> None:
+    text = " ".join(f"word{n}" for n in range(100))
     passages = chunk(plain(text), SIZES)
     for before, after in itertools.pairwise(passages):
         assert after.start < before.end

@@ -11,6 +11,12 @@ from memctl.ingest.chunking import ChunkSizes, chunk
 from memctl.language.inline_tags import find_hashtags, find_wikilinks
 from memctl.readers import read
 from memctl.readers.text_files.chat_logs import looks_like_chat
+from memctl.readers.text_files.headed_text import (
+    AsciiDocHeadings,
+    HeadedText,
+    PlainHeadings,
+    UnderlinedHeadings,
+)
 from memctl.records import Segment, SourceText
 
 NOTE = """\
@@ -237,6 +243,82 @@ def test_lines_that_are_underlined_are_headings_of_plain_text(tmp_path: Path) ->
         ("prose", "WINCH > Rope"),
     ]
     assert set(kinds[4:]) == {("prose", "WINCH > Rope")}
+
+
+def _headings(source: SourceText) -> dict[str, str]:
+    return {source.text[s.start : s.end]: s.heading for s in source.segments}
+
+
+def test_what_a_list_of_terms_defines_is_a_heading_of_plain_text(tmp_path: Path) -> None:
+    source = _read(
+        tmp_path,
+        "OPTIONS\n-------\n\n-q::\n`--quiet`::\n\tSays nothing.\n\n[[def_winch]]winch::\n"
+        "  What pulls.\n\nNOTES\n-----\n\nSuch as::\n\n    pull(rope)\n\na::b::\nc\n",
+        "winch.txt",
+    )
+    headings = _headings(source)
+    assert headings["Says nothing."] == "OPTIONS > -q, --quiet"
+    assert headings["What pulls."] == "OPTIONS > winch"
+    assert headings["pull(rope)"] == headings["Such as::"] == headings["a::b::\nc"] == "NOTES"
+
+
+def test_headings_of_asciidoc_make_paths(tmp_path: Path) -> None:
+    source = _read(
+        tmp_path,
+        "= Winches\n\nIntro.\n\n== Use\n\npull [<rope>]::\n\n\tPulls it.\n\n=== Care\n\nOil it.\n\n"
+        "Rope\n----\n\nIt is long.\n",
+        "winch.adoc",
+    )
+    assert (source.title, source.media_type) == ("Winches", "text/asciidoc")
+    headings = _headings(source)
+    assert headings["Intro."] == "Winches"
+    assert headings["Pulls it."] == "Winches > Use > pull [<rope>]"
+    assert headings["Oil it."] == "Winches > Use > Care"
+    assert headings["It is long."] == "Winches > Rope"
+
+
+def test_notes_of_org_mode_are_read_without_their_settings(tmp_path: Path) -> None:
+    text = (
+        "#+TITLE: Garden\n#+DATE: <2026-03-14 Sat>\n#+filetags: :plants:shed:\n\n"
+        "* TODO Seeds   :shop:\n:PROPERTIES:\n:ID: a1\n:END:\nThey cost 12 pounds.\n"
+        "** Tomatoes\nSow them indoors.\n* Done\n**bold** text\n"
+    )
+    source = _read(tmp_path, text, "garden.org")
+    assert source.text == text
+    assert source.title == "Garden"
+    assert source.tags == ("plants", "shed")
+    assert source.created_at is not None
+    assert source.created_at.date().isoformat() == "2026-03-14"
+    assert _headings(source) == {
+        "* TODO Seeds   :shop:": "TODO Seeds",
+        "They cost 12 pounds.": "TODO Seeds",
+        "** Tomatoes": "TODO Seeds > Tomatoes",
+        "Sow them indoors.": "TODO Seeds > Tomatoes",
+        "* Done": "Done",
+        "**bold** text": "Done",
+    }
+
+
+def test_emphasis_used_instead_of_a_heading_is_one(tmp_path: Path) -> None:
+    source = _read(
+        tmp_path,
+        "# Flat\n\n**Rent**\n\n900 a month.\n\n__May I have a cat?__\n\nNo.\n\n"
+        "**The code is 4711.**\n\nKeep it.\n\n**Tap:** drips\n\n## Shed\n\nEmpty.\n",
+        "flat.md",
+    )
+    headings = _headings(source)
+    assert headings["900 a month."] == "Flat > Rent"
+    assert headings["No."] == headings["Keep it."] == "Flat > May I have a cat?"
+    assert headings["**The code is 4711.**"] == headings["**Tap:** drips"] == headings["No."]
+    assert headings["Empty."] == "Flat > Shed"
+
+
+@pytest.mark.parametrize(
+    "unit", ["a::\n", "a::\n\n", ":PROPERTIES:\n", "* a \n", "= a\t", "a \n--\n"]
+)
+def test_the_work_grows_no_faster_than_a_hostile_text(unit: str) -> None:
+    for find in (AsciiDocHeadings(), PlainHeadings(), UnderlinedHeadings()):
+        assert len(list(HeadedText(find).pieces(unit * 30_000))) > 0
 
 
 def test_source_code_is_cut_at_blank_lines_under_its_definition(tmp_path: Path) -> None:

@@ -190,6 +190,21 @@ def test_empty_lines_and_underlined_titles_divide_what_is_broken_by_hand(tmp_pat
     ]
 
 
+def test_a_line_in_bold_above_others_is_a_heading(tmp_path: Path) -> None:
+    source = _read(
+        tmp_path,
+        "<h2>Limits</h2><ol><li><p><b>Longest text</b></p><p>A billion bytes.</p></li></ol>"
+        "<p><b>(2) How wide may it be?</b></p><blockquote>As wide as a door.</blockquote>"
+        "<p><b>Note:</b> It bends.</p><p><b>It costs 9 euros.</b></p><p>Each.</p>"
+        "<ul><li><b>Red</b></li><li><b>Blue</b></li></ul><p>These are all.</p>",
+    )
+    headings = {source.text[s.start : s.end]: s.heading for s in source.segments}
+    assert headings["A billion bytes."] == "Limits > 1. Longest text"
+    asked = "Limits > (2) How wide may it be?"
+    assert headings["As wide as a door."] == headings["Note: It bends."] == asked
+    assert headings["It costs 9 euros."] == headings["These are all."] == asked
+
+
 def test_a_page_of_nothing_but_links_keeps_them(tmp_path: Path) -> None:
     links = "".join(f'<li><a href="{n}">Article number {n}</a>' for n in range(9))
     assert "Article number 8" in _read(tmp_path, f"<html><nav><ul>{links}</ul></nav>").text

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memctl.records import Answer, Memory
+from memctl.search.answering.evidence_parts import asks_for_amount, has_amount
 from memctl.search.answering.evidence_sentences import (
     candidate_sentences,
     rank_hits,
@@ -250,6 +251,35 @@ def test_a_title_is_not_an_answer(shelf: Shelf, memory_of: MemoryOf) -> None:
     text = "Moving plan\n\nThe truck comes to move everything on 18 June."
     shelf.put([memory_of("x", text, title="Moving plan")])
     assert ask(shelf.searcher(), "When do we move?").text.startswith("The truck comes")
+
+
+def test_a_heading_that_asks_the_same_is_not_an_answer(shelf: Shelf, memory_of: MemoryOf) -> None:
+    text = "(9) Most tables in a join\n\nA join with more than 64 tables is refused."
+    shelf.put([replace(memory_of("x", text), heading="Limits > (9) Most tables in a join")])
+    given = ask(shelf.searcher(), "How many tables can be in a join?")
+    assert "64" in given.citations[0].quote
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "expected"),
+    [
+        ("How many tables may a join have?", "It has 64 at most.", True),
+        ("How many tables may a join have?", "At most sixty-four, a dozen is usual.", True),
+        ("How deep may it be?", "The depth is set by SQLITE3_LIMIT, as one can see.", False),
+        ("How much is it?", "It is free.", True),
+        ("Wie viele Gäste kommen?", "Es kommen zwei.", True),
+        ("What is the maximum length?", "It is bounded by the memory.", False),
+    ],
+)
+def test_what_has_an_amount_is_known(question: str, sentence: str, expected: bool) -> None:
+    assert asks_for_amount(question)
+    assert has_amount(sentence) is expected
+
+
+def test_a_number_of_things_is_not_answered_without_one(shelf: Shelf, memory_of: MemoryOf) -> None:
+    assert not asks_for_amount("How much do you like it?")
+    shelf.put([memory_of("x", "The guests of the wedding come from everywhere and stay long.")])
+    assert ask(shelf.searcher(), "How many guests come to the wedding?").unsure
 
 
 def test_a_reply_is_a_better_answer_than_the_question_before_it(

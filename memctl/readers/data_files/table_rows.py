@@ -23,7 +23,7 @@ from memctl.readers.data_files.separated_values import (
 from memctl.readers.file_names import date_from_name, title_from_name
 from memctl.readers.pieces import PART_CHARS, Piece, assemble, new_document
 from memctl.readers.text_files.decoding import text_blocks, text_lines
-from memctl.readers.text_files.plain_text import prose_pieces
+from memctl.readers.text_files.headed_text import prose_pieces
 from memctl.records import SourceText
 
 GROUP_CHARS = 400

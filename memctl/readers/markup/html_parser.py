@@ -76,6 +76,8 @@ class Block:
     main: bool = False
     quoted: bool = False
     """Whether it is the message that an e-mail answers, or what introduces or signs one."""
+    is_emphasised: bool = False
+    """Whether all of it is set in bold."""
     terms: tuple[str, ...] = ()
     """In a list of definitions, what it defines; from the outside in where they are nested."""
 
@@ -145,6 +147,8 @@ class _PageParser:
         self._buffer: list[str] = []
         self._link_characters = 0
         self._links = 0
+        self._bold = 0
+        self._has_plain = False
         self._lists: list[int | None] = []
         self._definitions: list[_Definitions] = []
         self._item = ""
@@ -195,6 +199,7 @@ class _PageParser:
             self._buffer.append(text if self._pre else text.replace(_BREAK, " "))
             if self._links:
                 self._link_characters += len(text.strip())
+            self._has_plain = self._has_plain or (not self._bold and bool(text.strip()))
 
     def finish(self) -> None:
         """Close whatever the page left open."""
@@ -242,6 +247,8 @@ class _PageParser:
                 self.page.language = attributes.get("lang", "")[:2].lower()
             case "a":
                 self._links += 1
+            case "b" | "strong":
+                self._bold += 1
             case "ul" | "menu":
                 self._lists.append(None)
             case "ol":
@@ -271,6 +278,8 @@ class _PageParser:
         match tag:
             case "a":
                 self._links = max(0, self._links - 1)
+            case "b" | "strong":
+                self._bold = max(0, self._bold - 1)
             case "ul" | "ol" | "menu" if self._lists:
                 self._lists.pop()
             case "dl" if self._definitions:
@@ -386,6 +395,7 @@ class _PageParser:
         """End the block at hand: put it into its cell, or add it to the page."""
         raw, self._buffer = "".join(self._buffer), []
         links, self._link_characters = self._link_characters, 0
+        is_emphasised, self._has_plain = not self._has_plain, False
         text = raw.strip("\n").rstrip() if self._pre else _flowed(raw)
         if not text.strip():
             return
@@ -400,6 +410,7 @@ class _PageParser:
         if kind == "term":
             text = " ".join(text.split())
         block = Block(kind, mark + text, self._level, link_characters=links)
+        block.is_emphasised = is_emphasised and not self._pre
         self._add(block)
         if kind == "term":
             self._definitions[-1].has_text = True

@@ -19,7 +19,14 @@ from memctl.language.word_lists import month_numbers, weekday_numbers
 from memctl.readers.data_files.structured_data import FRONT_MATTER_CHARS, front_matter_facts
 from memctl.readers.document_properties import DocumentProperties, document_properties
 from memctl.readers.file_names import clean_title, date_from_name, title_from_name
-from memctl.readers.pieces import HeadingPath, Piece, assemble, new_document
+from memctl.readers.pieces import (
+    EMPHASIS_LEVEL,
+    HeadingPath,
+    Piece,
+    assemble,
+    is_title_line,
+    new_document,
+)
 from memctl.readers.text_files.chat_logs import ChatReader, looks_like_chat
 from memctl.readers.text_files.decoding import text_blocks
 from memctl.records import SourceText
@@ -35,6 +42,7 @@ _ROW = re.compile(r"\s*\|.*\|\s*$")
 _MARKS = re.compile(r"(\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w))")
 _INLINE_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|\[\[(?:[^\]|]*\|)?([^\]]*)\]\]")
 
+_EMPHASISED = re.compile(r" {0,3}(?P<marks>\*\*|__)(?P<text>[^*_\n]+)(?P=marks)[^\S\n]*\n\s*")
 _DATED_ENTRY = re.compile(r"(?:[-*+>]\s+)?(?:\*\*|__)([^*_\n]{4,60}?)[.:]?(?:\*\*|__)")
 """A paragraph of running notes that begins with emphasised words, which may be a day."""
 _DAY_WORDS = re.compile(r"\d+(?:st|nd|rd|th|er|[年月日])?|[^\W\d_]+")
@@ -190,6 +198,10 @@ class MarkdownReader:
             yield from _table_pieces(lines, str(self._headings))
         else:
             text = "".join(lines)
+            title = _EMPHASISED.fullmatch(text)
+            if title and is_title_line(title["text"]):
+                yield self._heading_piece(EMPHASIS_LEVEL, title["text"], text)
+                return
             entry = _DATED_ENTRY.match(text)
             day = leading_day(entry[1]) if entry else None
             yield Piece(text, "prose", str(self._headings), said_at=day)

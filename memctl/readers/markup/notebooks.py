@@ -17,7 +17,8 @@ from memctl.readers.markup.markdown_files import MarkdownReader
 from memctl.readers.pieces import Piece, assemble, new_document
 from memctl.readers.reader_errors import check_size
 from memctl.readers.text_files.decoding import decode
-from memctl.readers.text_files.plain_text import code_pieces, prose_pieces
+from memctl.readers.text_files.headed_text import prose_pieces
+from memctl.readers.text_files.plain_text import code_pieces
 from memctl.records import SourceText
 
 MAX_BYTES = 100 * 1024 * 1024

@@ -27,10 +27,17 @@ from memctl.readers.document_properties import (
 )
 from memctl.readers.file_names import clean_title, date_from_name, shorten, title_from_name
 from memctl.readers.markup.html_parser import Block, BlockKind, Page, parse_page
-from memctl.readers.pieces import HeadingPath, Piece, assemble, new_document
+from memctl.readers.pieces import (
+    EMPHASIS_LEVEL,
+    HeadingPath,
+    Piece,
+    assemble,
+    is_title_line,
+    new_document,
+)
 from memctl.readers.reader_errors import check_size
 from memctl.readers.text_files.decoding import decode
-from memctl.readers.text_files.plain_text import text_pieces
+from memctl.readers.text_files.headed_text import text_pieces
 from memctl.records import SegmentKind, SourceText
 
 MAX_BYTES = 30 * 1024 * 1024
@@ -61,6 +68,7 @@ _RULER = re.compile(r"^[=\-_~*#+]{3,}[^\S\n]*$", re.MULTILINE)
 _MIN_CHARACTERS = 30
 """With fewer characters than this left, nothing is taken for navigation."""
 
+_NOTHING = Block("heading", "", 1)
 _LINK_SHARE = 0.7
 _LINK_RUN = 3
 """This many blocks in a row that are mostly links make a menu."""
@@ -113,13 +121,34 @@ def _as_text(block: Block) -> Block:
 def block_pieces(blocks: Iterable[Block]) -> Iterator[Piece]:
     """Blocks as pieces, each under its headings; a term is a heading of what defines it."""
     headings = HeadingPath()
-    for block in _with_labels(list(blocks)):
+    for block in _with_labels(_with_titles(list(blocks))):
         above = _LEVELS * len(block.terms)
         headings.enter(above + _LEVELS, "")  # ends what is defined in it
         if block.kind == "term" or block.level:
             level = above + (block.level or _LEVELS)
             headings.enter(level, " ".join(block.text.split()))
         yield from _block_pieces(block, str(headings))
+
+
+def _with_titles(blocks: list[Block]) -> list[Block]:
+    """Blocks of which a short one in bold above others is a heading, below those marked as such."""
+    neighbours = zip([_NOTHING, *blocks], blocks, [*blocks[1:], _NOTHING], strict=False)
+    return [
+        replace(block, kind="heading", level=EMPHASIS_LEVEL, text=block.text.removeprefix("- "))
+        if _is_title(block)
+        and not (_is_apart(below) or (block.kind == "item" and above.is_emphasised))
+        else block
+        for above, block, below in neighbours
+    ]
+
+
+def _is_title(block: Block) -> bool:
+    is_text = block.kind in ("prose", "item") and not block.level
+    return is_text and block.is_emphasised and is_title_line(block.text)
+
+
+def _is_apart(block: Block) -> bool:
+    return block.is_emphasised or block.level > 0 or block.kind == "term"
 
 
 def _with_labels(blocks: list[Block]) -> Iterator[Block]:

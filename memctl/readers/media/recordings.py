@@ -29,7 +29,7 @@ from memctl.readers.media.subtitles import cue_pieces, find_sidecar, subtitle_pi
 from memctl.readers.pieces import Piece, assemble, new_document
 from memctl.readers.reader_errors import damage_as_unreadable
 from memctl.readers.text_files.decoding import read_whole
-from memctl.readers.text_files.plain_text import prose_pieces
+from memctl.readers.text_files.headed_text import prose_pieces
 from memctl.records import SourceText
 
 TRANSCRIPT = "transcript"

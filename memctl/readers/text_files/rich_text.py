@@ -12,7 +12,7 @@ from memctl.readers.document_properties import plausible_authors, plausible_date
 from memctl.readers.file_names import date_from_name, title_from_name
 from memctl.readers.pieces import assemble, new_document
 from memctl.readers.reader_errors import check_size, damage_as_unreadable
-from memctl.readers.text_files.plain_text import prose_pieces
+from memctl.readers.text_files.headed_text import prose_pieces
 from memctl.records import SourceText
 
 MAX_BYTES = 30 * 1024 * 1024

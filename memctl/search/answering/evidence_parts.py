@@ -264,6 +264,33 @@ def asks_how(question: str) -> bool:
     return _ASKS_HOW.match(question) is not None
 
 
+_ASKS_AMOUNT = re.compile(
+    r"\b(?:how (?:many|much|deep|tall|high|heavy|wide|thick|large|big)|what percent(?:age)?"
+    r"|what (?:is|was|are|were) the (?:max(?:imum)?|min(?:imum)?|total|average|number|amount) \w+"
+    r"|wie ?viele?|wie (?:hoch|groß|tief|schwer|breit|teuer)|combien|cu[aá]nt[oa]s?|quant[ioae]"
+    r"|hoeveel)"
+    r"\b(?! (?:do|does|did) (?:i|you|we|they|he|she) (?:like|love|enjoy|care|trust|hate|want)\b)",
+    re.IGNORECASE,
+)
+_AMOUNTS = (
+    r"no|none|one(?! (?:can|could|may|might|must|should|would|has|needs|wants)\b)|half|dozen"
+    r"|hundred|thousand|million|billion|couple|several|few|twice|single|double|triple|zero|both|pair"
+    r"|free|nothing|unlimited|infinite"
+)
+_NUMBER_WORDS = (word for each in all_languages() for words in each.numbers[1:] for word in words)
+_AMOUNT = re.compile(rf"(?<![^\W\d])\d|\b(?:{_AMOUNTS}|{'|'.join(_NUMBER_WORDS)})\b", re.IGNORECASE)
+
+
+def asks_for_amount(question: str) -> bool:
+    """Return whether a question asks for a number of things or for a size."""
+    return _ASKS_AMOUNT.search(question) is not None
+
+
+def has_amount(sentence: str) -> bool:
+    """Return whether a sentence has a number, in digits or words, or a word for an amount."""
+    return _AMOUNT.search(sentence) is not None
+
+
 def asks_when(question: str) -> bool:
     """Return whether a question asks for a time."""
     return _ASKS_WHEN.search(question) is not None

@@ -19,9 +19,11 @@ from memctl.records import Hit
 from memctl.search.answering.evidence_parts import (
     Part,
     Span,
+    asks_for_amount,
     asks_what_happened,
     column_heads,
     entry_label,
+    has_amount,
     is_question,
     is_table_row,
     quotable_parts,
@@ -29,7 +31,7 @@ from memctl.search.answering.evidence_parts import (
 )
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.query.question import Question
-from memctl.search.query.subject_questions import subject_question
+from memctl.search.query.subject_questions import GOES_ON, subject_question
 from memctl.search.query.time_expressions import date_terms, hit_dates, matching_times
 from memctl.search.ranking.dialogue import Place
 from memctl.search.retrieval.candidates import cosines, coverage
@@ -70,6 +72,8 @@ _MOST_BEFORE = 220
 """Characters that the model reads of what stands before a sentence."""
 _ITEM = re.compile(r"(?:[-*+•‣◦]|\d{1,3}[.)])\s")
 _DIGIT = re.compile(r"\d")
+_ITEM_NUMBER = re.compile(r"^\W*\d+(?:\.\d+)*[.):]?\s")
+_HEADING_VALUE = re.compile(r"\d|[:=]\s*\S")
 _NUMBERS = re.compile(r"\d+(?:[.,:/]\d+)*")
 _MEASURES = re.compile(
     r"(?<![\d.,])\d[\d.,]*+ ?(?:(?:years?|months?|weeks?|days?|hours?|minutes?|seconds?|euros?"
@@ -136,6 +140,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     asked = outcome.asked.text
     is_choice = _CHOICE.search(asked) is not None
     whether = _ASKS_WHETHER.match(asked) is not None and not is_choice
+    wants_amount = asks_for_amount(asked)
     may_repeat = is_choice or not is_question(asked)  # what is asked for by a statement of it
     said_terms = frozenset[str]().union(*(draft.near_terms for draft in drafts))
     misses_name = any(said_terms.isdisjoint(name) for name in outcome.question.names)
@@ -154,7 +159,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 draft,
                 whether=whether,
                 may_repeat=may_repeat,
-                misses_name=misses_name,
+                misses_name=misses_name or (wants_amount and not has_amount(draft.part.text)),
             ),
             draft.terms,
         )
@@ -323,7 +328,8 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
     subject = subject_question(outcome.asked.text)
     for place in quotable_parts(parts):
         part = parts[place]
-        if part.is_title or is_question(part.text):
+        is_heading = _is_heading(part, hit)
+        if part.is_title or is_question(part.text) or (is_heading and not _has_value(part.text)):
             continue
         is_row = is_table_row(part.text)  # which the row before says nothing of
         heads = column_heads(parts, place) if is_row else ""
@@ -334,12 +340,12 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
         needs_before = not is_row and _DIGIT.search(part.text) is None
         near_terms = terms_of[place] | context
         own = _coverage(terms_of[place], outcome)
-        said_above = _terms_above_heading(hit, outcome) if _is_heading(part, hit) else above
+        said_above = _terms_above_heading(hit, outcome) if is_heading else above
         yield CandidateSentence(
             hit,
             part,
             (part.start, part.end)
-            if own >= _WHOLE and not _is_introduction(part)
+            if own >= _WHOLE and not (_is_introduction(part) or GOES_ON.match(part.text))
             else _quote_span(hit, parts, place),
             sentence_context(hit, f"{further} {before}" if further else before),
             terms_of[place],
@@ -368,6 +374,11 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
 
 def _is_heading(part: Part, hit: Hit) -> bool:
     return hit.heading.rpartition(" > ")[2] == " ".join(part.text.split())
+
+
+def _has_value(heading: str) -> bool:
+    """Return whether a heading may tell something besides what the text below it is about."""
+    return _HEADING_VALUE.search(_ITEM_NUMBER.sub("", heading)) is not None
 
 
 def _terms_above_heading(hit: Hit, outcome: SearchOutcome) -> frozenset[str]:

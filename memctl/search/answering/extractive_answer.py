@@ -122,7 +122,10 @@ def extract_answer(
     else:
         most = _MAX_LISTED if is_list else MAX_SENTENCES
         ordered = _without_repeats(likely)[:most]
-        ordered = ordered if unsure else _reading_order(ordered)
+        if not unsure:  # what is done step by step and lists are as they were written
+            is_in_order = is_list or asks_how(outcome.asked.text)
+            first = [] if is_in_order else ordered[:1]
+            ordered = [*first, *_reading_order(ordered[len(first) :])]
     ordered = [_without_speaker(item) for item in ordered]
     text = _differing(ordered) if other else _plain_answer(ordered, outcome.asked.text)
     return _answer(ordered, text, confidence, unsure=unsure)

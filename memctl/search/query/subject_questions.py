@@ -16,6 +16,13 @@ _WHAT_IT_IS = (
     r"|wat (?:is|zijn))\s*(?P<subject>\S.*)",
     r"what (?:does|do) (?P<subject>\S.*) mean",
 )
+_WHAT_IT_STANDS_FOR = (
+    r"what (?:does|do) (?:the )?(?P<subject>\S.*) stand for",
+    r"what(?:['’]s| is) (?:the )?(?P<subject>\S.*)"
+    r" (?:short for|an (?:acronym|abbreviation) (?:for|of))",
+    r"wofür steht (?P<subject>\S.*)",
+    r"que signifie (?:le sigle )?(?P<subject>\S.*)",
+)
 _WHAT_IT_DOES = (
     r"what (?:does|do) (?P<subject>\S.*) do",
     r"how (?:does|do) (?P<subject>\S.*) work",
@@ -45,7 +52,8 @@ _IS = (
 )
 _ADVERB = (
     r"(?:now|also|still|just|basically|simply|really|primarily|mainly|essentially|mostly|currently"
-    r"|formerly|originally|officially|usually|typically|auch|nun|einfach|aussi|también|anche|ook)"
+    r"|formerly|originally|officially|usually|typically|normally|generally|commonly|often"
+    r"|auch|nun|einfach|aussi|también|anche|ook)"
 )
 _ANY_OF_A_KIND = rf"(?:{_ADVERB}\s+)?(?:an?|one of|any|eine?|une?|una?|een)\b"
 _KIND = (
@@ -61,7 +69,11 @@ _NUMBER = r"(?:\d+(?:\.\d+)*\.?\s+)?"
 _CALLED = r"(?:called|named|known as|genannt|namens|appelée?|llamad[oa]|chiamat[oa])"
 
 _USED = r"(?:us(?:e[sd]?|ing)|nutzen|benutzen|verwenden|utilis(?:e|ons|ent)|usamos)"
-_FOR = r"(?:for|to|as|für|zum|zur|als|um|pour|comme|para)\b"
+_SORT = (
+    r"(?:\s+(?:system|tool|program|command|option|file|format|service|package|project|library|app"
+    r"|protocol|method|function|class|module|team|group|board))?"
+)
+_FOR = r"(?:for|to|as|by|für|zum|zur|als|um|pour|comme|para)\b"
 _OPTION = re.compile(r"(?:the )?(?P<name>--?[a-zA-Z][\w-]*)(?:=\S*)?(?: (?:option|flag|switch))?")
 _VALUE = r"=[^\s,:]+"
 _BEHIND_OPTION = (
@@ -69,11 +81,16 @@ _BEHIND_OPTION = (
     rf"(?:[ ,]+(?:--?\w[\w-]*(?:{_VALUE})?|<[^>\n]*>|\[[^\]\n]*\]|\{{[^}}\n]*\}}|[A-Z][A-Z_]+))*"
 )
 """In a label: the values of an option, its default and its other name."""
+_ACRONYM = re.compile(r"(?:the )?(?P<letters>[A-Z]{2,7})s?")
+_SMALL_WORDS = r"(?:(?:of|the|and|for|to|in|on|by|with|a)[\s-]+){0,2}"
+_MOST_BETWEEN = 45
+"""Characters between an acronym and what it stands for."""
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n+")
-_GOES_ON = re.compile(
+GOES_ON = re.compile(
     r"\W*(?:it|they|this|these|he|she|es|er|sie|dies|il|elle|ils|elles|ce|ello|esto)\b",
     re.IGNORECASE,
 )
+"""How a sentence begins that speaks of what the one before it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +120,7 @@ class SubjectQuestion:
         """
         if self.answering.search(sentence):
             return True
-        if _GOES_ON.match(sentence) and self.is_answered_by(before) is not False:
+        if GOES_ON.match(sentence) and self.is_answered_by(before) is not False:
             return None
         about = [name for each in titles if self.title.fullmatch(name := each.rpartition(" > ")[2])]
         if about:
@@ -121,12 +138,18 @@ def subject_question(question: str) -> SubjectQuestion | None:
     """Return what a question asks of something by its name; None for other questions."""
     if len(question) > _LONGEST:
         return None
+    if (stands_for := _subject_of(_WHAT_IT_STANDS_FOR, question)) and (
+        written_out := _written_out(stands_for)
+    ):
+        return SubjectQuestion(re.compile(written_out, re.IGNORECASE), None, re.compile(r"(?!)"))
     does = _subject_of(_WHAT_IT_DOES, question)
     subject = does or _subject_of(_WHAT_IT_IS, question)
     if option := _OPTION.fullmatch(subject):
         return _of_option(option["name"])
     kind = _KIND_OF_THING.fullmatch(subject)
-    subject = kind["subject"] if kind else subject
+    acronym = _ACRONYM.fullmatch(subject)
+    has_article = subject.startswith("the ")
+    subject = kind["subject"] if kind else acronym["letters"] if acronym else subject
     words = [word for word in re.split(r"[\s_-]+", subject) if word]
     is_name = kind is not None or all(word[0].isupper() for word in subject.split())
     if not words or len(words) > _MOST_WORDS or _POINTS_AT.search(subject):
@@ -136,13 +159,13 @@ def subject_question(question: str) -> SubjectQuestion | None:
     plain = r"[\s_-]+".join(map(re.escape, words))
     name = rf"{_ARTICLE}[*_`\"“”'’]*{plain}(?:e?s)?[*_`\"“”'’]*"
     label_end, words_of_value = r":\s|[–—]|--?\s", r"\s*[^\W\d_][^\n]"
-    is_said = rf"^\W*{name}(?:\s*\([^)]*\)|,[^,]*,)?\s+{_IS}\s+"
+    is_said = rf"^\W*{name}{_SORT}(?:\s*\([^)]*\)|,[^,]*,)?\s+{_IS}\s+"
     title = re.compile(rf"{_NUMBER}{_ARTICLE}{plain}(?:e?s)?(?:\.\w{{1,4}})?", re.IGNORECASE)
     if does:
         telling = rf"^\W*{name}\s+\w|\b{_USED} {name} {_FOR}|\b{name}\s+(?:\w+s|was|are)\b"
         saying = (
             rf"{is_said}{_ANY_OF_A_KIND}|^\W*{name}\s*(?:{label_end}){words_of_value}"
-            rf"|^\W*{name}\s+{_IS}\s+{_USED}\s+{_FOR}"
+            rf"|{is_said}{_USED}\s+{_FOR}"
         )
         return SubjectQuestion(
             re.compile(saying, re.IGNORECASE),
@@ -152,13 +175,33 @@ def subject_question(question: str) -> SubjectQuestion | None:
         )
     called = _CALLED.replace("named|", "") if kind else _CALLED  # a folder named target
     defined = (
-        rf"{is_said}{_KIND}|^\W*{name},\s+{_KIND}"
+        rf"{is_said}(?:{_KIND}|{_USED}\s+{_FOR})|^\W*{name},\s+{_KIND}"
         rf"|^\W*{name}\s*(?:{label_end}|=){words_of_value}|\b{called}\s+{name}(?![\w-]|\.\w)"
     )
+    if acronym:
+        defined = f"{defined}|{_written_out(subject)}"
     statement = re.compile(rf"^\W*{name}(?:\s+{_IS}\s|\s*[:=–—]\s*[\w€$£+])", re.IGNORECASE)
     return SubjectQuestion(
-        re.compile(defined, re.IGNORECASE), None if is_name else statement, title
+        re.compile(defined, re.IGNORECASE),
+        None if is_name and not has_article else statement,
+        title,
     )
+
+
+def _written_out(acronym: str) -> str:
+    """Return what matches an acronym near the words whose initials it is; "" for another word.
+
+    The idea is that of Schwartz and Hearst, "A simple algorithm for identifying abbreviation
+    definitions in biomedical text" (2003).
+    """
+    found = _ACRONYM.fullmatch(acronym)
+    if found is None:
+        return ""
+    letters = found["letters"]
+    initials = "(?-i:{})" if len(letters) == 2 else "{}"  # "he ran HR" is no human resources
+    words = rf"[\s-]+{_SMALL_WORDS}".join(rf"{initials.format(each)}\w*" for each in letters)
+    between, short = rf"[^.\n]{{0,{_MOST_BETWEEN}}}?", rf"\b(?-i:{letters})s?\b"
+    return rf"\b{words}\b{between}{short}|{short}{between}\b{words}\b"
 
 
 def _of_option(name: str) -> SubjectQuestion:

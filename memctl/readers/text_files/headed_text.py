@@ -1,0 +1,270 @@
+"""Text whose headings are lines of it: reStructuredText, AsciiDoc, Org mode and plain text.
+
+Each format says where its headings are and how deep; the text is cut the same way for all.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+
+from memctl.readers.document_properties import parse_authors, parse_date, parse_tags, parse_title
+from memctl.readers.file_names import clean_title, date_from_name, title_from_name
+from memctl.readers.pieces import HeadingPath, Piece, assemble, new_document
+from memctl.readers.text_files.decoding import text_blocks
+from memctl.records import SourceText
+
+_PARAGRAPH = re.compile(r".*?(?:\n(?:[^\S\n]*\n)+|\Z)", re.S)
+_UNDERLINE = re.compile(r"([=\-~^\"'`#*+:.<>_])\1{2,}[^\S\n]*$")
+_EMPTY_LINE_BEFORE = re.compile(r"\n[^\S\n]*\n$")
+_TITLE_MARKS = "=-~^*#+"
+_NO_TITLE = re.compile(r"\S {2,}\S|[\t|]|^[-*+•>] ")
+"""Has columns as a row of a table, or begins as an item of a list."""
+_MOST_BEYOND_TITLE = 2
+"""Characters by which the line under a title may be longer; a longer one only separates."""
+_TERM_LEVEL = 50
+"""Of what a list of definitions defines; titles have as many levels as they have styles."""
+_TERM = re.compile(r"[^\s:][^\n]{0,150}?:{2,4}[^\S\n]*\n")
+"""What a list of AsciiDoc defines: ``--quiet::``; what it means stands below, further in."""
+_ANCHOR = re.compile(r"\[\[[^\]\n]*\]\]")
+
+_ASCIIDOC_TITLE = re.compile(r"^(?P<marks>={1,6})[^\S\n]+(?P<title>\S[^\n]*)\n?", re.MULTILINE)
+_ASCIIDOC_MARKS = "=-~^+"
+_ORG_TITLE = re.compile(r"^(?P<marks>\*{1,30})[^\S\n]+(?P<title>\S[^\n]*)\n?", re.MULTILINE)
+_ORG_TAGS = re.compile(r"\s:[\w@#%:]+:\s*$")
+_ORG_KEYWORD = re.compile(r"^#\+(?P<name>\w+):(?P<value>[^\n]*)", re.MULTILINE)
+_ORG_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_ORG_SETTINGS = re.compile(
+    r"^(?:[ \t]*:PROPERTIES:[ \t]*\n(?:[ \t]*:[^\n]*\n){0,40}?[ \t]*:END:[ \t]*\n"
+    r"|#\+\w+:[^\n]*\n)+",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""What is said to the program, not to the reader."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A line above others, with those that mark it."""
+
+    title: str
+    start: int
+    end: int
+    level: int
+    """From 1 on; deeper headings have greater ones."""
+
+
+FindHeadings = Callable[[str], Iterable[Heading]]
+
+
+class HeadedText:
+    """Cuts text into paragraphs under their path of headings, which goes on from block to block."""
+
+    def __init__(self, find: FindHeadings, above: str = "") -> None:
+        self._find = find
+        self._path = HeadingPath()
+        self._path.enter(0, above)
+
+    def of(self, blocks: Iterable[str]) -> Iterator[Piece]:
+        """The pieces of a text that comes in blocks."""
+        return chain.from_iterable(map(self.pieces, blocks))
+
+    def pieces(self, text: str) -> Iterator[Piece]:
+        """The pieces of one block of the text; together they are the block."""
+        place = 0
+        for heading in self._find(text):
+            start = max(heading.start, place)  # a line between two titles is the first one's
+            yield from prose_pieces(text[place:start], str(self._path))
+            self._path.enter(heading.level, heading.title)
+            yield Piece(text[start : heading.end], "heading", str(self._path))
+            place = heading.end
+        yield from prose_pieces(text[place:], str(self._path))
+
+
+def prose_pieces(text: str, heading: str = "") -> Iterator[Piece]:
+    """One piece for each paragraph, the blank lines after it included."""
+    for match in _PARAGRAPH.finditer(text):
+        if match[0]:
+            yield Piece(match[0], heading=heading)
+
+
+def text_pieces(text: str, heading: str = "") -> Iterator[Piece]:
+    """Plain text as paragraphs under what looks like its headings."""
+    return HeadedText(PlainHeadings(), heading).pieces(text)
+
+
+def read_rst(path: Path, name: str) -> Iterator[SourceText]:
+    """Read reStructuredText: paragraphs under their path of headings."""
+    return _read(path, name, UnderlinedHeadings)
+
+
+def read_asciidoc(path: Path, name: str) -> Iterator[SourceText]:
+    """Read AsciiDoc: as reStructuredText; what a list defines is a heading, too."""
+    return _read(path, name, AsciiDocHeadings)
+
+
+def _read(path: Path, name: str, headings: Callable[[], FindHeadings]) -> Iterator[SourceText]:
+    blocks = text_blocks(path)
+    first = next(blocks, "")
+    title = next((clean_title(each.title) for each in headings()(first)), "")
+    head = new_document(
+        title=title or title_from_name(name),
+        created_at=date_from_name(name),
+    )
+    return assemble(head, HeadedText(headings()).of(chain([first], blocks)))
+
+
+# --- where headings are --------------------------------------------------------------------------
+
+
+class UnderlinedHeadings:
+    """Headings of reStructuredText; the style that comes first in a document is the highest."""
+
+    def __init__(self) -> None:
+        self._styles: list[tuple[str, bool]] = []
+        """Each with the sign it is made of, and whether there is a line of it above, too."""
+
+    def __call__(self, text: str) -> Iterator[Heading]:
+        """Yield those of one block."""
+        for title, start, end in self._lines(text):
+            mark = text[start:end].rstrip()[-1]
+            yield Heading(title, start, end, self._level((mark, text[start] == mark)))
+
+    def _level(self, style: tuple[str, bool]) -> int:
+        if style not in self._styles:
+            self._styles.append(style)
+        return 1 + self._styles.index(style)
+
+    def _lines(self, text: str) -> Iterator[tuple[str, int, int]]:
+        return _underlined(text)
+
+
+class PlainHeadings(UnderlinedHeadings):
+    """Headings of plain text: lines underlined as long as they are, and what a list defines."""
+
+    _across_empty_lines = False
+    """Whether an empty line may follow what is defined; in reStructuredText an example does."""
+
+    def __call__(self, text: str) -> Iterator[Heading]:
+        """Yield those of one block."""
+        terms = _defined(text, across_empty_lines=self._across_empty_lines)
+        return _in_order(super().__call__(text), terms)
+
+    def _lines(self, text: str) -> Iterator[tuple[str, int, int]]:
+        return (each for each in _underlined(text) if _is_title(text, *each))
+
+
+class AsciiDocHeadings(PlainHeadings):
+    """Headings of AsciiDoc: ``== Title``, underlined titles, and what a list defines."""
+
+    _across_empty_lines = True
+
+    def __call__(self, text: str) -> Iterator[Heading]:
+        """Yield those of one block."""
+        return _in_order(_marked(_ASCIIDOC_TITLE, text), super().__call__(text))
+
+    def _level(self, style: tuple[str, bool]) -> int:
+        return 1 + _ASCIIDOC_MARKS.find(style[0]) % len(_ASCIIDOC_MARKS)
+
+
+def _in_order(*found: Iterable[Heading]) -> Iterator[Heading]:
+    end = 0
+    for heading in sorted(chain(*found), key=lambda each: each.start):
+        if heading.start >= end:
+            yield heading
+            end = heading.end
+
+
+def _marked(form: re.Pattern[str], text: str) -> Iterator[Heading]:
+    for match in form.finditer(text):
+        yield Heading(_plain(match["title"]), *match.span(), len(match["marks"]))
+
+
+def _defined(text: str, *, across_empty_lines: bool) -> Iterator[Heading]:
+    terms: list[str] = []
+    start = end = 0
+    for line in text.splitlines(keepends=True):
+        if terms and across_empty_lines and not line.strip():
+            pass
+        elif _TERM.fullmatch(line):
+            start = start if terms else end
+            terms.append(_plain(line.rstrip().rstrip(":")))
+        else:
+            if terms and line[0].isspace() and line.strip():
+                yield Heading(", ".join(filter(None, terms)), start, end, _TERM_LEVEL)
+            terms.clear()
+        end += len(line)
+
+
+def _plain(title: str) -> str:
+    return " ".join(_ANCHOR.sub("", title).replace("`", "").split())
+
+
+def _underlined(text: str) -> Iterator[tuple[str, int, int]]:
+    """Title, where it starts (over- and underline included) and where it ends, of each heading."""
+    lines = text.splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    for place in range(1, len(lines)):
+        title = lines[place - 1].rstrip()
+        underline = _UNDERLINE.match(lines[place])
+        if not underline or not title.strip() or _UNDERLINE.match(title):
+            continue
+        if len(lines[place].rstrip()) >= len(title):
+            over = place > 1 and lines[place - 2].rstrip() == lines[place].rstrip()
+            yield title.strip(), starts[place - 2 if over else place - 1], starts[place + 1]
+
+
+def _is_title(text: str, title: str, start: int, end: int) -> bool:
+    over, *_, under = text[start:end].split()  # the title where there is no line above it
+    is_apart = over == under or start == 0
+    return (
+        (is_apart or _EMPTY_LINE_BEFORE.search(text[max(0, start - 99) : start]) is not None)
+        and _NO_TITLE.search(title) is None
+        and any(map(str.isalpha, title))
+        and under[0] in _TITLE_MARKS
+        and len(under) <= len(title) + sum(map(_is_wide, title)) + _MOST_BEYOND_TITLE
+    )
+
+
+def _is_wide(character: str) -> bool:
+    return unicodedata.east_asian_width(character) in "WF"
+
+
+# --- Org mode ------------------------------------------------------------------------------------
+
+
+def read_org(path: Path, name: str) -> Iterator[SourceText]:
+    """Read notes of Org mode; settings and drawers stay in the text and are no evidence."""
+    blocks = text_blocks(path)
+    first = next(blocks, "")
+    said = {each["name"].lower(): each["value"].strip() for each in _ORG_KEYWORD.finditer(first)}
+    day = _ORG_DAY.search(said.get("date", ""))
+    head = new_document(
+        title=parse_title(said.get("title")) or title_from_name(name),
+        authors=parse_authors(said.get("author")),
+        created_at=parse_date(day[0]) if day else date_from_name(name),
+        tags=parse_tags(said.get("filetags", "").replace(":", " ")),
+    )
+    pieces = HeadedText(_org_headings).of(chain([first], blocks))
+    return assemble(head, chain.from_iterable(map(_without_settings, pieces)))
+
+
+def _org_headings(text: str) -> Iterator[Heading]:
+    for heading in _marked(_ORG_TITLE, text):
+        yield replace(heading, title=_ORG_TAGS.sub("", heading.title))
+
+
+def _without_settings(piece: Piece) -> Iterator[Piece]:
+    place = 0
+    for found in _ORG_SETTINGS.finditer(piece.text):
+        if found.start() > place:
+            yield replace(piece, text=piece.text[place : found.start()])
+        yield replace(piece, text=found[0], kind=None)
+        place = found.end()
+    if place < len(piece.text):
+        yield replace(piece, text=piece.text[place:])
