@@ -121,3 +121,8 @@ ProposalStatus = Literal[
     "draft", "submitted", "under_review", "approved", "created", "rejected", "expired"
 ]
 """How far the proposal of a skill has come; ``created`` is one whose skill has been made."""
+
+RECORD_READER = "record/1"
+"""The reader of texts that come as such, without a file."""
+SESSION_READER = "session/1"
+"""The reader of what is said in a conversation as it goes on."""

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
-import memctl
-
-HOUSE = Path(memctl.__file__).parent
+from source_trees import PACKAGE, source_trees
 
 REASONS = {
     "files.py": "is that function, and makes the files that are locked",
@@ -43,8 +40,8 @@ def writings(tree: ast.AST) -> Iterator[int]:
 
 def test_every_file_is_written_through_the_one_function_that_saves() -> None:
     others = {
-        path.relative_to(HOUSE).as_posix(): lines
-        for path in HOUSE.rglob("*.py")
-        if (lines := list(writings(ast.parse(path.read_text("utf-8")))))
+        path.relative_to(PACKAGE).as_posix(): lines
+        for path, tree in source_trees().items()
+        if (lines := list(writings(tree)))
     }
     assert set(others) == set(REASONS), others

@@ -7,10 +7,12 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-MOST_MODULES = 507
+from source_trees import PACKAGE, source_trees
+
+MOST_MODULES = 508
 """320 of documents and memories; 60 of conversations, tiers, pools and operations; the rest of
 servers, the web page, links, skills, upkeep, feedback and merging."""
 MOST_IN_A_PACKAGE = 25
@@ -26,18 +28,19 @@ NOT_PATHS = {("memctl.store.tables.inspection", "page_data.lance")}
 """A file that the engine has in each index of a kind, named below the index."""
 
 
+@cache
 def modules() -> dict[str, Path]:
     """Every module of the package by its name."""
     found = {}
-    for path in sorted((ROOT / "memctl").rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
+    for path in source_trees():
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
 
 
 def imports_of(path: Path, names: set[str]) -> Iterator[str]:
     """The modules that one imports, in functions and for type checking too."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(source_trees()[path]):
         if isinstance(node, ast.ImportFrom) and node.module in names:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
@@ -117,7 +120,8 @@ def path_words(tree: ast.Module) -> Iterator[str]:
 def paths_from_uris(tree: ast.Module) -> Iterator[str]:
     """Yield the places where a path is made of what only the engine should read."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Path", "PurePath"):
+        is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if is_call and node.func.id in ("Path", "PurePath"):
             arguments = [ast.unparse(argument) for argument in node.args]
             yield from (said for said in arguments if re.search(r"\.(file_)?uri\b", said))
 
@@ -126,7 +130,7 @@ def test_only_the_storage_names_files_of_tables_and_nothing_makes_a_path_of_a_ur
     found: set[tuple[str, str]] = set()
     for name, path in modules().items():
         if name != STORAGE:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
+            tree = source_trees()[path]
             said = (*path_words(tree), *paths_from_uris(tree))
             found.update((name, word) for word in said)
     assert found - NOT_PATHS == set()

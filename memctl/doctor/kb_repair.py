@@ -37,9 +37,10 @@ from memctl.ids import memory_id, root_id
 from memctl.ingest.batches import WantedSource
 from memctl.ingest.discovery.sources import printable
 from memctl.ingest.reprocessing import LostDocument, documents_to_recover, is_file_of
-from memctl.ingest.source_reading import RECORD_READER, Unreadable, identify
+from memctl.ingest.source_reading import Unreadable, identify
 from memctl.kb_settings import Layout
 from memctl.knowledge_base import KnowledgeBase
+from memctl.literals import RECORD_READER
 from memctl.memories.reembedding import EMBEDDED_COLUMNS, embedded_texts
 from memctl.records import FileOutcome
 from memctl.rows.derived_rows import add_missing

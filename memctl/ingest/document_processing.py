@@ -26,8 +26,9 @@ from memctl.ingest.batches import (
 from memctl.ingest.chunking import ChunkSizes, Cut, Passage, chunk
 from memctl.ingest.document_records import DocumentInputs, prepare_document
 from memctl.ingest.media_enrichment import MediaEnricher
-from memctl.ingest.source_reading import SESSION_READER, Unreadable, redacted_read, texts_of
+from memctl.ingest.source_reading import Unreadable, redacted_read, texts_of
 from memctl.kb_settings import KnowledgeBaseSettings
+from memctl.literals import SESSION_READER
 from memctl.models.protocols import MODEL, NOT_BY_MODEL, Embedder, Understander
 from memctl.readers import Readers
 from memctl.records import SourceText

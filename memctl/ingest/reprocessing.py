@@ -21,7 +21,8 @@ from memctl.ingest.chunking import Passage
 from memctl.ingest.discovery.sources import Source
 from memctl.ingest.document_records import BESIDE_THE_TALK, TRIGGERING, original_metadata
 from memctl.ingest.file_units import SHARED
-from memctl.ingest.source_reading import RECORD_READER, SESSION_READER, Unreadable, identify
+from memctl.ingest.source_reading import Unreadable, identify
+from memctl.literals import RECORD_READER, SESSION_READER
 from memctl.models.protocols import BY_MODEL, MODEL, NOT_BY_MODEL
 from memctl.paths import display_path
 from memctl.records import UNIT_MARK, AskedTurn, Document, FileOutcome, Segment, SourceText

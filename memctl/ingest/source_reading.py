@@ -16,17 +16,13 @@ from memctl.ids import document_id
 from memctl.ingest.batches import IdentifiedSource, WantedSource
 from memctl.ingest.discovery.sources import Source
 from memctl.links.vault_files import FIRST_BYTES, NOTE_ENDING, seal_of
+from memctl.literals import RECORD_READER
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.records import FileOutcome, Segment, SourceText
 from memctl.redaction import MARK, redact_name, redact_secrets, redact_with_offsets
 
 if TYPE_CHECKING:
     from memctl.readers import Readers
-
-RECORD_READER = "record/1"
-"""The reader of texts that come as such, without a file."""
-SESSION_READER = "session/1"
-"""The reader of what is said in a conversation as it goes on."""
 
 CHANGED = ChangedSource.__name__
 """The class of the error when a file was written to while it was being read."""

@@ -17,7 +17,7 @@ from memctl.ids import root_id
 from memctl.ingest.discovery.ingest_inputs import Inputs, open_inputs
 from memctl.ingest.discovery.sources import Labels, Source, path_of
 from memctl.ingest.file_versions import FileVersions
-from memctl.ingest.source_reading import RECORD_READER
+from memctl.literals import RECORD_READER
 from memctl.paths import display_path
 from memctl.records import RevisedDocument
 from memctl.rows.supersession import LIVE_STATUSES

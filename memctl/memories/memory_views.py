@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.ids import root_id
-from memctl.ingest.source_reading import SESSION_READER
-from memctl.literals import Sort
+from memctl.literals import SESSION_READER, Sort
 from memctl.memories.importance_decay import COLUMNS, Decay
 from memctl.records import Document, Filters, Memory, Relation
 from memctl.rows.supersession import Lineage, is_next_version

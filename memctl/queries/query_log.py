@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from memctl.errors import DamagedError, KnowledgeBaseUnavailable, LockedError, UsageError
 from memctl.identity import DEFAULT_USER, conversations_of, readable_by
 from memctl.records import Filters
-from memctl.redaction import redact_query
 from memctl.store.ledger.audit_repositories import AccessEntry, access_kind
 from memctl.store.ledger.feedback_repositories import PromptUse
 from memctl.store.ledger.log_repositories import QueryDetail, QueryEntry, QueryVector
@@ -126,11 +125,17 @@ def without_text(asked: LoggedQuestion) -> LoggedQuestion:
     return dataclasses.replace(asked, question="", vector=None)
 
 
+def _without_secrets(text: str) -> str:
+    from memctl.redaction import redact_query
+
+    return redact_query(text)
+
+
 def shown_text(asked: LoggedQuestion, *, redact: bool) -> LoggedQuestion:
     """Return a question whose text is no longer than what is kept, without secrets."""
     text = asked.question[:_LOOKED_AT]
     return dataclasses.replace(
-        asked, question=(redact_query(text) if redact else text)[:LONGEST_TEXT]
+        asked, question=(_without_secrets(text) if redact else text)[:LONGEST_TEXT]
     )
 
 
@@ -379,4 +384,4 @@ def _plain(value: object, *, redact: bool) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     text = str(value)[:LONGEST_TEXT]
-    return redact_query(text) if redact else text
+    return _without_secrets(text) if redact else text

@@ -30,9 +30,8 @@ from memctl.ingest.document_records import (
     TRIGGERING,
 )
 from memctl.ingest.ingest_pipeline import IngestStopped
-from memctl.ingest.source_reading import SESSION_READER
 from memctl.language.sentence_splitting import split_sentences
-from memctl.literals import EXCHANGE, DocType
+from memctl.literals import EXCHANGE, SESSION_READER, DocType
 from memctl.readers.pieces import storable_text
 from memctl.records import (
     AskedTurn,

@@ -32,10 +32,10 @@ from memctl.errors import LockedError
 from memctl.files import new_temporary, save_file
 from memctl.locking import hold_lock, is_locked
 from memctl.schema.table_names import TableName
-from memctl.store.tables.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from memctl.kb_settings import Layout
+    from memctl.store.tables.snapshot import Snapshot
 
 WAIT_SECONDS = 30.0
 AS_SET: Literal["as set"] = "as set"

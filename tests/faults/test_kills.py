@@ -24,11 +24,12 @@ from memctl.store.tables.filter_expressions import col
 
 pytestmark = pytest.mark.usefixtures("quick_reading")
 
-FILES, KILLS = (300, 60) if IS_LONG else (40, 5)
+FILES, KILLS = (300, 60) if IS_LONG else (24, 3)
 OTHER_KILLS = 20 if IS_LONG else 2
 PATIENCE = 3_600 if IS_LONG else 300
 CRANES, HELD = (5_000_000, 50_000) if IS_LONG else (30_000, 200)
 """Lines of a big file, and how many rows of it are held back before they are written."""
+LETTERS = 600 if IS_LONG else 200
 EMPTY, BROKEN = b"", b"%PDF-1.4 nothing more"
 SAMPLES = Path(__file__).parents[2] / "sample_inbox"
 
@@ -183,9 +184,9 @@ def letters(place: Place, tmp_path: Path) -> Path:
     """A JSON lines file of letters, half of which are remembered already."""
     lines = [
         json.dumps({"id": f"l{n}", "text": f"Ann writes letter {n} about crane {n % 7} in May."})
-        for n in range(600)
+        for n in range(LETTERS)
     ]
-    (tmp_path / "half.jsonl").write_text("\n".join(lines[:300]))
+    (tmp_path / "half.jsonl").write_text("\n".join(lines[: LETTERS // 2]))
     (tmp_path / "all.jsonl").write_text("\n".join(lines))
     done(place, "ingest", "-k", "notes", "--jsonl", str(tmp_path / "half.jsonl"))
     return tmp_path / "all.jsonl"
@@ -199,7 +200,7 @@ def test_an_ingest_killed_at_any_moment_is_whole_when_it_is_run_again(
         killed_after(memctl(place, *ingest), dice.uniform(0.3, 2.0))
     done(place, *ingest)
     rows = place.rows("documents", "external_id")
-    assert sorted(row["external_id"] for row in rows) == sorted(f"l{n}" for n in range(600))
+    assert sorted(row["external_id"] for row in rows) == sorted(f"l{n}" for n in range(LETTERS))
     require_sound(place)
 
 

@@ -28,10 +28,10 @@ from memctl.watch.service import WatchedBases, WatchService
 
 pytestmark = pytest.mark.usefixtures("quick_reading")
 
-FILES, PATIENCE_SECONDS = (20_000, 7_200) if IS_LONG else (400, 600)
+FILES, PATIENCE_SECONDS = (20_000, 7_200) if IS_LONG else (240, 600)
 NAMES = 10_000 if IS_LONG else 200
-SMALL_BYTES, LARGE_BYTES = (200 << 20, 2 << 30) if IS_LONG else (1 << 20, 4 << 20)
-MOST_GROWTH = 1200 << 20 if IS_LONG else 64 << 20
+SMALL_BYTES, LARGE_BYTES = (200 << 20, 2 << 30) if IS_LONG else (1 << 19, 2 << 20)
+MOST_GROWTH = 1200 << 20 if IS_LONG else 48 << 20
 """The index of the words of some million memories is gathered in half a gigabyte at a time, and
 made in one; that of a small file never needs as much."""
 

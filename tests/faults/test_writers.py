@@ -20,7 +20,7 @@ from watched import Place, memctl
 
 pytestmark = pytest.mark.usefixtures("quick_reading")
 
-SECONDS = 60 if IS_LONG else 5
+SECONDS = 60 if IS_LONG else 3
 
 WRITER = """
 import json, sys, time

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from source_trees import PACKAGE, source_trees
 
-import memctl
 from memctl.records import Document, Entity, Memory, Relation
 from memctl.rows import references
 from memctl.rows.row_changes import append_rows
@@ -174,13 +174,12 @@ def test_a_reference_that_is_declared_is_followed(
 
 
 def test_nobody_else_changes_a_table() -> None:
-    package = Path(memctl.__file__).parent
-    own = {package / "rows/row_changes.py", package / "store/transfer/exports.py"}
+    own = {PACKAGE / "rows/row_changes.py", PACKAGE / "store/transfer/exports.py"}
     found = [
-        f"{path.relative_to(package)}:{call.lineno}"
-        for path in package.rglob("*.py")
+        f"{path.relative_to(PACKAGE)}:{call.lineno}"
+        for path, tree in source_trees().items()
         if path not in own
-        for call in ast.walk(ast.parse(path.read_text()))
+        for call in ast.walk(tree)
         if isinstance(call, ast.Call) and _changes_a_table(call)
     ]
     assert not found
