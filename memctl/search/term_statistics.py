@@ -1,5 +1,7 @@
 """How common each term is among the memories that are searched.
 
+Each text counts once: what was made of a document says again what its passages say.
+
 Counted in a sample of the very rows that the filters leave: a name that is rare overall but stands
 in every turn of one conversation counts as common when only that conversation is searched.
 """
@@ -22,6 +24,7 @@ from memctl.store.tables.snapshot import Snapshot
 SAMPLE = 4_096
 """Up to 4,096 rows are all read; of more, as many in evenly spread blocks."""
 _BLOCKS = 8
+_COLUMNS = ("search_text", "level", "document_id")
 
 Sources = Mapping[str, Snapshot]
 """Snapshots by the name of their knowledge base."""
@@ -83,37 +86,42 @@ def joint_statistics(sources: Sources, where: Expr | None) -> TermStatistics:
 def sample_term_statistics(snapshot: Snapshot, where: Expr | None) -> TermStatistics:
     """Count the terms in a sample of the memories for which a condition holds."""
     count = snapshot.count("memories", where)
+    tables = read_spread_sample(snapshot, "memories", where, _COLUMNS, count)
     texts = pa.concat_arrays(
-        [
-            chunk
-            for table in read_spread_sample(snapshot, "memories", where, "search_text", count)
-            for chunk in table["search_text"].chunks
-        ]
-        or [pa.array([], pa.string())]
+        [chunk for table in tables for chunk in _own_texts(table)] or [pa.array([], pa.string())]
     )
     lists = pc.split_pattern(texts, " ")
     return TermStatistics(count, len(texts), *_count_lists(lists))
 
 
+def _own_texts(table: pa.Table) -> Sequence[pa.StringArray]:
+    """Return the texts of what was not made of others, or all where there is nothing else."""
+    level, is_stated = table["level"], pc.is_null(table["document_id"])
+    is_stated = pc.and_(is_stated, pc.equal(level, "memory"))
+    own = table.filter(pc.or_(pc.equal(level, "evidence"), is_stated))
+    chunks: Sequence[pa.StringArray] = (own if len(own) else table)["search_text"].chunks
+    return chunks
+
+
 def read_spread_sample(
-    snapshot: Snapshot, table: TableName, where: Expr | None, column: str, count: int
+    snapshot: Snapshot, table: TableName, where: Expr | None, columns: Sequence[str], count: int
 ) -> Iterator[pa.Table]:
-    """Yield a column of the rows for which a condition holds; of many only a sample.
+    """Yield columns of the rows for which a condition holds; of many only a sample.
 
     Args:
         snapshot: Where the table is read.
         table: The name of the table.
         where: The condition.
-        column: The column.
+        columns: Their names.
         count: For how many rows the condition holds.
     """
     if count <= SAMPLE:
-        yield snapshot.scan(table, where, [column])
+        yield snapshot.scan(table, where, columns)
         return
     size = SAMPLE // _BLOCKS
     for block in range(_BLOCKS):
         offset = block * (count - size) // (_BLOCKS - 1)
-        yield snapshot.scan(table, where, [column], limit=size, offset=offset)
+        yield snapshot.scan(table, where, columns, limit=size, offset=offset)
 
 
 def _count_lists(lists: pa.ListArray) -> tuple[int, dict[str, int]]:

@@ -126,7 +126,7 @@ def test_a_bar_shows_how_many_there_are_and_which_file_is_at_hand(
     folder = tmp_path / "notes"
     folder.mkdir()
     for number in range(8):
-        text = "\n\n".join(f"# Part {n}\n\nAnn wrote {n * number} lines." for n in range(500))
+        text = "\n\n".join(f"# Part {n}\n\nAnn wrote {n * number} lines." for n in range(300))
         (folder / f"book{number}.md").write_text(text)
     shown = on_terminal(tmp_path, 100, "ingest", str(folder))
     assert "/8 documents" in shown

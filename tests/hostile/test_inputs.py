@@ -236,7 +236,9 @@ def test_a_file_made_to_do_harm_is_refused_or_read_within_its_bounds(
 
 
 TEXTS = {
-    "a.txt": b"%s", "a.md": b"# %s\n\n%s", "a.rst": b"%s\n====\n", "a.py": b"x = '%s'\n",
+    "a.txt": b"%s", "a.md": b"# %s\n\n%s", "a.rst": b"%s\n====\n",
+    "a.adoc": b"== %s\n\n%s::\n  %s\n", "a.org": b"* %s\n:PROPERTIES:\n:END:\n%s\n",
+    "a.py": b"x = '%s'\n",
     "a.log": b"2024-01-01 12:00:00 %s\n", "a.json": b'{"a": "%s"}', "a.jsonl": b'{"text": "%s"}\n',
     "a.yaml": b"a: '%s'\n", "a.csv": b"a,b\n%s,2\n", "a.tsv": b"a\tb\n%s\t2\n",
     "a.xml": b"<a>%s</a>", "a.html": b"<p>%s</p>", "a.eml": b"Subject: %s\n\n%s\n",

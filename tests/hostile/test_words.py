@@ -35,7 +35,7 @@ WORDS = {
     "much": "x" * 10_000,
     "no UTF-8": "\udcff",
 }
-FOR_ALL = ("a quote", "a climber", "no UTF-8")
+FOR_ALL = ("a quote", "no UTF-8")
 GIVEN = {
     "table": "memories",
     "statement": "select text from memories",

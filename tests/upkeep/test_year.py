@@ -12,7 +12,7 @@ from long_form import IS_LONG
 
 from .year import Machine, State, Year, asleep_half_of_the_time
 
-YEAR = Year(20_000) if IS_LONG else Year(100, days=12)
+YEAR = Year(20_000) if IS_LONG else Year(80, days=10)
 HALF_LIFE = 90 if IS_LONG else 2
 
 

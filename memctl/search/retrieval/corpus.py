@@ -88,7 +88,7 @@ class Corpus:
         where, seen = namespace_filter(within), Counter[str]()
         for snapshot in self.sources.values():
             count = snapshot.count("documents", where)
-            for table in read_spread_sample(snapshot, "documents", where, "language", count):
+            for table in read_spread_sample(snapshot, "documents", where, ["language"], count):
                 seen.update(language or "en" for language in table["language"].to_pylist())
         least = _MIN_LANGUAGE_SHARE * seen.total()
         common = [name for name, count in seen.most_common(_MAX_LANGUAGES) if count >= least]
