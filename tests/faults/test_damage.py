@@ -410,7 +410,7 @@ def test_a_manifest_that_is_cut_anywhere_is_damage_and_no_crash(home: Home) -> N
             datasets.fresh("memories", version)
 
 
-@pytest.mark.parametrize("hurt", HURTS)
+@pytest.mark.parametrize("hurt", HURTS if IS_LONG else [cut, delete])
 @pytest.mark.parametrize("name", ["ledger.sqlite", "kb.toml"])
 def test_a_damaged_ledger_or_settings_file_is_found_and_made_anew(
     home: Home, name: str, hurt: Hurt

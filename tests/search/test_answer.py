@@ -276,6 +276,20 @@ def test_what_has_an_amount_is_known(question: str, sentence: str, expected: boo
     assert has_amount(sentence) is expected
 
 
+def test_the_default_of_an_option_stands_under_it(shelf: Shelf, memory_of: MemoryOf) -> None:
+    texts = {
+        "hash_factor (real)": "The default value is 2.0, which is twice the usual work_mem.",
+        "work_mem (integer)": "Memory of a sort. The default value is four megabytes (4MB).",
+    }
+    made = [
+        replace(memory_of(f"x{number}", text), heading=f"Memory > {name}")
+        for number, (name, text) in enumerate(texts.items())
+    ]
+    shelf.put(made)
+    given = ask(shelf.searcher(), "What is the default of work_mem?")
+    assert "4MB" in given.citations[0].quote
+
+
 def test_a_number_of_things_is_not_answered_without_one(shelf: Shelf, memory_of: MemoryOf) -> None:
     assert not asks_for_amount("How much do you like it?")
     shelf.put([memory_of("x", "The guests of the wedding come from everywhere and stay long.")])

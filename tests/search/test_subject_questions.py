@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memctl.search.answering.extractive_answer import extract_answer
-from memctl.search.query.subject_questions import subject_question
+from memctl.search.query.subject_questions import option_of_value, subject_question
 
 from .conftest import MemoryOf, Shelf
 
@@ -52,6 +52,21 @@ def test_a_sentence_that_defines_is_known(question: str, sentence: str | None) -
     else:
         assert asked is not None
         assert asked.is_answered_by(sentence) is True
+
+
+@pytest.mark.parametrize(
+    ("question", "option"),
+    [
+        ("What is the default of work_mem?", "work_mem"),
+        ("what does --depth default to, and what is its default?", "--depth"),
+        ("What is the maximum of gc.auto?", "gc.auto"),
+        ("What is work_mem?", ""),
+        ("Is the default of a_b that of c_d?", ""),
+        ("What is the default colour?", ""),
+    ],
+)
+def test_an_option_whose_value_is_asked_for_is_known(question: str, option: str) -> None:
+    assert option_of_value(question) == option
 
 
 @pytest.mark.parametrize(

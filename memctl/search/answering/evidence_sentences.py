@@ -31,7 +31,7 @@ from memctl.search.answering.evidence_parts import (
 )
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.query.question import Question
-from memctl.search.query.subject_questions import GOES_ON, subject_question
+from memctl.search.query.subject_questions import GOES_ON, option_of_value, subject_question
 from memctl.search.query.time_expressions import date_terms, hit_dates, matching_times
 from memctl.search.ranking.dialogue import Place
 from memctl.search.retrieval.candidates import cosines, coverage
@@ -64,6 +64,8 @@ _SAME_QUESTION, _ANSWERS_SAME = 0.6, 2.5
 it, which somebody wrote as its answer."""
 _TELLS_OF_SUBJECT = 1.5
 """What speaks for a sentence that says what something is, where that is asked."""
+_WRITTEN_OUT = 1.5
+"""The same again for what has the acronym written out that is asked about."""
 _UNLIKE = 0.15
 """Cosine with the question below which a sentence without its words says nothing of its subject."""
 _USUAL_COSINE = 0.4
@@ -144,6 +146,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     may_repeat = is_choice or not is_question(asked)  # what is asked for by a statement of it
     said_terms = frozenset[str]().union(*(draft.near_terms for draft in drafts))
     misses_name = any(said_terms.isdisjoint(name) for name in outcome.question.names)
+    of_another_option = _below_other_options(asked, drafts)
     odds = load_task_encoder().score_answers(
         outcome.asked.text, [(draft.before, draft.part.text_with_path) for draft in drafts]
     )
@@ -159,13 +162,28 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 draft,
                 whether=whether,
                 may_repeat=may_repeat,
-                misses_name=misses_name or (wants_amount and not has_amount(draft.part.text)),
+                lacks_what_is_asked=misses_name
+                or is_of_another_option
+                or (wants_amount and not has_amount(draft.part.text)),
             ),
             draft.terms,
         )
-        for draft, odd in zip(drafts, odds, strict=True)
+        for draft, odd, is_of_another_option in zip(drafts, odds, of_another_option, strict=True)
     ]
     return sorted(found, key=lambda item: (-item.score, item.hit.rank, item.start))
+
+
+def _below_other_options(question: str, drafts: Sequence[CandidateSentence]) -> list[bool]:
+    """Return which sentences stand under another option than the one whose value is asked for.
+
+    None does where none stands under that one.
+    """
+    option = option_of_value(question)
+    if not option:
+        return [False] * len(drafts)
+    named = re.compile(rf"(?<![\w.-]){re.escape(option)}(?![\w-]|\.\w)")
+    below = [named.search(draft.hit.heading.rpartition(" > ")[2]) is not None for draft in drafts]
+    return [any(below) and not each for each in below]
 
 
 def candidate_sentences(outcome: SearchOutcome) -> list[CandidateSentence]:
@@ -238,6 +256,8 @@ class CandidateSentence:
     """Whether it stands after a question that asks the same."""
     tells_of_subject: bool | None
     """Whether it says what a question for something by its name asks; None where it may."""
+    has_words_asked: bool
+    """Whether it has the acronym written out that is asked about."""
 
     @property
     def overlap(self) -> float:
@@ -340,6 +360,8 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
         needs_before = not is_row and _DIGIT.search(part.text) is None
         near_terms = terms_of[place] | context
         own = _coverage(terms_of[place], outcome)
+        titles = (hit.title, hit.heading)
+        tells = subject.is_answered_by(part.text, titles, before) if subject else None
         said_above = _terms_above_heading(hit, outcome) if is_heading else above
         yield CandidateSentence(
             hit,
@@ -366,9 +388,8 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
             ),
             terms_of[place] <= said_above.union(outcome.question.terms),
             hit.type == "passage" and place > 0 and _asks_same(before, outcome),
-            subject.is_answered_by(part.text, (hit.title, hit.heading), before)
-            if subject
-            else None,
+            tells,
+            tells is True and subject is not None and subject.asks_for_words,
         )
 
 
@@ -500,7 +521,7 @@ def _probability(
     *,
     whether: bool,
     may_repeat: bool,
-    misses_name: bool,
+    lacks_what_is_asked: bool,
 ) -> float:
     """Return the probability that a sentence answers.
 
@@ -509,7 +530,8 @@ def _probability(
         draft: The sentence.
         whether: Whether the question can be answered by yes or no.
         may_repeat: Whether a sentence may answer that says just what is asked.
-        misses_name: Whether a name of the question is in no sentence.
+        lacks_what_is_asked: Whether a name of the question is in no sentence, or this one has not
+            the kind of thing that is asked for, or is about another thing.
     """
     features = evidence_features(
         odds,
@@ -523,12 +545,13 @@ def _probability(
     value = sum(WEIGHTS[name] * each for name, each in features.items()) + draft.time_weight
     is_doubtful = draft.near < _ALL if whether else draft.says_nothing_new and not may_repeat
     is_doubtful = is_doubtful or draft.tells_of_subject is False
-    if is_doubtful or misses_name:
+    if is_doubtful or lacks_what_is_asked:
         value = min(value, _DOUBTFUL)
     return sigmoid(
         value
         + _ANSWERS_SAME * draft.answers_same
         + _TELLS_OF_SUBJECT * (draft.tells_of_subject is True)
+        + _WRITTEN_OUT * draft.has_words_asked
     )
 
 

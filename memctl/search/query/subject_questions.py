@@ -75,6 +75,8 @@ _SORT = (
 )
 _FOR = r"(?:for|to|as|by|für|zum|zur|als|um|pour|comme|para)\b"
 _OPTION = re.compile(r"(?:the )?(?P<name>--?[a-zA-Z][\w-]*)(?:=\S*)?(?: (?:option|flag|switch))?")
+_OPTION_NAME = re.compile(r"(?<![\w-])(?:--[a-zA-Z][\w-]*|[a-zA-Z]\w*[_.]\w[\w.]*)")
+_VALUE_OF_OPTION = re.compile(r"\b(?:defaults?|minimum|maximum|range|unit)\b", re.IGNORECASE)
 _VALUE = r"=[^\s,:]+"
 _BEHIND_OPTION = (
     rf"(?:{_VALUE})?"
@@ -105,6 +107,8 @@ class SubjectQuestion:
     """The title of a text that is about it."""
     asks_what_it_does: bool = False
     """What stands first under its title says that."""
+    asks_for_words: bool = False
+    """What has an acronym written out answers, whatever else it says."""
 
     def is_answered_by(
         self, sentence: str, titles: Iterable[str] = (), before: str = ""
@@ -141,7 +145,9 @@ def subject_question(question: str) -> SubjectQuestion | None:
     if (stands_for := _subject_of(_WHAT_IT_STANDS_FOR, question)) and (
         written_out := _written_out(stands_for)
     ):
-        return SubjectQuestion(re.compile(written_out, re.IGNORECASE), None, re.compile(r"(?!)"))
+        return SubjectQuestion(
+            re.compile(written_out, re.IGNORECASE), None, re.compile(r"(?!)"), asks_for_words=True
+        )
     does = _subject_of(_WHAT_IT_DOES, question)
     subject = does or _subject_of(_WHAT_IT_IS, question)
     if option := _OPTION.fullmatch(subject):
@@ -186,6 +192,15 @@ def subject_question(question: str) -> SubjectQuestion | None:
         None if is_name and not has_article else statement,
         title,
     )
+
+
+def option_of_value(question: str) -> str:
+    """Return the option whose default or limit a question asks for; "" where it asks for none.
+
+    What is said of a default is said of the option that it stands under.
+    """
+    names = set(_OPTION_NAME.findall(question)) if _VALUE_OF_OPTION.search(question) else set()
+    return names.pop() if len(names) == 1 else ""
 
 
 def _written_out(acronym: str) -> str:
