@@ -267,6 +267,7 @@ def test_a_heading_that_asks_the_same_is_not_an_answer(shelf: Shelf, memory_of: 
         ("How many tables may a join have?", "At most sixty-four, a dozen is usual.", True),
         ("How deep may it be?", "The depth is set by SQLITE3_LIMIT, as one can see.", False),
         ("How much is it?", "It is free.", True),
+        ("How much does it cost?", "It is based on Version 4.2, see section 3.", False),
         ("Wie viele Gäste kommen?", "Es kommen zwei.", True),
         ("What is the maximum length?", "It is bounded by the memory.", False),
     ],
@@ -274,6 +275,15 @@ def test_a_heading_that_asks_the_same_is_not_an_answer(shelf: Shelf, memory_of: 
 def test_what_has_an_amount_is_known(question: str, sentence: str, expected: bool) -> None:
     assert asks_for_amount(question)
     assert has_amount(sentence) is expected
+
+
+def test_another_question_about_the_same_name_is_not_the_same_question(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    text = "1. What Is PostgreSQL?\n\nPostgreSQL is a database system based on POSTGRES."
+    shelf.put([memory_of("x", text)])
+    assert not ask(shelf.searcher(), "How much does PostgreSQL cost?").found
+    assert not ask(shelf.searcher(), "What is PostgreSQL?").unsure
 
 
 def test_the_default_of_an_option_stands_under_it(shelf: Shelf, memory_of: MemoryOf) -> None:

@@ -75,6 +75,8 @@ def test_an_option_whose_value_is_asked_for_is_known(question: str, option: str)
         ("What is DuckDB?", "Keywords: DuckDB,Database,SQL", False),
         ("What is the WAL?", "WAL mode permits simultaneous readers and writers.", False),
         ("What is the PIN?", "PIN: 4711", None),
+        ("What does CREATE INDEX do?", "CREATE INDEX title_idx ON films (title);", False),
+        ("What does CREATE INDEX do?", "CREATE INDEX makes searches fast.", None),
         ("What is HR?", "He ran HR for years.", False),
         ("What does NMU stand for?", "An NMU is an upload.", False),
         ("What is DuckDB?", "DuckDB is extensible by other parties.", False),

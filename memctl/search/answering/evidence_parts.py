@@ -280,6 +280,10 @@ _AMOUNTS = (
 _NUMBER_WORDS = (word for each in all_languages() for words in each.numbers[1:] for word in words)
 _AMOUNT = re.compile(rf"(?<![^\W\d])\d|\b(?:{_AMOUNTS}|{'|'.join(_NUMBER_WORDS)})\b", re.IGNORECASE)
 
+_NUMBER_IN_NAME = re.compile(
+    r"\b(?:versions?|sections?|chapters?|figures?|pages?)\s+\d+(?:\.\d+)*", re.IGNORECASE
+)
+
 
 def asks_for_amount(question: str) -> bool:
     """Return whether a question asks for a number of things or for a size."""
@@ -288,7 +292,7 @@ def asks_for_amount(question: str) -> bool:
 
 def has_amount(sentence: str) -> bool:
     """Return whether a sentence has a number, in digits or words, or a word for an amount."""
-    return _AMOUNT.search(sentence) is not None
+    return _AMOUNT.search(_NUMBER_IN_NAME.sub(" ", sentence)) is not None
 
 
 def asks_when(question: str) -> bool:

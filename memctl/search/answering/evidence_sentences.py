@@ -411,9 +411,10 @@ def _asks_same(before: str, outcome: SearchOutcome) -> bool:
     """Return whether a text ends with a question in most of the words of the one asked."""
     if not is_question(before):
         return False
-    last = before[split_sentences(before)[-1][0] :]
-    asked, other = outcome.question.terms, frozenset(query_terms(last, outcome.languages))
-    return len(other.intersection(asked)) >= _SAME_QUESTION * max(1, len(other.union(asked)))
+    last = _ITEM_NUMBER.sub("", before[split_sentences(before)[-1][0] :])
+    asked, other = outcome.question.slots, frozenset(query_terms(last, outcome.languages))
+    shared = sum(not other.isdisjoint(slot) for slot in asked)  # a name may have several terms
+    return shared >= _SAME_QUESTION * max(1, len(asked) + len(other.difference(*asked)))
 
 
 def _time_weight(found: frozenset[str], question: Question) -> float:
@@ -549,7 +550,7 @@ def _probability(
         value = min(value, _DOUBTFUL)
     return sigmoid(
         value
-        + _ANSWERS_SAME * draft.answers_same
+        + _ANSWERS_SAME * (draft.answers_same and not lacks_what_is_asked)
         + _TELLS_OF_SUBJECT * (draft.tells_of_subject is True)
         + _WRITTEN_OUT * draft.has_words_asked
     )

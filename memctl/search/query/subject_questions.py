@@ -130,7 +130,9 @@ class SubjectQuestion:
         if about:
             above = before.strip().partition("\n")[0].strip("# ")
             return True if self.asks_what_it_does and above in about else None
-        return None if self.telling and self.telling.search(sentence) else False
+        is_code = sentence.rstrip().endswith((";", "{"))
+        tells = self.telling is not None and self.telling.search(sentence) is not None
+        return None if tells and not is_code else False
 
     def is_defined_in(self, text: str) -> bool:
         """Return whether a sentence of a text says what it is, or what it is used for."""
