@@ -261,6 +261,22 @@ def test_a_heading_that_asks_the_same_is_not_an_answer(shelf: Shelf, memory_of: 
 
 
 @pytest.mark.parametrize(
+    ("question", "heading"),
+    [
+        ("When is the shop closed?", "The shop is closed on Mondays"),
+        ("Who is our landlord?", "Ann is our landlord"),
+        ("How much is the rent?", "Rent: 900 euros"),
+    ],
+)
+def test_a_heading_that_states_something_is_an_answer(
+    shelf: Shelf, memory_of: MemoryOf, question: str, heading: str
+) -> None:
+    text = f"**{heading}**\n\nThere is more to say of the house another time."
+    shelf.put([replace(memory_of("x", text), heading=f"Notes > {heading}")])
+    assert heading in ask(shelf.searcher(), question).text
+
+
+@pytest.mark.parametrize(
     ("question", "sentence", "expected"),
     [
         ("How many tables may a join have?", "It has 64 at most.", True),

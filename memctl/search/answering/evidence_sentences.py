@@ -28,6 +28,7 @@ from memctl.search.answering.evidence_parts import (
     is_table_row,
     quotable_parts,
     split_parts,
+    stated_values,
 )
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.query.question import Question
@@ -75,7 +76,11 @@ _MOST_BEFORE = 220
 _ITEM = re.compile(r"(?:[-*+•‣◦]|\d{1,3}[.)])\s")
 _DIGIT = re.compile(r"\d")
 _ITEM_NUMBER = re.compile(r"^\W*\d+(?:\.\d+)*[.):]?\s")
-_HEADING_VALUE = re.compile(r"\d|[:=]\s*\S")
+_HEADING_STATES = re.compile(
+    r"[:=]\s*\S|\b(?:is|are|was|were|has|have|will|must|may|can(?:not)?|ist|sind|war|hat|est|sont"
+    r"|es|son|tiene|è|sono|ha)\b|n['’]t\b",
+    re.IGNORECASE,
+)
 _NUMBERS = re.compile(r"\d+(?:[.,:/]\d+)*")
 _MEASURES = re.compile(
     r"(?<![\d.,])\d[\d.,]*+ ?(?:(?:years?|months?|weeks?|days?|hours?|minutes?|seconds?|euros?"
@@ -399,7 +404,10 @@ def _is_heading(part: Part, hit: Hit) -> bool:
 
 def _has_value(heading: str) -> bool:
     """Return whether a heading may tell something besides what the text below it is about."""
-    return _HEADING_VALUE.search(_ITEM_NUMBER.sub("", heading)) is not None
+    words = _ITEM_NUMBER.sub("", heading)
+    is_numbered = words != heading  # as chapters and questions are, not what somebody states
+    states = not is_numbered and _HEADING_STATES.search(words) is not None
+    return states or bool(stated_values(words))
 
 
 def _terms_above_heading(hit: Hit, outcome: SearchOutcome) -> frozenset[str]:
