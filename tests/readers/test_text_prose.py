@@ -266,7 +266,8 @@ def test_headings_of_asciidoc_make_paths(tmp_path: Path) -> None:
     source = _read(
         tmp_path,
         "= Winches\n\nIntro.\n\n== Use\n\npull [<rope>]::\n\n\tPulls it.\n\n=== Care\n\nOil it.\n\n"
-        "Rope\n----\n\nIt is long.\n",
+        "Rope\n----\n\nIt is long.\n\n----\nls\n----\n\n.Cap\n****\nside\n****\n\n"
+        "----\n== no\n----\n\nEnds\n----\n\nAll.\n",
         "winch.adoc",
     )
     assert (source.title, source.media_type) == ("Winches", "text/asciidoc")
@@ -275,13 +276,19 @@ def test_headings_of_asciidoc_make_paths(tmp_path: Path) -> None:
     assert headings["Pulls it."] == "Winches > Use > pull [<rope>]"
     assert headings["Oil it."] == "Winches > Use > Care"
     assert headings["It is long."] == "Winches > Rope"
+    assert headings["All."] == "Winches > Ends"
+    assert {*headings.values()} == {
+        *("Winches", "Winches > Use", "Winches > Use > pull [<rope>]", "Winches > Use > Care"),
+        *("Winches > Rope", "Winches > Ends"),
+    }
 
 
 def test_notes_of_org_mode_are_read_without_their_settings(tmp_path: Path) -> None:
     text = (
         "#+TITLE: Garden\n#+DATE: <2026-03-14 Sat>\n#+filetags: :plants:shed:\n\n"
         "* TODO Seeds   :shop:\n:PROPERTIES:\n:ID: a1\n:END:\nThey cost 12 pounds.\n"
-        "** Tomatoes\nSow them indoors.\n* Done\n**bold** text\n"
+        "** Tomatoes\nSow them indoors.\n* Done\n**bold** text\n\n#+CAPTION: The shed\n\n"
+        "#+BEGIN_EXAMPLE\n* no heading\n#+END_EXAMPLE\n"
     )
     source = _read(tmp_path, text, "garden.org")
     assert source.text == text
@@ -296,17 +303,20 @@ def test_notes_of_org_mode_are_read_without_their_settings(tmp_path: Path) -> No
         "Sow them indoors.": "TODO Seeds > Tomatoes",
         "* Done": "Done",
         "**bold** text": "Done",
+        "#+CAPTION: The shed": "Done",
+        "#+BEGIN_EXAMPLE\n* no heading\n#+END_EXAMPLE": "Done",
     }
 
 
 def test_emphasis_used_instead_of_a_heading_is_one(tmp_path: Path) -> None:
     source = _read(
         tmp_path,
-        "# Flat\n\n**Rent**\n\n900 a month.\n\n__May I have a cat?__\n\nNo.\n\n"
+        "**Draft**\n\n# Flat\n\n**Rent**\n\n900 a month.\n\n__May I have a cat?__\n\nNo.\n\n"
         "**The code is 4711.**\n\nKeep it.\n\n**Tap:** drips\n\n## Shed\n\nEmpty.\n",
         "flat.md",
     )
     headings = _headings(source)
+    assert source.title == "Flat"
     assert headings["900 a month."] == "Flat > Rent"
     assert headings["No."] == headings["Keep it."] == "Flat > May I have a cat?"
     assert headings["**The code is 4711.**"] == headings["**Tap:** drips"] == headings["No."]

@@ -284,7 +284,8 @@ def test_a_heading_that_states_something_is_an_answer(
         ("How deep may it be?", "The depth is set by SQLITE3_LIMIT, as one can see.", False),
         ("How much is it?", "It is free.", True),
         ("How much does it cost?", "It is based on Version 4.2, see section 3.", False),
-        ("Wie viele Gäste kommen?", "Es kommen zwei.", True),
+        ("How many came?", "Nobody came to the reading.", True),
+        ("How many does it seat?", "It seats ninety people.", True),
         ("What is the maximum length?", "It is bounded by the memory.", False),
     ],
 )
@@ -318,6 +319,7 @@ def test_the_default_of_an_option_stands_under_it(shelf: Shelf, memory_of: Memor
 
 def test_a_number_of_things_is_not_answered_without_one(shelf: Shelf, memory_of: MemoryOf) -> None:
     assert not asks_for_amount("How much do you like it?")
+    assert not asks_for_amount("What is the number plate of my car?")
     shelf.put([memory_of("x", "The guests of the wedding come from everywhere and stay long.")])
     assert ask(shelf.searcher(), "How many guests come to the wedding?").unsure
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from memctl.search.answering.extractive_answer import extract_answer
@@ -40,6 +42,7 @@ from .conftest import MemoryOf, Shelf
             "If a bug mentions FTBFS, this means Fails to build from source.",
         ),
         ("What is the WAL?", 'A "Write-Ahead Log" (hereafter referred to as "WAL") is kept.'),
+        ("What does HTML stand for?", "HTML stands for HyperText Markup Language."),
         ("What does --mathlib do?", "-l, --mathlib: Define the standard library."),
         ("What does --depth do?", "--depth <n> [default: 3], -d: How deep it goes."),
         ("What does --quiet do?", "--quiet=<yes|no> [default: no]: Says nothing."),
@@ -54,6 +57,15 @@ def test_a_sentence_that_defines_is_known(question: str, sentence: str | None) -
         assert asked.is_answered_by(sentence) is True
 
 
+@pytest.mark.parametrize("text", ["a " * 9_000, "AAAAAAA " + "a to " * 4_000])
+def test_many_words_of_the_same_initial_take_no_time(text: str) -> None:
+    asked = subject_question("What does AAAAAAA stand for?")
+    assert asked is not None
+    began = time.process_time()
+    asked.is_answered_by(text)
+    assert time.process_time() - began < 5
+
+
 @pytest.mark.parametrize(
     ("question", "option"),
     [
@@ -61,6 +73,7 @@ def test_a_sentence_that_defines_is_known(question: str, sentence: str | None) -
         ("what does --depth default to, and what is its default?", "--depth"),
         ("What is the maximum of gc.auto?", "gc.auto"),
         ("What is work_mem?", ""),
+        ("What is the default timeout in settings.json?", ""),
         ("Is the default of a_b that of c_d?", ""),
         ("What is the default colour?", ""),
     ],

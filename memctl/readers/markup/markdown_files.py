@@ -121,7 +121,7 @@ def _facts(front: str) -> DocumentProperties:
 
 def _first_heading(body: str) -> str:
     for piece in MarkdownReader().pieces(body[:20_000]):
-        if piece.kind == "heading":
+        if piece.kind == "heading" and not _EMPHASISED.fullmatch(piece.text):
             return clean_title(piece.heading.rpartition(" > ")[2])
     return ""
 

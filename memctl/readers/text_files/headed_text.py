@@ -34,13 +34,19 @@ _ANCHOR = re.compile(r"\[\[[^\]\n]*\]\]")
 
 _ASCIIDOC_TITLE = re.compile(r"^(?P<marks>={1,6})[^\S\n]+(?P<title>\S[^\n]*)\n?", re.MULTILINE)
 _ASCIIDOC_MARKS = "=-~^+"
+_ASCIIDOC_BLOCK = r"(-{4,}|={4,}|\*{4,}|\+{4,}|_{4,}|\.{4,}|/{4,}|```)(?:\w*)"
+_ORG_BLOCK = r"#\+begin_(\w+).*"
 _ORG_TITLE = re.compile(r"^(?P<marks>\*{1,30})[^\S\n]+(?P<title>\S[^\n]*)\n?", re.MULTILINE)
 _ORG_TAGS = re.compile(r"\s:[\w@#%:]+:\s*$")
 _ORG_KEYWORD = re.compile(r"^#\+(?P<name>\w+):(?P<value>[^\n]*)", re.MULTILINE)
 _ORG_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _ORG_SETTINGS = re.compile(
-    r"^(?:[ \t]*:PROPERTIES:[ \t]*\n(?:[ \t]*:[^\n]*\n){0,40}?[ \t]*:END:[ \t]*\n"
-    r"|#\+\w+:[^\n]*\n)+",
+    r"^(?:[ \t]*:PROPERTIES:[ \t]*\n"
+    r"(?:[ \t]*:(?:ID|CUSTOM_ID|CREATED|LAST_MODIFIED|EFFORT|CATEGORY|STYLE|VISIBILITY|ORDERED):"
+    r"[^\n]*\n){0,20}?[ \t]*:END:[ \t]*\n"
+    r"|#\+(?:TITLE|SUBTITLE|DATE|AUTHOR|EMAIL|LANGUAGE|FILETAGS|TAGS|OPTIONS|STARTUP|TODO|SEQ_TODO"
+    r"|TYP_TODO|PRIORITIES|PROPERTY|SETUPFILE|INCLUDE|ARCHIVE|COLUMNS|EXPORT_\w+|LATEX\w*|HTML\w*):"
+    r"[^\n]*\n)+",
     re.MULTILINE | re.IGNORECASE,
 )
 """What is said to the program, not to the reader."""
@@ -164,7 +170,8 @@ class AsciiDocHeadings(PlainHeadings):
 
     def __call__(self, text: str) -> Iterator[Heading]:
         """Yield those of one block."""
-        return _in_order(_marked(_ASCIIDOC_TITLE, text), super().__call__(text))
+        found = _in_order(_marked(_ASCIIDOC_TITLE, text), super().__call__(text))
+        return _outside_blocks(found, text, _ASCIIDOC_BLOCK)
 
     def _level(self, style: tuple[str, bool]) -> int:
         return 1 + _ASCIIDOC_MARKS.find(style[0]) % len(_ASCIIDOC_MARKS)
@@ -176,6 +183,37 @@ def _in_order(*found: Iterable[Heading]) -> Iterator[Heading]:
         if heading.start >= end:
             yield heading
             end = heading.end
+
+
+def _outside_blocks(headings: Iterable[Heading], text: str, begins: str) -> Iterator[Heading]:
+    """Yield the headings that stand in no delimited block.
+
+    Args:
+        headings: In order.
+        text: What they stand in.
+        begins: A pattern of the lines that begin a block; its group is what the line that ends it
+            has, after ``#+END_`` in Org mode.
+    """
+    spans = []
+    opened, before, start, place = "", "", 0, 0
+    for line in text.splitlines(keepends=True):
+        found = re.fullmatch(begins, line.strip(), re.IGNORECASE)
+        if found and before.strip() and before[0] not in "[.+" and found[1][0] in _ASCIIDOC_MARKS:
+            found = None  # it underlines a title
+        closing = line.strip().lower().removeprefix("#+end_")
+        if opened and closing == opened:
+            spans.append((start, place + len(line)))
+            opened = ""
+        elif not opened and found:
+            opened, start = found[1].lower(), place
+        place, before = place + len(line), line
+    ends = iter([*spans, (len(text) + 1, len(text) + 1)])
+    start, end = next(ends)
+    for heading in headings:
+        while heading.start >= end:
+            start, end = next(ends)
+        if heading.end <= start:
+            yield heading
 
 
 def _marked(form: re.Pattern[str], text: str) -> Iterator[Heading]:
@@ -255,7 +293,7 @@ def read_org(path: Path, name: str) -> Iterator[SourceText]:
 
 
 def _org_headings(text: str) -> Iterator[Heading]:
-    for heading in _marked(_ORG_TITLE, text):
+    for heading in _outside_blocks(_marked(_ORG_TITLE, text), text, _ORG_BLOCK):
         yield replace(heading, title=_ORG_TAGS.sub("", heading.title))
 
 

@@ -265,28 +265,30 @@ def asks_how(question: str) -> bool:
 
 
 _ASKS_AMOUNT = re.compile(
-    r"\b(?:how (?:many|much|deep|tall|high|heavy|wide|thick|large|big)|what percent(?:age)?"
-    r"|what (?:is|was|are|were) the (?:max(?:imum)?|min(?:imum)?|total|average|number|amount) \w+"
-    r"|wie ?viele?|wie (?:hoch|groß|tief|schwer|breit|teuer)|combien|cu[aá]nt[oa]s?|quant[ioae]"
-    r"|hoeveel)"
+    r"\b(?:how (?:many|much|deep|tall|large)|what percent(?:age)?"
+    r"|what (?:is|was) the (?:number|amount) of|what (?:is|was) the (?:max|min|total|average)\w* "
+    r"(?:length|size|number|depth|width|height|weight|speed|age|capacity|distance|duration))"
     r"\b(?! (?:do|does|did) (?:i|you|we|they|he|she) (?:like|love|enjoy|care|trust|hate|want)\b)",
     re.IGNORECASE,
 )
 _AMOUNTS = (
-    r"no|none|one(?! (?:can|could|may|might|must|should|would|has|needs|wants)\b)|half|dozen"
-    r"|hundred|thousand|million|billion|couple|several|few|twice|single|double|triple|zero|both|pair"
-    r"|free|nothing|unlimited|infinite"
+    r"no|none|one(?! (?:can|could|may|might|must|should|would|has|needs|wants)\b)|half|halves"
+    r"|thirds?|quarters?|(?:thir|four|fif|six|seven|eigh|nine)teen"
+    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|(?:dozen|hundred|thousand|million|billion)s?"
+    r"|couple|several|few|many|most|handful|once|twice|single|double|triple|zero|both|pair|free"
+    r"|nobody|nothing|everybody|everyone|everything|only|all of|hardly|unlimited|infinite"
 )
 _NUMBER_WORDS = (word for each in all_languages() for words in each.numbers[1:] for word in words)
-_AMOUNT = re.compile(rf"(?<![^\W\d])\d|\b(?:{_AMOUNTS}|{'|'.join(_NUMBER_WORDS)})\b", re.IGNORECASE)
-
+_AMOUNT = re.compile(
+    rf"(?<![^\W\d])\d|[¼-¾⅐-⅞]|\b(?:{_AMOUNTS}|{'|'.join(_NUMBER_WORDS)})\b", re.IGNORECASE
+)
 _NUMBER_IN_NAME = re.compile(
     r"\b(?:versions?|sections?|chapters?|figures?|pages?)\s+\d+(?:\.\d+)*", re.IGNORECASE
 )
 
 
 def asks_for_amount(question: str) -> bool:
-    """Return whether a question asks for a number of things or for a size."""
+    """Return whether a question in English asks for a number of things or for a size."""
     return _ASKS_AMOUNT.search(question) is not None
 
 

@@ -75,7 +75,10 @@ _SORT = (
 )
 _FOR = r"(?:for|to|as|by|für|zum|zur|als|um|pour|comme|para)\b"
 _OPTION = re.compile(r"(?:the )?(?P<name>--?[a-zA-Z][\w-]*)(?:=\S*)?(?: (?:option|flag|switch))?")
-_OPTION_NAME = re.compile(r"(?<![\w-])(?:--[a-zA-Z][\w-]*|[a-zA-Z]\w*[_.]\w[\w.]*)")
+_OPTION_NAME = re.compile(
+    r"(?<![\w-])(?:--[a-zA-Z][\w-]*|[a-zA-Z]\w*_\w[\w.]*|[a-zA-Z]\w*(?:\.\w+)+)"
+)
+_FILE_NAME = re.compile(r".*\.(?:ya?ml|json|toml|ini|conf|cfg|txt|md|py|sh|xml|html?|csv|log|env)")
 _VALUE_OF_OPTION = re.compile(r"\b(?:defaults?|minimum|maximum|range|unit)\b", re.IGNORECASE)
 _VALUE = r"=[^\s,:]+"
 _BEHIND_OPTION = (
@@ -84,7 +87,8 @@ _BEHIND_OPTION = (
 )
 """In a label: the values of an option, its default and its other name."""
 _ACRONYM = re.compile(r"(?:the )?(?P<letters>[A-Z]{2,7})s?")
-_SMALL_WORDS = r"(?:(?:of|the|and|for|to|in|on|by|with|a)[\s-]+){0,2}"
+_SMALL_WORD = r"(?:(?:of|the|and|for|to|in|on|by|with)[\s-]++)?"
+_STANDS_FOR = r"(?:stands? for|(?:is|are) short for|means?|steht für|signifie|significa)\b"
 _MOST_BETWEEN = 45
 """Characters between an acronym and what it stands for."""
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n+")
@@ -147,8 +151,12 @@ def subject_question(question: str) -> SubjectQuestion | None:
     if (stands_for := _subject_of(_WHAT_IT_STANDS_FOR, question)) and (
         written_out := _written_out(stands_for)
     ):
+        says = rf"\b{re.escape(stands_for.removeprefix('the '))}\W+{_STANDS_FOR}"
         return SubjectQuestion(
-            re.compile(written_out, re.IGNORECASE), None, re.compile(r"(?!)"), asks_for_words=True
+            re.compile(f"{written_out}|{says}", re.IGNORECASE),
+            None,
+            re.compile(r"(?!)"),
+            asks_for_words=True,
         )
     does = _subject_of(_WHAT_IT_DOES, question)
     subject = does or _subject_of(_WHAT_IT_IS, question)
@@ -202,7 +210,8 @@ def option_of_value(question: str) -> str:
     What is said of a default is said of the option that it stands under.
     """
     names = set(_OPTION_NAME.findall(question)) if _VALUE_OF_OPTION.search(question) else set()
-    return names.pop() if len(names) == 1 else ""
+    name = names.pop() if len(names) == 1 else ""
+    return "" if _FILE_NAME.fullmatch(name) else name
 
 
 def _written_out(acronym: str) -> str:
@@ -216,9 +225,10 @@ def _written_out(acronym: str) -> str:
         return ""
     letters = found["letters"]
     initials = "(?-i:{})" if len(letters) == 2 else "{}"  # "he ran HR" is no human resources
-    words = rf"[\s-]+{_SMALL_WORDS}".join(rf"{initials.format(each)}\w*" for each in letters)
+    words = rf"[\s-]++{_SMALL_WORD}".join(rf"{initials.format(each)}\w*+" for each in letters)
     between, short = rf"[^.\n]{{0,{_MOST_BETWEEN}}}?", rf"\b(?-i:{letters})s?\b"
-    return rf"\b{words}\b{between}{short}|{short}{between}\b{words}\b"
+    has_it = rf"\A(?s:(?=.*(?-i:{letters})).*?)"  # without it, the words need not be looked for
+    return rf"{has_it}(?:\b{words}\b{between}{short}|{short}{between}\b{words}\b)"
 
 
 def _of_option(name: str) -> SubjectQuestion:
