@@ -17,6 +17,11 @@ ReadFunction = Callable[[Path, str], Iterator[SourceText]]
 Survives = Callable[[ReadFunction, Path, bytes, int], None]
 
 
+def headings_of(source: SourceText) -> dict[str, str]:
+    """The path of headings of each segment, by its text."""
+    return {source.text[s.start : s.end]: s.heading for s in source.segments}
+
+
 @pytest.fixture
 def without_tesseract(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A machine on which tesseract is not installed."""

@@ -19,6 +19,8 @@ from memctl.readers.text_files.headed_text import (
 )
 from memctl.records import Segment, SourceText
 
+from .conftest import headings_of
+
 NOTE = """\
 ---
 title: Harbour plan
@@ -245,10 +247,6 @@ def test_lines_that_are_underlined_are_headings_of_plain_text(tmp_path: Path) ->
     assert set(kinds[4:]) == {("prose", "WINCH > Rope")}
 
 
-def _headings(source: SourceText) -> dict[str, str]:
-    return {source.text[s.start : s.end]: s.heading for s in source.segments}
-
-
 def test_what_a_list_of_terms_defines_is_a_heading_of_plain_text(tmp_path: Path) -> None:
     source = _read(
         tmp_path,
@@ -256,7 +254,7 @@ def test_what_a_list_of_terms_defines_is_a_heading_of_plain_text(tmp_path: Path)
         "  What pulls.\n\nNOTES\n-----\n\nSuch as::\n\n    pull(rope)\n\na::b::\nc\n",
         "winch.txt",
     )
-    headings = _headings(source)
+    headings = headings_of(source)
     assert headings["Says nothing."] == "OPTIONS > -q, --quiet"
     assert headings["What pulls."] == "OPTIONS > winch"
     assert headings["pull(rope)"] == headings["Such as::"] == headings["a::b::\nc"] == "NOTES"
@@ -271,7 +269,7 @@ def test_headings_of_asciidoc_make_paths(tmp_path: Path) -> None:
         "winch.adoc",
     )
     assert (source.title, source.media_type) == ("Winches", "text/asciidoc")
-    headings = _headings(source)
+    headings = headings_of(source)
     assert headings["Intro."] == "Winches"
     assert headings["Pulls it."] == "Winches > Use > pull [<rope>]"
     assert headings["Oil it."] == "Winches > Use > Care"
@@ -296,7 +294,7 @@ def test_notes_of_org_mode_are_read_without_their_settings(tmp_path: Path) -> No
     assert source.tags == ("plants", "shed")
     assert source.created_at is not None
     assert source.created_at.date().isoformat() == "2026-03-14"
-    assert _headings(source) == {
+    assert headings_of(source) == {
         "* TODO Seeds   :shop:": "TODO Seeds",
         "They cost 12 pounds.": "TODO Seeds",
         "** Tomatoes": "TODO Seeds > Tomatoes",
@@ -315,7 +313,7 @@ def test_emphasis_used_instead_of_a_heading_is_one(tmp_path: Path) -> None:
         "**The code is 4711.**\n\nKeep it.\n\n**Tap:** drips\n\n## Shed\n\nEmpty.\n",
         "flat.md",
     )
-    headings = _headings(source)
+    headings = headings_of(source)
     assert source.title == "Flat"
     assert headings["900 a month."] == "Flat > Rent"
     assert headings["No."] == headings["Keep it."] == "Flat > May I have a cat?"

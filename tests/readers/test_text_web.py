@@ -19,6 +19,8 @@ from memctl.readers.markup import html_parser
 from memctl.readers.markup.html_parser import parse_page
 from memctl.records import SourceText
 
+from .conftest import headings_of
+
 PAGE = """<!DOCTYPE html><html lang="en"><head>
 <title>Crane bought | Harbour News</title>
 <meta property="article:published_time" content="2026-05-01T10:00:00+02:00">
@@ -136,7 +138,7 @@ def test_bookmarks_keep_their_folders(tmp_path: Path) -> None:
     <DT><A HREF=1>Apple pie of my aunt</A><DT><A HREF=2>Bread</A><DD>Heavy pot</DL><p>
     <DT><H3>Work</H3><DL><p><DT><A HREF=3>Time sheet</A><DT><A HREF=4>Canteen</A></DL><p></DL>"""
     source = _read(tmp_path, page)
-    headings = {source.text[s.start : s.end]: s.heading for s in source.segments}
+    headings = headings_of(source)
     assert headings["Apple pie of my aunt"] == "Bookmarks > Recipes"
     assert headings["Bread: Heavy pot"] == "Bookmarks > Recipes"
     assert headings["Canteen"] == "Bookmarks > Work"
@@ -149,7 +151,7 @@ def test_headings_in_a_definition_stand_under_its_term(tmp_path: Path) -> None:
         f"<dl><dt>Crane</dt><dd><h3>Use</h3><p>{long}</p></dd><dt>Winch</dt><dd>{long}!</dd></dl>"
         "<p>The end.</p><section id='file-menu'><h2>File menu</h2><p>Opens files.</p></section>",
     )
-    headings = {source.text[s.start : s.end]: s.heading for s in source.segments}
+    headings = headings_of(source)
     assert headings[long] == "Crane > Use"
     assert headings[f"{long}!"] == "Winch"
     assert headings["The end."] == ""
@@ -158,7 +160,7 @@ def test_headings_in_a_definition_stand_under_its_term(tmp_path: Path) -> None:
 
 def test_what_defines_a_term_stands_under_it(tmp_path: Path) -> None:
     source = _read(tmp_path, MANUAL)
-    headings = {source.text[s.start : s.end]: s.heading for s in source.segments}
+    headings = headings_of(source)
     term = "8. Winch > 8.1. Options > -s <n>, --speed=<n>"
     assert headings["Too fast breaks it."] == term
     assert headings["After that it holds."] == term
@@ -198,7 +200,7 @@ def test_a_line_in_bold_above_others_is_a_heading(tmp_path: Path) -> None:
         "<p><b>Note:</b> It bends.</p><p><b>It costs 9 euros.</b></p><p>Each.</p>"
         "<ul><li><b>Red</b></li><li><b>Blue</b></li></ul><p>These are all.</p>",
     )
-    headings = {source.text[s.start : s.end]: s.heading for s in source.segments}
+    headings = headings_of(source)
     assert headings["A billion bytes."] == "Limits > 1. Longest text"
     asked = "Limits > (2) How wide may it be?"
     assert headings["As wide as a door."] == headings["Note: It bends."] == asked

@@ -409,8 +409,13 @@ class _PageParser:
             text = _without_permalink(text)
         if kind == "term":
             text = " ".join(text.split())
-        block = Block(kind, mark + text, self._level, link_characters=links)
-        block.is_emphasised = is_emphasised and not self._pre
+        block = Block(
+            kind,
+            mark + text,
+            self._level,
+            link_characters=links,
+            is_emphasised=is_emphasised and not self._pre,
+        )
         self._add(block)
         if kind == "term":
             self._definitions[-1].has_text = True

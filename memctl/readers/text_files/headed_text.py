@@ -34,8 +34,8 @@ _ANCHOR = re.compile(r"\[\[[^\]\n]*\]\]")
 
 _ASCIIDOC_TITLE = re.compile(r"^(?P<marks>={1,6})[^\S\n]+(?P<title>\S[^\n]*)\n?", re.MULTILINE)
 _ASCIIDOC_MARKS = "=-~^+"
-_ASCIIDOC_BLOCK = r"(-{4,}|={4,}|\*{4,}|\+{4,}|_{4,}|\.{4,}|/{4,}|```)(?:\w*)"
-_ORG_BLOCK = r"#\+begin_(\w+).*"
+_ASCIIDOC_BLOCK = re.compile(r"(-{4,}|={4,}|\*{4,}|\+{4,}|_{4,}|\.{4,}|/{4,}|```)\w*")
+_ORG_BLOCK = re.compile(r"#\+begin_(\w+).*", re.IGNORECASE)
 _ORG_TITLE = re.compile(r"^(?P<marks>\*{1,30})[^\S\n]+(?P<title>\S[^\n]*)\n?", re.MULTILINE)
 _ORG_TAGS = re.compile(r"\s:[\w@#%:]+:\s*$")
 _ORG_KEYWORD = re.compile(r"^#\+(?P<name>\w+):(?P<value>[^\n]*)", re.MULTILINE)
@@ -185,7 +185,9 @@ def _in_order(*found: Iterable[Heading]) -> Iterator[Heading]:
             end = heading.end
 
 
-def _outside_blocks(headings: Iterable[Heading], text: str, begins: str) -> Iterator[Heading]:
+def _outside_blocks(
+    headings: Iterable[Heading], text: str, begins: re.Pattern[str]
+) -> Iterator[Heading]:
     """Yield the headings that stand in no delimited block.
 
     Args:
@@ -197,7 +199,7 @@ def _outside_blocks(headings: Iterable[Heading], text: str, begins: str) -> Iter
     spans = []
     opened, before, start, place = "", "", 0, 0
     for line in text.splitlines(keepends=True):
-        found = re.fullmatch(begins, line.strip(), re.IGNORECASE)
+        found = begins.fullmatch(line.strip())
         if found and before.strip() and before[0] not in "[.+" and found[1][0] in _ASCIIDOC_MARKS:
             found = None  # it underlines a title
         closing = line.strip().lower().removeprefix("#+end_")

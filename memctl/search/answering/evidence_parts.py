@@ -278,10 +278,10 @@ _AMOUNTS = (
     r"|couple|several|few|many|most|handful|once|twice|single|double|triple|zero|both|pair|free"
     r"|nobody|nothing|everybody|everyone|everything|only|all of|hardly|unlimited|infinite"
 )
-_NUMBER_WORDS = (word for each in all_languages() for words in each.numbers[1:] for word in words)
-_AMOUNT = re.compile(
-    rf"(?<![^\W\d])\d|[¼-¾⅐-⅞]|\b(?:{_AMOUNTS}|{'|'.join(_NUMBER_WORDS)})\b", re.IGNORECASE
+_NUMBER_WORDS = "|".join(
+    word for each in all_languages() for words in each.numbers[1:] for word in words
 )
+_AMOUNT = re.compile(rf"(?<![^\W\d])\d|[¼-¾⅐-⅞]|\b(?:{_AMOUNTS}|{_NUMBER_WORDS})\b", re.IGNORECASE)
 _NUMBER_IN_NAME = re.compile(
     r"\b(?:versions?|sections?|chapters?|figures?|pages?)\s+\d+(?:\.\d+)*", re.IGNORECASE
 )

@@ -65,8 +65,8 @@ _SAME_QUESTION, _ANSWERS_SAME = 0.6, 2.5
 it, which somebody wrote as its answer."""
 _TELLS_OF_SUBJECT = 1.5
 """What speaks for a sentence that says what something is, where that is asked."""
-_WRITTEN_OUT = 1.5
-"""The same again for what has the acronym written out that is asked about."""
+_WRITTEN_OUT = 3.0
+"""The same for what has the acronym written out that is asked about."""
 _UNLIKE = 0.15
 """Cosine with the question below which a sentence without its words says nothing of its subject."""
 _USUAL_COSINE = 0.4
@@ -148,6 +148,8 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     is_choice = _CHOICE.search(asked) is not None
     whether = _ASKS_WHETHER.match(asked) is not None and not is_choice
     wants_amount = asks_for_amount(asked)
+    subject = subject_question(asked)
+    for_telling = _WRITTEN_OUT if subject and subject.asks_for_words else _TELLS_OF_SUBJECT
     may_repeat = is_choice or not is_question(asked)  # what is asked for by a statement of it
     said_terms = frozenset[str]().union(*(draft.near_terms for draft in drafts))
     misses_name = any(said_terms.isdisjoint(name) for name in outcome.question.names)
@@ -170,6 +172,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 lacks_what_is_asked=misses_name
                 or is_of_another_option
                 or (wants_amount and not has_amount(draft.part.text)),
+                for_telling=for_telling,
             ),
             draft.terms,
         )
@@ -261,8 +264,6 @@ class CandidateSentence:
     """Whether it stands after a question that asks the same."""
     tells_of_subject: bool | None
     """Whether it says what a question for something by its name asks; None where it may."""
-    has_words_asked: bool
-    """Whether it has the acronym written out that is asked about."""
 
     @property
     def overlap(self) -> float:
@@ -394,7 +395,6 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
             terms_of[place] <= said_above.union(outcome.question.terms),
             hit.type == "passage" and place > 0 and _asks_same(before, outcome),
             tells,
-            tells is True and subject is not None and subject.asks_for_words,
         )
 
 
@@ -531,6 +531,7 @@ def _probability(
     whether: bool,
     may_repeat: bool,
     lacks_what_is_asked: bool,
+    for_telling: float,
 ) -> float:
     """Return the probability that a sentence answers.
 
@@ -541,6 +542,7 @@ def _probability(
         may_repeat: Whether a sentence may answer that says just what is asked.
         lacks_what_is_asked: Whether a name of the question is in no sentence, or this one has not
             the kind of thing that is asked for, or is about another thing.
+        for_telling: What speaks for a sentence that says what a question by name asks.
     """
     features = evidence_features(
         odds,
@@ -559,8 +561,7 @@ def _probability(
     return sigmoid(
         value
         + _ANSWERS_SAME * (draft.answers_same and not lacks_what_is_asked)
-        + _TELLS_OF_SUBJECT * (draft.tells_of_subject is True)
-        + _WRITTEN_OUT * draft.has_words_asked
+        + for_telling * (draft.tells_of_subject is True)
     )
 
 

@@ -151,7 +151,7 @@ def subject_question(question: str) -> SubjectQuestion | None:
     if (stands_for := _subject_of(_WHAT_IT_STANDS_FOR, question)) and (
         written_out := _written_out(stands_for)
     ):
-        says = rf"\b{re.escape(stands_for.removeprefix('the '))}\W+{_STANDS_FOR}"
+        says = rf"\b{re.escape(stands_for)}\W+{_STANDS_FOR}"
         return SubjectQuestion(
             re.compile(f"{written_out}|{says}", re.IGNORECASE),
             None,
