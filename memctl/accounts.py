@@ -6,13 +6,14 @@ Knows nothing of what they have stored.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from memctl.agent_settings import AgentSettings, load_agent
 from memctl.errors import ConfigError, LockedError, NotFoundError, UsageError
@@ -28,8 +29,7 @@ _WAIT_SECONDS = 30.0
 _ENDINGS = (".toml", ".json")
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Struct, frozen=True):
     """A user that has been added."""
 
     name: str
@@ -38,8 +38,7 @@ class User:
     """Who that is, in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Team:
+class Team(Struct, frozen=True):
     """Agents that are granted something together."""
 
     name: str
@@ -213,8 +212,8 @@ class Accounts:
         users = self.users() if users is None else users
         teams = self.teams() if teams is None else teams
         rows = {
-            "users": [dataclasses.asdict(each) for each in users],
-            "teams": [dataclasses.asdict(each) for each in teams],
+            "users": [asdict(each) for each in users],
+            "teams": [asdict(each) for each in teams],
         }
         save_file(self._path, tomli_w.dumps(rows).encode())
 

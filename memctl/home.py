@@ -12,10 +12,11 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from memctl.accounts import Accounts
 from memctl.config import Config, with_own_settings
@@ -89,8 +90,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class ClearReport:
+class ClearReport(Struct, frozen=True):
     """What was deleted of a knowledge base that goes on."""
 
     name: str
@@ -102,8 +102,7 @@ class ClearReport:
     """Where some of it still is after it was to be forgotten."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnowledgeBaseEntry:
+class KnowledgeBaseEntry(Struct, frozen=True):
     """One line of the list of knowledge bases; ``problem`` says why settings are missing."""
 
     name: str

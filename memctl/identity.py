@@ -5,8 +5,10 @@ Knows names alone; what an agent may do, and which rows a namespace has, is for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import AccessRefused, ConfigError, UsageError
 
@@ -25,8 +27,7 @@ LONGEST_NAME = 200
 """Characters of the name of a user, an agent or a conversation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """The user that a call is made for; None if none is named."""
 
     user: str | None = None

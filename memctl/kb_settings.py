@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from msgspec import structs
+
 from memctl.errors import (
     ConfigError,
     DamagedError,
@@ -315,7 +317,7 @@ class KnowledgeBaseSettings:
     def without_private(self, filters: Filters) -> Filters:
         """Return the filters with the private namespaces that they leave out unless named."""
         private = {*filters.private, *self.private_namespaces}
-        return replace(filters, private=tuple(sorted(private)))
+        return structs.replace(filters, private=tuple(sorted(private)))
 
 
 def check_overlap(size: int, overlap: int, place: str) -> None:

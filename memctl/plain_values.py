@@ -14,6 +14,9 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -124,7 +127,9 @@ def _decoded(row: Row, short: frozenset[str]) -> dict[str, Any]:
 
 
 def to_plain(value: Any) -> Any:
-    """Return ``value`` as JSON knows it: dataclasses are objects, instants ISO 8601 in UTC."""
+    """Return ``value`` as JSON knows it: records are objects, instants ISO 8601 in UTC."""
+    if isinstance(value, Struct):
+        return _with_unit({name: to_plain(item) for name, item in asdict(value).items()})
     if is_dataclass(value) and not isinstance(value, type):
         return _with_unit({f.name: to_plain(getattr(value, f.name)) for f in fields(value)})
     if isinstance(value, Mapping):

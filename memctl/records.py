@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from memctl.literals import DocType, MemoryKind, SourceType
 
@@ -25,8 +27,7 @@ Metadata = Mapping[str, Any]
 DocumentStatus = Literal["pending", "processing", "indexed", "failed", "superseded", "gone"]
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One row of the ``documents`` table; see ``schema.arrow_tables`` for the Arrow types."""
 
     id: str
@@ -69,8 +70,7 @@ class Document:
     """The agent that added it; None where a person did."""
 
 
-@dataclass(frozen=True, slots=True)
-class RevisedDocument:
+class RevisedDocument(Struct, frozen=True):
     """A document with another text."""
 
     document_id: str | None
@@ -84,8 +84,7 @@ class RevisedDocument:
     dry_run: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """One row of the ``memories`` table, without its vector."""
 
     id: str
@@ -143,8 +142,7 @@ class Memory:
     """When upkeep put it away; queries leave it out until it is read by its id or restored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entity:
+class Entity(Struct, frozen=True):
     """One row of the ``entities`` table: a node of the graph, derived from memories."""
 
     id: str
@@ -156,8 +154,7 @@ class Entity:
     last_seen: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(Struct, frozen=True):
     """One row of the ``relations`` table: a typed, weighted edge between entities or memories."""
 
     id: str
@@ -178,8 +175,7 @@ class Relation:
 SegmentKind = Literal["prose", "heading", "table", "code", "turn", "caption", "properties"]
 
 
-@dataclass(frozen=True, slots=True)
-class KeptStatement:
+class KeptStatement(Struct, frozen=True):
     """What the speaker of a turn asks to be kept, as it is to be kept."""
 
     text: str
@@ -193,8 +189,7 @@ class KeptStatement:
     """Ids of the memories of that turn, where it is in an earlier part of its document."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskedTurn:
+class AskedTurn(Struct, frozen=True):
     """A message of a user that waits for a reply."""
 
     turn: int
@@ -204,8 +199,7 @@ class AskedTurn:
     """Ids of its memories, where it is in an earlier part of its document."""
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """A run of a document's text that one locator describes; segments are in order, disjoint.
 
     ``page`` counts from 1; ``row`` is the 1-based number of the first data row (header not
@@ -242,8 +236,7 @@ def split_unit(source: str) -> tuple[str, str]:
     return (file, key) if mark and "." in file.rpartition("/")[2] else (source, "")
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """One of many in a file, each a document of its own: a message, an event, a conversation."""
 
     key: str
@@ -256,8 +249,7 @@ class Unit:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceText:
+class SourceText(Struct, frozen=True):
     """What a reader got out of one source, or out of one part of a source too big for memory.
 
     Most readers yield exactly one.  A streaming reader (CSV, JSON lines, logs, huge text) yields
@@ -294,8 +286,7 @@ class SourceText:
     """What it is the text of, in a file of many; the parts of one unit follow each other."""
 
 
-@dataclass(frozen=True, slots=True)
-class EntityMention:
+class EntityMention(Struct, frozen=True):
     """An entity named in a document: a person, place, organization, product, thing."""
 
     name: str
@@ -303,8 +294,7 @@ class EntityMention:
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Distilled:
+class Distilled(Struct, frozen=True):
     """A statement worth remembering on its own, with where it stands in the document."""
 
     text: str
@@ -326,8 +316,7 @@ class Distilled:
     """Ids of the memories that it rests on in earlier parts of its document."""
 
 
-@dataclass(frozen=True, slots=True)
-class Understanding:
+class Understanding(Struct, frozen=True):
     """What was understood of one document."""
 
     method: str
@@ -358,8 +347,7 @@ class Understanding:
 # --- how far a job is, what it came to, and what models used for it -------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """How far a long job is; ``total`` is None where it cannot be known."""
 
     done: int
@@ -373,8 +361,7 @@ class Progress:
 ProgressListener = Callable[[Progress], None]
 
 
-@dataclass(frozen=True, slots=True)
-class ReembedReport:
+class ReembedReport(Struct, frozen=True):
     """What a change of the embedder came to."""
 
     embedder: str
@@ -386,8 +373,7 @@ class ReembedReport:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class JobView:
+class JobView(Struct, frozen=True):
     """A job as it is shown."""
 
     id: int
@@ -403,8 +389,7 @@ class JobView:
     can_be_undone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class UndoReport:
+class UndoReport(Struct, frozen=True):
     """What taking a job back came to, or with ``dry_run`` would come to."""
 
     kb: str
@@ -424,8 +409,7 @@ class UndoReport:
     dry_run: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """What one model used for one task: in one call, on one day, or for one document."""
 
     task: str
@@ -449,8 +433,7 @@ WRITTEN_OUTCOMES: tuple[OutcomeKind, ...] = ("ingested", "superseded")
 """Outcomes of sources that have been written."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileOutcome:
+class FileOutcome(Struct, frozen=True):
     """What became of one source.
 
     ``superseded`` replaces an earlier version; ``empty`` has nothing in it, and is skipped.
@@ -496,8 +479,7 @@ SkipReason = Literal[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class SkippedSource:
+class SkippedSource(Struct, frozen=True):
     """Something in a folder that is not taken in; ``subtitles`` are read with their recording."""
 
     source: str
@@ -507,8 +489,7 @@ class SkippedSource:
 SkipListener = Callable[[SkippedSource], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """What one model would be asked, and cost, at a rough guess."""
 
     task: str
@@ -520,8 +501,7 @@ class Estimate:
     """In the currency of the configured prices."""
 
 
-@dataclass(frozen=True, slots=True)
-class FactComparison:
+class FactComparison(Struct, frozen=True):
     """What became of new facts when they were compared with what was known."""
 
     added: int = 0
@@ -548,8 +528,7 @@ class FactComparison:
         return ", ".join(f"{n:,} {kind}" for kind in kinds if (n := getattr(self, kind)))
 
 
-@dataclass(frozen=True, slots=True)
-class IngestReport:
+class IngestReport(Struct, frozen=True):
     """What one ingest did, or with ``dry_run`` would do.
 
     ``outcomes`` keeps every failure and the first thousand others.
@@ -580,8 +559,7 @@ class IngestReport:
     """The conversations whose messages came as lines or were imported."""
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(Struct, frozen=True):
     """How two memories are connected."""
 
     source_id: str
@@ -592,8 +570,7 @@ class Connection:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Insight:
+class Insight(Struct, frozen=True):
     """What several memories say together."""
 
     id: str
@@ -608,8 +585,7 @@ class Insight:
     ``connection``, or ``common`` of a model."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConsolidationReport:
+class ConsolidationReport(Struct, frozen=True):
     """What one consolidation did, or with ``dry_run`` would do."""
 
     kb: str
@@ -634,8 +610,7 @@ class ConsolidationReport:
 # --- what is asked, and what is found for it ------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """One of many questions; a namespace of its own stands in for that of the filters."""
 
     text: str
@@ -643,8 +618,7 @@ class Question:
     namespace: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
+class Filters(Struct, frozen=True):
     """What a query or a listing is limited to; an empty field does not limit.
 
     ``since`` is inclusive and ``until`` exclusive, both on ``created_at``.  ``as_of`` shows what
@@ -677,11 +651,10 @@ class Filters:
     def __post_init__(self) -> None:
         """Keep metadata as JSON, so that filters can be hashed."""
         if isinstance(self.metadata, Mapping):
-            object.__setattr__(self, "metadata", json.dumps(self.metadata, sort_keys=True))
+            force_setattr(self, "metadata", json.dumps(self.metadata, sort_keys=True))
 
 
-@dataclass(frozen=True, slots=True)
-class EndedFact:
+class EndedFact(Struct, frozen=True):
     """A fact that no longer holds: where it is in its document, and what replaced it."""
 
     start: int
@@ -692,8 +665,7 @@ class EndedFact:
     """Id of the memory that replaced it."""
 
 
-@dataclass(frozen=True, slots=True)
-class DuplicateHit:
+class DuplicateHit(Struct, frozen=True):
     """Where else the text of a hit stands."""
 
     kb: str
@@ -713,8 +685,7 @@ class DuplicateHit:
     """1 for the same text; less where a few words differ."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """One thing found, best first; ``score`` is comparable within one result only."""
 
     rank: int
@@ -767,8 +738,7 @@ class Hit:
         return self.kb, self.document_id or self.memory_id
 
 
-@dataclass(frozen=True, slots=True)
-class Citation:
+class Citation(Struct, frozen=True):
     """Where a sentence of an answer stands: ``document.text[start:end] == quote``."""
 
     number: int
@@ -786,8 +756,7 @@ class Citation:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Related:
+class Related(Struct, frozen=True):
     """How two names are connected, with the memories that show it."""
 
     name: str
@@ -796,8 +765,7 @@ class Related:
     memory_ids: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Community:
+class Community(Struct, frozen=True):
     """Connected names that a question is about, and what memories say of them."""
 
     kb: str
@@ -816,8 +784,7 @@ class Community:
     """Of its sentences, in their order."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerSentence:
+class AnswerSentence(Struct, frozen=True):
     """A sentence that a model wrote, checked against the memories that it cites."""
 
     text: str
@@ -827,8 +794,7 @@ class AnswerSentence:
     """Whether it cites nothing, or the cited text lacks its words, numbers or names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """An answer whose every sentence is cited.
 
     ``found`` is False for "not in memory", and where it is unsure whether it is the answer.
@@ -851,8 +817,7 @@ class Answer:
     """Whether the text is only what is closest, which may or may not be the answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueryResult:
+class QueryResult(Struct, frozen=True):
     """What one question gave."""
 
     question: str
@@ -872,8 +837,7 @@ class QueryResult:
     """What the names in question and hits are part of; only in the mode ``graph``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """Evidence within a token budget, ready to stand above a prompt."""
 
     question: str

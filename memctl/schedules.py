@@ -7,8 +7,9 @@ Times are local wall-clock times.  Knows nothing of what the work is, and reads 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+
+from msgspec import Struct
 
 from memctl.errors import UsageError
 
@@ -24,8 +25,7 @@ RETRY_AFTER = timedelta(minutes=10)
 """How long failed work waits until it is tried again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """When something is due; never, where nothing is given."""
 
     at: time | None = None

@@ -7,11 +7,14 @@ Knows which model or built-in way each stage gets; does none of their work, and 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.config import Config
 from memctl.errors import ConfigError
@@ -40,8 +43,7 @@ _ROUNDS = 2
 """Documents in a row that each slot of an endpoint gets before there may be a commit."""
 
 
-@dataclass
-class ServiceFactory:
+class ServiceFactory(Struct, dict=True):
     """Makes the services of a knowledge base when they are first needed."""
 
     layout: Layout
@@ -58,8 +60,8 @@ class ServiceFactory:
         """Return services in which the caller is the model; close them after use."""
         from memctl.models.caller_model import CALLER
 
-        models = replace(self.config.models, understand=CALLER, consolidate=CALLER)
-        return replace(self, config=replace(self.config, models=models), desk=desk)
+        models = dataclasses.replace(self.config.models, understand=CALLER, consolidate=CALLER)
+        return replace(self, config=dataclasses.replace(self.config, models=models), desk=desk)
 
     @classmethod
     def wanted(
@@ -82,10 +84,10 @@ class ServiceFactory:
         """The stages of private namespaces; these where it has none, or is private itself."""
         if self.settings.private or not self.settings.private_namespaces:
             return self
-        settings, config = replace(self.settings, private=True), self.config
+        settings, config = dataclasses.replace(self.settings, private=True), self.config
         if self.desk is not None:  # nothing private is handed out
-            models = replace(config.models, understand="", consolidate="")
-            config = replace(config, models=models)
+            models = dataclasses.replace(config.models, understand="", consolidate="")
+            config = dataclasses.replace(config, models=models)
         return ServiceFactory.wanted(self.layout, settings, self.store, config, self.clock)
 
     @cached_property

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.errors import NotFoundError
 from memctl.identity import checked_name, conversations_of, documents_of, owner_of, require_seen
@@ -18,8 +20,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger.content_tables import ContentOwner
 
 
-@dataclass(frozen=True, slots=True)
-class UserReport:
+class UserReport(Struct, frozen=True):
     """What is known of a user, and what they have stored."""
 
     name: str

@@ -11,10 +11,11 @@ import difflib
 import json
 import tomllib
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
 
 from memctl.errors import ConfigError
 from memctl.files import read_head
@@ -33,8 +34,7 @@ _TYPE_NAMES: Mapping[type, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """What one setting means and which numbers it takes; ``low`` and ``high`` are inclusive."""
 
     help: str
@@ -63,13 +63,13 @@ def setting(
 ) -> Any:
     """Declare a field of a settings class; its choices are those of its ``Literal`` type."""
     rule = Rule(help_text, low, high, option, metavar)
-    return field(default=default, metadata={"rule": rule})
+    return dataclasses.field(default=default, metadata={"rule": rule})
 
 
 def setting_of(section: type[Any], key: str) -> Any:
     """Declare a field as another settings class does."""
     rule = setting_rules(section)[key]
-    return field(default=setting_default(section, key), metadata={"rule": rule})
+    return dataclasses.field(default=setting_default(section, key), metadata={"rule": rule})
 
 
 def setting_rules(section: type[Any]) -> dict[str, Rule]:

@@ -12,9 +12,10 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from memctl.errors import UsageError
 from memctl.files import save_file
@@ -24,8 +25,7 @@ _OURS = re.compile(r"memctl\b.* hook ")
 _SECONDS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class HookFile:
+class HookFile(Struct, frozen=True):
     """The file that says which commands an agent runs, and when."""
 
     client: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import typer
+from msgspec import Struct
 
 from memctl.errors import UsageError
 from memctl.literals import DocumentSort, Sort
@@ -25,8 +25,7 @@ _KEY = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """Which rows of a listing are wanted; as the default of a parameter, which by default."""
 
     sort_option: ClassVar[Any] = _KEY
@@ -72,8 +71,7 @@ class Page:
         return [row for _, row in filled] + [row for value, row in pairs if value in (None, "")]
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryPage(Page):
+class MemoryPage(Page, frozen=True):
     """Which memories are wanted, which are sorted where they are stored."""
 
     sort_option: ClassVar[Any] = Annotated[
@@ -82,8 +80,7 @@ class MemoryPage(Page):
     sort: Sort | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentPage(Page):
+class DocumentPage(Page, frozen=True):
     """Which documents are wanted, which are sorted where they are stored."""
 
     sort_option: ClassVar[Any] = Annotated[

@@ -9,9 +9,10 @@ import logging
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from memctl.config.settings import (
     CUSTOM_JOBS,
@@ -152,8 +153,7 @@ def _config_path(flag: str, home: _Home | None, variables: Mapping[str, str]) ->
     return False, user_config_path("memctl", appauthor=False) / "config.toml"
 
 
-@dataclass
-class _Sources:
+class _Sources(Struct):
     """The three places where a value can stand; keeps note of which one won."""
 
     flags: Mapping[str, str]

@@ -11,9 +11,11 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding, phrase
@@ -88,8 +90,7 @@ _PLANNED = timedelta(days=400)
 """A day that lies farther from when it was named is no plan."""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """Two values of one thing."""
 
     earlier: Slot
@@ -98,8 +99,7 @@ class Difference:
     """Stems near both."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """Two statements on one thing that differ, or one that says both values.
 
     ``earlier`` is the one said first, if known.
@@ -537,8 +537,7 @@ _OF_ONE_THING = 3.0
 """Weight that two statements share which are about one thing."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
+class _Said(Struct, frozen=True):
     """A value as a statement names it."""
 
     statement: Statement

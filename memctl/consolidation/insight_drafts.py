@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memctl.consolidation.known_insights import COMMON
 from memctl.consolidation.memory_pool import DULL_NAMES
@@ -16,8 +17,7 @@ _NEGATION = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """An insight before it has an id."""
 
     kind: str
@@ -59,8 +59,7 @@ class Draft:
         return COMMON if self.is_whole else self.kind
 
 
-@dataclass(frozen=True, slots=True)
-class Tie:
+class Tie(Struct, frozen=True):
     """How two members of a group, by their place in it, hang together."""
 
     first: int
@@ -70,8 +69,7 @@ class Tie:
     shares_name: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Memories that belong together, oldest first, and the links between them."""
 
     members: tuple[Memory, ...]

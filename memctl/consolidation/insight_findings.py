@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+
+from msgspec import Struct
 
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_drafts import Draft, importance_of
@@ -23,8 +24,7 @@ _MORE_IMPORTANT = {"contradiction": 0.3, "overdue": 0.2, "total": 0.2, "change":
 _RELATIONSHIP = {"contradiction": CONTRADICTS, "change": "follows"}
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """Something that follows from statements."""
 
     kind: str

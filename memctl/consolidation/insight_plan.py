@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from memctl.consolidation.insight_drafts import Draft, Group, Tie, says_the_same
 from memctl.consolidation.known_insights import KnownInsight, KnownInsights
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
 _MOST_TOPICS = 8
 
 
-@dataclass
-class InsightPlan:
+class InsightPlan(Struct):
     """What one transaction is going to write."""
 
     examined: list[str] = field(default_factory=list)

@@ -7,9 +7,10 @@ something rests on it by now; what it ended holds again, if what that rests on s
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from memctl.consolidation.known_insights import valid_memories
 from memctl.errors import NotFoundError, UsageError
@@ -195,8 +196,7 @@ def _why_not(job: Job) -> str:
     return "it changed nothing, or what it changed is not known any more"
 
 
-@dataclass
-class _UndoPlan:
+class _UndoPlan(Struct):
     """What one transaction is going to write."""
 
     gone: dict[TableName, list[str]]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
@@ -19,8 +19,7 @@ COMMON = "common"
 INSIGHT_COLUMNS = ("id", "text", "namespace", "source_ids", "metadata", "version")
 
 
-@dataclass(frozen=True, slots=True)
-class KnownInsight:
+class KnownInsight(Struct, frozen=True):
     """A valid insight, as far as it matters for telling whether a new one replaces it."""
 
     id: str

@@ -9,16 +9,15 @@ neighbourhood of a batch: what lies two links away is the farthest that is looke
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memctl.consolidation.memory_pool import Pool
 
 
-@dataclass(frozen=True, slots=True)
-class Thresholds:
+class Thresholds(Struct, frozen=True):
     """What counts as belonging together; the defaults were read off real notes and chats."""
 
     near_duplicate: float = 0.92
@@ -43,8 +42,7 @@ class Thresholds:
 _MOST_REMEMBERED = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """Two rows of the pool that belong together, ``first < second``."""
 
     first: int
@@ -122,8 +120,7 @@ def _cosines(pool: Pool, row: int, others: NDArray[np.int64]) -> NDArray[np.floa
     return cosines
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbourhood:
+class Neighbourhood(Struct, frozen=True):
     """A batch, what is linked to it within two steps, and the links between all of them."""
 
     rows: tuple[int, ...]

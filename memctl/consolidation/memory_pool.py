@@ -11,13 +11,13 @@ costs a few look-ups.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from memctl.language.word_lists import ENGLISH_MONTHS, ENGLISH_WEEKDAYS
 from memctl.literals import EXCHANGE
@@ -84,8 +84,7 @@ class Postings:
         return found, counts
 
 
-@dataclass(frozen=True)
-class Pool:
+class Pool(Struct, frozen=True):
     """The memories of one run, by row number."""
 
     ids: list[str]

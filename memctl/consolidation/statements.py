@@ -9,10 +9,12 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.consolidation import insight_wording
 from memctl.language.date_mentions import date_spans
@@ -84,16 +86,14 @@ _NEAR = 4
 """Words on each side of a value that say what it is a value of."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """A value with the stems of the words around it."""
 
     value: Value
     near: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """One sentence."""
 
     memory: Memory
@@ -216,8 +216,7 @@ def _of_document(memories: Sequence[Memory]) -> Iterator[Statement]:
                 yield found
 
 
-@dataclass(frozen=True, slots=True)
-class _Document:
+class _Document(Struct, frozen=True):
     """What the beginning of a document says of the whole."""
 
     day: date | None

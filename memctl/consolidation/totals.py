@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding
@@ -40,14 +41,12 @@ _LARGEST = 3.0
 """A sum is more than this many times a limit only where it is of something else."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     statement: Statement
     cells: Cells
 
 
-@dataclass(frozen=True, slots=True)
-class _Sum:
+class _Sum(Struct, frozen=True):
     """Rows of one table that belong together."""
 
     name: str

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from memctl.config import Config
@@ -21,8 +23,7 @@ Verdict = Literal["ok", "warning", "damaged"]
 REPAIR = "put it right: memctl doctor --repair"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """What one check reports about one thing; only ``damaged`` needs a repair."""
 
     layer: str
@@ -36,8 +37,7 @@ class Finding:
     """The name of the check that reports it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
+class Examined(Struct, frozen=True):
     """The tables and the ledger of one knowledge base, as far as they can be read."""
 
     layout: Layout
@@ -61,8 +61,7 @@ class Examined:
 Subject = TypeVar("Subject")
 
 
-@dataclass(frozen=True, slots=True)
-class Check(Generic[Subject]):
+class Check(Struct, Generic[Subject], frozen=True):
     """One check of the doctor."""
 
     name: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from memctl.doctor.findings import Examined, Finding, counted, ok, warning
 from memctl.doctor.row_checks import CrossReferences

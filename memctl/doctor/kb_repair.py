@@ -7,10 +7,12 @@ nothing.  Nothing that can be read is removed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.doctor.findings import counted
 from memctl.doctor.inbox_checks import inbox_source
@@ -83,8 +85,7 @@ Sources = Callable[[Iterable[str]], Mapping[str, str]]
 """Gives the files that documents are from, by the ids of the documents."""
 
 
-@dataclass
-class Losses:
+class Losses(Struct):
     """The rows of one knowledge base that files no longer have."""
 
     rows: dict[TableName, int] = field(default_factory=dict)
@@ -179,8 +180,7 @@ _FINAL = (FileNotFoundError.__name__, ChangedSource.__name__)
 """What keeps a document from being read again that no other try changes."""
 
 
-@dataclass(slots=True)
-class Repair:
+class Repair(Struct):
     """The rows of one knowledge base, whose tables and ledger can be read by now.
 
     Args:

@@ -7,12 +7,12 @@ with the same texts, and the same vectors but for rounding; else nothing has cha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 
 from memctl.doctor.findings import counted
 from memctl.doctor.row_checks import CrossReferences
@@ -46,8 +46,7 @@ RELATIVE_ERROR, LEAST_ERROR = 2e-3, 1e-3
 REBUILDING = "rebuilding"
 
 
-@dataclass(frozen=True, slots=True)
-class Rebuild:
+class Rebuild(Struct, frozen=True):
     """Makes what is derived in one knowledge base anew.
 
     Args:

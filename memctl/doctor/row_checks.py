@@ -6,11 +6,11 @@ What is cited has to stand where it is said to stand: ``document.text[start:end]
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 
 from memctl.doctor.findings import REPAIR, Examined, Finding, counted, damaged, ok, warning
 from memctl.ids import memory_id
@@ -31,8 +31,7 @@ MOST_LISTED = 3
 """Ids that a finding names, as examples."""
 
 
-@dataclass
-class CrossReferences:
+class CrossReferences(Struct, dict=True):
     """What refers to what is not there, in the tables of one snapshot."""
 
     snapshot: Snapshot

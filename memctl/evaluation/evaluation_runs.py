@@ -14,10 +14,13 @@ import statistics
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from memctl import __version__
 from memctl.bootstrap import bootstrap_interval
@@ -39,8 +42,7 @@ ALL = "all"
 _GAINS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionResult:
+class QuestionResult(Struct, frozen=True):
     """The scores of one question, each of ``METRICS`` from 0 to 1, and its duration."""
 
     id: str
@@ -49,8 +51,7 @@ class QuestionResult:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(Struct, frozen=True):
     """Means over some questions in one mode, in percent, and milliseconds per question."""
 
     mode: str
@@ -115,8 +116,7 @@ def _score(mode: str, category: str, outcomes: Sequence[QuestionResult]) -> Scor
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """One metric of two runs, in percent, over the questions they share."""
 
     mode: str

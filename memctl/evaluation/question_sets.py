@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.language.sentence_splitting import split_sentences
 from memctl.language.sentence_values import Value, values
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
 CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
 
 
-@dataclass(frozen=True, slots=True)
-class EvalQuestion:
+class EvalQuestion(Struct, frozen=True):
     """A question with the ids of its evidence: records, documents or memories."""
 
     id: str
@@ -37,16 +38,14 @@ class EvalQuestion:
     category: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BadLine:
+class BadLine(Struct, frozen=True):
     """A line of a question set that is invalid; lines count from 1."""
 
     line: int
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionSet:
+class QuestionSet(Struct, frozen=True):
     """The questions of a file."""
 
     questions: tuple[EvalQuestion, ...]
@@ -143,8 +142,7 @@ _AT_THE_START = re.compile(r"[\"'(]*([^\W\d_]+)")
 _PLAIN_STARTS = frozenset(stop_words("en"))
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """A drafted question, with the statement it was made from."""
 
     question: EvalQuestion

@@ -10,10 +10,10 @@ import logging
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict
 
 from memctl.errors import MemctlError, NotFoundError, UsageError
@@ -49,8 +49,7 @@ class FeedbackReply(BaseModel):
     suggestion: str
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationRecords:
+class ConversationRecords(Struct, frozen=True):
     """The records of the conversations of one knowledge base.
 
     Args:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memctl.feedback.judging import verdict_of
 
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
 _DIGITS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class RewardMeans:
+class RewardMeans(Struct, frozen=True):
     """Means over some conversations that have something in common; None for what nothing tells."""
 
     label: str
@@ -28,8 +28,7 @@ class RewardMeans:
     grounding: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class FeedbackStatistics:
+class FeedbackStatistics(Struct, frozen=True):
     """What is thought of one knowledge base's answers and conversations."""
 
     kb: str

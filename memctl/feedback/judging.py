@@ -9,9 +9,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import LockedError, NotFoundError, UsageError
 from memctl.identity import DEFAULT_USER, checked_name, conversations_of
@@ -39,8 +41,7 @@ NEUTRAL = 0.5
 """The score that is neither good nor bad."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Judgement(Struct, frozen=True, kw_only=True):
     """A judgement of an answer or a conversation."""
 
     score: float | None = None
@@ -81,8 +82,7 @@ def relied_on(entry: QueryEntry, detail: QueryDetail | None) -> Sequence[str]:
     return (detail.cited if detail else ()) or entry.hit_ids[:_MOST_RELIED_ON]
 
 
-@dataclass(frozen=True, slots=True)
-class Judge:
+class Judge(Struct, frozen=True):
     """Notes judgements in one knowledge base.
 
     Args:

@@ -14,9 +14,10 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from memctl.errors import ConfigError, MemctlError, UsageError
 from memctl.ids import storable
@@ -35,8 +36,7 @@ _MOST_SHOWN = 200
 _LINE_HINT = 'each line is {"text": "...", "source": "...", "url": "...", "date": "2026-01-31"}'
 
 
-@dataclass(frozen=True, slots=True)
-class OutsideText:
+class OutsideText(Struct, frozen=True):
     """One text that a program gave."""
 
     text: str
@@ -45,8 +45,7 @@ class OutsideText:
     date: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class OutsideReply:
+class OutsideReply(Struct, frozen=True):
     """What a program gave to a question."""
 
     name: str

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict
 
 from memctl.bootstrap import bootstrap_difference, bootstrap_interval
@@ -53,8 +54,7 @@ class PromptReply(BaseModel):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class VariantView:
+class VariantView(Struct, frozen=True):
     """One version of a prompt, with how it does."""
 
     task: str
@@ -79,8 +79,7 @@ class VariantView:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class PromptVariants:
+class PromptVariants(Struct, frozen=True):
     """The variants of the prompts of one knowledge base.
 
     Args:

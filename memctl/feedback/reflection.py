@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from memctl.language.inline_tags import without_wikilinks
 from memctl.language.term_analysis import terms
@@ -48,8 +49,7 @@ _SUGGESTIONS: Mapping[FindingKind, str] = {
 _HEADING_LINE = re.compile(r"^#{1,6} .*$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One thing that was found on looking back."""
 
     kind: FindingKind
@@ -61,8 +61,7 @@ class Finding:
     """Ids of questions, conversations, memories or versions of prompts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reflection:
+class Reflection(Struct, frozen=True):
     """What one knowledge base shows on looking back."""
 
     kb: str
@@ -72,8 +71,7 @@ class Reflection:
     """The memory that it became; None if none was asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(Struct, frozen=True):
     """One question or conversation, with what it is about."""
 
     id: str
@@ -81,8 +79,7 @@ class _Case:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reflector:
+class Reflector(Struct, frozen=True):
     """Looks back at one knowledge base.
 
     Args:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from memctl.config import FeedbackSettings
@@ -24,8 +25,7 @@ _COMPLETED: dict[QueryStatus, float] = {"answered": 1.0, "unsure": 0.5, "nothing
 _APOSTROPHES = str.maketrans("’‘", "''")
 
 
-@dataclass(frozen=True, slots=True)
-class Reward:
+class Reward(Struct, frozen=True):
     """How good a conversation was; None for what nothing tells."""
 
     score: float | None

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.errors import NotFoundError
 from memctl.forget.search_patterns import SearchPattern
@@ -52,8 +54,7 @@ _HEADING = re.compile(rf"(?:## )?(?:{'|'.join(_HEADINGS)}):?|# Session [\d -]+")
 """What stands in every summary of a conversation, and is nobody's words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """What is to be forgotten; of one kind, but for a date that narrows a namespace or a
     conversation."""
 
@@ -70,8 +71,7 @@ class Selection:
     """Whether documents go that have the memories or names, instead of these alone."""
 
 
-@dataclass(slots=True)
-class ErasurePlan:
+class ErasurePlan(Struct):
     """What is to go."""
 
     roots: list[str] = field(default_factory=list)
@@ -104,8 +104,7 @@ class ErasurePlan:
         return block_text(text, self.patterns)
 
 
-@dataclass(frozen=True, slots=True)
-class ErasedRows:
+class ErasedRows(Struct, frozen=True):
     """What went beside what was planned."""
 
     names: frozenset[str]

@@ -10,9 +10,11 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.errors import LockedError, MemctlError, NotFoundError, UsageError
 from memctl.forget.erasure_plan import (
@@ -101,8 +103,7 @@ _PAUSE = 0.2
 _log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class _Done:
+class _Done(Struct):
     """What has come of the steps after the commit."""
 
     files: list[str] = field(default_factory=list)
@@ -113,8 +114,7 @@ class _Done:
     too_short: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Planned:
+class _Planned(Struct, frozen=True):
     """What goes, and what it is from."""
 
     plan: ErasurePlan
@@ -141,8 +141,7 @@ class _Planned:
         return self.content.session is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """What one user may forget: what is in namespaces that are open to them."""
 
     user: str
@@ -609,8 +608,7 @@ def deleted_documents(ledger: Ledger) -> list[str]:
     return sorted(id_ for id_ in ledger.deletions.ids() if id_.startswith("d_") and "." not in id_)
 
 
-@dataclass(frozen=True, slots=True)
-class DeletedDocuments:
+class DeletedDocuments(Struct, frozen=True):
     """What is known of documents that were deleted."""
 
     sources: ErasedSources = field(default_factory=ErasedSources)

@@ -16,9 +16,10 @@ import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from memctl.errors import DamagedError
 from memctl.files import NotRegular, open_regular
@@ -48,8 +49,7 @@ _STEMS = "search_text"
 _IDS_NAMED = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Leftover:
+class Leftover(Struct, frozen=True):
     """A place where some of a text still is."""
 
     place: str

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memctl.files import QUARANTINE_MARK
 from memctl.ids import root_id
@@ -35,8 +36,7 @@ _OF_SNAPSHOTS = ("heads", "snapshot")
 """How the names of the ledger's tables begin that belong to snapshots."""
 
 
-@dataclass
-class Leftovers:
+class Leftovers(Struct, dict=True):
     """Tells what traces mean.
 
     Args:
@@ -181,8 +181,7 @@ def _removing(path: Path) -> str:
     return shlex.join(["rm", *options, printable(path), *reason])
 
 
-@dataclass(frozen=True, slots=True)
-class RemainingPlace:
+class RemainingPlace(Struct, frozen=True):
     """A place where some of what was to be forgotten still is."""
 
     place: str
@@ -191,8 +190,7 @@ class RemainingPlace:
     """What to do about it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ForgetReport:
+class ForgetReport(Struct, frozen=True):
     """What was forgotten, or would be."""
 
     kb: str

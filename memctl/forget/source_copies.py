@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memctl.files import clear_temporaries, open_regular
 from memctl.forget.leftover_scan import file_contains
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger.work_repositories import FileEntry
 
 
-@dataclass(frozen=True, slots=True)
-class ErasedSources:
+class ErasedSources(Struct, frozen=True):
     """The sources of documents that go, or lose some of their text."""
 
     hashes: frozenset[str] = frozenset()

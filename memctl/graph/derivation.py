@@ -8,8 +8,10 @@ Ingest and editing derive those of new rows, and a rebuild those of all; none of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.ids import entity_id, relation_id
 from memctl.language.inline_tags import find_wikilinks
@@ -214,8 +216,7 @@ def _memories_linking(item: DocumentRows) -> dict[str, list[str]]:
 # --- of all documents ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
+class _Stored(Struct, frozen=True):
     """A stored document; see ``DocumentRows``."""
 
     document: Document

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import log2, sqrt
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memctl.errors import NotFoundError
 from memctl.graph.entity_names import name_key
@@ -35,8 +36,7 @@ _CLOSE = 0.7
 _Pair = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(Struct, frozen=True):
     """How two nodes hang together."""
 
     weight: float
@@ -47,8 +47,7 @@ class Edge:
     """In how many passages they stand together."""
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbour(Struct, frozen=True):
     """A node that is reached from another one."""
 
     node: int
@@ -59,8 +58,7 @@ class Neighbour:
     """From the first node to this one, both among them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """The part that was read, all by number."""
 
     passages: Collection[int]
@@ -340,8 +338,7 @@ _LEAST_SHARE = 0.25
 """Of the weight that the best community has of the seeds."""
 
 
-@dataclass(frozen=True, slots=True)
-class NearbyCommunity:
+class NearbyCommunity(Struct, frozen=True):
     """A community that has some of the seeds."""
 
     members: tuple[int, ...]
@@ -350,8 +347,7 @@ class NearbyCommunity:
     """Of the seeds among them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbourhood:
+class Neighbourhood(Struct, frozen=True):
     """What stands near some names."""
 
     graph: Graph

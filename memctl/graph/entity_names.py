@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from memctl.language.word_lists import (
     COMMON_WORDS,
@@ -42,8 +43,7 @@ _NO_PERSONS = ORGANISATION_ENDS | PLACE_ENDS
 _FEWEST_ACRONYM_WORDS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
+class Person(Struct, frozen=True):
     """The parts of a name that may be a person's, compared without case and marks."""
 
     given: str

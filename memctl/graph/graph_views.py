@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+
+from msgspec import Struct
 
 from memctl.errors import UsageError
 from memctl.graph.entity_graph import (
@@ -49,8 +50,7 @@ _WHERE = ("start", "end", "page", "row", "time_start", "created_at")
 _SHOWN = ("id", "text", "source", "title", *_WHERE)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeView:
+class NodeView(Struct, frozen=True):
     """A node with how well it is connected."""
 
     id: str
@@ -61,8 +61,7 @@ class NodeView:
     neighbours: int
 
 
-@dataclass(frozen=True, slots=True)
-class CommunityView:
+class CommunityView(Struct, frozen=True):
     """Names that hang together, and what they have to do with each other."""
 
     number: int
@@ -76,8 +75,7 @@ class CommunityView:
     """Whose words the summary is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(Struct, frozen=True):
     """What there is in the graph."""
 
     kb: str
@@ -95,8 +93,7 @@ class Overview:
     """Names that were said by hand not to."""
 
 
-@dataclass(frozen=True, slots=True)
-class NeighbourView:
+class NeighbourView(Struct, frozen=True):
     """What is near a node."""
 
     id: str
@@ -115,8 +112,7 @@ class NeighbourView:
     that only stand together, or are related both ways."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundName:
+class FoundName(Struct, frozen=True):
     """A name that matches what was searched for, with its strongest connections."""
 
     id: str
@@ -127,8 +123,7 @@ class FoundName:
     relations: tuple[NeighbourView, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One step on the way between two nodes, with the memory that shows it."""
 
     step: int
@@ -434,8 +429,7 @@ class GraphView:
 _LABEL = 80
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectedMemory:
+class ConnectedMemory(Struct, frozen=True):
     """A memory that is connected with another one."""
 
     id: str
@@ -446,8 +440,7 @@ class ConnectedMemory:
     """The names in it, or in what it rests on, by number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Connections:
+class Connections(Struct, frozen=True):
     """Memories, and what connects them."""
 
     memories: tuple[ConnectedMemory, ...] = ()

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from memctl.graph.entity_names import WRITTEN_EXACTLY, is_everyday, name_key, parse_person
 from memctl.graph.page_names import PageNames, read_pages
@@ -33,8 +34,7 @@ _ROLES = word_set("user assistant system human ai bot tool you me")
 _IN_BRACKETS = re.compile(r"\s*\([^)]*\)")
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(Struct, frozen=True):
     """A passage, or another memory, and the names in it."""
 
     id: str
@@ -48,8 +48,7 @@ class Passage:
     speaker: str
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A wikilink: from what a document is called to what it names."""
 
     context: str
@@ -58,8 +57,7 @@ class Link:
     memory_ids: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Mentions:
+class Mentions(Struct, frozen=True):
     """All passages that were read, and what is known of the names in them."""
 
     passages: tuple[Passage, ...]

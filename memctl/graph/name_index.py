@@ -7,11 +7,13 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.graph.derivation import OBJECT, SUBJECT
 from memctl.graph.entity_names import (
@@ -37,8 +39,7 @@ _WORDS = re.compile(r"[^\W\d_][\w]*")
 _MOST_ALIASES = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A person or thing with names: what its names were resolved to."""
 
     id: str
@@ -68,8 +69,7 @@ class Tie(NamedTuple):
     weight: float
 
 
-@dataclass(frozen=True)
-class NameIndex:
+class NameIndex(Struct, frozen=True, dict=True):
     """Nodes and passages, both by number, and which has which."""
 
     nodes: tuple[Node, ...]
@@ -185,8 +185,7 @@ Named = tuple[str, str]
 # --- first and family names on their own ---------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Struct, frozen=True):
     """The names of every passage, with what each means in its context."""
 
     names: tuple[tuple[str, ...], ...]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memctl.graph.entity_names import (
     WRITTEN_EXACTLY,
@@ -29,8 +30,7 @@ Place = tuple[str, str]
 _NOT_LETTERS = re.compile(r"[^a-z]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Decisions:
+class Decisions(Struct, frozen=True):
     """What was decided by hand, as pairs of names' keys in alphabetical order."""
 
     same: frozenset[tuple[str, str]] = frozenset()
@@ -41,8 +41,7 @@ class Decisions:
         return ordered_pair(one, other) in self.apart
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
+class Resolution(Struct, frozen=True):
     """What every name means in every context: nodes, named by keys."""
 
     nodes: Mapping[Place, str]

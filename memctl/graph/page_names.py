@@ -10,11 +10,12 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from memctl.ids import root_id
 from memctl.records import split_unit
@@ -55,8 +56,7 @@ def link_key(name: str) -> str:
     return _SPACE.sub(" ", unicodedata.normalize("NFC", name).casefold()).strip()
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """A document as links see it."""
 
     kb: str
@@ -171,8 +171,7 @@ def _aliases(metadata: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))[:_MOST_ALIASES]
 
 
-@dataclass(frozen=True, slots=True)
-class Meant:
+class Meant(Struct, frozen=True):
     """Which document a link means."""
 
     page: int

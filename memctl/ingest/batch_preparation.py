@@ -10,9 +10,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from memctl.errors import ModelError
 from memctl.ingest.batches import (
@@ -43,8 +44,7 @@ READ_TOGETHER = 4
 each of them for a second or so."""
 
 
-@dataclass(frozen=True, slots=True)
-class IngestLimits:
+class IngestLimits(Struct, frozen=True):
     """When a batch is worth a commit, and after how many seconds of work workers are started."""
 
     documents: int = 20_000
@@ -56,8 +56,7 @@ class IngestLimits:
     """Work on this many sources as one group instead of the usual number."""
 
 
-@dataclass(slots=True)
-class _Filling:
+class _Filling(Struct):
     """A batch that is being filled."""
 
     limits: IngestLimits

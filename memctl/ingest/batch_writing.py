@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.errors import LockedError
 from memctl.graph.derivation import LINKS_TO
@@ -314,8 +316,7 @@ def rename_document(transaction: Transaction, document_id: str, source: str) -> 
         set_columns(transaction, "memories", [row["id"] for row in made], source=memory_sources)
 
 
-@dataclass(frozen=True, slots=True)
-class _Cleared:
+class _Cleared(Struct, frozen=True):
     """What was there of documents that are made anew."""
 
     edited: set[str] = field(default_factory=set)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct, field
 
 from memctl.errors import EmptySource
 from memctl.ingest.chunking import Passage
@@ -32,8 +33,7 @@ PIPELINE_VERSION = 1
 """Raised when the same text would be turned into other rows; `reprocess` then redoes them."""
 
 
-@dataclass(frozen=True, slots=True)
-class IdentifiedSource:
+class IdentifiedSource(Struct, frozen=True):
     """A source whose content is known by its hash."""
 
     source: Source
@@ -46,16 +46,14 @@ class IdentifiedSource:
     """Id of what it was exported from, where it is a note of an exported vault and unchanged."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPart:
+class StoredPart(Struct, frozen=True):
     """A part of a document as it is remembered."""
 
     text: SourceText
     passages: tuple[Passage, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class WantedSource:
+class WantedSource(Struct, frozen=True):
     """A source that is to be read, with the document it will be."""
 
     item: IdentifiedSource
@@ -76,8 +74,7 @@ class WantedSource:
     """Ids of documents that end with it: units that a file of many has no more."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedDocument:
+class PreparedDocument(Struct, frozen=True):
     """A document, or one part of one, with its rows; ``embed`` has the text of each vector."""
 
     document: Document
@@ -88,8 +85,7 @@ class PreparedDocument:
     redacted: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentSummary:
+class DocumentSummary(Struct, frozen=True):
     """What there is to tell of a document that was read."""
 
     memories: int
@@ -100,8 +96,7 @@ class DocumentSummary:
     redacted: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFailure:
+class ReadFailure(Struct, frozen=True):
     """Why a source could not be read."""
 
     reason: str
@@ -109,8 +104,7 @@ class ReadFailure:
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class SeveralParts:
+class SeveralParts(Struct, frozen=True):
     """A source too big to be read at once; nothing of it is in the rows."""
 
 
@@ -126,8 +120,7 @@ class ReadTiming(NamedTuple):
     """Its share, by length, of what the texts took that were worked on together."""
 
 
-@dataclass(slots=True)
-class ProcessedGroup:
+class ProcessedGroup(Struct):
     """What was made of a group of sources: finished rows, and the result of each source."""
 
     results: list[SourceResult]
@@ -150,8 +143,7 @@ class ProcessedGroup:
         return [(wanted, result) for wanted, result in pairs if isinstance(result, DocumentSummary)]
 
 
-@dataclass(slots=True)
-class Batch:
+class Batch(Struct):
     """What is committed together: rows, and outcomes of sources that need no writing.
 
     A source in many parts comes as several batches of which only the final one is ``last``;
@@ -224,8 +216,7 @@ MOST_OUTCOMES = 1_000
 """A report keeps this many outcomes besides the failures, and as many of units of files."""
 
 
-@dataclass(slots=True)
-class IngestCounters:
+class IngestCounters(Struct):
     """What has been done so far; it began when this was made."""
 
     started: float = field(default_factory=time.monotonic)

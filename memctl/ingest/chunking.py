@@ -10,8 +10,10 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.language.sentence_splitting import split_sentences
 from memctl.models.protocols import Embedder
@@ -34,13 +36,11 @@ _WORD_END = re.compile(r"\s+")
 _SENTENCE_ENDS = re.compile(r"(?:[.!?:;。！？…][\"'”’)\]]{0,3}\s*|\n\s*)\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Passage(Segment):
+class Passage(Segment, frozen=True):
     """``text[start:end]`` of a document, with the locators of the segment it begins in."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkSizes:
+class ChunkSizes(Struct, frozen=True):
     """How long a passage may be and how much of the one before it may repeat, in characters."""
 
     size: int = 1200

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from memctl.ids import document_id
 from memctl.ingest.batches import (
@@ -32,8 +33,7 @@ class IngestClosed(Exception):
     """The ingest has ended while this thread was waiting for a commit."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredDocument:
+class StoredDocument(Struct, frozen=True):
     """A document in the store, by its root."""
 
     id: str
@@ -42,8 +42,7 @@ class StoredDocument:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Deferred:
+class Deferred(Struct, frozen=True):
     """A source that can be judged only when another one of this ingest has been dealt with."""
 
     item: IdentifiedSource
@@ -52,8 +51,7 @@ class Deferred:
 Verdict = WantedSource | FileOutcome | Deferred
 
 
-@dataclass(slots=True)
-class _Versions:
+class _Versions(Struct):
     """All that is stored under one key, and what the caller names as the earlier version."""
 
     found: list[StoredDocument] = field(default_factory=list)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.errors import BadReply
 from memctl.graph.derivation import entities_of, relations_of
@@ -53,8 +55,7 @@ NoveltyWeighing = Callable[
 """Weighs documents by what is known already; gets them with their vectors."""
 
 
-@dataclass(frozen=True, slots=True)
-class PrivateNamespaces:
+class PrivateNamespaces(Struct, frozen=True):
     """What works on private namespaces, in place of what works on all others."""
 
     namespaces: frozenset[str]
@@ -66,8 +67,7 @@ class PrivateNamespaces:
         return wanted.item.source.namespace in self.namespaces
 
 
-@dataclass(slots=True)
-class DocumentProcessor:
+class DocumentProcessor(Struct):
     """What the work is done with."""
 
     embedder: Embedder

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, islice
+
+from msgspec import Struct
 
 from memctl.ids import memory_id
 from memctl.ingest.batches import PIPELINE_VERSION, IdentifiedSource, PreparedDocument, WantedSource
@@ -49,8 +50,7 @@ IMPORTANCE_REASON = "importance_reason"
 """Where the metadata of a document says why it matters as much."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentInputs:
+class DocumentInputs(Struct, frozen=True):
     """All that is known of one document, or of one part of it, when its rows are made."""
 
     wanted: WantedSource

@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from memctl.errors import (
@@ -57,8 +57,7 @@ UPDATES = "updates"
 _CONFIDENCE = 0.85
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedFact:
+class JudgedFact(Struct, frozen=True):
     """What the model says of a new fact and something known."""
 
     known: Fact
@@ -356,8 +355,7 @@ def _reply(future: Future[ComparisonReply]) -> ComparisonReply | None:
         return None
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(Struct):
     """What is still to be compared, and what has come of the rest."""
 
     at_once: int
@@ -530,8 +528,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """A memory with its vector."""
 
     memory: Memory

@@ -11,9 +11,11 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.errors import UnreadableSource
 from memctl.ids import document_id
@@ -54,8 +56,7 @@ def kind_of(wanted: WantedSource) -> FileKind | None:
     return kind_of_units(source.path, source.name or source.path.name)
 
 
-@dataclass(slots=True)
-class Unpacking:
+class Unpacking(Struct):
     """Reads the units of one file, and then says what it holds."""
 
     wanted: WantedSource

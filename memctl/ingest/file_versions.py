@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.ids import document_id
 from memctl.ingest.discovery.sources import STDIN_NAME, absolute, path_of, printable
@@ -42,8 +44,7 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class VersionChanges:
+class VersionChanges(Struct, frozen=True):
     """What becomes of documents whose files say something else now, or are gone."""
 
     ended: Mapping[str, str] = field(default_factory=dict)

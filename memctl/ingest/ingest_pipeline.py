@@ -10,11 +10,12 @@ import logging
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from queue import Empty, Full, Queue
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec.structs import replace
 
 from memctl.errors import LockedError, MemctlError
 from memctl.ingest.batch_preparation import IngestLimits, Preparer

@@ -6,9 +6,11 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.config import BudgetSettings, Config
 from memctl.ingest.batch_preparation import JUDGED_TOGETHER
@@ -187,8 +189,7 @@ PICTURE_REPLY = 250
 SPOKEN_CHARACTERS_A_SECOND = 15
 
 
-@dataclass(frozen=True, slots=True)
-class ModelPlan:
+class ModelPlan(Struct, frozen=True):
     """Which models there are, and how much each gets besides the data."""
 
     models: Mapping[Purpose, str]
@@ -223,16 +224,14 @@ def plan_of(config: Config, settings: KnowledgeBaseSettings, own_prompts: Path) 
     )
 
 
-@dataclass(slots=True)
-class _Sum:
+class _Sum(Struct):
     calls: int = 0
     input_tokens: float = 0.0
     output_tokens: float = 0.0
     audio_seconds: float = 0.0
 
 
-@dataclass(slots=True)
-class Estimator:
+class Estimator(Struct):
     """Adds up what documents would need."""
 
     plan: ModelPlan
@@ -311,8 +310,7 @@ class Estimator:
         return self.plan.prompts[task] / CHARACTERS_A_TOKEN
 
 
-@dataclass(frozen=True, slots=True)
-class Estimators:
+class Estimators(Struct, frozen=True):
     """Adds up what documents would need, those of private namespaces by models of their own."""
 
     usual: Estimator

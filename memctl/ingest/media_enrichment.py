@@ -10,9 +10,11 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import MemctlError
 from memctl.ingest.batches import WantedSource
@@ -33,8 +35,7 @@ _log = logging.getLogger(__name__)
 Read = tuple[WantedSource, SourceText]
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """Something that a model can do for a document."""
 
     model: str

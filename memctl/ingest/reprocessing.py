@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import ChangedSource, NotFoundError, UsageError
 from memctl.ids import document_id, root_id
@@ -344,8 +346,7 @@ MOST_GENERATIONS = 64
 """At most this many versions under one key are tried to find which one a file is."""
 
 
-@dataclass(frozen=True, slots=True)
-class LostDocument:
+class LostDocument(Struct, frozen=True):
     """A document of which rows are missing."""
 
     document_id: str

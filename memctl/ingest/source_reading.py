@@ -6,9 +6,10 @@ import hashlib
 import logging
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
+
+from msgspec.structs import replace
 
 from memctl.errors import ChangedSource, MemctlError
 from memctl.files import open_regular

@@ -14,10 +14,12 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 from queue import SimpleQueue
 from typing import IO, Any, NoReturn
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.config import LimitSettings
 from memctl.errors import MemctlError
@@ -210,16 +212,14 @@ class WorkerDied(MemctlError):
     """A worker could not be started, or ended in the middle of its work."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
+class _Job(Struct, frozen=True):
     group: Sequence[WantedSource]
     now: datetime
     part: SourceText | None = None
     """Of a source that another process reads: the part to work on."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerSettings:
+class WorkerSettings(Struct, frozen=True):
     """What a worker makes its processor of."""
 
     settings: KnowledgeBaseSettings

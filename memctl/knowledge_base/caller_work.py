@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
 
 from memctl.errors import ModelUnavailable, NotFoundError, UsageError
 from memctl.knowledge_base.resources import Part
@@ -30,8 +31,7 @@ _ANSWERS_LOOKED_AT = 50
 _COLUMNS = ("id", "title", "source", "namespace", "method", "missing", "size", "created_at")
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingWork:
+class WaitingWork(Struct, frozen=True):
     """Something that waits, in one line."""
 
     kind: WorkKind
@@ -42,8 +42,7 @@ class WaitingWork:
     """How many statements are known of a document so far."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkItem:
+class WorkItem(Struct, frozen=True):
     """Something to do, with all that is needed for it."""
 
     id: str
@@ -57,8 +56,7 @@ class WorkItem:
     """JSON schema of the reply."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkDone:
+class WorkDone(Struct, frozen=True):
     """What came of a reply."""
 
     id: str

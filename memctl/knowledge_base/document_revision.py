@@ -7,9 +7,10 @@ they read it is told so.
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from memctl.errors import MemctlError, UsageError, VersionConflict
 from memctl.files import read_regular, save_file

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
+
+from msgspec.structs import replace
 
 from memctl.errors import UsageError
 from memctl.identity import DEFAULT_SESSION, documents_of, require_seen
@@ -129,7 +131,7 @@ class Documents(Part):
         )
         inputs = Inputs.of(paths, text, stream, jsonl, stream_name)
         web = kb.program_config.web
-        web = replace(web, allow_private=allow_private or web.allow_private)
+        web = dataclasses.replace(web, allow_private=allow_private or web.allow_private)
         versions = None
         if inputs.has_names and kb.snapshot().count("documents"):
             versions = FileVersions(kb.store, kb.settings, namespace, kb.clock)

@@ -6,9 +6,11 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.identity import (
@@ -42,8 +44,7 @@ OUTSIDE = "outside"
 """The tag, and the key of the metadata, of what a program of the user's has said."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """A judgement as it was noted, and what became of the conversation that it is of."""
 
     kbs: tuple[str, ...]
@@ -54,8 +55,7 @@ class Judged:
     """The record of the conversation; None where an answer is judged."""
 
 
-@dataclass(frozen=True, slots=True)
-class Enriched:
+class Enriched(Struct, frozen=True):
     """What programs of the user's said of a question, and what became of it."""
 
     kb: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import fmean
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from memctl.consolidation.memory_pool import count_waiting
 from memctl.records import Filters
@@ -33,8 +33,7 @@ _DAYS = 14
 IsOpen = Callable[["QueryEntry"], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class KnowledgeBaseStatistics:
+class KnowledgeBaseStatistics(Struct, frozen=True):
     """Counts, sizes and rates of one knowledge base."""
 
     kb: str
@@ -140,8 +139,7 @@ def _disk_bytes(folder: Path) -> int:
 _MOST_UNANSWERED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class QueryCounts:
+class QueryCounts(Struct, frozen=True):
     """Numbers of some questions that have something in common."""
 
     label: str
@@ -165,8 +163,7 @@ class QueryCounts:
         return self.nothing_found / self.queries if self.queries else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Unanswered:
+class Unanswered(Struct, frozen=True):
     """A question without an answer; it counts as the same however it is written."""
 
     question: str
@@ -175,8 +172,7 @@ class Unanswered:
     last_asked: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class QueryStatistics:
+class QueryStatistics(Struct, frozen=True):
     """Numbers of one knowledge base's query log."""
 
     kb: str
@@ -324,8 +320,7 @@ def _unanswered(entries: Iterable[QueryEntry]) -> tuple[Unanswered, ...]:
 # --- which memories are used ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class UsedMemory:
+class UsedMemory(Struct, frozen=True):
     """One memory that was shown, and how often."""
 
     id: str
@@ -335,8 +330,7 @@ class UsedMemory:
     last_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryUseStatistics:
+class MemoryUseStatistics(Struct, frozen=True):
     """Which memories of one knowledge base are used, as far as its access log goes back."""
 
     kb: str
@@ -390,8 +384,7 @@ def memory_use_statistics(
 # --- questions that were asked before -------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarQuestion:
+class SimilarQuestion(Struct, frozen=True):
     """A question that was asked before and means much the same."""
 
     kb: str

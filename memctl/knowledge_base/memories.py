@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict, replace
 
 from memctl.errors import AccessRefused, KnowledgeBaseUnavailable, LockedError, UsageError
 from memctl.identity import conversations_of, require_seen
@@ -29,7 +30,7 @@ _NO_FILTERS = Filters()
 
 def memory_values(memory: Memory) -> dict[str, Any]:
     """Return a memory as a row of its values."""
-    return {item.name: getattr(memory, item.name) for item in fields(memory)}
+    return asdict(memory)
 
 
 class Memories(Part):

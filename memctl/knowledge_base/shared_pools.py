@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from memctl.errors import MemctlError
 from memctl.identity import DEFAULT_USER
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger.pool_repositories import Pool
 
 
-@dataclass(frozen=True, slots=True)
-class EndedPools:
+class EndedPools(Struct, frozen=True):
     """What became of the pools of a run, or of a conversation."""
 
     deleted: tuple[str, ...]

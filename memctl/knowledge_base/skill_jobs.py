@@ -7,16 +7,16 @@ Each is a function of a knowledge base, the present instant and the number of th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from memctl.knowledge_base.knowledge_base import KnowledgeBase
 
 
-@dataclass(frozen=True, slots=True)
-class SkillJobReport:
+class SkillJobReport(Struct, frozen=True):
     """What a job on skills came to."""
 
     job: str

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, lru_cache
+
+from msgspec import Struct
 
 from memctl.language.word_lists import any_of, load_language, month_numbers, weekday_numbers
 
@@ -78,8 +79,7 @@ def _pattern() -> re.Pattern[str]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class DateSpan:
+class DateSpan(Struct, frozen=True):
     """``text[start:end]`` means ``iso``: a day, month, week, quarter (2026-Q3) or year."""
 
     start: int

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from operator import attrgetter, itemgetter
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from memctl.ids import tag_name
 
@@ -88,8 +89,7 @@ def _tags(text: str, code: Sequence[Span] = ()) -> list[re.Match[str]]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PageLink:
+class PageLink(Struct, frozen=True):
     """A link to another page: ``[[Page#part|text]]``, or ``[text](page.md#part)``."""
 
     target: str

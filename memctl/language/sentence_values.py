@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from memctl.language.word_lists import month_numbers, numerals
 
@@ -19,8 +20,7 @@ Reading = tuple[float | None, ...]
 """One meaning of a value: (year, month, day), (minutes,) or (number,); None is "not said"."""
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """A value as a sentence states it, at ``sentence[start:end]``."""
 
     kind: ValueKind

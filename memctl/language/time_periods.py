@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
+
+from msgspec import Struct
 
 from memctl.language.date_mentions import MONTHS, WEEKDAYS, date_spans
 from memctl.language.term_analysis import WORD_PUNCTUATION
 from memctl.language.word_lists import all_languages, any_of, numbered_words, words_of_all
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(Struct, frozen=True):
     """``question[start:end]`` means the days from ``first`` to ``last``, both of them included."""
 
     start: int

@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 _HERE = Path(__file__).parent
 _LANGUAGES = _HERE / "languages"
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
+class Language(Struct, frozen=True):
     """The words of a language; empty where it has no file or none of that kind."""
 
     code: str
@@ -79,7 +79,7 @@ def load_language(code: str) -> Language:
     if not code.isalpha() or not path.is_file():
         return Language(code)
     read = _read(path)
-    kinds = {each.name: str(each.type) for each in fields(Language)}
+    kinds = Language.__annotations__
     return Language(code, **{key: _value(kinds[key], value) for key, value in read.items()})
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from memctl.errors import NotFoundError
 from memctl.graph.page_names import Meant, Page, PageNames, link_key, slug_of
@@ -17,8 +18,7 @@ _SHORTEST_ID = 6
 _NEAR = 3
 
 
-@dataclass(frozen=True, slots=True)
-class MissingPage:
+class MissingPage(Struct, frozen=True):
     """A name that links use and no document has."""
 
     name: str

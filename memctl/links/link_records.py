@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 LinkStatus = Literal["resolved", "ambiguous", "missing"]
 Problem = Literal["missing", "ambiguous", "anchor", "orphan"]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where something stands: ``document.text[start:end]``, with the sentence around it."""
 
     document_id: str
@@ -20,8 +20,7 @@ class Place:
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
-class PageView:
+class PageView(Struct, frozen=True):
     """A document that is linked with another one."""
 
     id: str
@@ -33,30 +32,26 @@ class PageView:
     namespace: str
 
 
-@dataclass(frozen=True, slots=True)
-class Backlink(PageView):
+class Backlink(PageView, frozen=True):
     """A document that links here; its excerpt is the sentence with the first link."""
 
     places: tuple[Place, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Mention(PageView):
+class Mention(PageView, frozen=True):
     """A document that names another one without a link; its excerpt is the first sentence."""
 
     places: tuple[Place, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RelatedPage(PageView):
+class RelatedPage(PageView, frozen=True):
     """A document that is about the same."""
 
     similarity: float
     """From 0 to 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class OutgoingLink:
+class OutgoingLink(Struct, frozen=True):
     """An edge: all links of one document to another one, or to a name that no document has."""
 
     name: str
@@ -77,8 +72,7 @@ class OutgoingLink:
     places: tuple[Place, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PageReference:
+class PageReference(Struct, frozen=True):
     """A document that has a link."""
 
     id: str
@@ -86,8 +80,7 @@ class PageReference:
     kb: str
 
 
-@dataclass(frozen=True, slots=True)
-class MissingLink:
+class MissingLink(Struct, frozen=True):
     """A name that documents link to and that no document has."""
 
     name: str
@@ -97,8 +90,7 @@ class MissingLink:
     documents: tuple[PageReference, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LinkProblem:
+class LinkProblem(Struct, frozen=True):
     """Something that is wrong with a link, or a note that no link leads to or from."""
 
     problem: Problem
@@ -110,8 +102,7 @@ class LinkProblem:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class LinkCheck:
+class LinkCheck(Struct, frozen=True):
     """How the links of some documents stand."""
 
     documents: int
@@ -126,8 +117,7 @@ class LinkCheck:
     problems: tuple[LinkProblem, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LinkExtraction:
+class LinkExtraction(Struct, frozen=True):
     """What reading the links of documents again came to."""
 
     documents: int
@@ -137,8 +127,7 @@ class LinkExtraction:
     """Documents that link to something else now."""
 
 
-@dataclass(frozen=True, slots=True)
-class VectorRenewal:
+class VectorRenewal(Struct, frozen=True):
     """What making the vectors of documents anew came to."""
 
     documents: int

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
 
 from memctl.graph.page_names import FormerTitles, Page
 from memctl.ids import root_id
@@ -57,8 +58,7 @@ _READ_BYTES = 8 << 20
 V = TypeVar("V", bound=PageView)
 
 
-@dataclass(frozen=True)
-class LinkedTables:
+class LinkedTables(Struct, frozen=True):
     """The tables of one knowledge base, with what is made of them when it is first needed."""
 
     kb: str

@@ -10,11 +10,12 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from memctl.errors import UsageError
 from memctl.files import make_folder, read_regular, save_file
@@ -57,8 +58,7 @@ _INSIGHT_COLUMNS = ("id", "document_id", "level", "type", "text", "namespace", "
                     "valid_from", "source_ids", "tags", "confidence", "title")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenVault:
+class WrittenVault(Struct, frozen=True):
     """What writing a vault came to."""
 
     documents: int
@@ -73,8 +73,7 @@ class WrittenVault:
     dry_run: bool = False
 
 
-@dataclass
-class _Folder:
+class _Folder(Struct):
     """The files that are in the folder."""
 
     path: Path

@@ -9,9 +9,10 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memctl.graph.page_names import Page, slug_of
 from memctl.language.inline_tags import page_links, unread_in, without_wikilinks
@@ -100,8 +101,7 @@ class PageTexts:
         return {id_ for some in texts for name in lowered for id_ in some.containing(name)}
 
 
-@dataclass(frozen=True)
-class _LoweredTexts:
+class _LoweredTexts(Struct, frozen=True):
     """Texts in lower case, one after the other, each without line breaks."""
 
     ids: Sequence[str]

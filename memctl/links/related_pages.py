@@ -7,11 +7,11 @@ each is.  Nothing is embedded for it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from memctl.ids import root_id
 from memctl.store.tables.filter_expressions import Expr, both, col
@@ -26,8 +26,7 @@ _READ_BYTES = 16 << 20
 _COLUMNS = ("document_id", "text", "vector")
 
 
-@dataclass(frozen=True)
-class PageVectors:
+class PageVectors(Struct, frozen=True, dict=True):
     """A vector of length one for each document that has any, in the order of ``ids``."""
 
     ids: tuple[str, ...]

@@ -10,8 +10,9 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 NOTE_ENDING = ".md"
 FIRST_BYTES = b"---\nid: "
@@ -31,8 +32,7 @@ _LONGEST_NAME = 120
 """Bytes; with a suffix and an ending there is room in the 255 of a file system."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seal:
+class Seal(Struct, frozen=True):
     """What a file of a vault says of itself."""
 
     id: str

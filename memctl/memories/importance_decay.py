@@ -7,9 +7,10 @@ that is used again counts as it did.  Knows rows; never who asks.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
+
+from msgspec import Struct, field
 
 from memctl.literals import LEARNING, STATED
 
@@ -66,8 +67,7 @@ def is_distilled(row: Mapping[str, Any]) -> bool:
     return row["level"] == "memory" and not is_permanent
 
 
-@dataclass(frozen=True, slots=True)
-class Decay:
+class Decay(Struct, frozen=True):
     """How importance fades in one knowledge base."""
 
     half_life: float

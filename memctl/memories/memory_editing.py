@@ -6,13 +6,13 @@ bulk, which is ingest's.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from memctl.errors import UsageError
 from memctl.graph.derivation import derive_statement, pages_of
@@ -54,8 +54,7 @@ _IMPORTANCE = {"reflection": 0.8, "conversation_summary": 0.8, "tool_output": 0.
 _USUAL_IMPORTANCE = 0.7
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """A stated memory: what it says and how it is classified."""
 
     text: str
@@ -90,8 +89,7 @@ def owned_rows(owner: ContentOwner) -> Expr:
     return col("namespace").is_in(owner.namespaces)
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """What a new version of a memory has instead; None leaves it as it was."""
 
     text: str | None = None
@@ -101,8 +99,7 @@ class Edit:
     edited_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedMemory:
+class PreparedMemory(Struct, frozen=True):
     """A memory that is ready to be written."""
 
     memory: Memory
@@ -145,7 +142,7 @@ def write_memories(
 def _as_stored(statement: Statement) -> Statement:
     """Return a statement as it comes back from the tables: without lone surrogates."""
     session = statement.session_id
-    return dataclasses.replace(
+    return replace(
         statement,
         text=storable(statement.text),
         type=statement.type and storable(statement.type),
@@ -157,7 +154,7 @@ def _as_stored(statement: Statement) -> Statement:
 
 def _with_texts(edit: Edit, changed: Callable[[str], str]) -> Edit:
     """Return an edit with each of its texts changed."""
-    return dataclasses.replace(
+    return replace(
         edit,
         text=edit.text and changed(edit.text),
         type=edit.type and changed(edit.type),
@@ -212,7 +209,7 @@ class Editor:
         statement = _as_stored(statement)
         if self._redacts:
             session = statement.session_id
-            statement = dataclasses.replace(
+            statement = replace(
                 statement,
                 text=redact_secrets(statement.text),
                 session_id=session and redact_name(session),
@@ -239,12 +236,12 @@ class Editor:
             source_type=statement.source_type or source_type(statement.agent_id),
         )
         memory, mentions = self._understand(memory)
-        memory = dataclasses.replace(memory, kind=statement.kind or memory_kind(memory.type))
+        memory = replace(memory, kind=statement.kind or memory_kind(memory.type))
         ids = [
             stated_memory_id(memory.namespace, type_, memory.text)
             for type_ in dict.fromkeys((memory.type, statement.type or "fact"))
         ]
-        memory = dataclasses.replace(memory, id=ids[0])
+        memory = replace(memory, id=ids[0])
         if dry_run:
             return next(iter(memories_by_id(self._store.snapshot(), ids)), memory)
         row = self._row(memory)
@@ -253,7 +250,7 @@ class Editor:
             if known := memories_by_id(snapshot, ids):
                 return known[0]
             sources = tuple(resolve(snapshot, "memories", id_) for id_ in statement.source_ids)
-            memory = dataclasses.replace(memory, source_ids=sources)
+            memory = replace(memory, source_ids=sources)
             append_rows(transaction, "memories", self._with_sources(row, sources))
             _add_derived(transaction, memory, mentions)
             if job is not None:
@@ -332,11 +329,11 @@ class Editor:
     def prepare(self, memory: Memory) -> PreparedMemory:
         """Return a memory with what its text tells and its vector; nothing is written yet."""
         memory, mentions = self._understand(memory)
-        memory = dataclasses.replace(memory, kind=memory.kind or memory_kind(memory.type))
+        memory = replace(memory, kind=memory.kind or memory_kind(memory.type))
         terms = passage_terms(memory.title, memory.heading, memory.text)
         text = embedding_text(memory.title, memory.heading, memory.text)
         return PreparedMemory(
-            dataclasses.replace(memory, search_text=" ".join(terms)),
+            replace(memory, search_text=" ".join(terms)),
             mentions,
             self._embedder().embed([text])[0],
         )
@@ -378,7 +375,7 @@ class Editor:
         (found,) = self._understander(memory.namespace).understand([source])
         says = max(found.distilled, key=lambda each: each.importance, default=None)
         names = (each.name for each in found.entities)
-        understood = dataclasses.replace(
+        understood = replace(
             memory,
             type=memory.type or (says.type if says else "fact"),
             entities=tuple(dict.fromkeys((*names, *pages_of(find_wikilinks(memory.text))))),
@@ -390,7 +387,7 @@ class Editor:
 
     def _row(self, memory: Memory) -> pa.Table:
         terms = passage_terms(memory.title, memory.heading, memory.text)
-        searchable = dataclasses.replace(memory, search_text=" ".join(terms))
+        searchable = replace(memory, search_text=" ".join(terms))
         text = embedding_text(memory.title, memory.heading, memory.text)
         return memories_table([searchable], self._embedder().embed([text]))
 
@@ -443,15 +440,14 @@ def _check_editable(memory: Memory) -> None:
 
 def _edited(old: Memory, edit: Edit, now: datetime) -> Memory | None:
     """Return the next version, or None where nothing would differ."""
-    fields = ((f.name, getattr(edit, f.name)) for f in dataclasses.fields(edit))
-    given: dict[str, Any] = {key: value for key, value in fields if value is not None}
+    given = {key: value for key, value in asdict(edit).items() if value is not None}
     editor = given.pop("edited_by", None)
     if all(getattr(old, key) == value for key, value in given.items()):
         return None
     version = old.version + 1
-    changed = dataclasses.replace(old, **given)
+    changed = replace(old, **given)
     rests_on = old.source_ids or ((old.id,) if old.start is not None else ())
-    return dataclasses.replace(
+    return replace(
         changed,
         id=stated_memory_id(old.namespace, changed.type, changed.text, salt=f"{old.id}/{version}"),
         source_ids=rests_on,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.ids import root_id
@@ -32,8 +34,7 @@ _SECONDS_A_DAY = 86_400
 # --- looking -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """What a memory rests on: a run of a document's text, or another memory.
 
     Where ``start`` is not None, ``text`` is exactly ``document.text[start:end]``.
@@ -52,8 +53,7 @@ class Evidence:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryView:
+class MemoryView(Struct, frozen=True):
     """One memory with all that hangs on it."""
 
     memory: Memory
@@ -72,8 +72,7 @@ class MemoryView:
     """How often a learning was confirmed."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentView:
+class DocumentView(Struct, frozen=True):
     """One document with its parts' texts and the memories made from it."""
 
     document: Document
@@ -86,8 +85,7 @@ def visible_columns(snapshot: Snapshot, table: TableName) -> list[str]:
     return [name for name in snapshot.schema(table).names if name not in _HIDDEN.get(table, ())]
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """Which rows of a listing are wanted, and in which order."""
 
     sort: Sort | None = None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from memctl.graph.derivation import LINKS_TO, derive_links, pages_of
 from memctl.ingest.document_records import MOST_LINKS

@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memctl.errors import LockedError, NotFoundError
 from memctl.language.term_analysis import embedding_text
@@ -37,8 +38,7 @@ EMBEDDED_COLUMNS = ("id", "title", "heading", "text", "level", "speaker")
 _JOB = "changing the embedder"
 
 
-@dataclass(frozen=True, slots=True)
-class EmbedderTarget:
+class EmbedderTarget(Struct, frozen=True):
     """The embedder to change to; loaded only when there is something to embed."""
 
     id: str

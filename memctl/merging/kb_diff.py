@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from memctl.consolidation.changes import find_changes
 from memctl.consolidation.consolidator import LEAST_STRENGTH
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 _LEVELS = ("memory", "insight")
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """Something that only one of them knows."""
 
     kb: str
@@ -39,8 +39,7 @@ class Known:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Disagreement:
+class Disagreement(Struct, frozen=True):
     """Statements of the two that do not say the same of one thing."""
 
     headline: str
@@ -52,8 +51,7 @@ class Disagreement:
     memory_ids: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredDifference:
+class StoredDifference(Struct, frozen=True):
     """How many rows differ in one table of what users and agents have stored."""
 
     table: str
@@ -65,8 +63,7 @@ class StoredDifference:
     """That both have, with other values."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnowledgeBaseDiff:
+class KnowledgeBaseDiff(Struct, frozen=True):
     """How two knowledge bases differ."""
 
     kb: str

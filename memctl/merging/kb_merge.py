@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.errors import LockedError, UsageError
 from memctl.feedback.prompt_variants import keep_in_use, undecided_in_use
@@ -72,8 +73,7 @@ _IMPORTANCE = ["id", "importance"]
 _AGE = ["id", "root_id", "part", "sha256", "size", "ingested_at"]
 
 
-@dataclass(frozen=True, slots=True)
-class MergeReport:
+class MergeReport(Struct, frozen=True):
     """What taking in a knowledge base came to."""
 
     kb: str
@@ -239,8 +239,7 @@ def _join_records(kb: KnowledgeBase, other: KnowledgeBase) -> None:
     ours.queries.write(each for each in theirs.queries.all() if each.query_id not in known)
 
 
-@dataclass(slots=True)
-class _TableMerge:
+class _TableMerge(Struct):
     """Joins the tables of a snapshot with those that a transaction writes."""
 
     kb: KnowledgeBase
@@ -556,8 +555,7 @@ def _read(
         yield from snapshot.get(table, some, names).to_pylist()
 
 
-@dataclass(frozen=True, slots=True)
-class _Version:
+class _Version(Struct, frozen=True):
     """What a document is in one of the two."""
 
     hashes: Mapping[str, str]

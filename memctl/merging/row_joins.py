@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.ids import memory_id, other_version_id, relation_id, root_id
 from memctl.schema.declarations import DECLARATIONS
@@ -52,8 +53,7 @@ def join_rows(table: TableName, one: Row, other: Row) -> dict[str, Any]:
     return joined
 
 
-@dataclass(slots=True)
-class JudgedImportance:
+class JudgedImportance(Struct):
     """The importance of a memory in one knowledge base, and what judgements changed of it."""
 
     importance: float | None = None

@@ -5,9 +5,10 @@ Only this package knows model files and the ``openai`` package.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
+
+from msgspec import Struct
 
 from memctl.errors import ConfigError
 from memctl.models.protocols import Embedder, TokenCounter, WordEmbedder
@@ -33,8 +34,7 @@ ENDPOINT = "endpoint/"
 """What the id of a model behind an endpoint begins with; its name there follows."""
 
 
-@dataclass(frozen=True, slots=True)
-class EmbedderKind:
+class EmbedderKind(Struct, frozen=True):
     """A kind of embedder: how users name it, and how it is loaded."""
 
     usage: str

@@ -9,9 +9,10 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
+
+from msgspec import Struct
 
 from memctl.config import BudgetSettings
 from memctl.errors import ModelUnavailable
@@ -72,8 +73,7 @@ class UsageLog(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class CallUsage:
+class CallUsage(Struct, frozen=True):
     """What one call used."""
 
     input_tokens: int = 0
@@ -82,8 +82,7 @@ class CallUsage:
     """Length of a recording that was transcribed."""
 
 
-@dataclass(slots=True)
-class ModelCall:
+class ModelCall(Struct):
     """A call that is being made; who makes it says what it used."""
 
     spent: CallUsage = CallUsage()

@@ -7,8 +7,9 @@ are checked as those are.  Knows nothing of what is asked, nor of how a caller l
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct, field
 
 from memctl.errors import ModelUnavailable
 from memctl.literals import Purpose, Task
@@ -28,8 +29,7 @@ CALLER = "caller"
 ID_LENGTH = 16
 
 
-@dataclass(frozen=True, slots=True)
-class WantedReply:
+class WantedReply(Struct, frozen=True):
     """What is asked of the caller."""
 
     id: str
@@ -48,8 +48,7 @@ class ReplyWanted(ModelUnavailable):
     """The caller has not replied yet."""
 
 
-@dataclass(slots=True)
-class CallerDesk:
+class CallerDesk(Struct):
     """What is asked of a caller, and what it has replied."""
 
     given: dict[str, bytes] = field(default_factory=dict)

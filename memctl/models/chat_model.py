@@ -11,8 +11,9 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
 
 from memctl.errors import BadReply, ModelUnavailable, RequestRefused, RequestTooLong
 from memctl.literals import Purpose
@@ -34,8 +35,7 @@ _FILTERED = "a filter of its provider stopped the reply"
 _AGAIN = "That was not valid: {why}. Reply again with nothing but the JSON."
 
 
-@dataclass(frozen=True, slots=True)
-class ChatModels:
+class ChatModels(Struct, frozen=True):
     """Which model is asked about what is of a namespace."""
 
     usual: ChatModel
@@ -265,8 +265,7 @@ class ChatModel:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Reply:
+class _Reply(Struct, frozen=True):
     """What a model said."""
 
     text: str

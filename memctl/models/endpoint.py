@@ -15,9 +15,10 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
 
 from memctl.errors import (
     ModelError,
@@ -47,8 +48,7 @@ def is_loopback(url: str) -> bool:
     return urlsplit(url).hostname in {host.strip("[]") for host in _LOOPBACK}
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(Struct, frozen=True):
     """Where an endpoint is and how it is to be called.  The key is never shown."""
 
     base_url: str

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import time
 import wave
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.config import BudgetSettings, Config, endpoint_key
 from memctl.errors import BadReply, MemctlError
@@ -37,8 +40,7 @@ _SIDE = 64
 _CHAT: tuple[Task, ...] = ("understand", "consolidate", "answer")
 
 
-@dataclass(frozen=True, slots=True)
-class TaskModel:
+class TaskModel(Struct, frozen=True):
     """Who does a task."""
 
     task: Task
@@ -58,8 +60,7 @@ class TaskModel:
     """Of a model on this machine: where its files are."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeResult:
+class ProbeResult(Struct, frozen=True):
     """What came of asking a model for something small."""
 
     task: Task
@@ -108,7 +109,7 @@ def probe_models(config: Config, tasks: Sequence[Task] = ()) -> Iterator[ProbeRe
         config: The settings.
         tasks: Only for these.
     """
-    once = replace(config, endpoint=replace(config.endpoint, retries=0))
+    once = dataclasses.replace(config, endpoint=dataclasses.replace(config.endpoint, retries=0))
     for duty in task_models(config):
         if duty.model and (not tasks or duty.task in tasks):
             yield _probe(once, duty)

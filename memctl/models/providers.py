@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memctl.config import Config, check_base_url, endpoint_key
@@ -233,8 +234,7 @@ def withheld_url(config: Config, left: Config, task: Task) -> str:
 # --- which embedder a knowledge base gets ---------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class EmbedderChoice:
+class EmbedderChoice(Struct, frozen=True):
     """An embedder as the settings of a knowledge base name it."""
 
     id: str
@@ -283,8 +283,7 @@ def _remote(config: Config, model: str) -> EmbedderChoice:
     return EmbedderChoice(f"{ENDPOINT}{model}", probe_dimension(endpoint, model))
 
 
-@dataclass(frozen=True, slots=True)
-class AbsentEmbedder:
+class AbsentEmbedder(Struct, frozen=True):
     """Stands for an embedder that is not available; fails only when it is used."""
 
     id: str

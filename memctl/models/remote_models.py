@@ -12,11 +12,11 @@ import math
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 
 from memctl.errors import BadReply, RequestRefused
 from memctl.models import ENDPOINT
@@ -340,8 +340,7 @@ _FORMATS = ("verbose_json", "json")
 """With the times of what is said, and without."""
 
 
-@dataclass(frozen=True, slots=True)
-class TranscribedSegment:
+class TranscribedSegment(Struct, frozen=True):
     """What is said from one second to another."""
 
     start: float

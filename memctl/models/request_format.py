@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import threading
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import RequestRefused, RequestTooLong
 
@@ -35,8 +37,7 @@ class ReasoningCutOff(RequestTooLong):
     """The model thought until it was cut off, and has said nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestFormat:
+class RequestFormat(Struct, frozen=True):
     """What is sent besides model and messages."""
 
     format: ReplyFormat = "json_schema"

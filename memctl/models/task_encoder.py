@@ -9,12 +9,12 @@ onnxruntime does the arithmetic, on this machine alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
@@ -46,8 +46,7 @@ _BATCH_TOKENS = 1024
 _HINT = "install memctl anew from its checkout: python -m pip install --force-reinstall -e ."
 
 
-@dataclass(frozen=True, slots=True)
-class NameSpan:
+class NameSpan(Struct, frozen=True):
     """A name in a text: ``text[start:end]``."""
 
     start: int
@@ -56,8 +55,7 @@ class NameSpan:
     confidence: float
 
 
-@dataclass(frozen=True, slots=True)
-class SentenceReading:
+class SentenceReading(Struct, frozen=True):
     """What the model makes of one sentence."""
 
     labels: Matrix
@@ -69,8 +67,7 @@ class SentenceReading:
     names: tuple[NameSpan, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(Struct, frozen=True):
     """A text as the model sees it; three arrays of equal length."""
 
     ids: NDArray[np.int64]
@@ -198,8 +195,7 @@ class TaskEncoder:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Packed:
+class _Packed(Struct, frozen=True):
     ids: NDArray[np.int64]
     cases: NDArray[np.int64]
     start: int

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import MemctlError, UsageError
 from memctl.identity import documents_of
@@ -34,8 +37,7 @@ class AddDocumentParameters:
     dry_run: bool = parameter("Write nothing; only say what would become of it.", default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentOutcome:
+class DocumentOutcome(Struct, frozen=True):
     """What became of a document."""
 
     document_id: str | None

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import KnowledgeBaseNotFound, NotFoundError, UsageError
 from memctl.identity import DEFAULT_USER, conversations_of
@@ -51,8 +53,7 @@ _LAST_TURNS = 4
 _MOST_OF_A_TURN = 400
 
 
-@dataclass(frozen=True, slots=True)
-class HookReply:
+class HookReply(Struct, frozen=True):
     """What a hook came to."""
 
     moment: Moment

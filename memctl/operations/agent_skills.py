@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from memctl.errors import NotFoundError, UsageError
 from memctl.literals import ProposalStatus, SkillCategory, SkillStatus
 from memctl.operations.operation_context import (
@@ -34,8 +36,7 @@ class DiscoverSkillsParameters:
     limit: int = parameter("At most this many.", default=5, low=1, high=50)
 
 
-@dataclass(frozen=True, slots=True)
-class SkillSummary:
+class SkillSummary(Struct, frozen=True):
     """A skill in short."""
 
     skill_id: str
@@ -50,8 +51,7 @@ class SkillSummary:
     """How well it fits, and does; None in a list."""
 
 
-@dataclass(frozen=True, slots=True)
-class SkillList:
+class SkillList(Struct, frozen=True):
     """Skills in short."""
 
     skills: tuple[SkillSummary, ...]
@@ -88,8 +88,7 @@ class SkillContextParameters:
     budget: int = parameter("Most tokens.", default=4_000, low=100, high=100_000)
 
 
-@dataclass(frozen=True, slots=True)
-class SkillReading:
+class SkillReading(Struct, frozen=True):
     """A skill to read before it is used."""
 
     skill_id: str
@@ -143,8 +142,7 @@ class ReadSkillFileParameters:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SkillFileText:
+class SkillFileText(Struct, frozen=True):
     """A file of a skill."""
 
     skill_id: str
@@ -221,8 +219,7 @@ class ProposeSkillParameters:
     dry_run: bool = parameter(_DRY_RUN, default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class ProposedSkill:
+class ProposedSkill(Struct, frozen=True):
     """A proposal that waits for a person's review."""
 
     success: bool
@@ -273,8 +270,7 @@ class SkillOutcomeParameters:
     dry_run: bool = parameter(_DRY_RUN, default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedOutcome:
+class RecordedOutcome(Struct, frozen=True):
     """A use that was noted."""
 
     success: bool

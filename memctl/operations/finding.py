@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import KnowledgeBaseNotFound, NotFoundError
 from memctl.language.inline_tags import without_wikilinks
@@ -54,8 +57,7 @@ class SearchParameters:
     limit: int = parameter("At most this many results.", default=5, low=1, high=_MOST)
 
 
-@dataclass(frozen=True, slots=True)
-class FoundPassage:
+class FoundPassage(Struct, frozen=True):
     """One result of a search, best first."""
 
     number: int
@@ -74,8 +76,7 @@ class FoundPassage:
     namespace: str
 
 
-@dataclass(frozen=True, slots=True)
-class SearchReply:
+class SearchReply(Struct, frozen=True):
     """What a search found."""
 
     query: str
@@ -211,8 +212,7 @@ class PastConversationsParameters:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class RecalledMemory:
+class RecalledMemory(Struct, frozen=True):
     """Something that was said or stored before."""
 
     text: str
@@ -221,8 +221,7 @@ class RecalledMemory:
     similarity: float
 
 
-@dataclass(frozen=True, slots=True)
-class PastConversations:
+class PastConversations(Struct, frozen=True):
     """What was found in past conversations."""
 
     success: bool
@@ -262,8 +261,7 @@ class AnswerParameters:
     tags: tuple[str, ...] = parameter(_TAGS, default=())
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerReply:
+class AnswerReply(Struct, frozen=True):
     """An answer, or what is closest to one."""
 
     question: str
@@ -331,8 +329,7 @@ class RecallParameters:
     tags: tuple[str, ...] = parameter(_TAGS, default=())
 
 
-@dataclass(frozen=True, slots=True)
-class RecalledPassage:
+class RecalledPassage(Struct, frozen=True):
     """A passage to answer from and to cite."""
 
     number: int
@@ -349,8 +346,7 @@ class RecalledPassage:
     session_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class RecallReply:
+class RecallReply(Struct, frozen=True):
     """The passages closest to a question, for the caller to answer from."""
 
     question: str
@@ -471,8 +467,7 @@ class FeedbackParameters:
     dry_run: bool = parameter("Note nothing.", default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class FeedbackReply:
+class FeedbackReply(Struct, frozen=True):
     """What was noted."""
 
     query_id: str
@@ -498,8 +493,7 @@ class InsightsParameters:
     since: str | None = parameter(_SINCE, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class RecentInsight:
+class RecentInsight(Struct, frozen=True):
     """What several memories say together."""
 
     kb: str
@@ -510,8 +504,7 @@ class RecentInsight:
     source_ids: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RecentInsights:
+class RecentInsights(Struct, frozen=True):
     """Insights, the newest first."""
 
     insights: tuple[RecentInsight, ...]
@@ -541,8 +534,7 @@ class NoParameters:
     """Of an operation that takes none."""
 
 
-@dataclass(frozen=True, slots=True)
-class CurrentDatetime:
+class CurrentDatetime(Struct, frozen=True):
     """The present instant, where this machine is."""
 
     datetime: str

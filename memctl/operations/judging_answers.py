@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
+from msgspec import Struct
+
 from memctl.errors import UsageError
 from memctl.instants import parse_instant
 from memctl.operations.finding import opened
@@ -34,8 +36,7 @@ class GiveFeedbackParameters:
     dry_run: bool = parameter("Note nothing.", default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class GivenFeedback:
+class GivenFeedback(Struct, frozen=True):
     """What was noted."""
 
     feedback_id: str
@@ -82,8 +83,7 @@ class ListFeedbackParameters:
     limit: int = parameter("At most this many.", default=20, low=1, high=200)
 
 
-@dataclass(frozen=True, slots=True)
-class ListedFeedback:
+class ListedFeedback(Struct, frozen=True):
     """One judgement."""
 
     kb: str
@@ -96,8 +96,7 @@ class ListedFeedback:
     task: str
 
 
-@dataclass(frozen=True, slots=True)
-class FeedbackList:
+class FeedbackList(Struct, frozen=True):
     """Judgements, the latest first."""
 
     feedback: tuple[ListedFeedback, ...]
@@ -145,8 +144,7 @@ class ReflectParameters:
     dry_run: bool = parameter("Keep nothing, even with write.", default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class ReflectedFinding:
+class ReflectedFinding(Struct, frozen=True):
     """One thing that was found on looking back."""
 
     kb: str
@@ -158,8 +156,7 @@ class ReflectedFinding:
     evidence: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ReflectReply:
+class ReflectReply(Struct, frozen=True):
     """What went badly, and what could be done about it."""
 
     findings: tuple[ReflectedFinding, ...]
@@ -206,8 +203,7 @@ class GetPromptParameters:
     dry_run: bool = parameter("Note no use.", default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class PromptReply:
+class PromptReply(Struct, frozen=True):
     """A version of a prompt."""
 
     task: str
@@ -234,8 +230,7 @@ class ListPromptsParameters:
     task: str | None = parameter("Only this prompt.", default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class ListedPrompt:
+class ListedPrompt(Struct, frozen=True):
     """One version of a prompt, with how it does."""
 
     task: str
@@ -250,8 +245,7 @@ class ListedPrompt:
     is_winner: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PromptList:
+class PromptList(Struct, frozen=True):
     """Versions of prompts that are not retired."""
 
     prompts: tuple[ListedPrompt, ...]
@@ -292,8 +286,7 @@ class EnrichParameters:
     dry_run: bool = parameter("Do not ask a model.", default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class EnrichReply:
+class EnrichReply(Struct, frozen=True):
     """What a program of the user's said."""
 
     source: str

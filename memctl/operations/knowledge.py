@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import UsageError
 from memctl.literals import Mode
@@ -127,16 +130,14 @@ class NoKnowledgeBaseParameters:
     """Of ``memory_stats``, which takes none."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnowledgeBaseCounts:
+class KnowledgeBaseCounts(Struct, frozen=True):
     """One knowledge base in numbers."""
 
     kb: str
     statistics: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryStatistics:
+class MemoryStatistics(Struct, frozen=True):
     """The knowledge bases that may be read, in numbers."""
 
     knowledge_bases: tuple[KnowledgeBaseCounts, ...]
@@ -170,8 +171,7 @@ class ConsolidateParameters:
     dry_run: bool = parameter("Write nothing; only say what would be drawn.", default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class ConsolidationReply:
+class ConsolidationReply(Struct, frozen=True):
     """What memories say together that is new."""
 
     kb: str

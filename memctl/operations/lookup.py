@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec import Struct
+
 from memctl.errors import NotFoundError
 from memctl.literals import DocType
 from memctl.operations.finding import first_with, opened, readable_session
@@ -48,8 +50,7 @@ class ListDocumentsParameters:
     offset: int = parameter("How many to skip.", default=0, low=0, high=10**9)
 
 
-@dataclass(frozen=True, slots=True)
-class ListedDocument:
+class ListedDocument(Struct, frozen=True):
     """One document of a list."""
 
     id: str
@@ -63,8 +64,7 @@ class ListedDocument:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentList:
+class DocumentList(Struct, frozen=True):
     """Documents, the last ingested first."""
 
     documents: tuple[ListedDocument, ...]
@@ -154,8 +154,7 @@ class GetDocumentParameters:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentText:
+class DocumentText(Struct, frozen=True):
     """A document, and a piece of its text."""
 
     id: str
@@ -306,8 +305,7 @@ class ListSessionsParameters:
     limit: int = parameter("At most this many.", default=20, low=1, high=200)
 
 
-@dataclass(frozen=True, slots=True)
-class ListedSession:
+class ListedSession(Struct, frozen=True):
     """One conversation of a list."""
 
     session_id: str
@@ -322,8 +320,7 @@ class ListedSession:
     summary: str
 
 
-@dataclass(frozen=True, slots=True)
-class SessionList:
+class SessionList(Struct, frozen=True):
     """Conversations, the latest first."""
 
     sessions: tuple[ListedSession, ...]
@@ -350,8 +347,7 @@ class SessionParameters:
     limit: int = parameter("At most this many conversations or turns.", default=20, low=1, high=200)
 
 
-@dataclass(frozen=True, slots=True)
-class SaidTurn:
+class SaidTurn(Struct, frozen=True):
     """One turn of a conversation."""
 
     turn: int
@@ -360,8 +356,7 @@ class SaidTurn:
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class SessionReply:
+class SessionReply(Struct, frozen=True):
     """Conversations, or the last turns of one."""
 
     sessions: tuple[ListedSession, ...]
@@ -403,8 +398,7 @@ def _listed_session(kb: str, session: Session) -> ListedSession:
 # --- the graph of names ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class NearName:
+class NearName(Struct, frozen=True):
     """A name that is connected with another one."""
 
     name: str
@@ -418,8 +412,7 @@ class NearName:
     """What shows it."""
 
 
-@dataclass(frozen=True, slots=True)
-class GraphName:
+class GraphName(Struct, frozen=True):
     """A name that was found, and what it is connected with."""
 
     kb: str
@@ -441,8 +434,7 @@ class GraphSearchParameters:
     limit: int = parameter("At most this many names.", default=10, low=1, high=100)
 
 
-@dataclass(frozen=True, slots=True)
-class GraphSearchReply:
+class GraphSearchReply(Struct, frozen=True):
     """Names that were found."""
 
     query: str
@@ -497,8 +489,7 @@ class NeighborsParameters:
     limit: int = parameter("At most this many names.", default=20, low=1, high=200)
 
 
-@dataclass(frozen=True, slots=True)
-class NeighborsReply:
+class NeighborsReply(Struct, frozen=True):
     """What is near a name."""
 
     kb: str

@@ -10,8 +10,11 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.identity import DEFAULT_NAMESPACE, documents_of
@@ -56,8 +59,7 @@ class MemoryFileParameters:
     dry_run: bool = parameter("Only say what would come of it.", default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryFileReply:
+class MemoryFileReply(Struct, frozen=True):
     """What came of a command."""
 
     command: Command
@@ -68,8 +70,7 @@ class MemoryFileReply:
     """The version of the file that there is now; None for a folder, or where none is."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryFile:
+class MemoryFile(Struct, frozen=True):
     """A file as it is now."""
 
     path: str

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Self
+
+from msgspec.structs import replace
 
 from memctl.errors import KnowledgeBaseNotFound, MemctlError, NotFoundError, UsageError
 from memctl.identity import Identity, conversations_of, documents_of, readable_by

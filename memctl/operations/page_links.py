@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from memctl.links.link_records import (
     Backlink,
     LinkExtraction,
@@ -65,8 +67,7 @@ class RenewParameters:
     dry_run: bool = parameter("Write nothing; say what would come of it.", default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class PageLinksReply:
+class PageLinksReply(Struct, frozen=True):
     """Where a document links to."""
 
     id: str
@@ -74,8 +75,7 @@ class PageLinksReply:
     links: tuple[OutgoingLink, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BacklinksReply:
+class BacklinksReply(Struct, frozen=True):
     """The documents that link to one."""
 
     id: str
@@ -83,8 +83,7 @@ class BacklinksReply:
     backlinks: tuple[Backlink, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MentionsReply:
+class MentionsReply(Struct, frozen=True):
     """The documents that name one without a link."""
 
     id: str
@@ -92,8 +91,7 @@ class MentionsReply:
     unlinked_mentions: tuple[Mention, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RelatedReply:
+class RelatedReply(Struct, frozen=True):
     """The documents that are about the same as one."""
 
     id: str
@@ -101,15 +99,13 @@ class RelatedReply:
     related_pages: tuple[RelatedPage, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MissingLinksReply:
+class MissingLinksReply(Struct, frozen=True):
     """The names that links use and no document has."""
 
     missing: tuple[MissingLink, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LinkCheckReply:
+class LinkCheckReply(Struct, frozen=True):
     """How the links stand, and what is wrong with some."""
 
     documents: int

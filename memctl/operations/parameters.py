@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from msgspec import Struct
+
 from memctl.errors import UsageError
 from memctl.validation import Rule, nearest, setting_default, setting_rules, setting_type
 
@@ -209,16 +211,16 @@ def _strict_property(section: type[Any], key: str, rule: Rule) -> JsonObject:
 
 
 def result_schema(annotation: Any) -> JsonObject:
-    """Return the JSON schema of a result: a dataclass as ``plain_values.to_plain`` writes it."""
+    """Return the JSON schema of a result: a record as ``plain_values.to_plain`` writes it."""
     origin = get_origin(annotation)
     if origin in (Union, types.UnionType):
         found = result_schema(_without_none(annotation))
         return {**found, "type": [found["type"], "null"]} if "type" in found else {}
     if origin is Literal:
         return {"type": "string", "enum": list(get_args(annotation))}
-    if dataclasses.is_dataclass(annotation) and isinstance(annotation, type):
+    if isinstance(annotation, type) and issubclass(annotation, Struct):
         hints = get_type_hints(annotation)
-        names = [field.name for field in dataclasses.fields(annotation)]
+        names = list(annotation.__struct_fields__)
         properties = {name: result_schema(hints[name]) for name in names}
         return {"type": "object", "properties": properties, "required": names}
     if origin is tuple:

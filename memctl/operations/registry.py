@@ -1,13 +1,14 @@
 """Every operation, declared once: tool definitions, MCP, HTTP and help are made from this list.
 
-To add one, write its function and its dataclasses in a module beside this one, and an entry here.
+To add one, write its function, its parameters and its result in a module beside this one, and an entry here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from memctl.errors import UsageError
 from memctl.links.link_records import LinkExtraction, VectorRenewal
@@ -224,8 +225,7 @@ from memctl.validation import nearest
 Effect = Literal["read", "write", "destructive"]
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """One thing that a caller can ask for.
 
     ``run`` takes the context and the parameters, and returns the result.
@@ -237,7 +237,7 @@ class Operation:
     parameters: type[Any]
     """A frozen dataclass whose fields are declared with ``parameter``."""
     result: type[Any]
-    """A frozen dataclass."""
+    """A record."""
     run: Callable[[OperationContext, Any], Any]
     effect: Effect = "read"
     resource: Resource | None = None

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec import Struct
+
 from memctl.errors import UsageError
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.parameters import parameter
@@ -39,8 +41,7 @@ class StoreParameters:
     dry_run: bool = parameter(_DRY_RUN, default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class StoreReply:
+class StoreReply(Struct, frozen=True):
     """What was stored."""
 
     success: bool
@@ -84,8 +85,7 @@ class RememberParameters:
     dry_run: bool = parameter(_DRY_RUN, default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryReply:
+class MemoryReply(Struct, frozen=True):
     """A memory as it is stored, or would be."""
 
     id: str
@@ -199,8 +199,7 @@ class ForgetParameters:
     dry_run: bool = parameter("Only say what would go, even with confirm.", default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class ForgetReply:
+class ForgetReply(Struct, frozen=True):
     """What went, or would."""
 
     id: str

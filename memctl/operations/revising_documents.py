@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from memctl.errors import UsageError, VersionConflict
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.parameters import parameter
@@ -52,8 +54,7 @@ class LinkMentionParameters:
     dry_run: bool = parameter(_DRY_RUN, default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class LinkedMention:
+class LinkedMention(Struct, frozen=True):
     """A name that has become a link."""
 
     document: RevisedDocument

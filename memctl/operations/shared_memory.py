@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from memctl.errors import UsageError
 from memctl.identity import DEFAULT_USER
 from memctl.literals import PoolType
@@ -30,8 +32,7 @@ class ReadPoolParameters:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SharedValue:
+class SharedValue(Struct, frozen=True):
     """What was read."""
 
     success: bool
@@ -61,8 +62,7 @@ class WritePoolParameters:
     dry_run: bool = parameter("Write nothing; only check the right to write.", default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class SharedChange:
+class SharedChange(Struct, frozen=True):
     """What a write came to."""
 
     success: bool
@@ -97,8 +97,7 @@ class PoolListParameters:
     """Of ``list_memory_pools``, which takes none."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListedPool:
+class ListedPool(Struct, frozen=True):
     """The settings and counts of one pool."""
 
     pool_id: str
@@ -111,8 +110,7 @@ class ListedPool:
     expires_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class PoolList:
+class PoolList(Struct, frozen=True):
     """The active pools that the caller may read."""
 
     pools: tuple[ListedPool, ...]
@@ -153,8 +151,7 @@ class CreatePoolParameters:
     dry_run: bool = parameter("Make nothing; only check what is given.", default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class PoolReply:
+class PoolReply(Struct, frozen=True):
     """A pool that was made or deleted, or would be."""
 
     success: bool

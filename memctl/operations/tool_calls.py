@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from memctl.errors import AccessRefused, MemctlError, UsageError
 from memctl.operations.operation_context import (
@@ -124,8 +125,7 @@ _FORMATS: Mapping[ToolFormat, Callable[[Operation, bool], JsonObject]] = {
 # --- calls ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """What one call gave: the result as JSON has it, and as text."""
 
     value: JsonObject

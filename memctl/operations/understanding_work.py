@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec import Struct
+
 from memctl.errors import NotFoundError, UsageError
 from memctl.operations.finding import opened
 from memctl.operations.parameters import parameter
@@ -31,8 +33,7 @@ class ListWorkParameters:
     limit: int = parameter("At most this many.", default=20, low=1, high=200)
 
 
-@dataclass(frozen=True, slots=True)
-class ListedWork:
+class ListedWork(Struct, frozen=True):
     """Something that waits for understanding."""
 
     kb: str
@@ -42,8 +43,7 @@ class ListedWork:
     statements: int
 
 
-@dataclass(frozen=True, slots=True)
-class WorkList:
+class WorkList(Struct, frozen=True):
     """What waits."""
 
     work: tuple[ListedWork, ...]
@@ -67,8 +67,7 @@ class NextWorkParameters:
     kind: Kind | None = parameter(_KIND, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class NextWork:
+class NextWork(Struct, frozen=True):
     """What is to be done next, with all that is needed for it."""
 
     waits: bool
@@ -119,8 +118,7 @@ class SubmitWorkParameters:
     dry_run: bool = parameter("Write nothing; only check the shape.", default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class SubmittedWork:
+class SubmittedWork(Struct, frozen=True):
     """What came of a reply."""
 
     id: str

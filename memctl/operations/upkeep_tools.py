@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from memctl.errors import UsageError
 from memctl.instants import parse_instant
 from memctl.literals import LEARNING, LearningOutcome
@@ -33,8 +35,7 @@ class LearningsParameters:
     limit: int = parameter("At most this many.", default=10, low=1, high=_MOST)
 
 
-@dataclass(frozen=True, slots=True)
-class LearningReply:
+class LearningReply(Struct, frozen=True):
     """One lesson from experience."""
 
     id: str
@@ -51,8 +52,7 @@ class LearningReply:
     namespace: str
 
 
-@dataclass(frozen=True, slots=True)
-class Learnings:
+class Learnings(Struct, frozen=True):
     """Lessons, the most important first; with a query, the nearest first."""
 
     learnings: tuple[LearningReply, ...]
@@ -106,8 +106,7 @@ class AddLearningParameters:
     dry_run: bool = parameter(_DRY_RUN, default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class LearningAdded:
+class LearningAdded(Struct, frozen=True):
     """A learning as it is stored, or would be."""
 
     id: str
@@ -143,8 +142,7 @@ class MemoryIdParameters:
     dry_run: bool = parameter(_DRY_RUN, default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Confirmed:
+class Confirmed(Struct, frozen=True):
     """How often a learning was confirmed by now, each who confirms it counted once."""
 
     id: str
@@ -165,8 +163,7 @@ def confirm_learning(context: OperationContext, asked: MemoryIdParameters) -> Co
 # --- archived memories ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class RestoredMemory:
+class RestoredMemory(Struct, frozen=True):
     """A memory that takes part in queries again."""
 
     id: str
@@ -204,8 +201,7 @@ class ListJobsParameters:
     """Parameters of ``list_upkeep_jobs``; it has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class UpkeepJobReply:
+class UpkeepJobReply(Struct, frozen=True):
     """One job of one knowledge base."""
 
     kb: str
@@ -218,8 +214,7 @@ class UpkeepJobReply:
     came_to: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class UpkeepJobs:
+class UpkeepJobs(Struct, frozen=True):
     """Every job, in the order in which they run."""
 
     jobs: tuple[UpkeepJobReply, ...]
@@ -255,8 +250,7 @@ class RunJobParameters:
     dry_run: bool = parameter(_DRY_RUN, default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class RunJobReply:
+class RunJobReply(Struct, frozen=True):
     """What a run came to."""
 
     kb: str
@@ -308,8 +302,7 @@ class ReportParameters:
     limit: int = parameter("At most this many.", default=20, low=1, high=_MOST)
 
 
-@dataclass(frozen=True, slots=True)
-class DoubtfulMemory:
+class DoubtfulMemory(Struct, frozen=True):
     """One memory that should be looked at."""
 
     id: str
@@ -322,8 +315,7 @@ class DoubtfulMemory:
     idle_days: float
 
 
-@dataclass(frozen=True, slots=True)
-class UpkeepReport:
+class UpkeepReport(Struct, frozen=True):
     """Memories that should be looked at, the worst first."""
 
     entries: tuple[DoubtfulMemory, ...]
@@ -357,8 +349,7 @@ class SummaryParameters:
     day: str | None = parameter("2026-05-12, today or yesterday; by default today.", default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryReply:
+class SummaryReply(Struct, frozen=True):
     """The page of a day."""
 
     kb: str
@@ -397,8 +388,7 @@ class AuditParameters:
     limit: int = parameter("At most this many.", default=20, low=1, high=_MOST)
 
 
-@dataclass(frozen=True, slots=True)
-class AuditedChange:
+class AuditedChange(Struct, frozen=True):
     """One change: ids and numbers, never words."""
 
     id: int
@@ -410,8 +400,7 @@ class AuditedChange:
     counts: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class AuditTrail:
+class AuditTrail(Struct, frozen=True):
     """Who changed what, the latest first."""
 
     changes: tuple[AuditedChange, ...]

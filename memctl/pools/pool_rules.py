@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Self, get_args
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from memctl.errors import UsageError
 from memctl.identity import checked_name
@@ -21,8 +23,7 @@ _FLAGS = ("public_read", "public_write")
 _SHORT = {"agents", "public"}
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """Who but the owner may read and write a pool; an agent stands in one of the lists alone."""
 
     read: tuple[str, ...] = ()
@@ -122,8 +123,7 @@ def may_write(pool: Pool, agent: str) -> bool:
     return agent == pool.owner or access.public_write or agent in access.write
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
+class Retention(Struct, frozen=True):
     """How long the keys of a pool stay, how big it gets, and what goes when it would be bigger."""
 
     ttl_seconds: int | None = None

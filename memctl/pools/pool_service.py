@@ -9,9 +9,11 @@ import difflib
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import (
     AccessRefused,
@@ -64,8 +66,7 @@ _NAMED_POOLS = 8
 _NO_RETENTION = Retention()
 
 
-@dataclass(frozen=True, slots=True)
-class PoolValue:
+class PoolValue(Struct, frozen=True):
     """What was read from a pool."""
 
     pool_id: str
@@ -76,8 +77,7 @@ class PoolValue:
     """Of the pool; a write with ``if_version`` fails if the pool has changed since."""
 
 
-@dataclass(frozen=True, slots=True)
-class PoolChange:
+class PoolChange(Struct, frozen=True):
     """What a write came to."""
 
     pool_id: str
@@ -89,8 +89,7 @@ class PoolChange:
     data_size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class PoolKeyUse:
+class PoolKeyUse(Struct, frozen=True):
     """One top-level key of a pool in numbers."""
 
     key: str
@@ -102,8 +101,7 @@ class PoolKeyUse:
     expires_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class PoolAgentUse:
+class PoolAgentUse(Struct, frozen=True):
     """How much one agent has used a pool."""
 
     agent: str
@@ -113,8 +111,7 @@ class PoolAgentUse:
     last_written_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class PoolStatistics:
+class PoolStatistics(Struct, frozen=True):
     """A pool in numbers."""
 
     pool_id: str

@@ -10,9 +10,11 @@ import hashlib
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import ConfigError
 
@@ -31,8 +33,7 @@ GUARD = (
 """What the program adds to instructions that a user or a model has written for one of its tasks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     """Instructions for one task."""
 
     name: str

@@ -6,10 +6,11 @@ import json
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from memctl.ingest.discovery.sources import path_of, printable
 from memctl.provenance.file_provenance import ContentCounts, FileProvenance, MemoryCounts

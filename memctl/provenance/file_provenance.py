@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from memctl.ingest.discovery.inbox_scan import excluded_folders
 from memctl.ingest.discovery.sources import absolute, is_url, path_of, plain_url, printable
@@ -19,8 +20,7 @@ from memctl.store.ledger.log_repositories import Attempt
 FileOutcomeKind = OutcomeKind | Literal["left", "waiting", "processing", "remembered"]
 
 
-@dataclass(frozen=True, slots=True)
-class ContentCounts:
+class ContentCounts(Struct, frozen=True):
     """How much of a document there was to read."""
 
     parts: int
@@ -33,8 +33,7 @@ class ContentCounts:
     """What came with a message, by its names; text in it has been read."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryCounts:
+class MemoryCounts(Struct, frozen=True):
     """What was made of a document, as it is now."""
 
     types: Mapping[str, int]
@@ -49,8 +48,7 @@ class MemoryCounts:
     """How many insights rest on one of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileProvenance:
+class FileProvenance(Struct, frozen=True):
     """What became of a file at one reading of it."""
 
     kb: str
@@ -110,8 +108,7 @@ class FileProvenance:
     """The command that has a failed file tried again, once the reason of the failure is gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileReference:
+class FileReference(Struct, frozen=True):
     """A file that is asked about, in one knowledge base."""
 
     path: Path

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict
 
 from memctl.ingest.discovery.inbox_scan import (
     ALLOW_READING_HINT,
@@ -76,7 +77,7 @@ def _latest_counts(entries: Sequence[ProvenanceEntry]) -> dict[str, int]:
 def _provenance(layout: Layout, entry: ProvenanceEntry) -> FileProvenance:
     place = layout.found_here(path_of(entry.place)) if entry.place else path_of(entry.path)
     is_there = place.is_file()
-    noted: dict[str, Any] = {f.name: getattr(entry, f.name) for f in fields(entry)}
+    noted = asdict(entry)
     return FileProvenance(
         layout.name,
         **noted

@@ -6,13 +6,15 @@ question, or when the knowledge base is closed; what cannot be written at all is
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import secrets
 import threading
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from memctl.errors import DamagedError, KnowledgeBaseUnavailable, LockedError, UsageError
 from memctl.identity import DEFAULT_USER, conversations_of, readable_by
@@ -40,8 +42,7 @@ _LOOKED_AT = 2 * LONGEST_TEXT
 _log = logging.getLogger(__name__)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class AskedHow:
+class AskedHow(Struct, frozen=True, kw_only=True):
     """How a question was asked, and how well it was answered; see ``QueryDetail``."""
 
     status: QueryStatus
@@ -103,8 +104,7 @@ def quality(
     return found / total if total else 0.0
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class LoggedQuestion:
+class LoggedQuestion(Struct, frozen=True):
     """One question with what came of it, as every knowledge base that was asked notes it."""
 
     at: datetime
@@ -117,12 +117,12 @@ class LoggedQuestion:
     detail: AskedHow
     vector: tuple[str, bytes] | None = None
     """The embedder and the vector of the question, as float16; None where it is not kept."""
-    id: str = dataclasses.field(default_factory=lambda: f"q_{secrets.token_hex(6)}")
+    id: str = field(default_factory=lambda: f"q_{secrets.token_hex(6)}")
 
 
 def without_text(asked: LoggedQuestion) -> LoggedQuestion:
     """Return a question without its text; of what it was limited to only the names are left."""
-    return dataclasses.replace(asked, question="", vector=None)
+    return replace(asked, question="", vector=None)
 
 
 def _without_secrets(text: str) -> str:
@@ -134,13 +134,10 @@ def _without_secrets(text: str) -> str:
 def shown_text(asked: LoggedQuestion, *, redact: bool) -> LoggedQuestion:
     """Return a question whose text is no longer than what is kept, without secrets."""
     text = asked.question[:_LOOKED_AT]
-    return dataclasses.replace(
-        asked, question=(_without_secrets(text) if redact else text)[:LONGEST_TEXT]
-    )
+    return replace(asked, question=(_without_secrets(text) if redact else text)[:LONGEST_TEXT])
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Noted:
+class _Noted(Struct, frozen=True):
     """What is to be written of one question."""
 
     at: datetime
@@ -195,7 +192,7 @@ class QueryLog:
         noted = _Noted(asked.at, accesses, is_private)
         if enabled:
             vector = asked.vector and QueryVector(asked.id, *asked.vector)
-            noted = dataclasses.replace(
+            noted = replace(
                 noted,
                 entry=self._entry(asked, shown),
                 detail=_detail(asked, ids),
@@ -252,7 +249,7 @@ class QueryLog:
                 score=score,
                 relevance=detail.relevance,
             )
-            details.save(dataclasses.replace(detail, score=score, quality=found))
+            details.save(replace(detail, score=score, quality=found))
         return True
 
     def is_open(self, entry: QueryEntry) -> bool:
@@ -368,11 +365,7 @@ def _detail(asked: LoggedQuestion, shown: tuple[str, ...]) -> QueryDetail:
 
 def _limits(filters: Filters, *, keep_values: bool, redact: bool) -> dict[str, Any]:
     """Return what a question was limited to: by name, with the values where they may be kept."""
-    given = {
-        item.name: getattr(filters, item.name)
-        for item in dataclasses.fields(filters)
-        if getattr(filters, item.name)
-    }
+    given = {name: value for name, value in asdict(filters).items() if value}
     if not keep_values:
         return dict.fromkeys(given, True)
     return {name: _plain(value, redact=redact) for name, value in given.items()}

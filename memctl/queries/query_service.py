@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import MemctlError, UsageError
 from memctl.identity import DEFAULT_USER, conversations_of, readable_by, within_reach
@@ -340,8 +342,7 @@ class QueryService:
         return max(known, key=lambda entry: entry.at).query_id if known else ""
 
 
-@dataclass(frozen=True)  # without slots, because of the cached properties
-class _QuerySession:
+class _QuerySession(Struct, frozen=True, dict=True):
     """Asks questions of one kind, private or not, of one state of the tables."""
 
     search_context: SearchContext

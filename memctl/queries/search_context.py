@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, TypedDict
+
+from msgspec import Struct
 
 from memctl.errors import ConfigError
 from memctl.literals import DEFAULT_HOPS, Duplicates, Fusion, Mode
@@ -38,8 +39,7 @@ if TYPE_CHECKING:
 NO_FILTERS = Filters()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryOptions:
+class QueryOptions(Struct, frozen=True, kw_only=True):
     """How a question is asked; None leaves it as configured."""
 
     mode: Mode | None = None
@@ -85,8 +85,7 @@ class SearchOptions(TypedDict):
     per_document: int
 
 
-@dataclass(frozen=True)
-class QueryTarget:
+class QueryTarget(Struct, frozen=True):
     """One knowledge base as a query sees it.
 
     Args:
@@ -120,8 +119,7 @@ class QueryTarget:
         return Decay.of(self.store.ledger, self.settings.half_life, floor)
 
 
-@dataclass(frozen=True)
-class SearchContext:
+class SearchContext(Struct, frozen=True):
     """What questions of one kind, private or not, are searched and answered with.
 
     Args:

@@ -12,11 +12,13 @@ import tarfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import IO, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import OverLimit, UnreadableSource
 from memctl.files import open_regular
@@ -43,8 +45,7 @@ _BLOCK = 1 << 20
 _HINT = "unpack it, and ingest what is wanted of it"
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
+class _Member(Struct, frozen=True):
     """A file in an archive, or why it is none that can be read."""
 
     name: str
@@ -53,8 +54,7 @@ class _Member:
     problem: str = ""
 
 
-@dataclass(slots=True)
-class _Budget:
+class _Budget(Struct):
     """What may still be unpacked of one file, the archives in it included."""
 
     name: str

@@ -10,10 +10,12 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import UnreadableSource
 from memctl.readers.data_files.structured_data import parse_json
@@ -28,15 +30,13 @@ MAX_BYTES = 200 << 20
 Json = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
+class _Turn(Struct, frozen=True):
     speaker: str
     text: str
     said_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Conversation:
+class _Conversation(Struct, frozen=True):
     id: str
     title: str
     turns: Sequence[_Turn]

@@ -8,8 +8,9 @@ from __future__ import annotations
 import quopri
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from memctl.files import read_regular
 from memctl.readers.pieces import storable_text
@@ -23,8 +24,7 @@ _PARAMETER = re.compile(r";((?:[^:;\"]|\"[^\"]*\")*)")
 _ESCAPE = re.compile(r"\\(.)", re.S)
 
 
-@dataclass(frozen=True, slots=True)
-class Property:
+class Property(Struct, frozen=True):
     """One line: its name in capitals, its parameters and its value as it stands there."""
 
     name: str
@@ -57,8 +57,7 @@ class Property:
         ]
 
 
-@dataclass(slots=True)
-class Component:
+class Component(Struct):
     """What stands between ``BEGIN:NAME`` and its ``END``, without the components in it."""
 
     name: str

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from email.utils import parsedate_to_datetime
 from typing import Any
+
+from msgspec import Struct, field
 
 from memctl.language.word_lists import month_numbers
 from memctl.readers.file_names import clean_title, shorten
@@ -30,8 +31,7 @@ _DESCRIPTIONS = frozenset(
 _MAX_DEPTH = 20
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentProperties:
+class DocumentProperties(Struct, frozen=True):
     """Properties of a document that have a place of their own, and those that have none."""
 
     title: str = ""

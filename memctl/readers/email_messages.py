@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from email.errors import MessageError
 from email.message import EmailMessage
 from email.parser import BytesParser
@@ -13,6 +12,8 @@ from email.utils import getaddresses
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from memctl.errors import UnreadableSource
 from memctl.files import open_regular

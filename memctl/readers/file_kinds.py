@@ -11,11 +11,12 @@ looked for beside ``path``.  For what it finds inside a file a reader raises onl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path, PurePath
 from typing import Literal, cast
+
+from msgspec import Struct
 
 from memctl.errors import UnreadableSource
 from memctl.records import SourceText
@@ -25,8 +26,7 @@ ReadFunction = Callable[[Path, str], Iterator[SourceText]]
 Family = Literal["text", "office", "pdf", "image", "audio", "video", "archive"]
 
 
-@dataclass(frozen=True, slots=True)
-class FileKind:
+class FileKind(Struct, frozen=True):
     """A kind of file, how it is recognised, and who reads it."""
 
     family: Family

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.language.date_mentions import leading_day
 from memctl.records import Segment, SegmentKind, SourceText
@@ -42,8 +44,7 @@ def storable_text(text: str) -> str:
     return _SURROGATES.sub("\ufffd", text) if _SURROGATES.search(text) else text
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """A run of text, line ends and blank lines after it included, and where it comes from."""
 
     text: str

@@ -21,10 +21,11 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, astuple
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, TypeVar, get_args
+
+from msgspec.structs import asdict, astuple
 
 from memctl.errors import UnreadableSource
 from memctl.readers.file_kinds import FILE_KINDS, kind_of_media_type
@@ -285,7 +286,7 @@ def _instant(value: object) -> str:
 
 def _segment(value: object, length: int) -> Segment:
     row = _expect(value, list)
-    if len(row) != len(Segment.__slots__):
+    if len(row) != len(Segment.__struct_fields__):
         raise InvalidMessage("a segment has another number of fields")
     start, end, kind, heading, page, number, time_start, time_end, speaker, said_at, *said = row
     if not 0 <= _count(start) <= _count(end) <= length or _text(kind) not in _KINDS:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 Span = tuple[int, int]
 _LAST_WORD = re.compile(r"(?<![\w-])(?:[\w-]*-)?(\w+)\Z")
@@ -58,8 +59,7 @@ def always(_: re.Match[str]) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One way to tell a secret."""
 
     triggers: tuple[str, ...]

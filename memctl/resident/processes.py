@@ -7,10 +7,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memctl.errors import MemctlError
 from memctl.resident.client import ask_process
@@ -26,8 +27,7 @@ READY = "ready"
 _ASKING_SECONDS = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class ResidentStatus:
+class ResidentStatus(Struct, frozen=True):
     """The resident process of a home."""
 
     running: bool

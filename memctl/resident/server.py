@@ -18,9 +18,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from memctl.resident.protocol import (
     BEAT_SECONDS,
@@ -53,8 +54,7 @@ class RunInProcess(BaseException):
     """
 
 
-@dataclass
-class Served:
+class Served(Struct):
     """What the process has done since it started."""
 
     started_at: float

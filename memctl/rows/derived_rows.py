@@ -8,9 +8,10 @@ because looking up and rewriting rows in every commit costs more the more entiti
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec.structs import replace
 
 from memctl.rows.row_changes import amend_rows, append_rows, delete_rows, set_columns
 from memctl.store.tables.filter_expressions import EVERYTHING

@@ -7,9 +7,10 @@ declare.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from memctl.rows.references import (
     in_portions,
@@ -89,8 +90,7 @@ def _end_documents(
 # --- erasing -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Erased:
+class Erased(Struct, frozen=True):
     """What is gone."""
 
     ids: Mapping[TableName, Collection[str]] = field(default_factory=dict)

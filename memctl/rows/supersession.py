@@ -6,9 +6,10 @@ Nothing is deleted here.  A fact never stays ended in favour of one that is not 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
 
 from memctl.ids import root_id, stated_memory_id
 from memctl.rows.references import in_portions
@@ -121,8 +122,7 @@ def _ended_in_favour_of(snapshot: Snapshot, ids: Sequence[str], level: str) -> l
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Ended:
+class _Ended(Struct, frozen=True):
     """Facts that ended in favour of memories which go, and those memories."""
 
     rows: list[dict[str, Any]]

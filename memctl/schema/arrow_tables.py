@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, fields
 from functools import cache, lru_cache
 from itertools import repeat
 from operator import attrgetter
@@ -15,6 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+from msgspec import NODEFAULT
+from msgspec.structs import fields
 
 from memctl.ids import storable
 from memctl.records import Document, Entity, Memory, Relation
@@ -104,7 +105,9 @@ def with_all_columns(rows: pa.Table, table: TableName, names: Sequence[str]) -> 
 
 @cache
 def _record_schema(record: type[Any]) -> pa.Schema:
-    return pa.schema([_field(item.name, str(item.type)) for item in fields(record)])
+    return pa.schema(
+        [_field(name, record.__annotations__[name]) for name in record.__struct_fields__]
+    )
 
 
 def _field(name: str, annotation: str) -> pa.Field:
@@ -246,11 +249,11 @@ def _rows(record: type[Record], table: pa.Table) -> list[Record]:
 
 
 def _is_required(item: Any) -> bool:
-    return item.default is MISSING and item.default_factory is MISSING
+    return item.default is NODEFAULT and item.default_factory is NODEFAULT
 
 
 def _default(item: Any) -> Any:
-    return item.default if item.default is not MISSING else item.default_factory()
+    return item.default if item.default is not NODEFAULT else item.default_factory()
 
 
 def _values(column: pa.ChunkedArray, decode: Callable[[Any], Any] | None) -> Iterable[Any]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
+
+from msgspec import Struct, field
 
 from memctl.literals import DocType, MemoryKind, SourceType
 from memctl.records import LEVELS, Document, DocumentStatus, Entity, Memory, Relation
@@ -20,8 +21,7 @@ OnErase = Literal["erase", "erase_if_insight", "erase_if_last", "revive", "clear
 OnRetire = Literal["end", "keep"]
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """A column that holds the id of another row, or a list of such ids."""
 
     column: str
@@ -48,8 +48,7 @@ class Reference:
         return self.on_erase in ("erase_if_insight", "erase_if_last")
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """One table: what its rows are and what must hold of them."""
 
     name: TableName

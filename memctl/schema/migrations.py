@@ -7,7 +7,8 @@ tables are now; this list says since when, so that the tables of every earlier v
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from memctl.errors import KnowledgeBaseUnavailable
 from memctl.schema.table_names import TABLES, TableName
@@ -16,8 +17,7 @@ FIRST_VERSION = 1
 """The schema of knowledge bases that do not name one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     """What one schema version has that the version before it had not."""
 
     tables: tuple[TableName, ...] = ()

@@ -9,8 +9,10 @@ none of them has; a model may word a better one, which is only ever searched for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import MemctlError
 from memctl.models.protocols import estimate_tokens
@@ -49,8 +51,7 @@ Reformulate = Callable[[str, Sequence[Hit], Sequence[str]], str]
 """Returns another query for a question, given the best hits and the words that none of them has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(Struct, frozen=True):
     """One search and its result."""
 
     query: str

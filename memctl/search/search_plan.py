@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import TypeVar, get_args
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.errors import UsageError
 from memctl.literals import DEFAULT_HOPS, MAX_HOPS, Duplicates, Fusion, Mode
@@ -22,8 +24,7 @@ this share they improve each of them."""
 Choice = TypeVar("Choice", bound=str)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchPlan:
+class SearchPlan(Struct, frozen=True):
     """What a search was asked for.
 
     Raises:

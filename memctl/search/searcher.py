@@ -8,12 +8,13 @@ them by a model, and select what to show.  Searching reads snapshots and never w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memctl.literals import DEFAULT_HOPS
@@ -77,8 +78,7 @@ _MAX_COLLECTIONS = 6
 """Each collects twice as many as the one before: with six, 6,300 copies don't hide the rest."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchPipeline:
+class SearchPipeline(Struct, frozen=True):
     """Finds and ranks the memories for one analyzed question."""
 
     corpus: Corpus
@@ -183,8 +183,7 @@ class SearchPipeline:
 _MAX_INSIGHTS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _EmbeddedQuestion:
+class _EmbeddedQuestion(Struct, frozen=True):
     """The question's vectors."""
 
     meaning: QuestionMeaning

@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.schema.table_names import TableName
 from memctl.store.tables.filter_expressions import Expr
@@ -30,8 +31,7 @@ Sources = Mapping[str, Snapshot]
 """Snapshots by the name of their knowledge base."""
 
 
-@dataclass(frozen=True, slots=True)
-class TermStatistics:
+class TermStatistics(Struct, frozen=True):
     """Document frequencies in a sample of memories."""
 
     memories: int

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from memctl.errors import NotFoundError
 from memctl.literals import ProposalStatus, SkillCategory, SkillStatus, Tier

@@ -9,9 +9,10 @@ import io
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
@@ -47,8 +48,7 @@ Method = str
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """What a request names in its path and headers."""
 
     path: Mapping[str, Any]
@@ -84,8 +84,7 @@ class Place:
         return int(number)
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """One page of rows."""
 
     rows: pa.Table | Sequence[Any]
@@ -99,24 +98,21 @@ class Listing:
         return {"items": items, "total": self.total, "next": end if end < self.total else None}
 
 
-@dataclass(frozen=True, slots=True)
-class Tagged:
+class Tagged(Struct, frozen=True):
     """A result with the version that it is of."""
 
     value: object
     etag: str
 
 
-@dataclass(frozen=True, slots=True)
-class Enveloped:
+class Enveloped(Struct, frozen=True):
     """A result that is written as it is, under another status."""
 
     value: object
     status: int
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """One route: what it takes, what it does, and what it gives."""
 
     method: Method

@@ -13,10 +13,12 @@ import secrets
 import shutil
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from memctl.errors import MemctlError, NotFoundError
 from memctl.files import clear_temporaries, make_folder, save_file
@@ -35,8 +37,7 @@ _log = logging.getLogger(__name__)
 JobFunction = Callable[[OperationContext, "Job", Callable[[Progress], None]], object]
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """What is to be done, and how far it is."""
 
     id: str

@@ -11,7 +11,6 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from urllib.parse import urlsplit
 
 import h11
 import uvicorn
+from msgspec import Struct
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memctl.errors import MemctlError, UsageError
@@ -47,8 +47,7 @@ _LOGIN_SECONDS = 10.0
 _SECONDS_WITHOUT_TABS = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class ServerOptions:
+class ServerOptions(Struct, frozen=True):
     """How ``memctl serve`` was started."""
 
     host: str = "127.0.0.1"
@@ -65,8 +64,7 @@ class ServerOptions:
     """Whether it ends a minute after the last tab that shows its page was closed."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerAddress:
+class ServerAddress(Struct, frozen=True):
     """Where a server can be reached."""
 
     pid: int

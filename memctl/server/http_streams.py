@@ -10,9 +10,10 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import asdict, replace
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
@@ -191,7 +192,7 @@ def _events_after(context: OperationContext, after: int | None) -> tuple[int, li
     ][:_MOST_EVENTS]
     rows = []
     for each in found:
-        values = {item.name: getattr(each, item.name) for item in fields(each)}
+        values = asdict(each)
         del values["session_id"], values["user_id"]
         rows.append({"event": EVENT, "kb": base.name, **to_plain(values)})
     return max([after, *(row["id"] for row in rows)]), rows

@@ -10,10 +10,12 @@ import asyncio
 import io
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
@@ -93,8 +95,7 @@ def jobs_of(request: Request) -> JobQueue:
 # --- receiving ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
+class Upload(Struct, frozen=True):
     """What a request sent: arguments, and a file in the folder of its job."""
 
     job_id: str

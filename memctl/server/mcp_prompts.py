@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from memctl.operations.finding import (
     ContextParameters,
@@ -22,8 +23,7 @@ _STANDING_TOKENS = 1_000
 _NOTHING = "Nothing is known yet."
 
 
-@dataclass(frozen=True, slots=True)
-class McpPrompt:
+class McpPrompt(Struct, frozen=True):
     """One prompt: its arguments with what they are, and the messages that it makes."""
 
     name: str

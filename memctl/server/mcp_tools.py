@@ -8,13 +8,15 @@ memctl/server/mcp_manifest.json`` brings it up to date.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import UsageError
 from memctl.operations.finding import (
@@ -56,8 +58,7 @@ _SELF_EXPLAINING = frozenset(
 """Names of parameters that need no words."""
 
 
-@dataclass(frozen=True, slots=True)
-class McpTool:
+class McpTool(Struct, frozen=True):
     """An operation as MCP offers it."""
 
     operation: Operation
@@ -126,7 +127,7 @@ def _form(
 ) -> McpTool:
     """Return an operation under another name, with less of it in the manifest."""
     known = find_operation(operation)
-    made = dataclasses.replace(known, name=name, description=description, alias_of=operation)
+    made = replace(known, name=name, description=description, alias_of=operation)
     return McpTool(made, parameters, results)
 
 
@@ -143,7 +144,7 @@ def _forget(context: OperationContext, asked: TriedForgetParameters) -> ForgetRe
     if not asked.dry_run:
         return reply
     message = f"{reply.id} would go; with dry_run set to false it is forgotten for good."
-    return dataclasses.replace(reply, message=message)
+    return replace(reply, message=message)
 
 
 CORE_TOOLS: tuple[McpTool, ...] = (
@@ -253,8 +254,7 @@ class PlainSearchParameters:
     query: str = parameter("What to look for, in words.")
 
 
-@dataclass(frozen=True, slots=True)
-class PlainResult:
+class PlainResult(Struct, frozen=True):
     """One result of ``search``."""
 
     id: str
@@ -263,8 +263,7 @@ class PlainResult:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class PlainResults:
+class PlainResults(Struct, frozen=True):
     """What ``search`` found, best first."""
 
     results: tuple[PlainResult, ...]
@@ -293,8 +292,7 @@ class FetchParameters:
     id: str = parameter("An id that search gave.")
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedDocument:
+class FetchedDocument(Struct, frozen=True):
     """What ``fetch`` returns."""
 
     id: str

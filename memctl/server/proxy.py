@@ -15,11 +15,11 @@ import logging
 import zlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Literal
 
 import httpx
+from msgspec import Struct, field
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -59,8 +59,7 @@ _GZIP = 31
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ProxySettings:
+class ProxySettings(Struct, frozen=True):
     """What is behind the proxy."""
 
     upstream: str
@@ -102,8 +101,7 @@ def proxy_routes(settings: ProxySettings) -> Sequence[BaseRoute]:
     )
 
 
-@dataclass(slots=True)
-class _Exchange:
+class _Exchange(Struct):
     """One request that is passed on, and what is to be remembered of it."""
 
     body: bytes

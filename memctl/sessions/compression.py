@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.ingest.discovery.sources import Source
 from memctl.literals import ARCHIVED, SUMMARY_HEADINGS
@@ -35,8 +37,7 @@ _SHORTEST_LINE = 20
 """Characters of a line of a summary, with who says it; what is shorter says nothing alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compression:
+class Compression(Struct, frozen=True):
     """What came of compressing a conversation."""
 
     session_id: str
@@ -51,8 +52,7 @@ class Compression:
     dry_run: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Digest:
+class _Digest(Struct, frozen=True):
     """What some turns come to."""
 
     turns: Sequence[Turn]
@@ -132,8 +132,7 @@ class _Digest:
         return "\n\n".join(part for part in parts if part)
 
 
-@dataclass(frozen=True, slots=True)
-class Compressor:
+class Compressor(Struct, frozen=True):
     """Summarises and archives the conversations of one knowledge base.
 
     Args:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.errors import NotFoundError, UnreadableSource, UsageError
 from memctl.files import atomic_write, make_folder, open_regular
@@ -47,8 +49,7 @@ _MEDIA_TYPES: Mapping[str, MessageType] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class Message(Struct, frozen=True, kw_only=True):
     """What is to be added to a conversation."""
 
     sender: str
@@ -71,8 +72,7 @@ class Message:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Conversations:
+class Conversations(Struct, frozen=True):
     """The conversations of one knowledge base.
 
     Args:

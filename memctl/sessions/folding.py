@@ -12,11 +12,13 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import MemctlError, UnreadableSource
 from memctl.files import open_regular
@@ -76,8 +78,7 @@ class _Overtaken(Exception):
     """Another process has taken these turns over, or they have been forgotten."""
 
 
-@dataclass(frozen=True, slots=True)
-class Folded:
+class Folded(Struct, frozen=True):
     """What was taken over."""
 
     turns: int = 0
@@ -95,8 +96,7 @@ class Folded:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Folding:
+class Folding(Struct, frozen=True):
     """Takes turns over into the tables of one knowledge base.
 
     Args:

@@ -10,10 +10,12 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import MemctlError, UnreadableSource
 from memctl.ids import storable
@@ -35,8 +37,7 @@ _OPENING = 120
 """Characters of a turn within which the name stands of who says it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(Struct, frozen=True):
     """How files are taken in.
 
     Args:

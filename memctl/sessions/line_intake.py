@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.errors import UsageError
 from memctl.identity import DEFAULT_USER, owner_of
@@ -27,8 +29,7 @@ _PASSAGE = "passage"
 """The type of a line that is a document, though it names a conversation."""
 
 
-@dataclass(slots=True)
-class _Known:
+class _Known(Struct):
     """What a conversation has already."""
 
     session: Session
@@ -58,8 +59,7 @@ class _Known:
         return False
 
 
-@dataclass(slots=True)
-class TurnLines:
+class TurnLines(Struct):
     """Takes turns out of a run of sources, and adds them to their conversations.
 
     Args:

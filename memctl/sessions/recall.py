@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memctl.errors import MemctlError
 from memctl.language.sentence_splitting import QUESTION_MARKS, split_sentences
@@ -43,8 +44,7 @@ _SUMMARIES = (*RESTATING_TYPES, "summary")
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class RecalledSession:
+class RecalledSession(Struct, frozen=True):
     """What another conversation says of a message."""
 
     session_id: str
@@ -55,8 +55,7 @@ class RecalledSession:
     memory_ids: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Recall:
+class Recall(Struct, frozen=True):
     """What other conversations say of a message, ready to stand before it."""
 
     session_id: str
@@ -69,8 +68,7 @@ class Recall:
     conversations: tuple[RecalledSession, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationRecall:
+class ConversationRecall(Struct, frozen=True):
     """Finds what other conversations say.
 
     Args:

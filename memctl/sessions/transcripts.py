@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from memctl.errors import UnreadableSource
 from memctl.paths import display_path, os_error_hint, os_error_reason
@@ -36,8 +37,7 @@ _ROLES = {"user": "user", "human": "user", "assistant": "assistant", "gemini": "
 Json = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptTurn:
+class TranscriptTurn(Struct, frozen=True):
     """Something that the user or the agent said."""
 
     id: str

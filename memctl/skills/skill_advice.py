@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import get_args
+
+from msgspec import Struct
 
 from memctl.language.term_analysis import terms
 from memctl.literals import SkillCategory
@@ -22,8 +23,7 @@ _COVERED = 0.5
 _ALL_AGENTS = "all agents"
 
 
-@dataclass(frozen=True, slots=True)
-class SkillSuggestion:
+class SkillSuggestion(Struct, frozen=True):
     """Something that a person might do about a skill."""
 
     skill_id: str
@@ -34,8 +34,7 @@ class SkillSuggestion:
     command: str
 
 
-@dataclass(frozen=True, slots=True)
-class SkillGap:
+class SkillGap(Struct, frozen=True):
     """Something that no skill is for."""
 
     team: str
@@ -47,8 +46,7 @@ class SkillGap:
     """How many questions there were."""
 
 
-@dataclass(frozen=True, slots=True)
-class TeamCoverage:
+class TeamCoverage(Struct, frozen=True):
     """What the agents of a team can do."""
 
     team: str

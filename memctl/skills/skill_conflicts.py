@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.ids import conflict_id
@@ -51,8 +53,7 @@ _DONT = re.compile(
 _DO = re.compile(r"\b(?:always|must|should|make sure|be sure|ensure)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictScan:
+class ConflictScan(Struct, frozen=True):
     """What a scan found."""
 
     skills: int
@@ -63,8 +64,7 @@ class ConflictScan:
     """That were open, and are there no more."""
 
 
-@dataclass(frozen=True, slots=True)
-class SkillRepairReport:
+class SkillRepairReport(Struct, frozen=True):
     """What a repair did, or would do."""
 
     job: int | None
@@ -75,8 +75,7 @@ class SkillRepairReport:
     dry_run: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RepairedConflict:
+class RepairedConflict(Struct, frozen=True):
     """One change of a repair."""
 
     conflict_id: str
@@ -87,8 +86,7 @@ class RepairedConflict:
     after: Any
 
 
-@dataclass(frozen=True, slots=True)
-class _Finding:
+class _Finding(Struct, frozen=True):
     type: ConflictType
     severity: Severity
     skill: Skill

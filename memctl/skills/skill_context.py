@@ -6,9 +6,10 @@ All within a budget of tokens; also the shapes in which skills are served, file 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from memctl.errors import NotFoundError
 from memctl.language.inline_tags import without_wikilinks
@@ -31,8 +32,7 @@ Memories = Callable[[str, int], Sequence[Hit]]
 """Returns the memories that are nearest to a text, at most this many."""
 
 
-@dataclass(frozen=True, slots=True)
-class SkillContext:
+class SkillContext(Struct, frozen=True):
     """What an agent reads before it uses a skill."""
 
     skill_id: str

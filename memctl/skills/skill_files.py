@@ -12,9 +12,11 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, get_args
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.errors import UnreadableSource, UsageError
 from memctl.files import NotRegular, make_folder, open_regular, save_file
@@ -51,8 +53,7 @@ _EXECUTION = (
 _WINDOWS_NAMES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class AttachedFile:
+class AttachedFile(Struct, frozen=True):
     """A file beside the SKILL.md."""
 
     path: str
@@ -66,8 +67,7 @@ class AttachedFile:
         return file_bytes(self.content, self.encoding)
 
 
-@dataclass(frozen=True, slots=True)
-class SkillDraft:
+class SkillDraft(Struct, frozen=True):
     """A skill as a file describes it."""
 
     name: str
@@ -259,8 +259,7 @@ def _status(word: str) -> SkillStatus | None:
 # --- folders -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSkill:
+class FoundSkill(Struct, frozen=True):
     """A skill in a folder: its draft, or why there is none."""
 
     source: str

@@ -9,8 +9,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.ids import proposal_id
@@ -67,8 +69,7 @@ Nearest = Callable[[str, int], Sequence[Hit]]
 """Returns the passages that are nearest to a topic, and open to everybody who may read here."""
 
 
-@dataclass(frozen=True, slots=True)
-class SkillMade:
+class SkillMade(Struct, frozen=True):
     """A skill that was made of a proposal."""
 
     proposal_id: str
@@ -80,8 +81,7 @@ class SkillMade:
     """What it requires that is not there yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class SkillApproval:
+class SkillApproval(Struct, frozen=True):
     """What came of approving a proposal."""
 
     proposal: SkillProposal
@@ -89,8 +89,7 @@ class SkillApproval:
     """Proposals that were made for required skills that are missing."""
 
 
-@dataclass(frozen=True, slots=True)
-class LearnedVersion:
+class LearnedVersion(Struct, frozen=True):
     """A version that the notes of uses propose."""
 
     skill_id: str
@@ -450,8 +449,7 @@ def _frequent_words(hits: Iterable[Hit], topic: str) -> Sequence[str]:
     return [word for word in ranked if counts[word] > 1 or len(counts) < 20][:_FREQUENT_WORDS]
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
+class _Statement(Struct, frozen=True):
     """What a passage says on a topic."""
 
     text: str
@@ -503,8 +501,7 @@ def _hit_name(hit: Hit) -> str:
     return one_line(hit.title or hit.source or hit.memory_id)[:120]
 
 
-@dataclass(frozen=True, slots=True)
-class _Front:
+class _Front(Struct, frozen=True):
     """What stands before the text of a draft."""
 
     name: str

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from memctl.literals import ChangeType, SkillCategory, SkillStatus
 from memctl.store.ledger.skill_repositories import Skill
 
 
-@dataclass(frozen=True, slots=True)
-class SkillImport:
+class SkillImport(Struct, frozen=True):
     """What became of one file that was imported."""
 
     source: str
@@ -30,8 +30,7 @@ class SkillImport:
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SkillView:
+class SkillView(Struct, frozen=True):
     """A skill as listings show it."""
 
     skill_id: str
@@ -55,8 +54,7 @@ class SkillView:
     updated_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class SkillHit:
+class SkillHit(Struct, frozen=True):
     """A skill that was found by what it does."""
 
     rank: int
@@ -75,8 +73,7 @@ class SkillHit:
     """Whether the agent that asks has it."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileView:
+class FileView(Struct, frozen=True):
     """A file of a skill."""
 
     path: str
@@ -84,8 +81,7 @@ class FileView:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class VersionView:
+class VersionView(Struct, frozen=True):
     """A version of a skill, without its text."""
 
     number: int
@@ -106,8 +102,7 @@ class VersionView:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class SkillDetails:
+class SkillDetails(Struct, frozen=True):
     """All that is known of a skill."""
 
     skill: SkillView
@@ -126,8 +121,7 @@ class SkillDetails:
     missing: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Dependencies:
+class Dependencies(Struct, frozen=True):
     """What a skill requires, directly or not."""
 
     order: tuple[Skill, ...]
@@ -137,8 +131,7 @@ class Dependencies:
     missing: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SkillEdge:
+class SkillEdge(Struct, frozen=True):
     """An edge of the graph from a skill to another one, or to an agent that has it."""
 
     name: str
@@ -148,8 +141,7 @@ class SkillEdge:
     other_type: str = "skill"
 
 
-@dataclass(frozen=True, slots=True)
-class Evolution:
+class Evolution(Struct, frozen=True):
     """How two versions of a skill compare."""
 
     skill_id: str

@@ -23,10 +23,11 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from memctl.errors import LockedError
 from memctl.files import new_temporary, save_file
@@ -43,8 +44,7 @@ Wait = float | None | Literal["as set"]
 """Seconds to wait for another writer: for ever with None, or as the store is set."""
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(Struct, frozen=True):
     """Who holds the lock, by its own account."""
 
     pid: int

@@ -7,12 +7,12 @@ names any more; of an id that is met twice the first row counts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Set
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from memctl.ids import root_id
 from memctl.schema.arrow_tables import with_all_columns
@@ -42,8 +42,7 @@ if TYPE_CHECKING:
 Believed = Callable[[pa.RecordBatch], pa.Array]
 
 
-@dataclass(frozen=True, slots=True)
-class Trust:
+class Trust(Struct, frozen=True):
     """Tells rows that are lost from rows that have been deleted."""
 
     is_known: Believed
@@ -68,8 +67,7 @@ class Trust:
         return pc.and_(self.is_known(batch), self.stays(batch))
 
 
-@dataclass(frozen=True, slots=True)
-class Rescued:
+class Rescued(Struct, frozen=True):
     """A table that was written anew, and where its rows came from."""
 
     dataset: LanceDataset

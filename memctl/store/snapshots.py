@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memctl.errors import DamagedError, DiskRefused, LockedError, NotFoundError, UsageError
 from memctl.kb_settings import check_name
@@ -48,8 +49,7 @@ _SNAPSHOT_SETTINGS = (EMBEDDER, DIMENSION, VECTOR_ROWS)
 """What the ledger knows of the tables themselves."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamedSnapshot:
+class NamedSnapshot(Struct, frozen=True):
     """A snapshot as it is shown."""
 
     name: str
@@ -65,8 +65,7 @@ class NamedSnapshot:
     """Why it cannot be restored; empty where it can."""
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
+class Restored(Struct, frozen=True):
     """The result of restoring a snapshot."""
 
     name: str
@@ -81,8 +80,7 @@ class Restored:
     """Documents that stay as they are now, because words of them have been forgotten since."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(Struct, frozen=True):
     """What has been forgotten since a snapshot was made, and does not come back with it."""
 
     documents: int = 0

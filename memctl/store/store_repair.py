@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import closing
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from msgspec import Struct, field
 
 from memctl.errors import DamagedError
 from memctl.files import quarantine
@@ -69,8 +69,7 @@ MAX_LISTED = 5
 """Rows that a step names; its ``lost`` has them all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """Something that was done about damage."""
 
     subject: str
@@ -82,16 +81,14 @@ class Step:
     """Those of them that something names, and rows that are as they were before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """Rows of a table that could not be read anywhere; documents may be read again."""
 
     rows: int = 0
     named: tuple[LostRow, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RepairReport:
+class RepairReport(Struct, frozen=True):
     """What was done about tables and the ledger, and what they lack by now."""
 
     verifier: Verifier

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.ids import stated_memory_id
 from memctl.memories.memory_editing import PreparedMemory, write_memories
@@ -51,8 +53,7 @@ def value_metadata(value: Any) -> dict[str, Any]:
     return {} if isinstance(value, str) else {VALUE: json.dumps(value)}
 
 
-@dataclass(slots=True)
-class Written:
+class Written(Struct):
     """What became of some memories that were to be written."""
 
     added: list[Memory] = field(default_factory=list)
@@ -157,8 +158,7 @@ class LongTermMemory:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Current:
+class _Current(Struct, frozen=True):
     memory: Memory
     vector: NDArray[np.float32]
 

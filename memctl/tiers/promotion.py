@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memctl.identity import DEFAULT_USER, checked_name
 from memctl.literals import MemoryKind, ShortTermType, SourceType
@@ -37,8 +38,7 @@ _TYPES: dict[ShortTermType, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PromotedEntry:
+class PromotedEntry(Struct, frozen=True):
     """A short-term entry that has become a memory, or would."""
 
     key: str
@@ -50,8 +50,7 @@ class PromotedEntry:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class PromotionReport:
+class PromotionReport(Struct, frozen=True):
     """What became of short-term entries."""
 
     kb: str
@@ -68,8 +67,7 @@ class PromotionReport:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(Struct, frozen=True):
     """What is to become of entries."""
 
     promoted: tuple[ShortTermEntry, ...]

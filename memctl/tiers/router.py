@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.config import TierSettings
 from memctl.errors import AccessRefused, NotFoundError, UsageError
@@ -38,8 +40,7 @@ MOST_ENTRIES = 1_000
 SOON = timedelta(hours=1)
 
 
-@dataclass(frozen=True, slots=True)
-class TierValue:
+class TierValue(Struct, frozen=True):
     """A value, and the tier that it is in."""
 
     tier: Tier
@@ -54,8 +55,7 @@ class TierValue:
     memory_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TierHit:
+class TierHit(Struct, frozen=True):
     """What a search by meaning found in a tier; ``score`` is a cosine and compares everywhere."""
 
     rank: int
@@ -67,8 +67,7 @@ class TierHit:
     memory_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TierStatistics:
+class TierStatistics(Struct, frozen=True):
     """One tier in numbers."""
 
     tier: Tier
@@ -78,8 +77,7 @@ class TierStatistics:
     expiring_within_hour: int
 
 
-@dataclass(frozen=True, slots=True)
-class RouterParts:
+class RouterParts(Struct, frozen=True):
     """What a router works with.
 
     Args:

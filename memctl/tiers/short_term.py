@@ -6,9 +6,10 @@ An entry that is over is never given.  What becomes of it is decided by ``promot
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from memctl.errors import NothingFound
 from memctl.literals import ShortTermType

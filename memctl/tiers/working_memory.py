@@ -6,9 +6,10 @@ What is over is never given, whether or not it is still on disk.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from memctl.errors import NothingFound, UsageError
 from memctl.identity import checked_name
@@ -27,8 +28,7 @@ SINGLE: Mapping[WorkingPlace, str] = {
 """The places that hold one value, each with the key that it is stored under."""
 
 
-@dataclass(frozen=True, slots=True)
-class TierOwner:
+class TierOwner(Struct, frozen=True):
     """Whose values they are: an agent's, in one session."""
 
     agent: str

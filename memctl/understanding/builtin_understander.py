@@ -6,8 +6,9 @@ Without the reading model it is a hundred times as fast, and finds names by rule
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memctl.language.date_mentions import DateSpan, date_spans
 from memctl.language.identification import identify_language
@@ -34,8 +35,7 @@ _MAX_DATES = 60
 _DATED = 300_000
 
 
-@dataclass(slots=True)
-class _Draft:
+class _Draft(Struct):
     """What is known of a document so far."""
 
     source: SourceText

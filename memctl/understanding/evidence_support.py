@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
+
+from msgspec import Struct
 
 from memctl.language.date_mentions import date_spans
 from memctl.language.identification import identify_language
@@ -30,8 +31,7 @@ _LENGTH_OF_DAY = len("2026-05-12")
 _NUMERALS = numerals("en")
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """A text that a sentence rests on."""
 
     text: str
@@ -39,8 +39,7 @@ class Evidence:
     """When it was said, which decides what "tomorrow" means."""
 
 
-@dataclass(frozen=True, slots=True)
-class Support:
+class Support(Struct, frozen=True):
     """How far a sentence is supported."""
 
     share: float

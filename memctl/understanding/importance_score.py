@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memctl.records import Distilled
 
@@ -40,8 +41,7 @@ _TRIGGER_SIGNS = (
 _NUMBERS = re.compile(r"\d[\d.,:/-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class ImportanceInputs:
+class ImportanceInputs(Struct, frozen=True):
     """What was found in a text, as far as its importance depends on it."""
 
     text: str

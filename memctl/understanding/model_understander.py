@@ -11,9 +11,11 @@ import logging
 import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.errors import BadReply, ModelUnavailable, RequestRefused, RequestTooLong
 from memctl.language.sentence_splitting import WINDOW, spread_evenly, text_windows, window_budget
@@ -149,8 +151,7 @@ class ModelUnderstander:
         return reading
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Struct):
     """What has been understood of a document so far."""
 
     source: SourceText

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.language.inline_tags import without_wikilinks
 from memctl.language.sentence_splitting import split_sentences
@@ -19,8 +21,7 @@ from memctl.language.word_lists import GIVEN_NAMES, PLACES, PLACES_OF_SEVERAL_WO
 from memctl.records import EntityMention
 
 
-@dataclass(frozen=True, slots=True)
-class StatedRelation:
+class StatedRelation(Struct, frozen=True):
     """A relation as one sentence states it, from its subject to its object."""
 
     subject: str
@@ -28,8 +29,7 @@ class StatedRelation:
     object: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
+class _Form(Struct, frozen=True):
     """One way to state a relation: what may stand between two names, and of which types they are.
 
     Of type ``other`` is a name of which nothing says what it is; it may be anything.

@@ -10,8 +10,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from memctl.config import TriggerSettings
 from memctl.language.sentence_splitting import has_empty_line
@@ -81,8 +82,7 @@ _USERS = word_set("user human me")
 _MACHINES = word_set("agent assistant ai bot system chatgpt claude copilot gemini tool model")
 
 
-@dataclass(frozen=True, slots=True)
-class ReadLine:
+class ReadLine(Struct, frozen=True):
     """A sentence with what the model makes of it."""
 
     line: Line

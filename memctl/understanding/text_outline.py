@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from memctl.language.inline_tags import code_in
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
@@ -40,8 +41,7 @@ DATED_PREFIX = re.compile(rf"(?P<alone>{_DAY}: )|[^\n]{{0,250}}?(?P<titled> ?\({
 _CONVERSING = re.compile(r"\b(?:I|I['’]\w+|you|my|your|me|we|our|us|i|im|u)\b|[!?]")
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One sentence: ``text[start:end]``, without the name of who said it."""
 
     start: int

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.config import TriggerSettings
 from memctl.language.inline_tags import find_hashtags, without_inline_tags
@@ -23,8 +25,7 @@ KEPT_IMPORTANCE = {"important_fact": 0.85, "memories": 0.75}
 KEPT_CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class Trigger:
+class Trigger(Struct, frozen=True):
     """What a message asks to be kept."""
 
     detected: bool
@@ -107,8 +108,7 @@ _LETTER = re.compile(r"\w")
 _LETTERS = re.compile(r"\w+")
 
 
-@dataclass(frozen=True, slots=True)
-class _Phrase:
+class _Phrase(Struct, frozen=True):
     """A phrase as it is looked for."""
 
     text: str
@@ -118,8 +118,7 @@ class _Phrase:
     """Whether it ends in a colon, and what is to be kept follows it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """Where a phrase stands in a message."""
 
     phrase: _Phrase

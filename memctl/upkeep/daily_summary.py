@@ -10,10 +10,12 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import UsageError
 from memctl.graph.page_names import Page, PageNames, read_pages
@@ -39,8 +41,7 @@ _NO_NAME = re.compile(r"[\[\]|#^\n]|\{\{")
 """What the name in a link cannot have."""
 
 
-@dataclass(frozen=True, slots=True)
-class DailySummary:
+class DailySummary(Struct, frozen=True):
     """What one day brought."""
 
     kb: str
@@ -172,8 +173,7 @@ def _write(base: KnowledgeBase, made: DailySummary) -> DailySummary:
     return replace(made, document_id=found[0] if found else None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Links:
+class _Links(Struct, frozen=True):
     """What a page can link to."""
 
     names: PageNames
@@ -241,8 +241,7 @@ def _links_in(base: KnowledgeBase, snapshot: Snapshot) -> _Links:
     return _Links(PageNames(pages), {each.id: at for at, each in enumerate(pages)}, page)
 
 
-@dataclass(frozen=True)  # without slots, because of the cached property
-class _Sections:
+class _Sections(Struct, frozen=True, dict=True):
     """What stands on a page."""
 
     snapshot: Snapshot

@@ -7,9 +7,11 @@ all users share.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from memctl.errors import MemctlError
 from memctl.feedback.judging import relied_on
@@ -43,8 +45,7 @@ WEIGHTS: Mapping[str, float] = {"confidence": 0.4, "feedback": 0.3, "recency": 0
 _MANY_SOURCES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Learning:
+class Learning(Struct, frozen=True):
     """One lesson as it stands now."""
 
     id: str
@@ -64,8 +65,7 @@ class Learning:
     """From 0 to 1; see ``quality_of``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """How often answers that used a memory were judged."""
 
     good: int = 0
@@ -163,7 +163,7 @@ def _judged(ledger: Ledger, which: str) -> Iterator[tuple[QueryEntry, Sequence[s
 
 
 def _values(memory: Memory) -> dict[str, Any]:
-    return {name: getattr(memory, name) for name in Memory.__slots__}
+    return asdict(memory)
 
 
 # --- confirming ----------------------------------------------------------------------------------

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from memctl.errors import MemctlError, UsageError
 from memctl.schedules import OFF, RETRY_AFTER, Schedule, parse_schedule
@@ -32,8 +33,7 @@ _ENDED = ("done", "undone")
 _LONGEST_INTERVAL = timedelta(days=365)
 
 
-@dataclass(frozen=True, slots=True)
-class JobStatus:
+class JobStatus(Struct, frozen=True):
     """One job of one knowledge base: when it runs, and what it came to last."""
 
     kb: str
@@ -50,8 +50,7 @@ class JobStatus:
     came_to: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class JobRun:
+class JobRun(Struct, frozen=True):
     """What one run of one job came to, or with ``dry_run`` would."""
 
     kb: str

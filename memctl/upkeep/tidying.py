@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from memctl.literals import LEARNING
 from memctl.memories.importance_decay import (
@@ -57,8 +58,7 @@ def fold_access_counts(context: UpkeepContext) -> Outcome:
 # --- rot -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class StaleMemory:
+class StaleMemory(Struct, frozen=True):
     """A memory that has not been used for so long that it is archived."""
 
     id: str
@@ -125,8 +125,7 @@ def _may_rot(row: Mapping[str, Any]) -> bool:
     return is_distilled(row) or row["type"] == LEARNING
 
 
-@dataclass(frozen=True, slots=True)
-class _Grounds:
+class _Grounds(Struct, frozen=True):
     """What memories were drawn from, as far as it still holds."""
 
     documents: frozenset[str]

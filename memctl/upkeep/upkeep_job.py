@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct, field
 
 from memctl.errors import MemctlError
 from memctl.schedules import OFF, Schedule
@@ -20,8 +21,7 @@ AS_NEEDED = "as needed"
 """The schedule of jobs that the watcher runs whenever there is something to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class UpkeepOptions:
+class UpkeepOptions(Struct, frozen=True):
     """How a job runs when it is started by hand."""
 
     dry_run: bool = False
@@ -35,8 +35,7 @@ BY_ITSELF = UpkeepOptions()
 """How a job runs on its schedule."""
 
 
-@dataclass(frozen=True, slots=True)
-class UpkeepContext:
+class UpkeepContext(Struct, frozen=True):
     """What a job works with."""
 
     base: KnowledgeBase
@@ -53,8 +52,7 @@ class UpkeepContext:
         return self.base.resources.program_config
 
 
-@dataclass(frozen=True, slots=True)
-class JobNotice:
+class JobNotice(Struct, frozen=True):
     """Something that a watcher says of a run."""
 
     kind: JobEvent
@@ -63,8 +61,7 @@ class JobNotice:
     document_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What one run of a job came to, or would."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -93,8 +90,7 @@ class JobFailed(MemctlError):
         self.counts = counts or {}
 
 
-@dataclass(frozen=True, slots=True)
-class UpkeepJob:
+class UpkeepJob(Struct, frozen=True):
     """Recurring work."""
 
     name: str

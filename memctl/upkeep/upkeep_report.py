@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from memctl.literals import CONTRADICTS, LEARNING
 from memctl.memories.importance_decay import COLUMNS
@@ -23,8 +24,7 @@ _LONG_UNREAD = 0.7
 """Staleness from which a memory is listed, before it is archived."""
 
 
-@dataclass(frozen=True, slots=True)
-class DoubtfulEntry:
+class DoubtfulEntry(Struct, frozen=True):
     """One memory that should be looked at, and why."""
 
     id: str

@@ -21,10 +21,12 @@ import secrets
 import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.files import (
     clear_temporaries,
@@ -54,8 +56,7 @@ CUT_OFF = "the watch was cut off before it was done"
 Clock = Callable[[], datetime]
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedFile:
+class ClaimedFile(Struct, frozen=True):
     """A file in ``processing/``, with the path in the inbox that it came from."""
 
     path: Path
@@ -92,8 +93,7 @@ class ClaimedFile:
         return folder_tags(self.relative)
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimResult:
+class ClaimResult(Struct, frozen=True):
     """What became of a claimed file, and where it is to go when all is well."""
 
     claimed: ClaimedFile
@@ -106,8 +106,7 @@ class ClaimResult:
         return self.after == "delete" and self.outcome.outcome != "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class _Move:
+class _Move(Struct, frozen=True):
     """A fate with the places of the file and of its sidecars; none where it is deleted."""
 
     fate: ClaimResult

@@ -10,9 +10,10 @@ import json
 import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
+
+from msgspec import Struct
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.files import atomic_write, make_folder, read_regular
@@ -32,8 +33,7 @@ _SUFFIX_BYTES = 20
 """This much of the end of a name stays if it is too long."""
 
 
-@dataclass(frozen=True, slots=True)
-class FailedFile:
+class FailedFile(Struct, frozen=True):
     """A file in ``failed/``, and why it is there."""
 
     name: str

@@ -10,10 +10,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from memctl.errors import MemctlError, ModelError
 from memctl.ingest.discovery.inbox_scan import InboxFile, InboxScan
@@ -38,8 +39,7 @@ _HOPELESS_ERRNOS = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO
 _WRITTEN_TO = "it was written to while it was taken in"
 
 
-@dataclass(slots=True)
-class MoveMode:
+class MoveMode(Struct):
     """Empties the inboxes of one knowledge base."""
 
     base: KnowledgeBase
@@ -148,8 +148,7 @@ class MoveMode:
 Clock = Callable[[], datetime]
 
 
-@dataclass(frozen=True, slots=True)
-class MissingFiles:
+class MissingFiles(Struct, frozen=True):
     """Rows whose files are not there any more, by what that means."""
 
     renamed: tuple[tuple[FileEntry, FileEntry], ...] = ()
@@ -159,8 +158,7 @@ class MissingFiles:
     """Rows without a document of their own."""
 
 
-@dataclass(slots=True)
-class KeptInbox:
+class KeptInbox(Struct):
     """One inbox whose files are kept."""
 
     inbox: Path
@@ -264,8 +262,7 @@ Rows = Mapping[str, FileEntry]
 """What the ledger knows of the files of an inbox, by path."""
 
 
-@dataclass(slots=True)
-class KeepMode:
+class KeepMode(Struct):
     """Follows the inboxes of one knowledge base whose files stay."""
 
     base: KnowledgeBase

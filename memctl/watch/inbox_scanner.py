@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.files import is_being_written
 from memctl.ingest.discovery.inbox_scan import (
@@ -58,8 +60,7 @@ def _was_mounted(inbox: Path) -> str:
 # --- standing still ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Sighting:
+class _Sighting(Struct, frozen=True):
     size: int
     mtime_ns: int
     since: float
@@ -70,8 +71,7 @@ _CLOCK_DRIFT_SECONDS = 1.0
 """By this much two clocks may come apart between two looks before one of them counts as set."""
 
 
-@dataclass(slots=True)
-class StabilityTracker:
+class StabilityTracker(Struct):
     """Remembers how files looked, to tell which have not changed for some seconds.
 
     One whose last change the system dates further back than that has stood still already; where
@@ -123,8 +123,7 @@ _OPEN_ELSEWHERE = "a program still has it open for writing"
 _TO_CLOSE_IT = "it is taken as soon as that is closed"
 
 
-@dataclass(slots=True)
-class InboxScanner:
+class InboxScanner(Struct):
     """Looks into inboxes, and says once what cannot be looked into."""
 
     base: KnowledgeBase

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import MemctlError
 from memctl.ingest.batch_writing import OutcomeListener
@@ -25,8 +27,7 @@ PROGRESS_SECONDS = 30.0
 """The progress of a big file is reported this often."""
 
 
-@dataclass(slots=True)
-class Intake:
+class Intake(Struct):
     """Has sources taken in, and counts and tells of what came of them."""
 
     base: KnowledgeBase

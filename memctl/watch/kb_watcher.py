@@ -11,6 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from memctl.errors import (
     DiskRefused,
     MemctlError,
@@ -43,8 +45,7 @@ LONGEST_RETRY_SECONDS = 300.0
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class WatchOptions:
+class WatchOptions(Struct, frozen=True):
     """How to watch; see the settings of the same names."""
 
     settle_seconds: float = 2.0

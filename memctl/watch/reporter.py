@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, field
 
 from memctl.errors import MemctlError
 from memctl.ingest.discovery.sources import printable
@@ -46,8 +47,7 @@ EventKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class WatchEvent:
+class WatchEvent(Struct, frozen=True):
     """One thing that happened; ``source`` is the file it is about, ``kb`` "" for the daemon."""
 
     at: datetime
@@ -60,8 +60,7 @@ class WatchEvent:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class TurnResult:
+class TurnResult(Struct, frozen=True):
     """What one look at a knowledge base, or at an inbox, came to."""
 
     worked: bool
@@ -69,8 +68,7 @@ class TurnResult:
     """Seconds until something that is there may be taken; None when there is nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Leftover:
+class Leftover(Struct, frozen=True):
     """What had to be left in one knowledge base, and why."""
 
     kb: str
@@ -80,8 +78,7 @@ class Leftover:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DrainResult:
+class DrainResult(Struct, frozen=True):
     """What a watch that ends by itself came to."""
 
     dealt_with: int = 0
@@ -95,8 +92,7 @@ Listener = Callable[[WatchEvent], None]
 Clock = Callable[[], datetime]
 
 
-@dataclass(slots=True)
-class Reporter:
+class Reporter(Struct):
     """Tells the listener, and has the ledger keep what goes wrong."""
 
     base: KnowledgeBase
@@ -166,8 +162,7 @@ POLLED = "watch_polls"
 _HINT = "nothing is lost, it is only seen later; memctl doctor knows the limits of the system"
 
 
-@dataclass(slots=True)
-class PollingNotice:
+class PollingNotice(Struct):
     """What one knowledge base's watcher has reported of folders that send no events."""
 
     reporter: Reporter

@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memctl.errors import CoverageLost, LockedError, MemctlError
 from memctl.pools import has_expired, remove_expired
@@ -37,8 +38,7 @@ LONGEST_COMPARE_SECONDS = 300.0
 """How long facts that a model could not compare wait until it is tried again."""
 
 
-@dataclass(slots=True)
-class Schedule:
+class Schedule(Struct):
     """When a knowledge base was consolidated and tidied up last, and what is due now."""
 
     ledger: Ledger
@@ -102,8 +102,7 @@ class Schedule:
         self._written, self._tidied = False, self.monotonic()
 
 
-@dataclass(frozen=True, slots=True)
-class JobContext:
+class JobContext(Struct, frozen=True):
     """What a job works with."""
 
     base: KnowledgeBase
@@ -124,8 +123,7 @@ class JobContext:
         self.schedule.note_comparison(facts)
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduledJob:
+class ScheduledJob(Struct, frozen=True):
     """Recurring work for the time when nothing is to be taken from the inboxes."""
 
     name: str

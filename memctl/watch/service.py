@@ -13,10 +13,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import FrameType
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memctl.errors import DiskRefused, KnowledgeBaseUnavailable, LockedError, MemctlError
 from memctl.kb_settings import load_settings
@@ -47,8 +48,7 @@ class Interrupted(BaseException):
     """A second signal: stop at once, without waiting for the files in hand."""
 
 
-@dataclass(slots=True)
-class _Held:
+class _Held(Struct):
     """A knowledge base that is being served, and the lock that says so."""
 
     watch: KnowledgeBaseWatcher
@@ -57,8 +57,7 @@ class _Held:
     """Whether the ledger says which process serves it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Refusal:
+class _Refusal(Struct, frozen=True):
     """Why a knowledge base could not be taken up, and when (monotonic) that was last tried."""
 
     error: MemctlError

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memctl.errors import KnowledgeBaseUnavailable
 from memctl.ingest.discovery.inbox_scan import InboxFile, excluded_folders, scan_inbox
@@ -28,8 +29,7 @@ LEAST_FREE_BYTES = 1 << 20
 """With less than that a disk counts as full."""
 
 
-@dataclass(frozen=True, slots=True)
-class WatchStatus:
+class WatchStatus(Struct, frozen=True):
     """One knowledge base as ``memctl status`` shows it."""
 
     kb: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from memctl.records import Answer, Memory
 from memctl.search.answering.evidence_parts import asks_for_amount, has_amount

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.search import term_statistics

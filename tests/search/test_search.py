@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import asdict
 
 from memctl.errors import UsageError
 from memctl.models import Embedder
@@ -206,7 +207,7 @@ def test_a_german_question_finds_german_records(shelf: Shelf, memory_of: MemoryO
 
 
 def _values(memory: object) -> dict[str, object]:
-    return {name: getattr(memory, name) for name in memory.__dataclass_fields__}  # type: ignore[attr-defined]
+    return asdict(memory)
 
 
 def test_a_hit_has_what_is_needed_to_cite_it(shelf: Shelf, memory_of: MemoryOf) -> None:

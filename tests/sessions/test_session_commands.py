@@ -8,12 +8,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from killed import images_of
+from msgspec.structs import replace
 from waiting import PATIENCE
 
 import memctl as python_memctl

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 from waiting import PATIENCE
 
 from memctl.records import Document, Memory

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -82,7 +81,7 @@ def _put(kb: KnowledgeBase, declared: ContentTable, *words: str) -> None:
     """Write a row for each word: the first of conversation s0 and namespace n0, and so on."""
     table = declared.table
     hints = get_type_hints(table.record, include_extras=True)
-    names = [each.name for each in fields(table.record)]
+    names = table.record.__struct_fields__
     with kb.store.ledger.transaction() as connection:
         for number, word in enumerate(words):
             values = {n: _value(n, hints[n], declared, word, number) for n in names}

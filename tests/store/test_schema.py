@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, get_args
 
@@ -65,13 +64,15 @@ BY_NAME = {
 
 
 def records(kind: type[Any]) -> st.SearchStrategy[Any]:
-    return st.builds(kind, **{item.name: _values(item) for item in fields(kind)})
+    return st.builds(
+        kind, **{name: _values(name, kind.__annotations__[name]) for name in kind.__struct_fields__}
+    )
 
 
-def _values(item: Any) -> st.SearchStrategy[Any]:
-    bare = item.type.removesuffix(" | None")
-    values = BY_NAME.get(item.name, BY_ANNOTATION[bare])
-    return values if bare == item.type else st.none() | values
+def _values(name: str, annotation: str) -> st.SearchStrategy[Any]:
+    bare = annotation.removesuffix(" | None")
+    values = BY_NAME.get(name, BY_ANNOTATION[bare])
+    return values if bare == annotation else st.none() | values
 
 
 def _memories_table(memories: list[Memory]) -> pa.Table:

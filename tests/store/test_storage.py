@@ -16,8 +16,7 @@ from memctl.store.tables import engine
 from memctl.store.tables.storage import LocalStorage, LocalTableFiles, TableStorage, table_storage
 
 
-@dataclass(frozen=True)
-class UrlFiles(LocalTableFiles):
+class UrlFiles(LocalTableFiles, frozen=True):
     """A table that is known by a URL; nothing can be made of that as of a path."""
 
     @property

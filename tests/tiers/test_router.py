@@ -115,7 +115,7 @@ def test_a_time_to_live_does_not_go_with_tiers_that_last(kb: KnowledgeBase) -> N
 def test_a_default_pool_that_an_agent_may_not_write_refuses_it(kb: KnowledgeBase) -> None:
     pools = kb.pools.acting_as("a")
     pools.read("default")
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     pool = kb.store.ledger.pools.find("default")
     assert pool is not None

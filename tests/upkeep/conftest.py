@@ -75,7 +75,7 @@ def distil(
         )
         for text in texts
     ]
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     memories = [replace(each, **values) for each in memories]
     with base.store.write() as transaction:

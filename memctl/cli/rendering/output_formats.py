@@ -9,9 +9,10 @@ import codecs
 import io
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar
+
+from msgspec import Struct
 
 from memctl.cli.rendering.terminal_text import format_moment, json_text, one_line, terminal_safe
 from memctl.errors import UsageError
@@ -37,8 +38,7 @@ _GAP = 3
 _NARROWEST = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of the table view: which key it shows, under which header, and how."""
 
     key: str

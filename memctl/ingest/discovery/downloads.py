@@ -16,11 +16,12 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
+
+from msgspec import Struct
 
 from memctl.config import WebSettings
 from memctl.errors import MemctlError, OverLimit, UnreadableSource
@@ -40,8 +41,7 @@ _HEADERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Download:
+class Download(Struct, frozen=True):
     """What a URL gave."""
 
     content: bytes

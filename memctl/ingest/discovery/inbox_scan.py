@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.files import modified_ns
 from memctl.ingest.discovery.skip_rules import (
@@ -34,8 +36,7 @@ SkipListener = Callable[[Path, "SkipReason"], None]
 """Called with a file that is skipped, or a folder that is not entered, and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class InboxFile:
+class InboxFile(Struct, frozen=True):
     """A regular file of an inbox; a recording comes with the subtitles that lie beside it."""
 
     path: Path
@@ -47,7 +48,7 @@ class InboxFile:
     changed_ns: int
     """When content, name or rights last changed, by the system's own account."""
     sidecars: tuple[Path, ...] = ()
-    seen_at: datetime | None = field(default=None, compare=False)
+    seen_at: datetime | None = None
     """When the watcher first saw it, of one that has stood still."""
 
     @property
@@ -72,8 +73,7 @@ class InboxFile:
         return row is not None and (row.size, row.mtime_ns) == (self.size, self.mtime_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class InboxScan:
+class InboxScan(Struct, frozen=True):
     """What one look at an inbox found; ``problems`` are folders that could not be listed."""
 
     files: tuple[InboxFile, ...] = ()
@@ -124,8 +124,7 @@ def scan_inbox(
     return InboxScan(tuple(files), tuple(look.problems))
 
 
-@dataclass(slots=True)
-class _Scanner:
+class _Scanner(Struct):
     """One look at an inbox."""
 
     inbox: Path

@@ -7,11 +7,12 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast, get_args
+
+from msgspec import Struct
 
 from memctl.config import WebSettings
 from memctl.errors import BadRecord, MemctlError
@@ -36,8 +37,7 @@ from memctl.records import FileOutcome, SkipListener
 from memctl.redaction import redact_name
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
+class Inputs(Struct, frozen=True):
     """Files and folders, a text, a stream of one document, JSON lines, URLs: any of them."""
 
     paths: tuple[Path, ...] = ()

@@ -6,9 +6,10 @@ import os
 import re
 import stat
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from memctl.files import read_head
 
@@ -121,8 +122,7 @@ _ASTERISK = re.compile(
 RULE_FILES = (".gitignore", ".memctlignore")
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreRules:
+class IgnoreRules(Struct, frozen=True):
     """The rules that hold in one folder: its own and those of the folders above it."""
 
     specs: tuple[tuple[Path, GitIgnoreSpec], ...] = ()

@@ -14,10 +14,11 @@ import stat
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from msgspec import Struct, field
 
 from memctl.errors import UnreadableSource
 from memctl.files import clear_temporaries, is_temporary, new_temporary
@@ -34,8 +35,7 @@ _SIGN_IN = re.compile(r"^(https?://)[^/?#]*@", re.IGNORECASE)
 _ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
+class Labels(Struct, frozen=True):
     """What the caller says of all sources of one ingest; an empty field says nothing."""
 
     namespace: str = DEFAULT_NAMESPACE
@@ -64,8 +64,7 @@ class Labels:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """One thing to ingest: the file at ``path``, or ``text`` itself where there is no file."""
 
     source: str

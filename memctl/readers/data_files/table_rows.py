@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from memctl.readers.data_files.separated_values import (
     Dialect,

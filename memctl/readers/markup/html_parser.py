@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from html import unescape
 from itertools import islice
 from typing import Literal
+
+from msgspec import Struct, field
 
 BlockKind = Literal["prose", "heading", "code", "table", "caption", "item", "term"]
 
@@ -60,8 +61,7 @@ _BREAK = "\v"
 Attributes = Mapping[str, str]
 
 
-@dataclass(slots=True)
-class Block:
+class Block(Struct):
     """A paragraph, heading, list item, code block, caption, table or defined term of a page."""
 
     kind: BlockKind
@@ -87,8 +87,7 @@ class Block:
         return len(self.text) + sum(len(cell) for row in self.rows for cell in row)
 
 
-@dataclass(slots=True)
-class Page:
+class Page(Struct):
     """What was found in a page, in its order."""
 
     blocks: list[Block] = field(default_factory=list)
@@ -99,8 +98,7 @@ class Page:
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Open:
+class _Open(Struct, frozen=True):
     """An element that is open, with what it means for the text in it."""
 
     tag: str
@@ -110,8 +108,7 @@ class _Open:
     quoted: bool = False
 
 
-@dataclass(slots=True)
-class _Definitions:
+class _Definitions(Struct):
     """A list of definitions that is open."""
 
     defined: str = ""
@@ -123,8 +120,7 @@ class _Definitions:
     """Terms of which there is no definition so far."""
 
 
-@dataclass(slots=True)
-class _Table:
+class _Table(Struct):
     rows: list[list[str]] = field(default_factory=list)
     header: bool = False
     in_cell: bool = False
@@ -499,8 +495,7 @@ RAW_ELEMENTS = frozenset(("script", "style", "title", "textarea", "xmp"))
 """Elements whose content holds no tags."""
 
 
-@dataclass(frozen=True, slots=True)
-class StartTag:
+class StartTag(Struct, frozen=True):
     """An opening tag; names in lower case, character references in values resolved."""
 
     name: str
@@ -509,8 +504,7 @@ class StartTag:
     """Whether it ends in ``/>``."""
 
 
-@dataclass(frozen=True, slots=True)
-class EndTag:
+class EndTag(Struct, frozen=True):
     """A closing tag, its name in lower case."""
 
     name: str

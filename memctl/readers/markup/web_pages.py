@@ -11,10 +11,11 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from memctl.files import read_regular
 from memctl.readers.data_files.separated_values import looks_like_header

@@ -10,10 +10,11 @@ from __future__ import annotations
 import io
 import wave
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from memctl.errors import MissingReader, OverLimit, UnreadableSource
 from memctl.files import open_regular, read_regular
@@ -29,8 +30,7 @@ MAX_HOURS = 24
 MAX_CLIPS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Clip:
+class Clip(Struct, frozen=True):
     """A part of a recording, a picture or a video as a file of its own."""
 
     content: bytes

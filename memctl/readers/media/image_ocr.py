@@ -13,12 +13,13 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from memctl.readers.pieces import storable_text
 
@@ -63,8 +64,7 @@ def find_ocr() -> Ocr | None:
     return Tesseract.find() or ModelOcr.find()
 
 
-@dataclass(frozen=True, slots=True)
-class Tesseract:
+class Tesseract(Struct, frozen=True):
     """The program and the languages that it is to expect."""
 
     program: str
@@ -201,8 +201,7 @@ class _TextRun(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ModelOcr:
+class ModelOcr(Struct, frozen=True):
     """The loaded network."""
 
     engine: Any

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from memctl.errors import UnreadableSource
 from memctl.files import open_regular
@@ -201,8 +203,7 @@ _BY_CAMERA = re.compile(
 """Descriptions that cameras and phones write by themselves."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImageProperties:
+class ImageProperties(Struct, frozen=True):
     """What a picture says about itself; empty where it says nothing."""
 
     title: str = ""

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from memctl.files import open_regular
 from memctl.readers.media.image_ocr import find_ocr
@@ -44,8 +45,7 @@ _LYRICS = ("lyrics", "transcript")
 _TIMED_LINE = re.compile(r"\[(\d+):(\d\d(?:\.\d+)?)\](.*)")
 
 
-@dataclass(frozen=True, slots=True)
-class RecordingTags:
+class RecordingTags(Struct, frozen=True):
     """What is known of a recording before anybody has listened to it."""
 
     seconds: float = 0.0
@@ -122,8 +122,7 @@ _OVERRIDE = re.compile(r"\{\\[^}]*\}")
 _ENGLISH = ("eng", "en")
 
 
-@dataclass(frozen=True, slots=True)
-class VideoContent:
+class VideoContent(Struct, frozen=True):
     """What a video file holds; ``has_sound`` tells whether there could be words to hear."""
 
     seconds: float = 0.0

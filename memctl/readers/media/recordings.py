@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from memctl.errors import UnreadableSource
 from memctl.files import open_regular
@@ -39,8 +40,7 @@ _TAG_NAMES = ("subtitle", "artist", "album", "date", "genre", "composer", "comme
 _FULL_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
-@dataclass(frozen=True, slots=True)
-class _Contents:
+class _Contents(Struct, frozen=True):
     """Everything found in one recording and beside it."""
 
     media_type: str

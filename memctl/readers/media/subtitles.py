@@ -11,9 +11,10 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path, PurePath
+
+from msgspec import Struct
 
 from memctl.errors import EmptySource
 from memctl.readers.file_kinds import FILE_KINDS, kind_by_extension
@@ -31,8 +32,7 @@ _TAG = re.compile(r"</?[^<>\n]{1,200}>|\{\\[^}\n]*\}")
 _SPEAKER = re.compile(r"(?:-\s*)?([A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,2}):\s+(?=\S)")
 
 
-@dataclass(frozen=True, slots=True)
-class Cue:
+class Cue(Struct, frozen=True):
     """Words with the seconds from and to which they are heard."""
 
     start: float

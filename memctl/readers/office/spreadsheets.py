@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from memctl.errors import OverLimit
 from memctl.files import open_regular
@@ -61,8 +62,7 @@ def _pieces(sheets: list[Any], titles: list[str], rows: _Rows) -> Iterator[Piece
         yield Piece("\n")
 
 
-@dataclass(slots=True)
-class _Rows:
+class _Rows(Struct):
     """The rows of a file's sheets, which have no more cells all together than they may."""
 
     name: str

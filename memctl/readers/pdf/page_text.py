@@ -12,8 +12,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from memctl.errors import OverLimit
 
@@ -53,8 +54,7 @@ Matrix = tuple[float, float, float, float, float, float]
 _IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(Struct):
     """Text in one piece: where it begins, ends and stands along and across its direction."""
 
     text: str
@@ -67,8 +67,7 @@ class _Run:
     angle: int
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """What stands together on a line, without a gap as wide as between cells."""
 
     text: str
@@ -76,8 +75,7 @@ class Segment:
     end: float
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """A line of a page and the size of its letters, in points."""
 
     segments: tuple[Segment, ...]
@@ -89,8 +87,7 @@ class Line:
         return CELL_BAR.join(segment.text for segment in self.segments)
 
 
-@dataclass(slots=True)
-class Work:
+class Work(Struct):
     """Steps that there still may be; what repeats without end is refused rather than read."""
 
     name: str
@@ -182,8 +179,7 @@ def text_of(lines: Iterable[Line]) -> str:
 # --- operators to runs ---------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _State:
+class _State(Struct):
     """What ``q`` saves and ``Q`` restores, as far as text goes."""
 
     matrix: Matrix
@@ -202,8 +198,7 @@ class _State:
         )  # fmt: skip
 
 
-@dataclass(slots=True)
-class _Canvas:
+class _Canvas(Struct):
     """Follows the operators of a page and of the forms that it draws."""
 
     fonts: Fonts

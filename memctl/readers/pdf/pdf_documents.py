@@ -6,9 +6,11 @@ import logging
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import EncryptedSource, MissingReader, UnreadableSource
 from memctl.files import open_regular
@@ -168,8 +170,7 @@ _MAX_HEADINGS = 5_000
 _NOTES = {"/Text", "/FreeText", "/Highlight", "/Underline", "/StrikeOut", "/Squiggly", "/Caret"}
 
 
-@dataclass(frozen=True, slots=True)
-class PageText:
+class PageText(Struct, frozen=True):
     """What was read of one page; ``incomplete`` when there is more that could not be."""
 
     number: int

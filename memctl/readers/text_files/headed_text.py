@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.readers.document_properties import parse_authors, parse_date, parse_tags, parse_title
 from memctl.readers.file_names import clean_title, date_from_name, title_from_name
@@ -52,8 +54,7 @@ _ORG_SETTINGS = re.compile(
 """What is said to the program, not to the reader."""
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Struct, frozen=True):
     """A line above others, with those that mark it."""
 
     title: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import log2
+
+from msgspec import Struct
 
 from memctl.graph.entity_graph import (
     LONGEST_SENTENCE,
@@ -45,8 +46,7 @@ _MIN_NAMES = 2
 """In the first sentence: one with a single name doesn't say how names are connected."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommunityFinder:
+class CommunityFinder(Struct, frozen=True):
     """Finds communities in the graphs that a search has walked.
 
     Args:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count as numbers_from
 from math import sqrt
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.errors import UsageError
 from memctl.language.inline_tags import without_wikilinks
@@ -83,8 +85,7 @@ def build_context(
     return Context(question, text, count(text) if text else 0, budget_tokens, citations)
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(Struct, frozen=True):
     """A hit as it is given to a model, with the number to cite it by."""
 
     number: int
@@ -115,8 +116,7 @@ def token_counter(embedder: Embedder) -> CountTokens:
 # --- the budget ----------------------------------------------------------------------------------
 
 
-@dataclass
-class _Selection:
+class _Selection(Struct):
     """The excerpts selected for a budget so far."""
 
     budget: int

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.word_lists import all_languages, month_numbers
@@ -55,8 +56,7 @@ def is_mail_header(text: str) -> bool:
     return _MAIL_HEADER.fullmatch(text.strip()) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """``hit.text[start:end]``."""
 
     start: int

@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.term_analysis import query_terms
@@ -97,8 +99,7 @@ _INTRODUCES = 1.4
 """Taken from what ends with a colon: the answer follows it."""
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceSentence:
+class EvidenceSentence(Struct, frozen=True):
     """A sentence of a hit."""
 
     hit: Hit
@@ -233,8 +234,7 @@ def _last_words(text: str) -> str:
     return text if len(text) <= _MOST_BEFORE else text[-_MOST_BEFORE:].partition(" ")[2]
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateSentence:
+class CandidateSentence(Struct, frozen=True):
     """A sentence that may be judged."""
 
     hit: Hit

@@ -5,9 +5,11 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.language.inline_tags import without_wikilinks
 from memctl.records import Citation, Hit
@@ -42,8 +44,7 @@ _ANY_TIME = datetime.min.replace(tzinfo=UTC)
 _SLASH = re.compile(r"[/\\]")
 
 
-@dataclass(frozen=True, slots=True)
-class HitExcerpt:
+class HitExcerpt(Struct, frozen=True):
     """The part of a hit that is shown: ``hit.text[start:end]``."""
 
     hit: Hit
@@ -80,8 +81,7 @@ class HitExcerpt:
         return self.hit.start if _has_offsets(self.hit) and self.hit.start is not None else 0
 
 
-@dataclass(frozen=True, slots=True)
-class SharedOrigin:
+class SharedOrigin(Struct, frozen=True):
     """What all evidence of a context has in common, which is said once."""
 
     name: str = ""

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.language.inline_tags import without_wikilinks
 from memctl.language.sentence_splitting import split_sentences
@@ -46,8 +48,7 @@ _NOT_FOUND_FACTOR = 0.3
 """Factor of the confidence where the model didn't find the answer in the memories."""
 
 
-@dataclass(frozen=True, slots=True)
-class _DraftSentence:
+class _DraftSentence(Struct, frozen=True):
     """A sentence as the model wrote it."""
 
     text: str

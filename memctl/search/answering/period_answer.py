@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from memctl.language.date_mentions import leading_day
 from memctl.language.term_analysis import query_terms
@@ -33,8 +34,7 @@ _GENERAL = frozenset(
 """Terms that ask for whatever happened."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Happening:
+class _Happening(Struct, frozen=True):
     """A statement, quoted from its passage."""
 
     made_at: datetime

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from memctl.language.date_mentions import MONTHS, WEEKDAYS
 from memctl.language.term_analysis import query_terms
@@ -48,8 +49,7 @@ GENERIC_TERMS = frozenset(
 """Terms of a question that a memory may lack and still answer it: of saying, of doing anything."""
 
 
-@dataclass(frozen=True, slots=True)
-class Relevance:
+class Relevance(Struct, frozen=True):
     """How much of a question the best hits cover; each measure is 0 to 1."""
 
     focus: float

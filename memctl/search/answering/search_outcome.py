@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memctl.language.term_analysis import query_terms
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
     from memctl.search.answering.communities import CommunityFinder
 
 
-@dataclass(frozen=True)  # without slots: cached properties need a __dict__
-class SearchOutcome:
+class SearchOutcome(Struct, frozen=True, dict=True):
     """What a search found, with what answering needs to know about it.
 
     Properties that need word vectors are computed when they are first used, so that no model is

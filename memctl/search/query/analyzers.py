@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
 import pyarrow as pa
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.language.term_analysis import plain_form, terms
 from memctl.search.query.question import (
@@ -61,8 +62,7 @@ _NEWEST = 5_000
 Expansions = Mapping[Pattern, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Analysis:
+class Analysis(Struct, frozen=True):
     """What is known of a question, refined by one analyzer after the other."""
 
     expression: Expression

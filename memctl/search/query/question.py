@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, KeysView, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from itertools import pairwise, zip_longest
+
+from msgspec import Struct
 
 from memctl.errors import UsageError
 from memctl.language.term_analysis import WORD_PUNCTUATION, terms
@@ -39,8 +40,7 @@ Slot = tuple[str, ...]
 """The terms that one word can be found by, one for each language searched."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimeExpression:
+class TimeExpression(Struct, frozen=True):
     """A calendar period named in a question, such as "last May"."""
 
     text: str
@@ -68,8 +68,7 @@ class TimeExpression:
         return float(0.5 ** (distance / max(_HALVED_AFTER_DAYS, _HALVED_AFTER_SHARE * length)))
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(Struct, frozen=True, dict=True):
     """A question, analyzed; the properties derived from its words are computed once."""
 
     text: str

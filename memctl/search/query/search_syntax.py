@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.errors import UsageError
 from memctl.language.sentence_splitting import SENTENCE_MARKS, split_sentences
@@ -64,8 +66,7 @@ _ONE_EDIT = 5
 """Letters of the longest word of which one may differ; in longer words two may."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """A word that stands for all those with this prefix, or with nearly this spelling."""
 
     word: str
@@ -76,8 +77,7 @@ class Pattern:
         return f"{self.word}~" if self.edits else f"{self.word}*"
 
 
-@dataclass(frozen=True, slots=True)
-class Has:
+class Has(Struct, frozen=True):
     """A memory must have one of these runs of terms; a stop word has none."""
 
     runs: tuple[TermRun, ...] = ()
@@ -87,22 +87,19 @@ class Has:
     """The same words with some of them joined: "self-hosted runner"."""
 
 
-@dataclass(frozen=True, slots=True)
-class All:
+class All(Struct, frozen=True):
     """Every part is required."""
 
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Some:
+class Some(Struct, frozen=True):
     """One of the parts is required."""
 
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Never:
+class Never(Struct, frozen=True):
     """The part is excluded."""
 
     part: Node
@@ -111,8 +108,7 @@ class Never:
 Node = Has | All | Some | Never
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(Struct, frozen=True):
     """A parsed text."""
 
     text: str
@@ -196,8 +192,7 @@ def _pattern(word: str, *, stars: bool = True) -> Pattern | None:
 # --- pieces --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(Struct, frozen=True):
     kind: Literal["sign", "phrase", "open", "close", "word", "operator"]
     text: str
     in_doubt: bool = False

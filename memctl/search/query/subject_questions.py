@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 _WHAT_IT_IS = (
     r"(?:what(?:['’]s| is| are| was| were)(?: meant by)?|define|was (?:ist|sind|war)|was bedeutet"
@@ -99,8 +100,7 @@ GOES_ON = re.compile(
 """How a sentence begins that speaks of what the one before it names."""
 
 
-@dataclass(frozen=True, slots=True)
-class SubjectQuestion:
+class SubjectQuestion(Struct, frozen=True):
     """A question for what something is or does, asked by its name."""
 
     answering: re.Pattern[str]

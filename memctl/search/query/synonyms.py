@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 
 import numpy as np
+from msgspec.structs import replace
 
 from memctl.language.term_analysis import query_terms
 from memctl.models.protocols import Embedder, WordEmbedder

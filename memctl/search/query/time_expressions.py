@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.language.date_mentions import DateSpan, date_spans
 from memctl.language.term_analysis import terms
@@ -40,8 +42,7 @@ Count = Callable[[Expr], int]
 # --- dates ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _QuestionDate:
+class _QuestionDate(Struct, frozen=True):
     span: DateSpan
     has_year: bool
 

@@ -9,8 +9,10 @@ the best path that leads to it, in proportion to what it adds to the start.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.graph.entity_names import is_everyday, name_key
 from memctl.graph.name_index import NameIndex
@@ -42,8 +44,7 @@ _Path = tuple[str, ...]
 """Memory ids, with the names between them that lead from each to the next."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reached:
+class _Reached(Struct, frozen=True):
     """A passage that a walk has reached, or starts from."""
 
     gain: float

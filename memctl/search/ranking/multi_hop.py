@@ -13,12 +13,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from math import log2
 
 import numpy as np
+from msgspec import Struct
 
 from memctl.language.term_analysis import terms
 from memctl.search.query.question import Slot
@@ -186,8 +186,7 @@ class _PassagePool:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Hop:
+class _Hop(Struct, frozen=True):
     """A step from one of the best hits to another passage."""
 
     rank: int

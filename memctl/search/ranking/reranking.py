@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import MemctlError
 from memctl.language.term_analysis import embedding_text
@@ -16,8 +18,7 @@ RERANK = "rerank"
 _RERANK_HITS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Reranking:
+class Reranking(Struct, frozen=True):
     """By which model the best candidates are reordered."""
 
     model: Reranker | None = None

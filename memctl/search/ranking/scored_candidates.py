@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memctl.literals import RESTATING_TYPES, Fusion, Mode
@@ -36,12 +37,11 @@ _COMPUTED = {
     "rank", "score", "kb", "memory_id", "legs", "ended", "also_in", "more_in_document", "metadata",
     "relevance", "similarity",
 }  # fmt: skip
-_COLUMNS = [item.name for item in fields(Hit) if item.name not in _COMPUTED]
-_DUPLICATE_COLUMNS = [item.name for item in fields(DuplicateHit) if item.name in _COLUMNS]
+_COLUMNS = [name for name in Hit.__struct_fields__ if name not in _COMPUTED]
+_DUPLICATE_COLUMNS = [name for name in DuplicateHit.__struct_fields__ if name in _COLUMNS]
 
 
-@dataclass(frozen=True, slots=True)
-class FoldedDuplicate:
+class FoldedDuplicate(Struct, frozen=True):
     """A candidate that says the same as a hit, and is listed with it."""
 
     candidate: Candidate
@@ -49,8 +49,7 @@ class FoldedDuplicate:
     """1 for the same text."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredCandidate:
+class ScoredCandidate(Struct, frozen=True):
     """A candidate with its score and the parts that the score is made of."""
 
     candidate: Candidate

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct, field
 
 from memctl.search.query.question import Question
 from memctl.search.ranking.scored_candidates import (
@@ -31,8 +31,7 @@ _DAY = timedelta(days=1)
 _MAX_HALVINGS = 1_000.0
 
 
-@dataclass(frozen=True, slots=True)
-class Priors:
+class Priors(Struct, frozen=True):
     """Weights of what counts for a memory whatever the question is; all 0 by default.
 
     In standard deviations of the candidates' scores, after the retrieval function of generative

@@ -16,9 +16,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memctl.literals import Duplicates
@@ -45,8 +46,7 @@ _WORD = re.compile(r"\w+")
 _Kind = tuple[Hashable, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
+class _Text(Struct, frozen=True):
     """What a memory says, in the form in which copies are equal."""
 
     words: str
@@ -200,8 +200,7 @@ Vectors = Mapping[Hashable, tuple[NDArray[np.intp], NDArray[np.float32]]]
 """By embedder: the positions of the items that have its vectors, and these, of length 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class NearestBetter:
+class NearestBetter(Struct, frozen=True):
     """The better hit that a hit is most similar to."""
 
     key: Key

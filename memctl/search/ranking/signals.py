@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memctl.language.term_analysis import query_terms, terms
@@ -307,8 +307,7 @@ def _walk_graph(items: Sequence[ScoredCandidate], context: ScoringContext) -> li
 SignalFunction = Callable[[Sequence[ScoredCandidate], ScoringContext], list[ScoredCandidate]]
 
 
-@dataclass(frozen=True, slots=True)
-class Signal:
+class Signal(Struct, frozen=True):
     """One reason to raise a hit's score."""
 
     name: str

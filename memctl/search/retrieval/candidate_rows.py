@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memctl.models.vector_math import dot_products, normalize_rows
@@ -167,8 +167,7 @@ class InMemoryRows(TableRows):
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class ValiditySpan:
+class ValiditySpan(Struct, frozen=True):
     """The time during which something is valid."""
 
     since: datetime
@@ -180,8 +179,7 @@ class ValiditySpan:
         return self.since <= at and (self.until is None or at < self.until)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchScope:
+class SearchScope(Struct, frozen=True):
     """Which memories are searched."""
 
     where: Expr | None

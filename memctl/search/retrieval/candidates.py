@@ -8,12 +8,12 @@ vector, whichever retriever found it.  To add a retriever, add an entry to ``RET
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memctl.literals import Mode
@@ -45,8 +45,7 @@ _MAX_REQUIRED = 1_000
 _NO_TIME = (0.0, frozenset[str]())
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True, eq=False):
     """A memory that may be a hit."""
 
     key: Key
@@ -63,16 +62,15 @@ class Candidate:
     """Cosine of its vector with the question's; 0 without a vector to compare."""
     terms: frozenset[str]
     """The question's terms that it has."""
-    row: RowView = field(compare=False, repr=False)
-    direction: NDArray[np.float32] | None = field(compare=False, repr=False)
+    row: RowView
+    direction: NDArray[np.float32] | None
     """Its vector; None without one to compare."""
 
 
 # --- retrievers ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class RetrievalQuery:
+class RetrievalQuery(Struct, frozen=True):
     """What retrievers search for in one knowledge base."""
 
     question: Question
@@ -82,8 +80,7 @@ class RetrievalQuery:
     """The question's; None without one to compare."""
 
 
-@dataclass(frozen=True, slots=True)
-class Retriever:
+class Retriever(Struct, frozen=True):
     """A way to find candidates."""
 
     name: str

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyarrow.compute as pc
+from msgspec.structs import replace
 
 from memctl.records import EndedFact, Filters, Hit
 from memctl.search.retrieval.candidate_rows import (

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
+
+from msgspec import Struct
 
 from memctl.literals import SkillStatus
 from memctl.operations.finding import first_with
@@ -45,8 +46,7 @@ def pools(context: OperationContext, asked: Asked) -> Page:
     return Page("pools.html", "Pools", found, {"previous_offset": found.previous_offset})
 
 
-@dataclass(frozen=True, slots=True)
-class PoolState:
+class PoolState(Struct, frozen=True):
     """A pool: who may use it and does, what is in it, and what was written last."""
 
     kb: str
@@ -57,8 +57,7 @@ class PoolState:
     """The latest write first."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShownValue:
+class ShownValue(Struct, frozen=True):
     """A value of a pool as the page shows it."""
 
     key: str
@@ -93,8 +92,7 @@ def _shown_value(item: tuple[str, Any]) -> ShownValue:
 # --- skills ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SkillsState(RowList):
+class SkillsState(RowList, frozen=True):
     """One page of skills, and what is proposed."""
 
     proposals: tuple[dict[str, Any], ...] = ()
@@ -136,8 +134,7 @@ def skills(context: OperationContext, asked: Asked) -> Page:
     return Page("skills.html", "Skills", data, shown)
 
 
-@dataclass(frozen=True, slots=True)
-class SkillState:
+class SkillState(Struct, frozen=True):
     """A skill with the text of one version, and what speaks against it."""
 
     kb: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
+
+from msgspec import Struct
 
 from memctl.errors import UsageError
 from memctl.literals import Mode, Verdict
@@ -83,16 +84,14 @@ def _page(question: str, result: QueryResult | None, asked: Asked, data: object)
     return Page("ask.html", question or "Ask", data, shown)
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerPiece:
+class AnswerPiece(Struct, frozen=True):
     """A run of an answer's text, or the numbers of what it cites there."""
 
     text: str
     numbers: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerView:
+class AnswerView(Struct, frozen=True):
     """An answer as it is shown."""
 
     pieces: tuple[AnswerPiece, ...]

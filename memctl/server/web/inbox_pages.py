@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memctl.errors import KnowledgeBaseNotFound, LockedError, UsageError
 from memctl.operations.operation_context import OperationContext
@@ -21,8 +22,7 @@ _MOST_SHOWN = 100
 _RECENT = 12
 
 
-@dataclass(frozen=True, slots=True)
-class InboxState:
+class InboxState(Struct, frozen=True):
     """The inboxes of one knowledge base."""
 
     kb: str
@@ -34,8 +34,7 @@ class InboxState:
     """What was taken in last."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecentFile:
+class RecentFile(Struct, frozen=True):
     """A file that was taken in."""
 
     document_id: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from memctl.operations.finding import opened
 from memctl.operations.operation_context import OperationContext, Unavailable
@@ -24,8 +25,7 @@ FILTER_FIELDS = ("level", "type", "tag", "namespace", "session", "since", "until
                  "source", "doc_type")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class RowList:
+class RowList(Struct, frozen=True):
     """One page of a list."""
 
     rows: tuple[Row, ...]
@@ -92,7 +92,7 @@ def filters_of(context: OperationContext, asked: Asked) -> Filters:
     Raises:
         UsageError: One of them cannot be read, or names another user's namespace.
     """
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     base = context.filters(
         namespace=asked.text("namespace") or None,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import UsageError, VersionConflict
 from memctl.forget import Selection
@@ -97,8 +99,7 @@ def _memory(context: OperationContext, asked: Asked) -> tuple[KnowledgeBase, Mem
     return base, view
 
 
-@dataclass(frozen=True, slots=True)
-class RelatedMemory:
+class RelatedMemory(Struct, frozen=True):
     """A memory that another one is connected with."""
 
     relation: str
@@ -282,8 +283,7 @@ def _former(base: KnowledgeBase, view: DocumentView, id_: str) -> str:
     return id_
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Struct, frozen=True):
     """A change of a document that has changed meanwhile; nothing of it is lost."""
 
     kb: str
@@ -363,8 +363,7 @@ def _document(context: OperationContext, asked: Asked) -> tuple[KnowledgeBase, D
     return base, view
 
 
-@dataclass(frozen=True, slots=True)
-class LinkedPages:
+class LinkedPages(Struct, frozen=True):
     """How a document is linked with others."""
 
     id: str
@@ -396,8 +395,7 @@ def linked_pages(context: OperationContext, asked: Asked) -> Page:
     return Page("links.html", document.title or document.source, data, shown)
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """A run of a document's text, with what stands there."""
 
     text: str

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.operations.finding import first_with, opened
 from memctl.operations.operation_context import OperationContext
@@ -76,16 +78,14 @@ def _sources(context: OperationContext, rows: Sequence[Row]) -> Mapping[str, Seq
 # --- timeline -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Day:
+class Day(Struct, frozen=True):
     """What became known, or happened, on one day."""
 
     day: str
     rows: Sequence[Row]
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(Struct, frozen=True):
     """How much there is of a day, a week or a month."""
 
     start: str
@@ -163,8 +163,7 @@ def _bars(context: OperationContext, filters: Filters, column: str) -> Sequence[
 # --- the graph of names ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class GraphNode:
+class GraphNode(Struct, frozen=True):
     """A name in a picture."""
 
     id: str
@@ -174,8 +173,7 @@ class GraphNode:
     """How many steps from the name that was asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class GraphEdge:
+class GraphEdge(Struct, frozen=True):
     """A connection in a picture."""
 
     source: str
@@ -185,8 +183,7 @@ class GraphEdge:
     memory_ids: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbourhood:
+class Neighbourhood(Struct, frozen=True):
     """A name with what is near it."""
 
     kb: str
@@ -200,16 +197,14 @@ class Neighbourhood:
     neighbours: tuple[NeighbourView, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NamedIn:
+class NamedIn(Struct, frozen=True):
     """A name that was found, and where."""
 
     kb: str
     name: FoundName
 
 
-@dataclass(frozen=True, slots=True)
-class GraphPage:
+class GraphPage(Struct, frozen=True):
     """Names that were searched for, and on request what there is in each graph."""
 
     query: str

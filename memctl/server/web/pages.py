@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
+from msgspec import Struct, field
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -58,8 +58,7 @@ _HEADERS = {
 # --- what was asked -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What a request says: its address, and the fields of its query or form."""
 
     path: Mapping[str, str]
@@ -181,8 +180,7 @@ async def _json_fields(request: Request) -> dict[str, list[str]]:
 # --- what is shown --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """What a view gives."""
 
     template: str
@@ -194,8 +192,7 @@ class Page:
     status: int = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Struct, frozen=True):
     """What a change gives: where its page goes on, and what a program gets as JSON."""
 
     to: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from memctl.config import settings_of, without_password
 from memctl.errors import KnowledgeBaseNotFound, UsageError
@@ -24,8 +25,7 @@ _JOBS = 30
 _COST_DAYS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class UpkeepState:
+class UpkeepState(Struct, frozen=True):
     """How one knowledge base is doing."""
 
     kb: str
@@ -93,8 +93,7 @@ def consolidate(context: OperationContext, _: Asked) -> Done:
 # --- settings -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """One setting of the program, without what is secret in it."""
 
     key: str
@@ -102,8 +101,7 @@ class Setting:
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
-class BaseSettings:
+class BaseSettings(Struct, frozen=True):
     """What of a knowledge base's settings is shown."""
 
     name: str
@@ -118,8 +116,7 @@ class BaseSettings:
     inboxes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AllSettings:
+class AllSettings(Struct, frozen=True):
     """Everything that is set; keys are never among it."""
 
     home: str

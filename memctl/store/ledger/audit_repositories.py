@@ -12,8 +12,10 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
 from datetime import datetime
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.ids import storable
 from memctl.literals import AccessKind
@@ -38,8 +40,7 @@ _TRIM_EVERY = 1_000
 # --- who read what -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class AccessEntry:
+class AccessEntry(Struct, frozen=True):
     """One memory that was shown once."""
 
     at: datetime
@@ -53,8 +54,7 @@ class AccessEntry:
     """Who asked for them; "" where a person did."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryUse:
+class MemoryUse(Struct, frozen=True):
     """How often the access log has a memory, and when last."""
 
     memory_id: str
@@ -104,8 +104,7 @@ class AccessTrailRepository(Repository[AccessEntry]):
 # --- who changed what ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class AuditEntry:
+class AuditEntry(Struct, frozen=True):
     """One change, by hand or by itself."""
 
     id: int
@@ -127,8 +126,7 @@ class AuditEntry:
     hash: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Scope:
+class _Scope(Struct, frozen=True):
     """What is being done, for entries that are written meanwhile."""
 
     action: str

@@ -13,8 +13,9 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from memctl.store.ledger.content_tables import (
     CONTENT_TABLES,
@@ -82,8 +83,7 @@ _COLUMNS: Mapping[str, Mapping[str, Callable[[Any, Any], Any]]] = {
 """Columns that are joined by themselves, whichever row counts; those that stay are made anew."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContentMerge:
+class ContentMerge(Struct, frozen=True):
     """What joining came to, or would come to."""
 
     added: Mapping[str, int] = field(default_factory=dict)
@@ -98,8 +98,7 @@ class ContentMerge:
     """How many rows of both are not alike, by table."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSplit:
+class SessionSplit(Struct, frozen=True):
     """Two conversations of one id that say different things, of which one gets another id."""
 
     key: SessionKey
@@ -108,8 +107,7 @@ class SessionSplit:
     is_ours: bool
 
 
-@dataclass(frozen=True, slots=True)
-class MovedRows:
+class MovedRows(Struct, frozen=True):
     """What documents and memories are called now, by what they were called.
 
     None for a document that turns are not in any more.

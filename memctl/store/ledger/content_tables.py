@@ -10,9 +10,11 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.ids import root_id, storable
 from memctl.store.ledger.feedback_repositories import (
@@ -57,8 +59,7 @@ EXPIRES = "expires_at"
 """The column that says when a row ends, where a table has one."""
 
 
-@dataclass(frozen=True, slots=True)
-class MergedValue:
+class MergedValue(Struct, frozen=True):
     """A row that gave way to a later one of the same key when knowledge bases were merged."""
 
     table_name: str
@@ -78,8 +79,7 @@ MERGED_VALUES: LedgerTable[MergedValue] = LedgerTable(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ContentTable:
+class ContentTable(Struct, frozen=True):
     """One table of the ledger with words of users or agents.
 
     Its values are texts, numbers and nulls as SQLite stores them, never bytes.
@@ -316,8 +316,7 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
 """Every one of them, in the order in which they are exported and restored."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContentScope:
+class ContentScope(Struct, frozen=True):
     """The rows that one user may change: those of some namespaces, and those of their own pools."""
 
     sees: Callable[[str], bool]
@@ -344,8 +343,7 @@ class ContentScope:
         return bool(namespaces) and all(map(self.sees, namespaces))
 
 
-@dataclass(frozen=True, slots=True)
-class ContentSelection:
+class ContentSelection(Struct, frozen=True):
     """Rows that are meant because of where they belong, whatever they say."""
 
     session: str | None = None
@@ -438,8 +436,7 @@ def words_beyond(ledger: Connections, scope: ContentScope) -> Iterator[str]:
                 yield from (question, filters)
 
 
-@dataclass(frozen=True, slots=True)
-class ContentErasure:
+class ContentErasure(Struct, frozen=True):
     """What the rows of these tables are to lose."""
 
     selection: ContentSelection
@@ -558,8 +555,7 @@ def _lines_of_models(connection: sqlite3.Connection, where: str, values: _Row) -
     return frozenset(found)
 
 
-@dataclass(frozen=True, slots=True)
-class ContentOwner:
+class ContentOwner(Struct, frozen=True):
     """Whose rows are meant: those in some namespaces, and those that name a user.
 
     None for namespaces means every row, whosesoever it is.

@@ -8,9 +8,10 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memctl.errors import LockedError
 from memctl.schema.table_names import TableName
@@ -34,8 +35,7 @@ _KEPT_CHANGES = 200_000
 """Of all jobs but the latest one; some 20 MB."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowChange:
+class RowChange(Struct, frozen=True):
     """What a job has changed in one row, or with which values it has added it."""
 
     table: TableName
@@ -47,8 +47,7 @@ class RowChange:
     is_added: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnChange:
+class ColumnChange(Struct, frozen=True):
     """One column of a changed row."""
 
     job_id: int
@@ -163,8 +162,7 @@ def _row_change(table: TableName, id_: str, columns: Mapping[str, ColumnChange])
 # --- names ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class NameDecision:
+class NameDecision(Struct, frozen=True):
     """A user's decision on two names, each in the form in which names are compared."""
 
     one: str
@@ -190,8 +188,7 @@ DELETABLE: tuple[TableName, ...] = ("documents", "memories")
 """Tables of which rows are deleted by hand."""
 
 
-@dataclass(frozen=True, slots=True)
-class ForgottenRow:
+class ForgottenRow(Struct, frozen=True):
     """A row that snapshots still have and must not bring back; only its id is known."""
 
     id: str
@@ -213,8 +210,7 @@ class ForgottenRepository(Repository[ForgottenRow]):
         return {each.id for each in self.select("stays")}
 
 
-@dataclass(frozen=True, slots=True)
-class DeletedRow:
+class DeletedRow(Struct, frozen=True):
     """A row that was deleted by hand, with the document that it was of, if it was of any."""
 
     id: str

@@ -7,9 +7,10 @@ shares and uses.  Must never know what the words mean.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+from msgspec import Struct
 
 from memctl.store.ledger.repository import LedgerTable, Repository, to_text
 
@@ -17,8 +18,7 @@ TaskOutcome = Literal["", "done", "failed"]
 PromptOrigin = Literal["shipped", "own", "suggested"]
 
 
-@dataclass(frozen=True, slots=True)
-class Feedback:
+class Feedback(Struct, frozen=True):
     """A judgement of one answer or one conversation."""
 
     feedback_id: str
@@ -42,8 +42,7 @@ class Feedback:
     agent_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FeedbackEffect:
+class FeedbackEffect(Struct, frozen=True):
     """By how much a judgement changes the importance of a memory."""
 
     feedback_id: str
@@ -59,8 +58,7 @@ class FeedbackEffect:
     """Whether the memory has it; it waits while another process is writing."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationSummary:
+class ConversationSummary(Struct, frozen=True):
     """What became of a conversation, as it was known at one moment."""
 
     summary_id: str
@@ -91,8 +89,7 @@ class ConversationSummary:
     """Who wrote summary and suggestion: ``builtin``, or the name of a model."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptVariant:
+class PromptVariant(Struct, frozen=True):
     """One version of the instructions for a task."""
 
     task: str
@@ -107,8 +104,7 @@ class PromptVariant:
     is_retired: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PromptShare:
+class PromptShare(Struct, frozen=True):
     """Which part of the conversations uses a version of a prompt; a person decides that here."""
 
     task: str
@@ -118,8 +114,7 @@ class PromptShare:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class PromptUse:
+class PromptUse(Struct, frozen=True):
     """That a version of a prompt was used in a conversation, or for one question outside of any."""
 
     task: str

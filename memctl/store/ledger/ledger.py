@@ -15,10 +15,11 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from memctl.errors import (
     CoverageLost,
@@ -590,8 +591,7 @@ def _loaded(path: Path, mode: str) -> sqlite3.Connection:
     return result
 
 
-@dataclass
-class JobContext:
+class JobContext(Struct):
     """A job that is in the ledger and runs."""
 
     id: int

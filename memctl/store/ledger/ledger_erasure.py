@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from memctl.ids import storable
 from memctl.schema.table_names import FORGET
@@ -31,8 +32,7 @@ _OLDER = {
 """What each table has that was noted before an instant, and can go without what stays."""
 
 
-@dataclass(frozen=True, slots=True)
-class Erasure:
+class Erasure(Struct, frozen=True):
     """What the ledger is to forget."""
 
     ids: frozenset[str]

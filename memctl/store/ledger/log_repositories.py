@@ -6,10 +6,11 @@ import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
+
+from msgspec import Struct, field
 
 from memctl.files import exclusive
 from memctl.literals import QueryKind, QueryStatus, Verdict
@@ -31,8 +32,7 @@ MAX_QUERIES = 10_000
 # --- readings of files ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """Why a file that was taken out of its inbox was not dealt with, and how often."""
 
     reason: str
@@ -52,8 +52,7 @@ def _encode_attempts(attempts: Iterable[Attempt]) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ProvenanceEntry:
+class ProvenanceEntry(Struct, frozen=True):
     """What became of a file at one reading of it."""
 
     path: str
@@ -87,7 +86,7 @@ class ProvenanceEntry:
     """Earlier attempts, oldest first."""
 
 
-_OUTCOME_FIELDS = {f.name for f in fields(FileOutcome)} & {f.name for f in fields(ProvenanceEntry)}
+_OUTCOME_FIELDS = {*FileOutcome.__struct_fields__} & {*ProvenanceEntry.__struct_fields__}
 """What a reading takes over from the outcome of its file."""
 
 
@@ -237,8 +236,7 @@ class ProvenanceRepository(Repository[ProvenanceEntry]):
 # --- questions -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class QueryEntry:
+class QueryEntry(Struct, frozen=True):
     """One question that was asked."""
 
     at: datetime
@@ -260,8 +258,7 @@ class QueryEntry:
     feedback: Verdict | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class QueryDetail:
+class QueryDetail(Struct, frozen=True):
     """How a question was asked, and how well it was answered."""
 
     query_id: str
@@ -298,8 +295,7 @@ class QueryDetail:
     session_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class QueryVector:
+class QueryVector(Struct, frozen=True):
     """The vector of a question, as float16."""
 
     query_id: str
@@ -377,8 +373,7 @@ class QueryRepository(Repository[QueryEntry]):
 # --- models --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """What a model replied."""
 
     key: str
@@ -448,7 +443,7 @@ class UsageRepository(Repository[Usage]):
 
     def _add_to(self, name: str, column: str, value: str, usage: Usage) -> None:
         table = self.table
-        amounts = [each.name for each in fields(Usage) if each.name not in table.key]
+        amounts = [name for name in Usage.__struct_fields__ if name not in table.key]
         sums = ", ".join(f"{each} = {each} + excluded.{each}" for each in amounts)
         self.execute(
             f"INSERT INTO {name} ({column}, {table.columns}) VALUES (?, {table.marks})"
@@ -473,8 +468,7 @@ class UsageRepository(Repository[Usage]):
         return self.select("day = ?", day)
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """A new fact that has not been compared yet with what was known."""
 
     memory_id: str

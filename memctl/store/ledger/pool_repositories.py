@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any
+
+from msgspec import Struct, field
 
 from memctl.literals import Lifetime, PoolType, Visibility
 from memctl.store.ledger.repository import (
@@ -39,8 +40,7 @@ Json = Annotated[Any, Codec(encode_json, json.loads)]
 """A value of JSON; its null is stored as NULL."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(Struct, frozen=True):
     """The settings and counts of one pool."""
 
     pool_id: str
@@ -70,8 +70,7 @@ class Pool:
     """The user that it was made for; None if it is for no particular user."""
 
 
-@dataclass(frozen=True, slots=True)
-class PoolKey:
+class PoolKey(Struct, frozen=True):
     """One top-level key of a pool's data with its value."""
 
     pool_id: str
@@ -87,8 +86,7 @@ class PoolKey:
     user_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PoolVersion:
+class PoolVersion(Struct, frozen=True):
     """The data of a pool as one write left it."""
 
     pool_id: str
@@ -104,8 +102,7 @@ class PoolVersion:
     user_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PoolHistoryEntry:
+class PoolHistoryEntry(Struct, frozen=True):
     """One write to a pool, without the data."""
 
     version: int
@@ -116,8 +113,7 @@ class PoolHistoryEntry:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class PoolEvent:
+class PoolEvent(Struct, frozen=True):
     """A key of a pool was written or removed."""
 
     id: int | None
@@ -137,8 +133,7 @@ class PoolEvent:
     user_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PoolAgent:
+class PoolAgent(Struct, frozen=True):
     """How much one agent has used a pool."""
 
     pool_id: str

@@ -6,16 +6,16 @@ Of what was put into prompts only hashes are here, which tell nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from memctl.store.ledger.repository import LedgerTable, Repository, to_text
 
 MOST_INJECTED = 50_000
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """What is known of a user in short, as it was from some moment on; each field is a text."""
 
     namespace: str
@@ -72,8 +72,7 @@ class ProfileRepository(Repository[Profile]):
         return of_any[0] if of_any else None
 
 
-@dataclass(frozen=True, slots=True)
-class InjectedSpan:
+class InjectedSpan(Struct, frozen=True):
     """A sentence or line that was put into a prompt from memory."""
 
     digest: str

@@ -13,7 +13,6 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from types import UnionType
@@ -29,6 +28,8 @@ from typing import (
     get_origin,
     get_type_hints,
 )
+
+from msgspec import Struct
 
 from memctl.ids import storable
 
@@ -59,8 +60,7 @@ def from_text(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-@dataclass(frozen=True, slots=True)
-class Codec:
+class Codec(Struct, frozen=True):
     """How the values of a field are stored; None is stored as NULL."""
 
     encode: Callable[[Any], Any]

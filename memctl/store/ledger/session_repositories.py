@@ -7,9 +7,10 @@ read without the tables.  Must never know what the words mean.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from memctl.store.ledger.repository import LedgerTable, Repository, to_text
 
@@ -18,8 +19,7 @@ SessionStatus = Literal["open", "compressed", "archived", "ended"]
 MessageType = Literal["text", "image", "audio", "video", "file"]
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Struct, frozen=True):
     """One conversation."""
 
     namespace: str
@@ -41,8 +41,7 @@ class Session:
     """The last turn that the summary is of."""
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """One message of a conversation."""
 
     namespace: str

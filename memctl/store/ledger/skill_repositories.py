@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from memctl.literals import (
     ChangeType,
@@ -25,8 +26,7 @@ REPAIRED_FIELDS: tuple[RepairedField, ...] = ("name", "slug", "requires")
 """Those that a repair gives another value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Skill:
+class Skill(Struct, frozen=True):
     """A capability that agents have and run."""
 
     skill_id: str
@@ -58,8 +58,7 @@ class Skill:
     """Embedder and checksum of the text that the vector is of."""
 
 
-@dataclass(frozen=True, slots=True)
-class SkillVersion:
+class SkillVersion(Struct, frozen=True):
     """One version of a skill: its text, verbatim."""
 
     skill_id: str
@@ -75,8 +74,7 @@ class SkillVersion:
     created_by: str
 
 
-@dataclass(frozen=True, slots=True)
-class SkillFile:
+class SkillFile(Struct, frozen=True):
     """A file that came with a version of a skill, verbatim; never executed."""
 
     skill_id: str
@@ -87,8 +85,7 @@ class SkillFile:
     written_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class SkillAgent:
+class SkillAgent(Struct, frozen=True):
     """An agent that has a skill."""
 
     skill_id: str
@@ -97,8 +94,7 @@ class SkillAgent:
     enabled: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class SkillUse:
+class SkillUse(Struct, frozen=True):
     """One use of a skill and how it ended."""
 
     id: int | None
@@ -116,8 +112,7 @@ class SkillUse:
     user_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SkillProposal:
+class SkillProposal(Struct, frozen=True):
     """A skill that an agent or a user asked for."""
 
     proposal_id: str
@@ -146,8 +141,7 @@ class SkillProposal:
     user_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SkillConflict:
+class SkillConflict(Struct, frozen=True):
     """What speaks against two skills as they are, or against one and what it requires."""
 
     conflict_id: str
@@ -166,8 +160,7 @@ class SkillConflict:
     resolved_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SkillRepair:
+class SkillRepair(Struct, frozen=True):
     """What a job has changed of one field of a skill, as JSON."""
 
     job: int

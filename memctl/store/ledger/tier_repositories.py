@@ -7,17 +7,17 @@ they are on disk: a power cut may take the last of them, as it ends the work tha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from memctl.literals import ShortTermType
 from memctl.store.ledger.pool_repositories import Json
 from memctl.store.ledger.repository import LedgerTable, Repository, to_text
 
 
-@dataclass(frozen=True, slots=True)
-class WorkingValue:
+class WorkingValue(Struct, frozen=True):
     """One value of an agent's working memory."""
 
     namespace: str
@@ -34,8 +34,7 @@ class WorkingValue:
     expires_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class SharedValue:
+class SharedValue(Struct, frozen=True):
     """A value that one agent lets another one read."""
 
     namespace: str
@@ -51,8 +50,7 @@ class SharedValue:
     expires_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class SavedValue:
+class SavedValue(Struct, frozen=True):
     """One value of a copy of working memory that is kept under a name."""
 
     namespace: str
@@ -68,8 +66,7 @@ class SavedValue:
     saved_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class ShortTermEntry:
+class ShortTermEntry(Struct, frozen=True):
     """What an agent keeps for some hours of one session."""
 
     namespace: str

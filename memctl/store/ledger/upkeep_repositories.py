@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from memctl.store.ledger.repository import LedgerTable, Repository
 
 # --- schedules -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class JobSchedule:
+class JobSchedule(Struct, frozen=True):
     """When a job runs in one knowledge base, where that is not as by default."""
 
     job: str
@@ -31,8 +31,7 @@ class ScheduleRepository(Repository[JobSchedule]):
 # --- lessons -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Confirmation:
+class Confirmation(Struct, frozen=True):
     """A later observation of what a learning says."""
 
     memory_id: str

@@ -9,8 +9,9 @@ import json
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from memctl.store.ledger.feedback_repositories import SUMMARIES, USES, VARIANTS, ShareRepository
 from memctl.store.ledger.repository import LedgerTable
@@ -40,15 +41,13 @@ VERSIONED: tuple[LedgerTable[Any], ...] = (
 """The tables that have versions, or name them."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Version:
+class _Version(Struct, frozen=True):
     name: Name
     at: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class VersionNames:
+class VersionNames(Struct, frozen=True):
     """What versions that both have are called, in ours and in theirs."""
 
     ours: dict[tuple[str, Name], Name] = field(default_factory=dict)

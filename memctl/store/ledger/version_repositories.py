@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from memctl.schema.table_names import TableName
 from memctl.store.ledger.content_tables import copy_to_snapshot, restore_from_snapshot
@@ -24,8 +25,7 @@ _LATER = "document_id IS NULL AND path NOT IN (SELECT path FROM snapshot_files W
 """Files that came after a snapshot, which stay as they are."""
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotEntry:
+class SnapshotEntry(Struct, frozen=True):
     """A name that was given to a commit."""
 
     name: str
@@ -101,8 +101,7 @@ TableVersion = tuple[TableName, int]
 """A table and a version of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """A copy of the one small file that says which others a version of a table has."""
 
     table_name: TableName
@@ -154,8 +153,7 @@ Checksums = Mapping[str, Checksum]
 """By the path of a file below its table's folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileChecksum:
+class FileChecksum(Struct, frozen=True):
     """The checksum of one file of a table."""
 
     table_name: TableName

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from memctl.store.ledger.repository import LedgerTable, PathText, Repository, to_text
 
@@ -22,8 +23,7 @@ ACCESS = "access"
 # --- inbox files ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class FileEntry:
+class FileEntry(Struct, frozen=True):
     """A file of an inbox and how far it has come."""
 
     path: PathText
@@ -113,8 +113,7 @@ class FileRepository(Repository[FileEntry]):
 # --- jobs ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """A piece of work that takes a while: an ingest, a consolidation, an upkeep."""
 
     id: int
@@ -198,8 +197,7 @@ class JobRepository(Repository[Job]):
 # --- events --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """Something worth telling: mostly an error, with the file or job it is about."""
 
     at: datetime
@@ -228,8 +226,7 @@ class EventRepository(Repository[Event]):
 # --- the daemon ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class DaemonEntry:
+class DaemonEntry(Struct, frozen=True):
     """The process that watches this knowledge base, by its own account."""
 
     pid: int
@@ -268,8 +265,7 @@ class DaemonRepository(Repository[DaemonEntry]):
 # --- accesses ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """How often a memory was shown since the last time that was written to its row."""
 
     memory_id: str

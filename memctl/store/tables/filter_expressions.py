@@ -13,9 +13,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from memctl.errors import UsageError
 from memctl.ids import storable, tag_name
@@ -33,14 +34,12 @@ _LARGEST_INT = 2**63 - 1
 _LONGEST_GLOB = 1_000
 
 
-class Expr:
+class Expr(Struct, frozen=True):
     """A condition on a row; combine with ``&``, ``|`` and ``~``.
 
     As in SQL a comparison with a missing value is neither true nor false, so neither ``x == 1``
     nor ``~(x == 1)`` finds rows where ``x`` is missing.
     """
-
-    __slots__ = ()
 
     def __and__(self, other: Expr) -> Expr:
         return Every(_flat(Every, (self, other)))
@@ -55,8 +54,7 @@ class Expr:
         raise TypeError("combine filters with & | ~ instead of and, or, not")
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison(Expr):
+class Comparison(Expr, frozen=True):
     """A column compared with a value."""
 
     column: str
@@ -64,67 +62,58 @@ class Comparison(Expr):
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Membership(Expr):
+class Membership(Expr, frozen=True):
     """A column whose value is one of several."""
 
     column: str
     values: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Missing(Expr):
+class Missing(Expr, frozen=True):
     """A column without a value."""
 
     column: str
 
 
-@dataclass(frozen=True, slots=True)
-class Holds(Expr):
+class Holds(Expr, frozen=True):
     """A list column that holds at least one of several values."""
 
     column: str
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Glob(Expr):
+class Glob(Expr, frozen=True):
     """A text column that matches a shell pattern."""
 
     column: str
     pattern: str
 
 
-@dataclass(frozen=True, slots=True)
-class Every(Expr):
+class Every(Expr, frozen=True):
     """All parts hold; true without parts."""
 
     parts: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Some(Expr):
+class Some(Expr, frozen=True):
     """At least one part holds; false without parts."""
 
     parts: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Negation(Expr):
+class Negation(Expr, frozen=True):
     """The part does not hold."""
 
     part: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Where(Expr):
+class Where(Expr, frozen=True):
     """A condition that a user wrote, checked to be complete on its own; made by :func:`where`."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Struct, frozen=True):
     """The value that every row has in a column that its table has not got yet."""
 
     type: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from memctl.errors import DamagedError, DiskRefused
 from memctl.schema.table_names import TableName
@@ -33,8 +33,7 @@ asked to load them: of a million memories into some 300 MB."""
 _END_BYTES = 4
 
 
-@dataclass(frozen=True, slots=True)
-class TableState:
+class TableState(Struct, frozen=True):
     """What the files of one table are like at the version that counts."""
 
     table: TableName
@@ -270,8 +269,7 @@ _PAGES = "page_data.lance"
 """In the folder of a B-tree: its values in order, each with the address of its row."""
 
 
-@dataclass(frozen=True, slots=True)
-class LostRow:
+class LostRow(Struct, frozen=True):
     """A row that cannot be read any more."""
 
     id: str

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
+
+from msgspec import Struct, field
 
 from memctl.schema.table_names import TableName
 from memctl.store.ledger.ledger import HEAD, Ledger
@@ -23,8 +24,7 @@ _PREFIX = "snapshot."
 """How the tags of snapshots begin; other tags are not ours."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
+class Tag(Struct, frozen=True):
     """The content of a tag's file."""
 
     version: int
@@ -32,8 +32,7 @@ class Tag:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class RepairedTags:
+class RepairedTags(Struct, frozen=True):
     """The snapshots whose tags have been repaired."""
 
     written: tuple[str, ...]

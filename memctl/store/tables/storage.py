@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path, PurePosixPath
 from typing import Protocol
+
+from msgspec import Struct
 
 from memctl.files import clear_temporaries, open_regular, save_file, sync_file, sync_folder
 from memctl.schema.table_names import TABLES, TableName
@@ -145,8 +146,7 @@ def table_storage(folder: Path) -> TableStorage:
     return LocalStorage(folder / TABLES_FOLDER)
 
 
-@dataclass(frozen=True, slots=True)
-class LocalStorage:
+class LocalStorage(Struct, frozen=True):
     """Tables in a folder of a local disk.
 
     The URI is the plain path: the engine takes that as it is, with any character in it.
@@ -187,8 +187,7 @@ class LocalStorage:
         clear_temporaries(path for table in tables for path in (table / VERSIONS).glob(".*.tmp"))
 
 
-@dataclass(frozen=True, slots=True)
-class LocalTableFiles:
+class LocalTableFiles(Struct, frozen=True):
     """The files of one table, in a folder of a local disk."""
 
     folder: Path

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from memctl.errors import DamagedError
 from memctl.schema.arrow_tables import VECTOR
@@ -61,8 +62,7 @@ VECTOR_INDEX_GROWTH = 4
 VECTOR_ROWS = "vector_index_rows"
 
 
-@dataclass(frozen=True, slots=True)
-class UpkeepReport:
+class UpkeepReport(Struct, frozen=True):
     """What an upkeep run did."""
 
     compacted: tuple[TableName, ...] = ()
@@ -77,8 +77,7 @@ class UpkeepReport:
     """Those that it has left."""
 
 
-@dataclass(frozen=True, slots=True)
-class Improvement:
+class Improvement(Struct, frozen=True):
     """What was done to the tables inside the transaction."""
 
     compacted: tuple[TableName, ...]
@@ -232,8 +231,7 @@ def _indexing_beside_vectors(transaction: Transaction) -> Callable[[], None]:
 # --- pruning -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
+class Pruned(Struct, frozen=True):
     """What was removed from disk."""
 
     versions: int
@@ -303,8 +301,7 @@ def _put_tags_right(datasets: Datasets, ledger: Ledger, table: TableName) -> Non
 Versions = Mapping[TableName, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Purged:
+class Purged(Struct, frozen=True):
     """What was removed from disk, and what could not be."""
 
     bytes: int

@@ -17,7 +17,6 @@ import re
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -27,6 +26,8 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, get_args
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from memctl.errors import DamagedError, MemctlError, UsageError
 from memctl.files import atomic_write, make_folder, read_regular, save_file
@@ -272,8 +273,7 @@ class _Counter:
 # --- everything, out -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """The manifest of an export of everything."""
 
     embedder: str

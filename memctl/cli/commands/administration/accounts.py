@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec.structs import asdict
 
 from memctl.cli.arguments import input_file
 from memctl.cli.command_context import CommandContext
@@ -245,5 +246,5 @@ def add_team(
 @command(team_app, "list", "memctl team list\nmemctl team list -o json")
 def list_teams(context: CommandContext, page: Page = Page(), output: Output = None) -> None:
     """List teams, with the agents in them."""
-    rows = [dataclasses.asdict(team) for team in _accounts(context).teams()]
+    rows = [asdict(team) for team in _accounts(context).teams()]
     emit(context.page(rows, page), _TEAMS, output)

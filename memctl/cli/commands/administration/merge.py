@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import replace
 
 from memctl.cli.arguments import input_folder
 from memctl.cli.command_context import CommandContext
@@ -114,7 +115,7 @@ def _try_merge(context: CommandContext, kb: KnowledgeBase, other: KnowledgeBase)
         hard_linked_copy(kb.layout, kb.clock) as layout,
         KnowledgeBase.open(layout, context.config, kb.clock) as copy,
     ):
-        return dataclasses.replace(merge_into(copy, other, copies_media=False), snapshot="")
+        return replace(merge_into(copy, other, copies_media=False), snapshot="")
 
 
 def _count_of(table: str, number: int) -> str:

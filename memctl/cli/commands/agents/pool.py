@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec.structs import asdict
 
 from memctl.cli.arguments import parse_bytes, parse_end, parse_seconds, refuse_empty
 from memctl.cli.command_context import CommandContext
@@ -592,7 +592,7 @@ def watch(
 def _event(base: KnowledgeBase, event: PoolEvent) -> dict[str, Any]:
     from memctl.pools import EVENT
 
-    values = {each.name: getattr(event, each.name) for each in fields(event)}
+    values = asdict(event)
     del values["session_id"], values["user_id"]
     return {"event": EVENT, "kb": base.name, **values}
 

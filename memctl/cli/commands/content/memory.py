@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import replace
 
 from memctl.cli.arguments import refuse_empty, type_hint
 from memctl.cli.command_context import CommandContext

@@ -6,11 +6,11 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import typer
+from msgspec import Struct
 
 from memctl.cli.arguments import input_file, input_folder, parse_path
 from memctl.cli.command_context import CommandContext
@@ -181,8 +181,7 @@ def _modes(names: Sequence[str]) -> tuple[Mode, ...]:
     return cast("tuple[Mode, ...]", tuple(dict.fromkeys(names)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True):
     """What is to be measured, and what becomes of it."""
 
     folder: str

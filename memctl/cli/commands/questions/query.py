@@ -6,11 +6,11 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec.structs import replace
 
 from memctl.cli.arguments import read_question, type_hint
 from memctl.cli.command_context import CommandContext
