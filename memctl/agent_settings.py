@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
+
+from msgspec import Struct, field
 
 from memctl.config import NamespaceSettings
 from memctl.errors import ConfigError
@@ -17,7 +18,7 @@ from memctl.identity import checked_name
 from memctl.kb_settings import own_models
 from memctl.literals import OwnTask
 from memctl.paths import display_path
-from memctl.validation import check_keys, check_value, read_toml, setting, setting_rules
+from memctl.validation import Rule, check_keys, check_value, read_toml, setting_rules
 
 Resource = Literal["memory", "knowledge_base"]
 _RESOURCES: tuple[Resource, ...] = ("memory", "knowledge_base")
@@ -25,61 +26,64 @@ _VECTORS = "lancedb"
 _TRIGGERS = ("previous", "earlier", "discussed", "mentioned", "last time", "remind")
 
 
-@dataclass(frozen=True, slots=True)
-class CompressionSettings:
+class CompressionSettings(Struct, frozen=True):
     """When the earlier turns of a conversation are summarised."""
 
-    enabled: bool = setting(True, "whether long conversations are summarised")
-    threshold_tokens: int = setting(
-        8000, "tokens from which on a conversation is summarised", low=100, high=10_000_000
+    enabled: Annotated[bool, Rule("whether long conversations are summarised")] = True
+    threshold_tokens: Annotated[
+        int, Rule("tokens from which on a conversation is summarised", low=100, high=10_000_000)
+    ] = 8000
+    recent_messages_to_keep: Annotated[
+        int, Rule("messages at the end that are kept as they are", low=0, high=10_000)
+    ] = 10
+    archive_to_knowledge_base: Annotated[bool, Rule("whether what is summarised is archived")] = (
+        True
     )
-    recent_messages_to_keep: int = setting(
-        10, "messages at the end that are kept as they are", low=0, high=10_000
-    )
-    archive_to_knowledge_base: bool = setting(True, "whether what is summarised is archived")
 
 
-@dataclass(frozen=True, slots=True)
-class AutoContextSettings:
+class AutoContextSettings(Struct, frozen=True):
     """What is put before a prompt unasked."""
 
-    enabled: bool = setting(True, "whether anything is")
-    mode: Literal["selective", "always"] = setting("selective", "before which prompts")
-    max_tokens: int = setting(2000, "at most this many tokens", low=16, high=1_000_000)
-    relevance_threshold: float = setting(0.7, "from 0 to 1: what is worth it", low=0, high=1)
-    cross_session_search: bool = setting(True, "whether other conversations are searched too")
+    enabled: Annotated[bool, Rule("whether anything is")] = True
+    mode: Annotated[Literal["selective", "always"], Rule("before which prompts")] = "selective"
+    max_tokens: Annotated[int, Rule("at most this many tokens", low=16, high=1_000_000)] = 2000
+    relevance_threshold: Annotated[float, Rule("from 0 to 1: what is worth it", low=0, high=1)] = (
+        0.7
+    )
+    cross_session_search: Annotated[bool, Rule("whether other conversations are searched too")] = (
+        True
+    )
     search_triggers: tuple[str, ...] = _TRIGGERS
     """Words in a prompt that refer to what was said before."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentKnowledgeBase:
+class AgentKnowledgeBase(Struct, frozen=True):
     """How an agent's documents are stored and searched."""
 
-    vector_provider: str = setting(_VECTORS, "what keeps the vectors; there is only this one")
-    chunk_size: int = setting(800, "longest passage, in characters", low=100, high=20_000)
-    chunk_overlap: int = setting(
-        100, "characters that neighbouring passages share", low=0, high=10_000
+    vector_provider: Annotated[str, Rule("what keeps the vectors; there is only this one")] = (
+        _VECTORS
     )
-    rerank_limit: int = setting(50, "hits that are reranked", low=0, high=10_000)
+    chunk_size: Annotated[int, Rule("longest passage, in characters", low=100, high=20_000)] = 800
+    chunk_overlap: Annotated[
+        int, Rule("characters that neighbouring passages share", low=0, high=10_000)
+    ] = 100
+    rerank_limit: Annotated[int, Rule("hits that are reranked", low=0, high=10_000)] = 50
     auto_context: AutoContextSettings = AutoContextSettings()
     namespaces: NamespaceSettings = field(default_factory=NamespaceSettings)
 
 
-@dataclass(frozen=True, slots=True)
-class AgentMemory:
+class AgentMemory(Struct, frozen=True):
     """How an agent's conversations are kept."""
 
     compression: CompressionSettings = CompressionSettings()
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSettings:
+class AgentSettings(Struct, frozen=True):
     """Everything about one agent."""
 
     agent_id: str
-    provider: str = setting("", "whose model it uses")
-    model: str = setting("", "the model that it uses; empty for the configured one")
+    provider: Annotated[str, Rule("whose model it uses")] = ""
+    model: Annotated[str, Rule("the model that it uses; empty for the configured one")] = ""
     resources: tuple[str, ...] = _RESOURCES
     """What of memctl it may use: ``memory``, ``knowledge_base``."""
     allowed_regular_tools: tuple[str, ...] = ()
@@ -130,15 +134,15 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 def _section(section: type[Any], found: Mapping[str, Any], prefix: str, place: str) -> Any:
     """Read a section of the file, and the sections in it."""
-    check_keys(found, [item.name for item in fields(section)], prefix=prefix, place=place)
+    check_keys(found, section.__struct_fields__, prefix=prefix, place=place)
     hints, rules = get_type_hints(section), setting_rules(section)
     values: dict[str, Any] = {}
     for key, value in found.items():
         name, kind = f"{prefix}{key}", hints[key]
-        if is_dataclass(kind):
+        if isinstance(kind, type) and issubclass(kind, Struct):
             if not isinstance(value, dict):
                 raise ConfigError(f"{place}: {name} must be a table, not {value!r}")
-            values[key] = _section(kind, value, f"{name}.", place)  # type: ignore[arg-type]
+            values[key] = _section(kind, value, f"{name}.", place)
         elif key in rules:
             values[key] = check_value(section, key, value, name=name, place=place)
         elif key == "agent_id":

@@ -5,7 +5,6 @@ Knows folders and settings; what is inside a knowledge base only ``KnowledgeBase
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import os
 import secrets
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from memctl.accounts import Accounts
 from memctl.config import Config, with_own_settings
@@ -112,7 +112,7 @@ class KnowledgeBaseEntry(Struct, frozen=True):
 
     def row(self) -> dict[str, Any]:
         """Return it as listings show it."""
-        names = [each.name for each in dataclasses.fields(KnowledgeBaseSettings)]
+        names = KnowledgeBaseSettings.__struct_fields__
         row: dict[str, Any] = {"name": self.name, "folder": str(self.folder)}
         if self.settings is None:
             failed = {"name": self.name, "status": "error", "inbox": None, "problem": self.problem}
@@ -244,7 +244,7 @@ class Home:
             UsageError: A name cannot be one.
         """
         who, by = checked_name(user, "a user"), checked_name(agent, "an agent")
-        config = dataclasses.replace(self.config, user=who, agent=by)
+        config = replace(self.config, user=who, agent=by)
         return Home(config, self._clock, self._warm)
 
     def now(self) -> datetime:
@@ -322,8 +322,7 @@ class Home:
     def described(self, name: str) -> dict[str, Any]:
         """Return the settings of a knowledge base, and its folder, as they are shown."""
         settings, layout = self.settings(name), self.layout(name)
-        values = {each.name: getattr(settings, each.name) for each in dataclasses.fields(settings)}
-        return values | _own_values(settings) | {"folder": str(layout.folder)}
+        return asdict(settings) | _own_values(settings) | {"folder": str(layout.folder)}
 
     # --- opening ---------------------------------------------------------------------------------
 
@@ -422,16 +421,14 @@ class Home:
         from memctl.models import ENDPOINT
 
         embed = self.config.models.embed
-        models = dataclasses.replace(self.config.models, embed="")
+        models = replace(self.config.models, embed="")
         with TemporaryDirectory(prefix="memctl-") as folder:
-            config = dataclasses.replace(self.config, home=Path(folder))
-            Home(dataclasses.replace(config, models=models)).create(name)
+            config = replace(self.config, home=Path(folder))
+            Home(replace(config, models=models)).create(name)
             with Home(config).open(name) as opened:
                 if embed:  # as it would be set at creation
                     resources = opened.resources
-                    settings = dataclasses.replace(
-                        resources.settings, embedder=f"{ENDPOINT}{embed}"
-                    )
+                    settings = replace(resources.settings, embedder=f"{ENDPOINT}{embed}")
                     resources.settings = settings
                 yield opened
 
@@ -636,7 +633,7 @@ class Home:
     def _new_settings(
         self, name: str, layout: Layout, inboxes: Iterable[Inbox], changes: dict[str, Any]
     ) -> KnowledgeBaseSettings:
-        defaults = dataclasses.asdict(self.config.new_kb) | changes
+        defaults = asdict(self.config.new_kb) | changes
         own = Inbox(layout.inbox, defaults.pop("after"))
         return KnowledgeBaseSettings(
             name=name, created_at=self._clock(), inboxes=(own, *inboxes), **defaults
@@ -780,10 +777,10 @@ class Home:
         }
         if after := made.pop("after", None):
             made["inboxes"] = tuple(
-                dataclasses.replace(inbox, after=after) if inbox.path == layout.inbox else inbox
+                replace(inbox, after=after) if inbox.path == layout.inbox else inbox
                 for inbox in made.get("inboxes", settings.inboxes)
             )
-        changed = dataclasses.replace(settings, **made)
+        changed = replace(settings, **made)
         _refuse_distant(self.config, changed)
         with_own_settings(self.config, changed, changed.name)
         return changed

@@ -10,12 +10,12 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
-from msgspec import structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import (
     ConfigError,
@@ -38,7 +38,7 @@ from memctl.literals import (
 )
 from memctl.locking import hold_lock
 from memctl.paths import expand_path
-from memctl.validation import check_keys, check_value, read_toml, setting, setting_rules
+from memctl.validation import Rule, check_keys, check_value, read_toml, setting_keys
 
 if TYPE_CHECKING:
     from memctl.records import Filters
@@ -95,8 +95,7 @@ def check_name(name: str, what: str = "a knowledge base") -> str:
     return name
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """Where everything of one knowledge base stands on disk."""
 
     folder: Path
@@ -178,18 +177,16 @@ class Layout:
         return path
 
 
-@dataclass(frozen=True, slots=True)
-class Inbox:
+class Inbox(Struct, frozen=True):
     """A watched folder (absolute) and what happens to a file in it once it is ingested."""
 
     path: Path
-    after: After = setting(
-        "move", "what happens to a file of its own inbox once it is ingested", option="--after"
-    )
+    after: Annotated[
+        After, Rule("what happens to a file of its own inbox once it is ingested", option="--after")
+    ] = "move"
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(Struct, frozen=True):
     """What an agent, or a team of agents, may do with a knowledge base."""
 
     to: str
@@ -197,85 +194,103 @@ class Grant:
     is_team: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class KnowledgeBaseSettings:
+class KnowledgeBaseSettings(Struct, frozen=True):
     """The settings of one knowledge base; its name is that of its folder."""
 
     name: str
     created_at: datetime
-    format_version: int = setting(
-        FORMAT_VERSION, "layout of this folder", low=1, high=FORMAT_VERSION
+    format_version: Annotated[int, Rule("layout of this folder", low=1, high=FORMAT_VERSION)] = (
+        FORMAT_VERSION
     )
-    status: StoredStatus = setting("active", "whether it takes part")
-    always_on: bool = setting(
-        True,
-        "whether it is watched, and asked by queries that name no knowledge base",
-        option="--always-on/--on-demand",
-    )
-    private: bool = setting(
-        False,
-        "whether it is read only if it is named, and nothing of it is sent to other machines or"
-        " logged",
-        option="--private/--not-private",
-    )
-    may_send: bool = setting(
-        False,
-        "whether a private one may still be sent to an endpoint on another machine",
-        option="--may-send/--may-not-send",
-    )
-    redact: bool = setting(
-        False,
-        "whether keys, tokens and passwords are removed from texts before all else",
-        option="--redact/--not-redact",
-    )
-    embedder: str = setting("builtin/wordllama-256", "the model that its vectors come from")
-    dimension: int = setting(256, "length of its vectors", low=1, high=65_536)
-    chunk_strategy: ChunkStrategy = setting(
-        "recursive",
-        "cut text into passages at paragraphs and sentences, or (semantic) where the topic changes",
-        option="--chunk-strategy",
-    )
-    chunk_size: int = setting(
-        1200,
-        "longest passage, in characters",
-        low=100,
-        high=20_000,
-        option="--chunk-size",
-        metavar="N",
-    )
-    chunk_overlap: int = setting(
-        150,
-        "characters that neighbouring passages share",
-        low=0,
-        high=10_000,
-        option="--chunk-overlap",
-        metavar="N",
-    )
-    consolidate_interval: int = setting(
-        60,
-        "minutes between two consolidations while watching; 0 for never",
-        low=0,
-        high=525_600,
-        option="--consolidate-interval",
-        metavar="MINUTES",
-    )
-    half_life: int = setting(
-        90,
-        "days after which a memory counts half as recent",
-        low=1,
-        high=36_500,
-        option="--half-life",
-        metavar="DAYS",
-    )
-    kind: KnowledgeBaseKind = setting(
-        "knowledge_base", "what it is for, as listings show it", option="--kind"
-    )
-    scope: KnowledgeBaseScope = setting(
-        "account", "whom it is for, as listings show it", option="--scope"
-    )
-    description: str = setting(
-        "", "what it holds, in your words", option="--description", metavar="TEXT"
-    )
+    status: Annotated[StoredStatus, Rule("whether it takes part")] = "active"
+    always_on: Annotated[
+        bool,
+        Rule(
+            "whether it is watched, and asked by queries that name no knowledge base",
+            option="--always-on/--on-demand",
+        ),
+    ] = True
+    private: Annotated[
+        bool,
+        Rule(
+            "whether it is read only if it is named, and nothing of it is sent to other machines or"
+            " logged",
+            option="--private/--not-private",
+        ),
+    ] = False
+    may_send: Annotated[
+        bool,
+        Rule(
+            "whether a private one may still be sent to an endpoint on another machine",
+            option="--may-send/--may-not-send",
+        ),
+    ] = False
+    redact: Annotated[
+        bool,
+        Rule(
+            "whether keys, tokens and passwords are removed from texts before all else",
+            option="--redact/--not-redact",
+        ),
+    ] = False
+    embedder: Annotated[str, Rule("the model that its vectors come from")] = "builtin/wordllama-256"
+    dimension: Annotated[int, Rule("length of its vectors", low=1, high=65_536)] = 256
+    chunk_strategy: Annotated[
+        ChunkStrategy,
+        Rule(
+            "cut text into passages at paragraphs and sentences, or (semantic) where the topic"
+            " changes",
+            option="--chunk-strategy",
+        ),
+    ] = "recursive"
+    chunk_size: Annotated[
+        int,
+        Rule(
+            "longest passage, in characters",
+            low=100,
+            high=20_000,
+            option="--chunk-size",
+            metavar="N",
+        ),
+    ] = 1200
+    chunk_overlap: Annotated[
+        int,
+        Rule(
+            "characters that neighbouring passages share",
+            low=0,
+            high=10_000,
+            option="--chunk-overlap",
+            metavar="N",
+        ),
+    ] = 150
+    consolidate_interval: Annotated[
+        int,
+        Rule(
+            "minutes between two consolidations while watching; 0 for never",
+            low=0,
+            high=525_600,
+            option="--consolidate-interval",
+            metavar="MINUTES",
+        ),
+    ] = 60
+    half_life: Annotated[
+        int,
+        Rule(
+            "days after which a memory counts half as recent",
+            low=1,
+            high=36_500,
+            option="--half-life",
+            metavar="DAYS",
+        ),
+    ] = 90
+    kind: Annotated[
+        KnowledgeBaseKind, Rule("what it is for, as listings show it", option="--kind")
+    ] = "knowledge_base"
+    scope: Annotated[
+        KnowledgeBaseScope, Rule("whom it is for, as listings show it", option="--scope")
+    ] = "account"
+    description: Annotated[
+        str, Rule("what it holds, in your words", option="--description", metavar="TEXT")
+    ] = ""
     inboxes: tuple[Inbox, ...] = ()
     private_namespaces: tuple[str, ...] = ()
     """Private like a whole private knowledge base: read only if they are named."""
@@ -317,7 +332,7 @@ class KnowledgeBaseSettings:
     def without_private(self, filters: Filters) -> Filters:
         """Return the filters with the private namespaces that they leave out unless named."""
         private = {*filters.private, *self.private_namespaces}
-        return structs.replace(filters, private=tuple(sorted(private)))
+        return replace(filters, private=tuple(sorted(private)))
 
 
 def check_overlap(size: int, overlap: int, place: str) -> None:
@@ -360,11 +375,11 @@ def load_settings(path: Path) -> KnowledgeBaseSettings:
     listed = (
         *("created_at", "inboxes", "private_namespaces", "grants", "models", "endpoint", "budget"),
     )
-    known = [*setting_rules(KnowledgeBaseSettings), *listed]
+    known = [*setting_keys(KnowledgeBaseSettings), *listed]
     check_keys(found, known, prefix="", place=place)
     values = {
         key: check_value(KnowledgeBaseSettings, key, found[key], name=key, place=place)
-        for key in setting_rules(KnowledgeBaseSettings)
+        for key in setting_keys(KnowledgeBaseSettings)
         if key in found
     }
     created_at = _instant(found.get("created_at"), place)
@@ -519,7 +534,7 @@ def save_settings(path: Path, settings: KnowledgeBaseSettings) -> None:
         key: check_value(
             KnowledgeBaseSettings, key, getattr(settings, key), name=key, place=settings.name
         )
-        for key in setting_rules(KnowledgeBaseSettings)
+        for key in setting_keys(KnowledgeBaseSettings)
     }
     check_overlap(settings.chunk_size, settings.chunk_overlap, settings.name)
     inboxes = [

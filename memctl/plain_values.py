@@ -9,7 +9,6 @@ import base64
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -130,8 +129,6 @@ def to_plain(value: Any) -> Any:
     """Return ``value`` as JSON knows it: records are objects, instants ISO 8601 in UTC."""
     if isinstance(value, Struct):
         return _with_unit({name: to_plain(item) for name, item in asdict(value).items()})
-    if is_dataclass(value) and not isinstance(value, type):
-        return _with_unit({f.name: to_plain(getattr(value, f.name)) for f in fields(value)})
     if isinstance(value, Mapping):
         return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, str):

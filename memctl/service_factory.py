@@ -7,7 +7,6 @@ Knows which model or built-in way each stage gets; does none of their work, and 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from datetime import datetime
 from functools import cached_property
@@ -60,8 +59,8 @@ class ServiceFactory(Struct, dict=True):
         """Return services in which the caller is the model; close them after use."""
         from memctl.models.caller_model import CALLER
 
-        models = dataclasses.replace(self.config.models, understand=CALLER, consolidate=CALLER)
-        return replace(self, config=dataclasses.replace(self.config, models=models), desk=desk)
+        models = replace(self.config.models, understand=CALLER, consolidate=CALLER)
+        return replace(self, config=replace(self.config, models=models), desk=desk)
 
     @classmethod
     def wanted(
@@ -84,10 +83,10 @@ class ServiceFactory(Struct, dict=True):
         """The stages of private namespaces; these where it has none, or is private itself."""
         if self.settings.private or not self.settings.private_namespaces:
             return self
-        settings, config = dataclasses.replace(self.settings, private=True), self.config
+        settings, config = replace(self.settings, private=True), self.config
         if self.desk is not None:  # nothing private is handed out
-            models = dataclasses.replace(config.models, understand="", consolidate="")
-            config = dataclasses.replace(config, models=models)
+            models = replace(config.models, understand="", consolidate="")
+            config = replace(config, models=models)
         return ServiceFactory.wanted(self.layout, settings, self.store, config, self.clock)
 
     @cached_property

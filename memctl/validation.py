@@ -1,21 +1,20 @@
 """What a setting may be, and how a wrong one is reported: by key, place and nearest valid name.
 
-Knows TOML and the shape of a settings class (a frozen dataclass whose fields carry a ``Rule``);
-never knows which settings there are.
+Knows TOML and the shape of a settings class (a frozen record whose fields are ``Annotated`` with a
+``Rule``); never knows which settings there are.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import json
 import tomllib
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from msgspec import Struct
+from msgspec import NODEFAULT, Struct
 
 from memctl.errors import ConfigError
 from memctl.files import read_head
@@ -52,41 +51,36 @@ class Rule(Struct, frozen=True):
         return f"{self.low:g} to {self.high:.10g}"
 
 
-def setting(
-    default: object,
-    help_text: str,
-    *,
-    low: float | None = None,
-    high: float | None = None,
-    option: str = "",
-    metavar: str = "",
-) -> Any:
-    """Declare a field of a settings class; its choices are those of its ``Literal`` type."""
-    rule = Rule(help_text, low, high, option, metavar)
-    return dataclasses.field(default=default, metadata={"rule": rule})
-
-
-def setting_of(section: type[Any], key: str) -> Any:
-    """Declare a field as another settings class does."""
-    rule = setting_rules(section)[key]
-    return dataclasses.field(default=setting_default(section, key), metadata={"rule": rule})
+def rule_of(section: type[Any], key: str) -> Rule:
+    """Return the rule of a setting, for a class that has the same one."""
+    return setting_rules(section)[key]
 
 
 def setting_rules(section: type[Any]) -> dict[str, Rule]:
     """Return the rule of every setting of a settings class, in order."""
-    fields = dataclasses.fields(section)
-    return {f.name: f.metadata["rule"] for f in fields if "rule" in f.metadata}
+    classes: Any = section  # mypy 1 does not see that a class is hashable
+    annotated = _annotations(classes)
+    return {key: annotated[key].__metadata__[0] for key in setting_keys(section)}
+
+
+def setting_keys(section: type[Any]) -> list[str]:
+    """Return the names of the settings of a settings class, in order; rules are not looked at."""
+    declared: dict[str, str] = {}
+    for each in reversed(section.__mro__):
+        declared |= vars(each).get("__annotations__", {})
+    return [key for key in section.__struct_fields__ if declared[key].startswith("Annotated[")]
 
 
 @cache
 def _annotations(section: Hashable) -> dict[str, Any]:
-    return get_type_hints(section)
+    return get_type_hints(section, include_extras=True)
 
 
 def setting_type(section: type[Any], key: str) -> Any:
     """Return the declared type of a setting."""
     classes: Any = section  # mypy 1 does not see that a class is hashable
-    return _annotations(classes)[key]
+    declared = _annotations(classes)[key]
+    return declared.__origin__ if get_origin(declared) is Annotated else declared
 
 
 def allowed_values(section: type[Any], key: str) -> tuple[str, ...]:
@@ -129,8 +123,10 @@ def check_value(section: type[Any], key: str, value: object, *, name: str, place
 
 
 def setting_default(section: type[Any], key: str) -> Any:
-    """Return the setting's default."""
-    return next(field.default for field in dataclasses.fields(section) if field.name == key)
+    """Return the setting's default; ``NODEFAULT`` without one."""
+    names, defaults = section.__struct_fields__, section.__struct_defaults__
+    place = names.index(key) - (len(names) - len(defaults))
+    return defaults[place] if place >= 0 else NODEFAULT
 
 
 def _example(section: type[Any], key: str) -> str:

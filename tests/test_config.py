@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import tomllib
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memctl.config import SECTIONS, example_config, load_config, settings_of, variable_name
 from memctl.errors import ConfigError, KnowledgeBaseUnavailable, UsageError
@@ -38,7 +38,7 @@ def new_settings(folder: Path, **changes: object) -> KnowledgeBaseSettings:
     made = KnowledgeBaseSettings(
         name=folder.name, created_at=NOW, inboxes=(Inbox(folder / "inbox"),)
     )
-    return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
+    return replace(made, **changes)  # type: ignore[arg-type]
 
 
 def test_a_flag_wins_over_the_environment_over_the_file_over_the_default(tmp_path: Path) -> None:

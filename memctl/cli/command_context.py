@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec.structs import replace
+
 from memctl.cli.arguments import refuse_empty
 from memctl.cli.paging import Page
 from memctl.cli.rendering.terminal_text import json_text, one_line, terminal_safe
@@ -67,7 +69,6 @@ class CommandContext:
     @cached_property
     def config(self) -> Config:
         """Every setting; warns of environment variables that look like one but are none."""
-        from dataclasses import replace
 
         from memctl.config import load_config, unknown_variables
         from memctl.identity import Identity

@@ -36,7 +36,7 @@ from memctl.validation import (
     parse_text,
     read_toml,
     setting_default,
-    setting_rules,
+    setting_keys,
 )
 
 _VARIABLE_PREFIX = "MEMCTL_"
@@ -75,7 +75,7 @@ def load_config(
     values: dict[str, Any] = {"default_kb": sources.default_kb()}
     for name, section in SECTIONS.items():
         values[name] = section(
-            **{key: sources.value(name, section, key) for key in setting_rules(section)}
+            **{key: sources.value(name, section, key) for key in setting_keys(section)}
         )
     values["sources"] = sources.outside()
     values["custom_jobs"] = sources.custom_jobs()
@@ -173,7 +173,7 @@ class _Sources(Struct):
             table = self.file.get(name, {})
             if not isinstance(table, dict):
                 raise ConfigError(f"{place}: {name} must be a table", f"write [{name}] above it")
-            known = [*setting_rules(section), *([CUSTOM_JOBS] if name == "upkeep" else [])]
+            known = [*setting_keys(section), *([CUSTOM_JOBS] if name == "upkeep" else [])]
             check_keys(table, known, prefix=f"{name}.", place=place)
 
     def custom_jobs(self) -> tuple[CustomJob, ...]:
@@ -227,7 +227,7 @@ class _Sources(Struct):
         found: dict[str, OutsideSource] = {}
         for name, table in given.items():
             prefix = f"sources.{name}."
-            check_keys(table, setting_rules(OutsideSource), prefix=prefix, place=place)
+            check_keys(table, setting_keys(OutsideSource), prefix=prefix, place=place)
             values = {
                 key: check_value(OutsideSource, key, value, name=f"{prefix}{key}", place=place)
                 for key, value in table.items()
@@ -236,7 +236,7 @@ class _Sources(Struct):
                 raise ConfigError(
                     f"{place}: {prefix}command is missing", 'write command = "PROGRAM ARGUMENTS"'
                 )
-            for key in setting_rules(OutsideSource):
+            for key in setting_keys(OutsideSource):
                 where = Origin("file", place) if key in table else Origin("default")
                 self.origins[f"{prefix}{key}"] = where
             found[name] = OutsideSource(**values)

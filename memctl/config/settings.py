@@ -9,9 +9,11 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.errors import ConfigError
 from memctl.kb_settings import Inbox, KnowledgeBaseSettings
@@ -29,11 +31,12 @@ from memctl.literals import (
 )
 from memctl.schedules import Schedule
 from memctl.validation import (
+    Rule,
     allowed_values,
     check_value,
-    setting,
+    rule_of,
     setting_default,
-    setting_of,
+    setting_keys,
     setting_rules,
     shown_value,
 )
@@ -42,240 +45,286 @@ _log = logging.getLogger(__name__)
 _PASSWORD = re.compile(r"://.*@", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class LogSettings:
+class LogSettings(Struct, frozen=True):
     """What goes to standard error besides errors."""
 
-    level: LogLevel = setting("warning", "what is logged to standard error")
-    format: LogFormat = setting(
-        "auto", "how a log line looks; auto is text on a terminal and json elsewhere"
-    )
+    level: Annotated[LogLevel, Rule("what is logged to standard error")] = "warning"
+    format: Annotated[
+        LogFormat, Rule("how a log line looks; auto is text on a terminal and json elsewhere")
+    ] = "auto"
 
 
-@dataclass(frozen=True, slots=True)
-class QuerySettings:
+class QuerySettings(Struct, frozen=True):
     """How a question is searched for and answered unless it says otherwise."""
 
-    limit: int = setting(10, "how many hits", low=1, high=10_000)
-    mode: Mode = setting("hybrid", "how memories are found")
-    fusion: Fusion = setting("zscore", "how the keyword score and the vector score become one")
-    keyword_weight: float = setting(
-        0.75,
-        "weight of the keyword score in the fusion weighted; the rest is the vector score's",
-        low=0,
-        high=1,
+    limit: Annotated[int, Rule("how many hits", low=1, high=10_000)] = 10
+    mode: Annotated[Mode, Rule("how memories are found")] = "hybrid"
+    fusion: Annotated[Fusion, Rule("how the keyword score and the vector score become one")] = (
+        "zscore"
     )
-    importance_weight: float = setting(
-        0.0, "weight of a memory's importance in its score", low=0, high=5
-    )
-    confidence_weight: float = setting(
-        0.0, "weight of a memory's confidence in its score", low=0, high=5
-    )
-    recency_weight: float = setting(
-        0.0, "weight in its score of how recent a memory is; see half_life of kb set", low=0, high=5
-    )
-    duplicates: Duplicates = setting(
-        "exact",
-        "which memories are one hit: with the same words, with nearly the same, or (keep) none",
-    )
-    diversity: float = setting(
-        0.0, "how much similarity to a better hit lowers a hit", low=0, high=1
-    )
-    per_document: int = setting(
-        0, "at most this many hits per document; 0 means no limit", low=0, high=10_000
-    )
-    rerank_hits: int = setting(
-        50, "how many of the best hits the model of models.rerank sorts", low=2, high=1000
-    )
-    threshold: float = setting(
-        0.0,
-        "least relevance of a hit, 0 to 1; 0.7 keeps what is clearly relevant, 0 everything",
-        low=0,
-        high=1,
-    )
-    answer_tokens: int = setting(
-        3000, "tokens of memories that a model gets to answer from", low=500, high=1_000_000
-    )
+    keyword_weight: Annotated[
+        float,
+        Rule(
+            "weight of the keyword score in the fusion weighted; the rest is the vector score's",
+            low=0,
+            high=1,
+        ),
+    ] = 0.75
+    importance_weight: Annotated[
+        float, Rule("weight of a memory's importance in its score", low=0, high=5)
+    ] = 0.0
+    confidence_weight: Annotated[
+        float, Rule("weight of a memory's confidence in its score", low=0, high=5)
+    ] = 0.0
+    recency_weight: Annotated[
+        float,
+        Rule(
+            "weight in its score of how recent a memory is; see half_life of kb set", low=0, high=5
+        ),
+    ] = 0.0
+    duplicates: Annotated[
+        Duplicates,
+        Rule(
+            "which memories are one hit: with the same words, with nearly the same, or (keep) none"
+        ),
+    ] = "exact"
+    diversity: Annotated[
+        float, Rule("how much similarity to a better hit lowers a hit", low=0, high=1)
+    ] = 0.0
+    per_document: Annotated[
+        int, Rule("at most this many hits per document; 0 means no limit", low=0, high=10_000)
+    ] = 0
+    rerank_hits: Annotated[
+        int, Rule("how many of the best hits the model of models.rerank sorts", low=2, high=1000)
+    ] = 50
+    threshold: Annotated[
+        float,
+        Rule(
+            "least relevance of a hit, 0 to 1; 0.7 keeps what is clearly relevant, 0 everything",
+            low=0,
+            high=1,
+        ),
+    ] = 0.0
+    answer_tokens: Annotated[
+        int, Rule("tokens of memories that a model gets to answer from", low=500, high=1_000_000)
+    ] = 3000
 
 
-@dataclass(frozen=True, slots=True)
-class ContextSettings:
+class ContextSettings(Struct, frozen=True):
     """What stands before a prompt."""
 
-    least_relevance: float = setting(
-        0.45,
-        "for --auto: least relevance of all that is known to a message that does not refer back;"
-        " of 100 questions about chats, 10 to 20 are below",
-        low=0,
-        high=1,
-    )
+    least_relevance: Annotated[
+        float,
+        Rule(
+            "for --auto: least relevance of all that is known to a message that does not refer"
+            " back; of 100 questions about chats, 10 to 20 are below",
+            low=0,
+            high=1,
+        ),
+    ] = 0.45
 
 
-@dataclass(frozen=True, slots=True)
-class AutoContextSettings:
+class AutoContextSettings(Struct, frozen=True):
     """What `memctl session prompt` puts before a message from other conversations."""
 
-    enabled: bool = setting(True, "put in what is known from other conversations")
-    mode: AutoContextMode = setting(
-        "selective", "for messages that refer back, for every message, or for none"
+    enabled: Annotated[bool, Rule("put in what is known from other conversations")] = True
+    mode: Annotated[
+        AutoContextMode, Rule("for messages that refer back, for every message, or for none")
+    ] = "selective"
+    max_tokens: Annotated[int, Rule("at most this many tokens", low=16, high=1_000_000)] = 2000
+    relevance_threshold: Annotated[
+        float, Rule("least relevance of what is put in; see threshold of [query]", low=0, high=1)
+    ] = 0.7
+    cross_session_search: Annotated[bool, Rule("look in other conversations of the same user")] = (
+        True
     )
-    max_tokens: int = setting(2000, "at most this many tokens", low=16, high=1_000_000)
-    relevance_threshold: float = setting(
-        0.7, "least relevance of what is put in; see threshold of [query]", low=0, high=1
-    )
-    cross_session_search: bool = setting(True, "look in other conversations of the same user")
-    search_triggers: tuple[str, ...] = setting(
-        (
-            "what did we discuss", "previous conversation", "last time", "remind me",
-            "we mentioned", "earlier you said", "in the past", "have we talked about",
-            "did I mention",
+    search_triggers: Annotated[
+        tuple[str, ...],
+        Rule(
+            "phrases by which a message refers back, besides those that are recognised in seven"
+            " languages; they are taken off before it is searched for"
         ),
-        "phrases by which a message refers back, besides those that are recognised in seven"
-        " languages; they are taken off before it is searched for",
-    )  # fmt: skip
-    search_words: tuple[str, ...] = setting(
-        ("previous", "earlier", "discussed", "mentioned", "last time", "remind"),
-        "words by which a question refers back",
+    ] = (
+        "what did we discuss",
+        "previous conversation",
+        "last time",
+        "remind me",
+        "we mentioned",
+        "earlier you said",
+        "in the past",
+        "have we talked about",
+        "did I mention",
+    )
+    search_words: Annotated[tuple[str, ...], Rule("words by which a question refers back")] = (
+        "previous",
+        "earlier",
+        "discussed",
+        "mentioned",
+        "last time",
+        "remind",
     )
 
 
-@dataclass(frozen=True, slots=True)
-class QueryLogSettings:
+class QueryLogSettings(Struct, frozen=True):
     """The log of the questions of each knowledge base; nothing of it leaves the disk."""
 
-    enabled: bool = setting(True, "record every question, with what it found and how long it took")
-    keep: int = setting(
-        10_000, "how many questions are kept, the newest ones", low=1, high=1_000_000
-    )
-    redact: bool = setting(True, "leave out what looks like a key, a token or a password")
+    enabled: Annotated[
+        bool, Rule("record every question, with what it found and how long it took")
+    ] = True
+    keep: Annotated[
+        int, Rule("how many questions are kept, the newest ones", low=1, high=1_000_000)
+    ] = 10_000
+    redact: Annotated[bool, Rule("leave out what looks like a key, a token or a password")] = True
 
 
-@dataclass(frozen=True, slots=True)
-class NewKnowledgeBase:
+class NewKnowledgeBase(Struct, frozen=True):
     """What a knowledge base is created with; later changes here leave existing ones alone."""
 
-    chunk_strategy: ChunkStrategy = setting_of(KnowledgeBaseSettings, "chunk_strategy")
-    chunk_size: int = setting_of(KnowledgeBaseSettings, "chunk_size")
-    chunk_overlap: int = setting_of(KnowledgeBaseSettings, "chunk_overlap")
-    consolidate_interval: int = setting_of(KnowledgeBaseSettings, "consolidate_interval")
-    always_on: bool = setting_of(KnowledgeBaseSettings, "always_on")
-    after: After = setting_of(Inbox, "after")
+    chunk_strategy: Annotated[ChunkStrategy, rule_of(KnowledgeBaseSettings, "chunk_strategy")] = (
+        setting_default(KnowledgeBaseSettings, "chunk_strategy")
+    )
+    chunk_size: Annotated[int, rule_of(KnowledgeBaseSettings, "chunk_size")] = setting_default(
+        KnowledgeBaseSettings, "chunk_size"
+    )
+    chunk_overlap: Annotated[int, rule_of(KnowledgeBaseSettings, "chunk_overlap")] = (
+        setting_default(KnowledgeBaseSettings, "chunk_overlap")
+    )
+    consolidate_interval: Annotated[int, rule_of(KnowledgeBaseSettings, "consolidate_interval")] = (
+        setting_default(KnowledgeBaseSettings, "consolidate_interval")
+    )
+    always_on: Annotated[bool, rule_of(KnowledgeBaseSettings, "always_on")] = setting_default(
+        KnowledgeBaseSettings, "always_on"
+    )
+    after: Annotated[After, rule_of(Inbox, "after")] = setting_default(Inbox, "after")
 
 
-@dataclass(frozen=True, slots=True)
-class WatchSettings:
+class WatchSettings(Struct, frozen=True):
     """How inbox folders are watched."""
 
-    settle_seconds: float = setting(
-        2.0,
-        "a file is taken once its size and time have not changed for this many seconds",
-        low=0,
-        high=3600,
-    )
-    rescan_seconds: float = setting(
-        30.0, "seconds between two full scans, which find what events missed", low=0.1, high=86_400
-    )
+    settle_seconds: Annotated[
+        float,
+        Rule(
+            "a file is taken once its size and time have not changed for this many seconds",
+            low=0,
+            high=3600,
+        ),
+    ] = 2.0
+    rescan_seconds: Annotated[
+        float,
+        Rule("seconds between two full scans, which find what events missed", low=0.1, high=86_400),
+    ] = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class ConsolidateSettings:
+class ConsolidateSettings(Struct, frozen=True):
     """How memories become insights."""
 
-    batch_size: int = setting(20, "memories looked at together", low=2, high=10_000)
-    near_duplicate: float = setting(
-        0.92, "cosine similarity from which two memories may be near duplicates", low=0.5, high=1
-    )
+    batch_size: Annotated[int, Rule("memories looked at together", low=2, high=10_000)] = 20
+    near_duplicate: Annotated[
+        float,
+        Rule("cosine similarity from which two memories may be near duplicates", low=0.5, high=1),
+    ] = 0.92
 
 
-@dataclass(frozen=True, slots=True)
-class SkillSettings:
+class SkillSettings(Struct, frozen=True):
     """What upkeep does with skills."""
 
-    auto_repair: bool = setting(
-        False, "whether upkeep repairs simple conflicts of skills; memctl job undo takes it back"
-    )
+    auto_repair: Annotated[
+        bool,
+        Rule("whether upkeep repairs simple conflicts of skills; memctl job undo takes it back"),
+    ] = False
 
 
-@dataclass(frozen=True, slots=True)
-class TierSettings:
+class TierSettings(Struct, frozen=True):
     """How long values of agents last, and which of them become memories."""
 
-    working_ttl: int = setting(
-        1800,
-        "seconds that a value of working memory lasts; 0 means as long as its session",
-        low=0,
-        high=31_622_400,
-    )
-    short_term_ttl: int = setting(
-        3600, "seconds that a short-term entry lasts", low=1, high=31_622_400
-    )
-    promote_reads: int = setting(
-        3,
-        "how often a short-term entry has to be read to become a memory when it is over",
-        low=1,
-        high=1_000_000,
-    )
-    near_duplicate: float = setting(
-        0.92,
-        "cosine similarity from which two entries of a session become one memory",
-        low=0.5,
-        high=1,
-    )
-    promote_hour: int = setting(
-        4,
-        "hour of the day (local time) at which memctl watch promotes; -1 for never",
-        low=-1,
-        high=23,
-    )
-    boost_on_use: bool = setting(
-        False, "raise the importance of a memory that is shown, at most once a day"
-    )
+    working_ttl: Annotated[
+        int,
+        Rule(
+            "seconds that a value of working memory lasts; 0 means as long as its session",
+            low=0,
+            high=31_622_400,
+        ),
+    ] = 1800
+    short_term_ttl: Annotated[
+        int, Rule("seconds that a short-term entry lasts", low=1, high=31_622_400)
+    ] = 3600
+    promote_reads: Annotated[
+        int,
+        Rule(
+            "how often a short-term entry has to be read to become a memory when it is over",
+            low=1,
+            high=1_000_000,
+        ),
+    ] = 3
+    near_duplicate: Annotated[
+        float,
+        Rule(
+            "cosine similarity from which two entries of a session become one memory",
+            low=0.5,
+            high=1,
+        ),
+    ] = 0.92
+    promote_hour: Annotated[
+        int,
+        Rule(
+            "hour of the day (local time) at which memctl watch promotes; -1 for never",
+            low=-1,
+            high=23,
+        ),
+    ] = 4
+    boost_on_use: Annotated[
+        bool, Rule("raise the importance of a memory that is shown, at most once a day")
+    ] = False
 
 
-@dataclass(frozen=True, slots=True)
-class AccessLogSettings:
+class AccessLogSettings(Struct, frozen=True):
     """Who read which memory when, besides how often each was shown."""
 
-    enabled: bool = setting(
-        True, "record each memory that is shown, with the question and who asked"
-    )
-    private: bool = setting(False, "record that for private memories too")
-    keep: int = setting(
-        100_000, "how many accesses are kept, the newest ones", low=1, high=10_000_000
-    )
+    enabled: Annotated[
+        bool, Rule("record each memory that is shown, with the question and who asked")
+    ] = True
+    private: Annotated[bool, Rule("record that for private memories too")] = False
+    keep: Annotated[
+        int, Rule("how many accesses are kept, the newest ones", low=1, high=10_000_000)
+    ] = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class UpkeepSettings:
+class UpkeepSettings(Struct, frozen=True):
     """What ``memctl watch`` keeps in order by itself; see ``memctl upkeep list``."""
 
-    importance_floor: float = setting(
-        0.05, "what importance that fades with disuse never falls below", low=0, high=1
-    )
-    archive_from: float = setting(
-        0.9, "staleness from which a distilled memory is archived; 1 archives none", low=0.1, high=1
-    )
-    most_archived: float = setting(
-        0.05,
-        "largest share of a knowledge base that is archived in one run; more than that, and more"
-        " than 20 memories, waits for `memctl upkeep run rot --force`",
-        low=0,
-        high=1,
-    )
-    expiry_grace_days: int = setting(
-        7, "days after which a memory that no longer holds is deleted", low=0, high=36_500
-    )
-    prune_sessions_days: int = setting(
-        0,
-        "days without a message after which a conversation is summarised and its messages are"
-        " archived; 0 for never",
-        low=0,
-        high=36_500,
-    )
+    importance_floor: Annotated[
+        float, Rule("what importance that fades with disuse never falls below", low=0, high=1)
+    ] = 0.05
+    archive_from: Annotated[
+        float,
+        Rule(
+            "staleness from which a distilled memory is archived; 1 archives none", low=0.1, high=1
+        ),
+    ] = 0.9
+    most_archived: Annotated[
+        float,
+        Rule(
+            "largest share of a knowledge base that is archived in one run; more than that, and"
+            " more than 20 memories, waits for `memctl upkeep run rot --force`",
+            low=0,
+            high=1,
+        ),
+    ] = 0.05
+    expiry_grace_days: Annotated[
+        int, Rule("days after which a memory that no longer holds is deleted", low=0, high=36_500)
+    ] = 7
+    prune_sessions_days: Annotated[
+        int,
+        Rule(
+            "days without a message after which a conversation is summarised and its messages are"
+            " archived; 0 for never",
+            low=0,
+            high=36_500,
+        ),
+    ] = 0
 
 
-@dataclass(frozen=True, slots=True)
-class CustomJob:
+class CustomJob(Struct, frozen=True):
     """A shell command of the user's that runs on a schedule, from ``[[upkeep.custom]]``."""
 
     name: str
@@ -286,83 +335,93 @@ class CustomJob:
     timeout_seconds: float = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class StoreSettings:
+class StoreSettings(Struct, frozen=True):
     """How the tables of a knowledge base are written to."""
 
-    wait_seconds: float = setting(
-        30.0,
-        "seconds that a command waits for another one that is writing to the same knowledge base;"
-        " 0 means that it does not wait",
-        low=0,
-        high=86_400,
-    )
+    wait_seconds: Annotated[
+        float,
+        Rule(
+            "seconds that a command waits for another one that is writing to the same knowledge"
+            " base; 0 means that it does not wait",
+            low=0,
+            high=86_400,
+        ),
+    ] = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class LimitSettings:
+class LimitSettings(Struct, frozen=True):
     """Limits of reading one file: PDF, office, picture, recording, web page, mail, XML or YAML."""
 
-    memory_mb: int = setting(
-        2048, "megabytes of memory for the process that reads it", low=128, high=1_048_576
+    memory_mb: Annotated[
+        int, Rule("megabytes of memory for the process that reads it", low=128, high=1_048_576)
+    ] = 2048
+    processor_seconds: Annotated[
+        int,
+        Rule(
+            "seconds of processor time; a file of more than 10 MB gets as much for each 10 MB",
+            low=1,
+            high=86_400,
+        ),
+    ] = 300
+    seconds: Annotated[
+        float, Rule("seconds by the clock, with the same allowance for size", low=0.1, high=86_400)
+    ] = 600.0
+    text_mb: Annotated[int, Rule("millions of characters that it may give", low=1, high=10_000)] = (
+        200
     )
-    processor_seconds: int = setting(
-        300,
-        "seconds of processor time; a file of more than 10 MB gets as much for each 10 MB",
-        low=1,
-        high=86_400,
-    )
-    seconds: float = setting(
-        600.0, "seconds by the clock, with the same allowance for size", low=0.1, high=86_400
-    )
-    text_mb: int = setting(200, "millions of characters that it may give", low=1, high=10_000)
-    read_closely: bool = setting(
-        True,
-        "let the reading model read the sentences; by rules alone, reading is far faster, finds"
-        " names and dates, and makes no memories besides passages and gists",
-    )
+    read_closely: Annotated[
+        bool,
+        Rule(
+            "let the reading model read the sentences; by rules alone, reading is far faster, finds"
+            " names and dates, and makes no memories besides passages and gists"
+        ),
+    ] = True
 
 
-@dataclass(frozen=True, slots=True)
-class WebSettings:
+class WebSettings(Struct, frozen=True):
     """Limits of a web page that ``memctl ingest`` fetches."""
 
-    seconds: float = setting(
-        30.0, "seconds until all of it must be there, redirects included", low=0.1, high=3600
-    )
-    megabytes: int = setting(20, "megabytes that it may have", low=1, high=1024)
-    allow_private: bool = setting(False, "also fetch pages of this machine and of private networks")
+    seconds: Annotated[
+        float, Rule("seconds until all of it must be there, redirects included", low=0.1, high=3600)
+    ] = 30.0
+    megabytes: Annotated[int, Rule("megabytes that it may have", low=1, high=1024)] = 20
+    allow_private: Annotated[
+        bool, Rule("also fetch pages of this machine and of private networks")
+    ] = False
 
 
-@dataclass(frozen=True, slots=True)
-class SqlSettings:
+class SqlSettings(Struct, frozen=True):
     """Bounds of one ``memctl sql`` statement."""
 
-    memory_limit_mb: int = setting(1024, "megabytes of memory", low=64, high=1_048_576)
-    timeout_seconds: float = setting(60.0, "seconds until it is stopped", low=0.1, high=86_400)
+    memory_limit_mb: Annotated[int, Rule("megabytes of memory", low=64, high=1_048_576)] = 1024
+    timeout_seconds: Annotated[float, Rule("seconds until it is stopped", low=0.1, high=86_400)] = (
+        60.0
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointSettings:
+class EndpointSettings(Struct, frozen=True):
     """An OpenAI-compatible endpoint; nothing is ever sent anywhere while base_url is empty."""
 
-    base_url: str = setting("", "such as http://localhost:11434/v1")
-    api_key_env: str = setting(
-        "OPENAI_API_KEY",
-        "the environment variable that holds the key, where one is needed; it is sent to the host"
-        " of base_url alone",
-    )
-    api_key_file: str = setting("", "a file that holds the key, instead of a variable")
-    timeout_seconds: float = setting(
-        120.0, "seconds until a call is given up", low=0.1, high=86_400
-    )
-    retries: int = setting(
-        3, "retries, with growing pauses, after a 429, a 5xx or a time-out", low=0, high=20
-    )
-    concurrency: int = setting(4, "calls at the same time", low=1, high=256)
-    allowed: tuple[str, ...] = setting(
-        (), "further addresses that a knowledge base may name as an endpoint of its own"
-    )
+    base_url: Annotated[str, Rule("such as http://localhost:11434/v1")] = ""
+    api_key_env: Annotated[
+        str,
+        Rule(
+            "the environment variable that holds the key, where one is needed; it is sent to the"
+            " host of base_url alone"
+        ),
+    ] = "OPENAI_API_KEY"
+    api_key_file: Annotated[str, Rule("a file that holds the key, instead of a variable")] = ""
+    timeout_seconds: Annotated[
+        float, Rule("seconds until a call is given up", low=0.1, high=86_400)
+    ] = 120.0
+    retries: Annotated[
+        int, Rule("retries, with growing pauses, after a 429, a 5xx or a time-out", low=0, high=20)
+    ] = 3
+    concurrency: Annotated[int, Rule("calls at the same time", low=1, high=256)] = 4
+    allowed: Annotated[
+        tuple[str, ...],
+        Rule("further addresses that a knowledge base may name as an endpoint of its own"),
+    ] = ()
 
 
 _OWN_KEY = (
@@ -370,189 +429,213 @@ _OWN_KEY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSettings:
+class ModelSettings(Struct, frozen=True):
     """Which model of the endpoint does what; empty is the built-in way (or not at all)."""
 
-    understand: str = setting("", "gist, entities, facts of a document")
-    consolidate: str = setting("", "insights from memories that belong together")
-    answer: str = setting("", "answers to questions")
-    embed: str = setting("", "vectors of new knowledge bases; existing ones keep theirs")
-    rerank: str = setting(
-        "",
-        "puts the best hits first: a model behind the endpoint's /rerank, a cross-encoder on this"
-        " machine, onnx/FOLDER, or builtin, the scores of the search",
-    )
-    transcribe: str = setting("", "recordings become text")
-    image: str = setting("", "pictures are described and read")
-    understand_url: str = setting("", "another base_url for this task")
-    consolidate_url: str = setting("", "another base_url for this task")
-    answer_url: str = setting("", "another base_url for this task")
-    embed_url: str = setting("", "another base_url for this task")
-    rerank_url: str = setting("", "another base_url for this task")
-    transcribe_url: str = setting("", "another base_url for this task")
-    image_url: str = setting("", "another base_url for this task")
-    understand_key: str = setting("", _OWN_KEY)
-    consolidate_key: str = setting("", _OWN_KEY)
-    answer_key: str = setting("", _OWN_KEY)
-    embed_key: str = setting("", _OWN_KEY)
-    rerank_key: str = setting("", _OWN_KEY)
-    transcribe_key: str = setting("", _OWN_KEY)
-    image_key: str = setting("", _OWN_KEY)
-    most_windows: int = setting(
-        50,
-        "at most this many windows of 12,000 characters of a long document are read by a model,"
-        " spread from its beginning to its end; the rest is understood the built-in way",
-        low=1,
-        high=1_000_000,
-    )
-    when_unavailable: WhenUnavailable = setting(
-        "wait",
-        "when a model is down or its budget is spent, files and groups of memories wait for it, or"
-        " are done the built-in way, files marked for `memctl document reprocess --upgrade`",
-    )
+    understand: Annotated[str, Rule("gist, entities, facts of a document")] = ""
+    consolidate: Annotated[str, Rule("insights from memories that belong together")] = ""
+    answer: Annotated[str, Rule("answers to questions")] = ""
+    embed: Annotated[str, Rule("vectors of new knowledge bases; existing ones keep theirs")] = ""
+    rerank: Annotated[
+        str,
+        Rule(
+            "puts the best hits first: a model behind the endpoint's /rerank, a cross-encoder on"
+            " this machine, onnx/FOLDER, or builtin, the scores of the search"
+        ),
+    ] = ""
+    transcribe: Annotated[str, Rule("recordings become text")] = ""
+    image: Annotated[str, Rule("pictures are described and read")] = ""
+    understand_url: Annotated[str, Rule("another base_url for this task")] = ""
+    consolidate_url: Annotated[str, Rule("another base_url for this task")] = ""
+    answer_url: Annotated[str, Rule("another base_url for this task")] = ""
+    embed_url: Annotated[str, Rule("another base_url for this task")] = ""
+    rerank_url: Annotated[str, Rule("another base_url for this task")] = ""
+    transcribe_url: Annotated[str, Rule("another base_url for this task")] = ""
+    image_url: Annotated[str, Rule("another base_url for this task")] = ""
+    understand_key: Annotated[str, Rule(_OWN_KEY)] = ""
+    consolidate_key: Annotated[str, Rule(_OWN_KEY)] = ""
+    answer_key: Annotated[str, Rule(_OWN_KEY)] = ""
+    embed_key: Annotated[str, Rule(_OWN_KEY)] = ""
+    rerank_key: Annotated[str, Rule(_OWN_KEY)] = ""
+    transcribe_key: Annotated[str, Rule(_OWN_KEY)] = ""
+    image_key: Annotated[str, Rule(_OWN_KEY)] = ""
+    most_windows: Annotated[
+        int,
+        Rule(
+            "at most this many windows of 12,000 characters of a long document are read by a model,"
+            " spread from its beginning to its end; the rest is understood the built-in way",
+            low=1,
+            high=1_000_000,
+        ),
+    ] = 50
+    when_unavailable: Annotated[
+        WhenUnavailable,
+        Rule(
+            "when a model is down or its budget is spent, files and groups of memories wait for it,"
+            " or are done the built-in way, files marked for `memctl document reprocess --upgrade`"
+        ),
+    ] = "wait"
 
 
-@dataclass(frozen=True, slots=True)
-class NamespaceSettings:
+class NamespaceSettings(Struct, frozen=True):
     """The namespaces of a named user; {user_id} stands for the user's name."""
 
-    conversations: str = setting("user:{user_id}:conversations", "what a user and agents say")
-    documents: str = setting("user:{user_id}:documents", "what a user ingests")
-    shared: str = setting("organization:shared", "what every user reads besides their own")
+    conversations: Annotated[str, Rule("what a user and agents say")] = (
+        "user:{user_id}:conversations"
+    )
+    documents: Annotated[str, Rule("what a user ingests")] = "user:{user_id}:documents"
+    shared: Annotated[str, Rule("what every user reads besides their own")] = "organization:shared"
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerSettings:
+class TriggerSettings(Struct, frozen=True):
     """Phrases by which users have something kept; with a colon they must begin a sentence."""
 
-    memory: tuple[str, ...] = setting(
-        (
-            "we designed", "we built", "our plan for", "achieved together", "this setup for",
-            "memory goal:", "let's save this", "memory:", "remember this conversation",
-            "save this design", "save our work", "store this idea",
-        ),
-        "what makes a memory of type memories; a list of your own replaces this one",
-    )  # fmt: skip
-    fact: tuple[str, ...] = setting(
-        (
-            "important:", "remember this fact:", "my preference is", "I always do", "key detail:",
-            "memorize this:", "fact:", "never forget:", "critical info:", "note this:",
-            "remember:", "store this fact",
-        ),
-        "what makes a memory of type important_fact; a list of your own replaces this one",
-    )  # fmt: skip
+    memory: Annotated[
+        tuple[str, ...],
+        Rule("what makes a memory of type memories; a list of your own replaces this one"),
+    ] = (
+        "we designed",
+        "we built",
+        "our plan for",
+        "achieved together",
+        "this setup for",
+        "memory goal:",
+        "let's save this",
+        "memory:",
+        "remember this conversation",
+        "save this design",
+        "save our work",
+        "store this idea",
+    )
+    fact: Annotated[
+        tuple[str, ...],
+        Rule("what makes a memory of type important_fact; a list of your own replaces this one"),
+    ] = (
+        "important:",
+        "remember this fact:",
+        "my preference is",
+        "I always do",
+        "key detail:",
+        "memorize this:",
+        "fact:",
+        "never forget:",
+        "critical info:",
+        "note this:",
+        "remember:",
+        "store this fact",
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class FeedbackSettings:
+class FeedbackSettings(Struct, frozen=True):
     """How conversations and answers are judged, and what becomes of judgements."""
 
-    satisfaction_weight: float = setting(
-        0.5, "weight of how content the user was in the reward of a conversation", low=0, high=1
-    )
-    completion_weight: float = setting(
-        0.3, "weight of whether what was to be done was done", low=0, high=1
-    )
-    grounding_weight: float = setting(
-        0.2, "weight of the share of answers that memories support", low=0, high=1
-    )
-    change_importance: bool = setting(
-        True, "memories that good answers rely on gain importance, those of bad ones lose it"
-    )
-    most_change: float = setting(
-        0.05, "by how much one judgement changes the importance of a memory", low=0, high=0.5
-    )
-    keep_examples: bool = setting(
-        True, "what an answer should have been is kept as a memory of type preference"
-    )
-    keep_summaries: bool = setting(
-        True, "the summary of a conversation that has ended is kept as a memory of type summary"
-    )
-    pleased: tuple[str, ...] = setting(
-        ("thanks", "thank you", "that's right", "that is right"),
-        "words of the user that count as 0.8 where no score was given",
-    )
-    displeased: tuple[str, ...] = setting(
-        ("that's wrong", "that is wrong", "no", "again"),
-        "words with which a message of the user begins that count as 0.2",
-    )
+    satisfaction_weight: Annotated[
+        float,
+        Rule("weight of how content the user was in the reward of a conversation", low=0, high=1),
+    ] = 0.5
+    completion_weight: Annotated[
+        float, Rule("weight of whether what was to be done was done", low=0, high=1)
+    ] = 0.3
+    grounding_weight: Annotated[
+        float, Rule("weight of the share of answers that memories support", low=0, high=1)
+    ] = 0.2
+    change_importance: Annotated[
+        bool, Rule("memories that good answers rely on gain importance, those of bad ones lose it")
+    ] = True
+    most_change: Annotated[
+        float, Rule("by how much one judgement changes the importance of a memory", low=0, high=0.5)
+    ] = 0.05
+    keep_examples: Annotated[
+        bool, Rule("what an answer should have been is kept as a memory of type preference")
+    ] = True
+    keep_summaries: Annotated[
+        bool,
+        Rule("the summary of a conversation that has ended is kept as a memory of type summary"),
+    ] = True
+    pleased: Annotated[
+        tuple[str, ...], Rule("words of the user that count as 0.8 where no score was given")
+    ] = ("thanks", "thank you", "that's right", "that is right")
+    displeased: Annotated[
+        tuple[str, ...], Rule("words with which a message of the user begins that count as 0.2")
+    ] = ("that's wrong", "that is wrong", "no", "again")
 
 
-@dataclass(frozen=True, slots=True)
-class OutsideSource:
+class OutsideSource(Struct, frozen=True):
     """A program of the user's that is asked by `memctl enrich` and `memctl query --with NAME`."""
 
-    command: str = setting(
-        "", "gets a question on standard input, prints lines of JSON: text, source, url, date"
-    )
-    seconds: float = setting(30.0, "seconds until it is stopped", low=0.1, high=3600)
-    megabytes: float = setting(4.0, "megabytes that it may print", low=0.001, high=256)
-    most: int = setting(20, "at most this many texts are kept", low=1, high=1000)
-    confidence: float = setting(0.5, "how far what it says is trusted", low=0, high=1)
+    command: Annotated[
+        str,
+        Rule("gets a question on standard input, prints lines of JSON: text, source, url, date"),
+    ] = ""
+    seconds: Annotated[float, Rule("seconds until it is stopped", low=0.1, high=3600)] = 30.0
+    megabytes: Annotated[float, Rule("megabytes that it may print", low=0.001, high=256)] = 4.0
+    most: Annotated[int, Rule("at most this many texts are kept", low=1, high=1000)] = 20
+    confidence: Annotated[float, Rule("how far what it says is trusted", low=0, high=1)] = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class CompressionSettings:
+class CompressionSettings(Struct, frozen=True):
     """When long conversations are summarised, but for their latest messages."""
 
-    enabled: bool = setting(
-        True, "whether conversations that get long are summarised by themselves"
-    )
-    threshold_tokens: int = setting(
-        8000, "tokens of messages from which on the earlier ones are summarised", low=1, high=10**9
-    )
-    recent_messages_to_keep: int = setting(
-        10, "messages that stay as they are", low=0, high=100_000
-    )
-    archive_to_knowledge_base: bool = setting(
-        True, "whether each summary becomes a document, which is found by later questions"
-    )
+    enabled: Annotated[
+        bool, Rule("whether conversations that get long are summarised by themselves")
+    ] = True
+    threshold_tokens: Annotated[
+        int,
+        Rule("tokens of messages from which on the earlier ones are summarised", low=1, high=10**9),
+    ] = 8000
+    recent_messages_to_keep: Annotated[
+        int, Rule("messages that stay as they are", low=0, high=100_000)
+    ] = 10
+    archive_to_knowledge_base: Annotated[
+        bool, Rule("whether each summary becomes a document, which is found by later questions")
+    ] = True
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetSettings:
+class BudgetSettings(Struct, frozen=True):
     """What models may cost; prices are yours to state, in whatever currency, and 0 is free."""
 
-    daily_tokens: int = setting(
-        0, "tokens a knowledge base may use a day (UTC); 0 means no limit", low=0, high=10**12
-    )
-    daily_cost: float = setting(
-        0.0, "what a knowledge base may cost a day (UTC); 0 means no limit", low=0, high=1e9
-    )
-    input_price: float = setting(
-        0.0, "price of a million tokens sent to a chat model", low=0, high=1e6
-    )
-    output_price: float = setting(
-        0.0, "price of a million tokens that a chat model writes", low=0, high=1e6
-    )
-    embed_price: float = setting(
-        0.0, "price of a million tokens embedded or reranked", low=0, high=1e6
-    )
-    transcribe_price: float = setting(0.0, "price of a minute transcribed", low=0, high=1e6)
+    daily_tokens: Annotated[
+        int,
+        Rule("tokens a knowledge base may use a day (UTC); 0 means no limit", low=0, high=10**12),
+    ] = 0
+    daily_cost: Annotated[
+        float, Rule("what a knowledge base may cost a day (UTC); 0 means no limit", low=0, high=1e9)
+    ] = 0.0
+    input_price: Annotated[
+        float, Rule("price of a million tokens sent to a chat model", low=0, high=1e6)
+    ] = 0.0
+    output_price: Annotated[
+        float, Rule("price of a million tokens that a chat model writes", low=0, high=1e6)
+    ] = 0.0
+    embed_price: Annotated[
+        float, Rule("price of a million tokens embedded or reranked", low=0, high=1e6)
+    ] = 0.0
+    transcribe_price: Annotated[float, Rule("price of a minute transcribed", low=0, high=1e6)] = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class ResidentSettings:
+class ResidentSettings(Struct, frozen=True):
     """The background process that answers commands that read; see `memctl resident`."""
 
-    enabled: bool = setting(True, "let commands go through it, and have one beside watch and serve")
-    idle_minutes: int = setting(
-        30,
-        "minutes without a command after which one that was started by hand ends; 0 for never",
-        low=0,
-        high=525_600,
-    )
-    memory_mb: int = setting(
-        1500, "megabytes above which it drops its caches, or ends", low=200, high=1_048_576
-    )
+    enabled: Annotated[
+        bool, Rule("let commands go through it, and have one beside watch and serve")
+    ] = True
+    idle_minutes: Annotated[
+        int,
+        Rule(
+            "minutes without a command after which one that was started by hand ends; 0 for never",
+            low=0,
+            high=525_600,
+        ),
+    ] = 30
+    memory_mb: Annotated[
+        int, Rule("megabytes above which it drops its caches, or ends", low=200, high=1_048_576)
+    ] = 1500
 
 
 OriginKind = Literal["flag", "environment", "file", "default"]
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Where a value came from: the kind of source, and its flag, variable or file."""
 
     kind: OriginKind
@@ -562,8 +645,7 @@ class Origin:
         return f"{self.kind} {self.name}".rstrip()
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Struct, frozen=True):
     """Every setting with its value; ``origins`` says for each dotted key which source won."""
 
     home: Path
@@ -578,9 +660,9 @@ class Config:
     """``MEMCTL_AGENT``: who writes where a command names no agent."""
     session: str | None = None
     """``MEMCTL_SESSION``: the conversation where a command names none."""
-    default_kb: str = setting(
-        "default", "the knowledge base that is written to where a command names none"
-    )
+    default_kb: Annotated[
+        str, Rule("the knowledge base that is written to where a command names none")
+    ] = "default"
     log: LogSettings = LogSettings()
     query: QuerySettings = QuerySettings()
     context: ContextSettings = ContextSettings()
@@ -612,7 +694,9 @@ class Config:
 
 
 SECTIONS: Mapping[str, type[Any]] = {
-    item.name: type(item.default) for item in fields(Config) if is_dataclass(item.default)
+    name: type(default)
+    for name in Config.__struct_fields__
+    if isinstance(default := setting_default(Config, name), Struct)
 }
 """The sections of the config file: the fields of ``Config`` that are settings classes."""
 
@@ -668,9 +752,9 @@ def settings_of(config: Config) -> dict[str, Any]:
     found: dict[str, Any] = {"home": str(config.home), "default_kb": config.default_kb}
     for name, section in SECTIONS.items():
         values = getattr(config, name)
-        found |= {f"{name}.{key}": getattr(values, key) for key in setting_rules(section)}
+        found |= {f"{name}.{key}": getattr(values, key) for key in setting_keys(section)}
     for name, source in config.sources.items():
-        keys = setting_rules(OutsideSource)
+        keys = setting_keys(OutsideSource)
         found |= {f"sources.{name}.{key}": getattr(source, key) for key in keys}
     return found
 

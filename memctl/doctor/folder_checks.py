@@ -8,9 +8,10 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
+
+from msgspec.structs import asdict
 
 from memctl.config import Config, unknown_variables, without_password
 from memctl.doctor.findings import Finding, counted, damaged, ok, warning

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -131,7 +130,7 @@ class Documents(Part):
         )
         inputs = Inputs.of(paths, text, stream, jsonl, stream_name)
         web = kb.program_config.web
-        web = dataclasses.replace(web, allow_private=allow_private or web.allow_private)
+        web = replace(web, allow_private=allow_private or web.allow_private)
         versions = None
         if inputs.has_names and kb.snapshot().count("documents"):
             versions = FileVersions(kb.store, kb.settings, namespace, kb.clock)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from msgspec.structs import replace
 
 from memctl.accounts import Accounts
 from memctl.config import Config, with_own_settings

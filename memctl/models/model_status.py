@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import time
 import wave
@@ -109,7 +108,7 @@ def probe_models(config: Config, tasks: Sequence[Task] = ()) -> Iterator[ProbeRe
         config: The settings.
         tasks: Only for these.
     """
-    once = dataclasses.replace(config, endpoint=dataclasses.replace(config.endpoint, retries=0))
+    once = replace(config, endpoint=replace(config.endpoint, retries=0))
     for duty in task_models(config):
         if duty.model and (not tasks or duty.task in tasks):
             yield _probe(once, duty)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,7 +12,7 @@ from memctl.errors import MemctlError, UsageError
 from memctl.identity import documents_of
 from memctl.operations.lookup import count_passages
 from memctl.operations.operation_context import OperationContext, Unavailable
-from memctl.operations.parameters import parameter
+from memctl.validation import Rule
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
@@ -22,19 +21,18 @@ if TYPE_CHECKING:
 _LONGEST = 10_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddDocumentParameters:
+class AddDocumentParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``add_document``."""
 
-    content: str | None = parameter("The text of the document.", default=None)
-    path: str | None = parameter("A file on this machine, instead of content.", default=None)
-    title: str = parameter("What it is called.", default="")
-    knowledge_base: str | None = parameter("Where it goes.", default=None)
-    namespace: str | None = parameter("The namespace it goes to.", default=None)
-    tags: tuple[str, ...] = parameter("Words to file it under.", default=())
-    session_id: str | None = parameter("The conversation it belongs to.", default=None)
-    source: str = parameter("Where it comes from.", default="")
-    dry_run: bool = parameter("Write nothing; only say what would become of it.", default=False)
+    content: Annotated[str | None, Rule("The text of the document.")] = None
+    path: Annotated[str | None, Rule("A file on this machine, instead of content.")] = None
+    title: Annotated[str, Rule("What it is called.")] = ""
+    knowledge_base: Annotated[str | None, Rule("Where it goes.")] = None
+    namespace: Annotated[str | None, Rule("The namespace it goes to.")] = None
+    tags: Annotated[tuple[str, ...], Rule("Words to file it under.")] = ()
+    session_id: Annotated[str | None, Rule("The conversation it belongs to.")] = None
+    source: Annotated[str, Rule("Where it comes from.")] = ""
+    dry_run: Annotated[bool, Rule("Write nothing; only say what would become of it.")] = False
 
 
 class DocumentOutcome(Struct, frozen=True):
@@ -117,12 +115,11 @@ def _outcome(report: IngestReport, base: KnowledgeBase, *, dry_run: bool) -> Doc
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessDocumentParameters:
+class ProcessDocumentParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``process_document``."""
 
-    document_id: str = parameter("The id of the document.")
-    dry_run: bool = parameter("Read nothing; only check that it may be.", default=False)
+    document_id: Annotated[str, Rule("The id of the document.")]
+    dry_run: Annotated[bool, Rule("Read nothing; only check that it may be.")] = False
 
 
 def process_document(

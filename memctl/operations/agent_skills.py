@@ -5,8 +5,7 @@ What has an effect on agents is not among them: a person imports, assigns, activ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Struct
 
@@ -17,7 +16,7 @@ from memctl.operations.operation_context import (
     OperationContext,
     Unavailable,
 )
-from memctl.operations.parameters import parameter
+from memctl.validation import Rule
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
@@ -28,12 +27,11 @@ _SKILL = "The skill: its id or slug."
 _DRY_RUN = "Write nothing; only say what would be done."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiscoverSkillsParameters:
+class DiscoverSkillsParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``discover_skills``."""
 
-    description: str = parameter("What is to be done, such as: deploy to kubernetes.")
-    limit: int = parameter("At most this many.", default=5, low=1, high=50)
+    description: Annotated[str, Rule("What is to be done, such as: deploy to kubernetes.")]
+    limit: Annotated[int, Rule("At most this many.", low=1, high=50)] = 5
 
 
 class SkillSummary(Struct, frozen=True):
@@ -79,13 +77,12 @@ def discover_skills(context: OperationContext, asked: DiscoverSkillsParameters) 
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillContextParameters:
+class SkillContextParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``get_skill_context``."""
 
-    skill_id: str = parameter(_SKILL)
-    task: str | None = parameter("What it is to be used for.", default=None)
-    budget: int = parameter("Most tokens.", default=4_000, low=100, high=100_000)
+    skill_id: Annotated[str, Rule(_SKILL)]
+    task: Annotated[str | None, Rule("What it is to be used for.")] = None
+    budget: Annotated[int, Rule("Most tokens.", low=100, high=100_000)] = 4_000
 
 
 class SkillReading(Struct, frozen=True):
@@ -131,15 +128,14 @@ def skill_text(reading: SkillReading) -> str:
     return reading.text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadSkillFileParameters:
+class ReadSkillFileParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``read_skill_file``."""
 
-    skill_id: str = parameter(_SKILL)
-    path: str = parameter("The path of the file, as get_skill_context lists it.")
-    version: int | None = parameter(
-        "The version that is used; by default the active one.", default=None, low=1
-    )
+    skill_id: Annotated[str, Rule(_SKILL)]
+    path: Annotated[str, Rule("The path of the file, as get_skill_context lists it.")]
+    version: Annotated[
+        int | None, Rule("The version that is used; by default the active one.", low=1)
+    ] = None
 
 
 class SkillFileText(Struct, frozen=True):
@@ -176,13 +172,12 @@ def read_skill_file(context: OperationContext, asked: ReadSkillFileParameters) -
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListSkillsParameters:
+class ListSkillsParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``list_skills``."""
 
-    category: SkillCategory | None = parameter("Only of this category.", default=None)
-    status: SkillStatus = parameter("Only in this status.", default="active")
-    limit: int = parameter("At most this many.", default=50, low=1, high=500)
+    category: Annotated[SkillCategory | None, Rule("Only of this category.")] = None
+    status: Annotated[SkillStatus, Rule("Only in this status.")] = "active"
+    limit: Annotated[int, Rule("At most this many.", low=1, high=500)] = 50
 
 
 def list_skills(context: OperationContext, asked: ListSkillsParameters) -> SkillList:
@@ -206,17 +201,16 @@ def _summary(view: SkillView) -> SkillSummary:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposeSkillParameters:
+class ProposeSkillParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``propose_skill``."""
 
-    topic: str = parameter("What it is to be for, such as: Kubernetes deployment automation.")
-    description: str | None = parameter("What it does and when to use it.", default=None)
-    category: SkillCategory | None = parameter(
-        "By default the one whose words fit best.", default=None
+    topic: Annotated[str, Rule("What it is to be for, such as: Kubernetes deployment automation.")]
+    description: Annotated[str | None, Rule("What it does and when to use it.")] = None
+    category: Annotated[SkillCategory | None, Rule("By default the one whose words fit best.")] = (
+        None
     )
-    requires: tuple[str, ...] = parameter("Slugs of skills that it needs.", default=())
-    dry_run: bool = parameter(_DRY_RUN, default=False)
+    requires: Annotated[tuple[str, ...], Rule("Slugs of skills that it needs.")] = ()
+    dry_run: Annotated[bool, Rule(_DRY_RUN)] = False
 
 
 class ProposedSkill(Struct, frozen=True):
@@ -257,17 +251,16 @@ def propose_skill(context: OperationContext, asked: ProposeSkillParameters) -> P
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillOutcomeParameters:
+class SkillOutcomeParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``record_skill_outcome``."""
 
-    skill_id: str = parameter(_SKILL)
-    success: bool = parameter("Whether it went well.")
-    task: str | None = parameter("What it was used for, as get_skill_context got it.", default=None)
-    note: str | None = parameter("What is to be learned from it.", default=None)
-    duration: float | None = parameter("Seconds that it took.", default=None, low=0)
-    version: int | None = parameter("The version that was used.", default=None, low=1)
-    dry_run: bool = parameter(_DRY_RUN, default=False)
+    skill_id: Annotated[str, Rule(_SKILL)]
+    success: Annotated[bool, Rule("Whether it went well.")]
+    task: Annotated[str | None, Rule("What it was used for, as get_skill_context got it.")] = None
+    note: Annotated[str | None, Rule("What is to be learned from it.")] = None
+    duration: Annotated[float | None, Rule("Seconds that it took.", low=0)] = None
+    version: Annotated[int | None, Rule("The version that was used.", low=1)] = None
+    dry_run: Annotated[bool, Rule(_DRY_RUN)] = False
 
 
 class RecordedOutcome(Struct, frozen=True):

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,9 +23,9 @@ from memctl.operations.operation_context import (
     SearchType,
     Unavailable,
 )
-from memctl.operations.parameters import parameter
 from memctl.plain_values import plain_rows
 from memctl.records import Citation, Context, Level
+from memctl.validation import Rule
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
@@ -46,15 +45,14 @@ _TAGS = "Only with one of these tags."
 # --- passages -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchParameters:
+class SearchParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``search_knowledge_base``."""
 
-    query: str = parameter("What to look for, in words.")
-    search_type: SearchType = parameter(
-        "Where: past conversations, documents, or all.", default="all"
+    query: Annotated[str, Rule("What to look for, in words.")]
+    search_type: Annotated[SearchType, Rule("Where: past conversations, documents, or all.")] = (
+        "all"
     )
-    limit: int = parameter("At most this many results.", default=5, low=1, high=_MOST)
+    limit: Annotated[int, Rule("At most this many results.", low=1, high=_MOST)] = 5
 
 
 class FoundPassage(Struct, frozen=True):
@@ -201,15 +199,14 @@ def _similarity(hit: Hit) -> float:
 # --- conversations --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PastConversationsParameters:
+class PastConversationsParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``search_past_conversations``."""
 
-    query: str = parameter("What to look for, in words.")
-    max_results: int = parameter("At most this many results.", default=5, low=1, high=_MOST)
-    time_window_days: int | None = parameter(
-        "At most this many days ago; by default at any time.", default=None, low=1, high=36_500
-    )
+    query: Annotated[str, Rule("What to look for, in words.")]
+    max_results: Annotated[int, Rule("At most this many results.", low=1, high=_MOST)] = 5
+    time_window_days: Annotated[
+        int | None, Rule("At most this many days ago; by default at any time.", low=1, high=36_500)
+    ] = None
 
 
 class RecalledMemory(Struct, frozen=True):
@@ -248,17 +245,16 @@ def search_past_conversations(
 # --- answers and context --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerParameters:
+class AnswerParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``answer``."""
 
-    question: str = parameter("The question, in words.")
-    mode: Mode | None = parameter("How memories are found.", default=None)
-    top_k: int = parameter("How many hits are searched.", default=10, low=1, high=_MOST)
-    since: str | None = parameter(_SINCE, default=None)
-    until: str | None = parameter(_UNTIL, default=None)
-    namespace: str | None = parameter(_NAMESPACE, default=None)
-    tags: tuple[str, ...] = parameter(_TAGS, default=())
+    question: Annotated[str, Rule("The question, in words.")]
+    mode: Annotated[Mode | None, Rule("How memories are found.")] = None
+    top_k: Annotated[int, Rule("How many hits are searched.", low=1, high=_MOST)] = 10
+    since: Annotated[str | None, Rule(_SINCE)] = None
+    until: Annotated[str | None, Rule(_UNTIL)] = None
+    namespace: Annotated[str | None, Rule(_NAMESPACE)] = None
+    tags: Annotated[tuple[str, ...], Rule(_TAGS)] = ()
 
 
 class AnswerReply(Struct, frozen=True):
@@ -318,15 +314,14 @@ _RELEVANT, _PERHAPS = 0.7, 0.1
 """Relevance from which a passage has to do with the question, and from which it may have."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecallParameters:
+class RecallParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``recall``."""
 
-    question: str = parameter("The question, in words.")
-    since: str | None = parameter(_SINCE, default=None)
-    until: str | None = parameter(_UNTIL, default=None)
-    namespace: str | None = parameter(_NAMESPACE, default=None)
-    tags: tuple[str, ...] = parameter(_TAGS, default=())
+    question: Annotated[str, Rule("The question, in words.")]
+    since: Annotated[str | None, Rule(_SINCE)] = None
+    until: Annotated[str | None, Rule(_UNTIL)] = None
+    namespace: Annotated[str | None, Rule(_NAMESPACE)] = None
+    tags: Annotated[tuple[str, ...], Rule(_TAGS)] = ()
 
 
 class RecalledPassage(Struct, frozen=True):
@@ -433,17 +428,14 @@ def recall_text(reply: RecallReply) -> str:
     return "\n\n".join(paragraphs)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextParameters:
+class ContextParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``context``."""
 
-    question: str = parameter("The question or message that needs context.")
-    budget: int = parameter("At most this many tokens.", default=2000, low=16, high=_MOST_TOKENS)
-    auto: bool = parameter(
-        "Whether it is any message, most of which need no memory.", default=False
-    )
-    namespace: str | None = parameter(_NAMESPACE, default=None)
-    tags: tuple[str, ...] = parameter(_TAGS, default=())
+    question: Annotated[str, Rule("The question or message that needs context.")]
+    budget: Annotated[int, Rule("At most this many tokens.", low=16, high=_MOST_TOKENS)] = 2000
+    auto: Annotated[bool, Rule("Whether it is any message, most of which need no memory.")] = False
+    namespace: Annotated[str | None, Rule(_NAMESPACE)] = None
+    tags: Annotated[tuple[str, ...], Rule(_TAGS)] = ()
 
 
 def context_block(context: OperationContext, asked: ContextParameters) -> Context:
@@ -458,13 +450,12 @@ def context_text(found: Context) -> str:
     return found.text or "Nothing in memory has to do with that."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedbackParameters:
+class FeedbackParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``feedback``."""
 
-    query_id: str = parameter("The query_id of the answer; last is the latest.")
-    verdict: Verdict = parameter("How good it was.")
-    dry_run: bool = parameter("Note nothing.", default=False)
+    query_id: Annotated[str, Rule("The query_id of the answer; last is the latest.")]
+    verdict: Annotated[Verdict, Rule("How good it was.")]
+    dry_run: Annotated[bool, Rule("Note nothing.")] = False
 
 
 class FeedbackReply(Struct, frozen=True):
@@ -485,12 +476,11 @@ def feedback(context: OperationContext, asked: FeedbackParameters) -> FeedbackRe
 # --- insights and the time ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InsightsParameters:
+class InsightsParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``recent_insights``."""
 
-    limit: int = parameter("At most this many.", default=10, low=1, high=200)
-    since: str | None = parameter(_SINCE, default=None)
+    limit: Annotated[int, Rule("At most this many.", low=1, high=200)] = 10
+    since: Annotated[str | None, Rule(_SINCE)] = None
 
 
 class RecentInsight(Struct, frozen=True):
@@ -529,8 +519,7 @@ def recent_insights(context: OperationContext, asked: InsightsParameters) -> Rec
     return RecentInsights(tuple(rows[: asked.limit]))
 
 
-@dataclass(frozen=True, slots=True)
-class NoParameters:
+class NoParameters(Struct, frozen=True):
     """Of an operation that takes none."""
 
 

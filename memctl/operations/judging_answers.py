@@ -5,9 +5,8 @@ They do what ``memctl feedback``, ``reflect``, ``prompt`` and ``enrich`` do, for
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Struct
 
@@ -15,7 +14,7 @@ from memctl.errors import UsageError
 from memctl.instants import parse_instant
 from memctl.operations.finding import opened
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import parameter
+from memctl.validation import Rule
 
 if TYPE_CHECKING:
     from memctl.store.ledger.feedback_repositories import Feedback
@@ -24,16 +23,15 @@ TaskResult = Literal["done", "failed"]
 _SINCE = "Only from that date on, such as 7d."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GiveFeedbackParameters:
+class GiveFeedbackParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``give_feedback``."""
 
-    target: str = parameter("The query_id of an answer, a session, or last.")
-    score: float | None = parameter("From 0 (bad) to 1 (good).", default=None, low=0, high=1)
-    text: str = parameter("What was good or bad.", default="")
-    example: str = parameter("What the answer should have been.", default="")
-    task: TaskResult | None = parameter("Whether the task was done.", default=None)
-    dry_run: bool = parameter("Note nothing.", default=False)
+    target: Annotated[str, Rule("The query_id of an answer, a session, or last.")]
+    score: Annotated[float | None, Rule("From 0 (bad) to 1 (good).", low=0, high=1)] = None
+    text: Annotated[str, Rule("What was good or bad.")] = ""
+    example: Annotated[str, Rule("What the answer should have been.")] = ""
+    task: Annotated[TaskResult | None, Rule("Whether the task was done.")] = None
+    dry_run: Annotated[bool, Rule("Note nothing.")] = False
 
 
 class GivenFeedback(Struct, frozen=True):
@@ -74,13 +72,12 @@ def give_feedback(context: OperationContext, asked: GiveFeedbackParameters) -> G
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListFeedbackParameters:
+class ListFeedbackParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``list_feedback``."""
 
-    since: str | None = parameter(_SINCE, default=None)
-    session_id: str | None = parameter("Only of this conversation.", default=None)
-    limit: int = parameter("At most this many.", default=20, low=1, high=200)
+    since: Annotated[str | None, Rule(_SINCE)] = None
+    session_id: Annotated[str | None, Rule("Only of this conversation.")] = None
+    limit: Annotated[int, Rule("At most this many.", low=1, high=200)] = 20
 
 
 class ListedFeedback(Struct, frozen=True):
@@ -135,13 +132,12 @@ def _since(context: OperationContext, since: str | None) -> datetime | None:
 # --- looking back ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReflectParameters:
+class ReflectParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``reflect``."""
 
-    since: str | None = parameter(_SINCE, default=None)
-    write: bool = parameter("Keep what is found as a memory.", default=False)
-    dry_run: bool = parameter("Keep nothing, even with write.", default=False)
+    since: Annotated[str | None, Rule(_SINCE)] = None
+    write: Annotated[bool, Rule("Keep what is found as a memory.")] = False
+    dry_run: Annotated[bool, Rule("Keep nothing, even with write.")] = False
 
 
 class ReflectedFinding(Struct, frozen=True):
@@ -191,16 +187,15 @@ def reflect(context: OperationContext, asked: ReflectParameters) -> ReflectReply
 # --- prompts --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GetPromptParameters:
+class GetPromptParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``get_prompt``."""
 
-    task: str = parameter("Which prompt, such as answer, or that of an agent.")
-    version: str | None = parameter("By default the one that the session uses.", default=None)
-    session_id: str | None = parameter(
-        "The conversation; what it uses is noted, and always the same.", default=None
-    )
-    dry_run: bool = parameter("Note no use.", default=False)
+    task: Annotated[str, Rule("Which prompt, such as answer, or that of an agent.")]
+    version: Annotated[str | None, Rule("By default the one that the session uses.")] = None
+    session_id: Annotated[
+        str | None, Rule("The conversation; what it uses is noted, and always the same.")
+    ] = None
+    dry_run: Annotated[bool, Rule("Note no use.")] = False
 
 
 class PromptReply(Struct, frozen=True):
@@ -223,11 +218,10 @@ def get_prompt(context: OperationContext, asked: GetPromptParameters) -> PromptR
     return PromptReply(found.name, found.version, found.text, asked.dry_run)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListPromptsParameters:
+class ListPromptsParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``list_prompts``."""
 
-    task: str | None = parameter("Only this prompt.", default=None)
+    task: Annotated[str | None, Rule("Only this prompt.")] = None
 
 
 class ListedPrompt(Struct, frozen=True):
@@ -277,13 +271,12 @@ def list_prompts(context: OperationContext, asked: ListPromptsParameters) -> Pro
 # --- outside knowledge ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnrichParameters:
+class EnrichParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``enrich``."""
 
-    question: str = parameter("What to ask.")
-    source: str = parameter("Which program of the user's, as the settings call it.")
-    dry_run: bool = parameter("Do not ask a model.", default=False)
+    question: Annotated[str, Rule("What to ask.")]
+    source: Annotated[str, Rule("Which program of the user's, as the settings call it.")]
+    dry_run: Annotated[bool, Rule("Do not ask a model.")] = False
 
 
 class EnrichReply(Struct, frozen=True):

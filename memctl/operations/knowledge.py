@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,9 +19,9 @@ from memctl.operations.finding import (
     opened,
 )
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import parameter
 from memctl.plain_values import to_plain
 from memctl.records import Level
+from memctl.validation import Rule
 
 _KB = "A knowledge base, or a list of them; by default all that may be read."
 _SINCE = "Only from that date on: 2026-03-01, 7d, today."
@@ -43,18 +42,17 @@ def _names(given: object) -> tuple[str, ...]:
     return tuple(names)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryParameters:
+class QueryParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``query_knowledge_base``."""
 
-    question: str = parameter("The question, in words.")
-    knowledge_base: Any = parameter(_KB, default=None)
-    mode: Mode | None = parameter("How memories are found.", default=None)
-    top_k: int = parameter("How many hits are searched.", default=10, low=1, high=_MOST)
-    since: str | None = parameter(_SINCE, default=None)
-    until: str | None = parameter("Only before that date.", default=None)
-    namespace: str | None = parameter("Only this namespace.", default=None)
-    tags: tuple[str, ...] = parameter("Only with one of these tags.", default=())
+    question: Annotated[str, Rule("The question, in words.")]
+    knowledge_base: Annotated[Any, Rule(_KB)] = None
+    mode: Annotated[Mode | None, Rule("How memories are found.")] = None
+    top_k: Annotated[int, Rule("How many hits are searched.", low=1, high=_MOST)] = 10
+    since: Annotated[str | None, Rule(_SINCE)] = None
+    until: Annotated[str | None, Rule("Only before that date.")] = None
+    namespace: Annotated[str | None, Rule("Only this namespace.")] = None
+    tags: Annotated[tuple[str, ...], Rule("Only with one of these tags.")] = ()
 
 
 def query_knowledge_base(context: OperationContext, asked: QueryParameters) -> AnswerReply:
@@ -72,17 +70,16 @@ def query_knowledge_base(context: OperationContext, asked: QueryParameters) -> A
         return answer(limited, wanted)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FindParameters:
+class FindParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``search_documents``, ``search_memory`` and ``search_knowledge``."""
 
-    query: str = parameter("What to look for, in words.")
-    knowledge_base: Any = parameter(_KB, default=None)
-    mode: Mode | None = parameter("How memories are found.", default=None)
-    top_k: int = parameter("At most this many results.", default=10, low=1, high=_MOST)
-    since: str | None = parameter(_SINCE, default=None)
-    until: str | None = parameter("Only before that date.", default=None)
-    tags: tuple[str, ...] = parameter("Only with one of these tags.", default=())
+    query: Annotated[str, Rule("What to look for, in words.")]
+    knowledge_base: Annotated[Any, Rule(_KB)] = None
+    mode: Annotated[Mode | None, Rule("How memories are found.")] = None
+    top_k: Annotated[int, Rule("At most this many results.", low=1, high=_MOST)] = 10
+    since: Annotated[str | None, Rule(_SINCE)] = None
+    until: Annotated[str | None, Rule("Only before that date.")] = None
+    tags: Annotated[tuple[str, ...], Rule("Only with one of these tags.")] = ()
 
 
 def search_documents(context: OperationContext, asked: FindParameters) -> SearchReply:
@@ -125,8 +122,7 @@ def _find_documents(
     return SearchReply(asked.query, search_type, len(results), results)
 
 
-@dataclass(frozen=True, slots=True)
-class NoKnowledgeBaseParameters:
+class NoKnowledgeBaseParameters(Struct, frozen=True):
     """Of ``memory_stats``, which takes none."""
 
 
@@ -163,12 +159,11 @@ def memory_stats(context: OperationContext, _: NoKnowledgeBaseParameters) -> Mem
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsolidateParameters:
+class ConsolidateParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``consolidate_memory``."""
 
-    knowledge_base: str | None = parameter("Which; by default the one written to.", default=None)
-    dry_run: bool = parameter("Write nothing; only say what would be drawn.", default=False)
+    knowledge_base: Annotated[str | None, Rule("Which; by default the one written to.")] = None
+    dry_run: Annotated[bool, Rule("Write nothing; only say what would be drawn.")] = False
 
 
 class ConsolidationReply(Struct, frozen=True):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Struct
 
@@ -14,9 +13,9 @@ from memctl.errors import NotFoundError
 from memctl.literals import DocType
 from memctl.operations.finding import first_with, opened, readable_session
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import parameter
 from memctl.plain_values import plain_rows, to_plain
 from memctl.schema.document_types import doc_type_of
+from memctl.validation import Rule
 
 if TYPE_CHECKING:
     from memctl.graph.graph_views import NeighbourView
@@ -39,15 +38,14 @@ _MOST_HOPS = 6
 # --- documents ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListDocumentsParameters:
+class ListDocumentsParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``list_documents``."""
 
-    namespace: str | None = parameter("Only this namespace.", default=None)
-    doc_type: DocType | None = parameter("Only this kind of document.", default=None)
-    search: str | None = parameter("Only documents with these words in the title.", default=None)
-    limit: int = parameter("At most this many.", default=20, low=1, high=200)
-    offset: int = parameter("How many to skip.", default=0, low=0, high=10**9)
+    namespace: Annotated[str | None, Rule("Only this namespace.")] = None
+    doc_type: Annotated[DocType | None, Rule("Only this kind of document.")] = None
+    search: Annotated[str | None, Rule("Only documents with these words in the title.")] = None
+    limit: Annotated[int, Rule("At most this many.", low=1, high=200)] = 20
+    offset: Annotated[int, Rule("How many to skip.", low=0, high=10**9)] = 0
 
 
 class ListedDocument(Struct, frozen=True):
@@ -143,15 +141,14 @@ def _listed_document(base: KnowledgeBase, row: dict[str, Any]) -> ListedDocument
 # --- one document ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GetDocumentParameters:
+class GetDocumentParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``get_document``."""
 
-    document_id: str = parameter("The id of the document, or its title.")
-    start: int = parameter("From which character on.", default=0, low=0, high=10**12)
-    max_chars: int = parameter(
-        "At most this many characters.", default=8000, low=1, high=MOST_CHARACTERS
-    )
+    document_id: Annotated[str, Rule("The id of the document, or its title.")]
+    start: Annotated[int, Rule("From which character on.", low=0, high=10**12)] = 0
+    max_chars: Annotated[
+        int, Rule("At most this many characters.", low=1, high=MOST_CHARACTERS)
+    ] = 8000
 
 
 class DocumentText(Struct, frozen=True):
@@ -197,15 +194,14 @@ def get_document(context: OperationContext, asked: GetDocumentParameters) -> Doc
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenParameters:
+class OpenParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``open``."""
 
-    id: str = parameter("The id or title of a document, or the id of a memory.")
-    start: int = parameter("From which character on.", default=0, low=0, high=10**12)
-    max_chars: int = parameter(
-        "At most this many characters.", default=8000, low=1, high=MOST_CHARACTERS
-    )
+    id: Annotated[str, Rule("The id or title of a document, or the id of a memory.")]
+    start: Annotated[int, Rule("From which character on.", low=0, high=10**12)] = 0
+    max_chars: Annotated[
+        int, Rule("At most this many characters.", low=1, high=MOST_CHARACTERS)
+    ] = 8000
 
 
 def open_item(context: OperationContext, asked: OpenParameters) -> DocumentText:
@@ -297,12 +293,11 @@ def _near_titles(given: str, titles: dict[str, tuple[KnowledgeBase, str]]) -> st
 # --- conversations --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListSessionsParameters:
+class ListSessionsParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``list_sessions``."""
 
-    status: SessionStatus | None = parameter("Only those in this state.", default=None)
-    limit: int = parameter("At most this many.", default=20, low=1, high=200)
+    status: Annotated[SessionStatus | None, Rule("Only those in this state.")] = None
+    limit: Annotated[int, Rule("At most this many.", low=1, high=200)] = 20
 
 
 class ListedSession(Struct, frozen=True):
@@ -339,12 +334,11 @@ def list_sessions(context: OperationContext, asked: ListSessionsParameters) -> S
     return SessionList(tuple(found[: asked.limit]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionParameters:
+class SessionParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``session``."""
 
-    session_id: str | None = parameter("Show this one, with what was said.", default=None)
-    limit: int = parameter("At most this many conversations or turns.", default=20, low=1, high=200)
+    session_id: Annotated[str | None, Rule("Show this one, with what was said.")] = None
+    limit: Annotated[int, Rule("At most this many conversations or turns.", low=1, high=200)] = 20
 
 
 class SaidTurn(Struct, frozen=True):
@@ -424,14 +418,13 @@ class GraphName(Struct, frozen=True):
     relations: tuple[NearName, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphSearchParameters:
+class GraphSearchParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``search_knowledge_graph``."""
 
-    query: str = parameter("A question, or names to look for.")
-    relation_type: str | None = parameter(_RELATION, default=None)
-    node_type: str | None = parameter("Only names of this type: person, page, ...", default=None)
-    limit: int = parameter("At most this many names.", default=10, low=1, high=100)
+    query: Annotated[str, Rule("A question, or names to look for.")]
+    relation_type: Annotated[str | None, Rule(_RELATION)] = None
+    node_type: Annotated[str | None, Rule("Only names of this type: person, page, ...")] = None
+    limit: Annotated[int, Rule("At most this many names.", low=1, high=100)] = 10
 
 
 class GraphSearchReply(Struct, frozen=True):
@@ -476,17 +469,16 @@ def _near(view: NeighbourView) -> NearName:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeighborsParameters:
+class NeighborsParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``get_graph_neighbors``."""
 
-    name: str = parameter("A name, an alias or the id of one.")
-    hops: int = parameter("At most this many steps.", default=1, low=1, high=_MOST_HOPS)
-    relation_type: str | None = parameter(_RELATION, default=None)
-    direction: Direction = parameter(
-        "Only relations that lead away from the name, or to it.", default="both"
-    )
-    limit: int = parameter("At most this many names.", default=20, low=1, high=200)
+    name: Annotated[str, Rule("A name, an alias or the id of one.")]
+    hops: Annotated[int, Rule("At most this many steps.", low=1, high=_MOST_HOPS)] = 1
+    relation_type: Annotated[str | None, Rule(_RELATION)] = None
+    direction: Annotated[
+        Direction, Rule("Only relations that lead away from the name, or to it.")
+    ] = "both"
+    limit: Annotated[int, Rule("At most this many names.", low=1, high=200)] = 20
 
 
 class NeighborsReply(Struct, frozen=True):

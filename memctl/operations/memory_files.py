@@ -10,8 +10,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,8 +18,8 @@ from msgspec.structs import replace
 from memctl.errors import NotFoundError, UsageError
 from memctl.identity import DEFAULT_NAMESPACE, documents_of
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import parameter
 from memctl.records import Filters
+from memctl.validation import Rule
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
@@ -38,25 +37,24 @@ _AROUND = 4
 Command = Literal["view", "create", "str_replace", "insert", "delete", "rename"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryFileParameters:
+class MemoryFileParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``memory``."""
 
-    command: Command = parameter("What to do.")
-    path: str | None = parameter("A file or folder below /memories; not for rename.", default=None)
-    view_range: tuple[int, ...] | None = parameter(
-        "With view, the first and last line; -1 is the last.", default=None
-    )
-    file_text: str | None = parameter("With create, the text.", default=None)
-    old_str: str | None = parameter("With str_replace, the text to replace.", default=None)
-    new_str: str | None = parameter("With str_replace, what stands there then.", default=None)
-    insert_line: int | None = parameter(
-        "With insert, the line after which; 0 for the beginning.", default=None, low=0
-    )
-    insert_text: str | None = parameter("With insert, the text.", default=None)
-    old_path: str | None = parameter("With rename, what it is called.", default=None)
-    new_path: str | None = parameter("With rename, what it is to be called.", default=None)
-    dry_run: bool = parameter("Only say what would come of it.", default=False)
+    command: Annotated[Command, Rule("What to do.")]
+    path: Annotated[str | None, Rule("A file or folder below /memories; not for rename.")] = None
+    view_range: Annotated[
+        tuple[int, ...] | None, Rule("With view, the first and last line; -1 is the last.")
+    ] = None
+    file_text: Annotated[str | None, Rule("With create, the text.")] = None
+    old_str: Annotated[str | None, Rule("With str_replace, the text to replace.")] = None
+    new_str: Annotated[str | None, Rule("With str_replace, what stands there then.")] = None
+    insert_line: Annotated[
+        int | None, Rule("With insert, the line after which; 0 for the beginning.", low=0)
+    ] = None
+    insert_text: Annotated[str | None, Rule("With insert, the text.")] = None
+    old_path: Annotated[str | None, Rule("With rename, what it is called.")] = None
+    new_path: Annotated[str | None, Rule("With rename, what it is to be called.")] = None
+    dry_run: Annotated[bool, Rule("Only say what would come of it.")] = False
 
 
 class MemoryFileReply(Struct, frozen=True):

@@ -5,8 +5,7 @@ Each gives what ``memctl document links`` and its siblings give.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 
@@ -22,7 +21,7 @@ from memctl.links.link_records import (
 )
 from memctl.operations.finding import opened
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import parameter
+from memctl.validation import Rule
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
@@ -33,38 +32,34 @@ _LIMIT = "At most this many."
 _NAMESPACE = "Only documents of this namespace."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageParameters:
+class PageParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``page_links``, ``backlinks`` and ``unlinked_mentions``."""
 
-    document_id: str = parameter(_PAGE)
-    namespace: str | None = parameter(_NAMESPACE, default=None)
-    limit: int = parameter(_LIMIT, default=20, low=1, high=200)
+    document_id: Annotated[str, Rule(_PAGE)]
+    namespace: Annotated[str | None, Rule(_NAMESPACE)] = None
+    limit: Annotated[int, Rule(_LIMIT, low=1, high=200)] = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelatedParameters:
+class RelatedParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``related_pages``."""
 
-    document_id: str = parameter(_PAGE)
-    namespace: str | None = parameter(_NAMESPACE, default=None)
-    limit: int = parameter(_LIMIT, default=10, low=1, high=50)
+    document_id: Annotated[str, Rule(_PAGE)]
+    namespace: Annotated[str | None, Rule(_NAMESPACE)] = None
+    limit: Annotated[int, Rule(_LIMIT, low=1, high=50)] = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinksParameters:
+class LinksParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``missing_links`` and ``check_links``."""
 
-    namespace: str | None = parameter(_NAMESPACE, default=None)
-    limit: int = parameter(_LIMIT, default=50, low=1, high=1000)
+    namespace: Annotated[str | None, Rule(_NAMESPACE)] = None
+    limit: Annotated[int, Rule(_LIMIT, low=1, high=1000)] = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RenewParameters:
+class RenewParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``extract_links`` and ``embed_document``."""
 
-    document_id: str = parameter(_PAGE)
-    dry_run: bool = parameter("Write nothing; say what would come of it.", default=False)
+    document_id: Annotated[str, Rule(_PAGE)]
+    dry_run: Annotated[bool, Rule("Write nothing; say what would come of it.")] = False
 
 
 class PageLinksReply(Struct, frozen=True):

@@ -1,19 +1,18 @@
 """What an operation takes and gives: JSON schemas made from declarations, and checked arguments.
 
-Parameters are the fields of a frozen dataclass, each declared with ``parameter``.  Knows which
+Parameters are the fields of a frozen record, each ``Annotated`` with a ``Rule``.  Knows which
 types JSON has, never which operations there are.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import types
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from msgspec import Struct
+from msgspec import NODEFAULT, Struct
 
 from memctl.errors import UsageError
 from memctl.validation import Rule, nearest, setting_default, setting_rules, setting_type
@@ -31,23 +30,6 @@ _NAMES: Mapping[type, tuple[str, str]] = {
 }
 """How JSON schema calls a type, and how people do."""
 _LONGEST_VALUE = 60
-
-
-def parameter(
-    help_text: str,
-    *,
-    default: object = dataclasses.MISSING,
-    low: float | None = None,
-    high: float | None = None,
-) -> Any:
-    """Declare a parameter; without a default it has to be given.
-
-    The words that it may be are those of its ``Literal`` type; ``low`` and ``high`` are inclusive.
-    """
-    metadata = {"rule": Rule(help_text, low, high)}
-    if default is dataclasses.MISSING:
-        return dataclasses.field(metadata=metadata)
-    return dataclasses.field(default=default, metadata=metadata)
 
 
 class _Type(NamedTuple):
@@ -76,7 +58,7 @@ def _without_none(annotation: Any) -> Any:
 
 def is_required(section: type[Any], key: str) -> bool:
     """Return whether a parameter has to be given."""
-    return setting_default(section, key) is dataclasses.MISSING
+    return setting_default(section, key) is NODEFAULT
 
 
 # --- arguments ------------------------------------------------------------------------------------
@@ -86,7 +68,7 @@ def parse_arguments(section: type[P], given: object, operation: str) -> P:
     """Return the parameters that the arguments of a call give; null means not given.
 
     Args:
-        section: The dataclass of the parameters.
+        section: The class of the parameters.
         given: The arguments as JSON has them: an object.
         operation: What is called, for messages.
 
@@ -162,7 +144,7 @@ def parameter_schema(section: type[Any], *, strict: bool = False) -> JsonObject:
     """Return the JSON schema of an operation's parameters.
 
     Args:
-        section: The dataclass of the parameters.
+        section: The class of the parameters.
         strict: As strict modes of models want it: every parameter is required, null stands for
             one that is not given, and defaults and ranges are said in words.
     """
@@ -185,7 +167,7 @@ def _property(section: type[Any], key: str, rule: Rule) -> JsonObject:
         found["items"] = {"type": _NAMES[item][0]}
     found["description"] = rule.help
     default = setting_default(section, key)
-    if default not in (dataclasses.MISSING, None, ()):
+    if default not in (NODEFAULT, None, ()):
         found["default"] = default
     bounds = {"minimum": rule.low, "maximum": rule.high}
     return found | {name: value for name, value in bounds.items() if value is not None}

@@ -1,6 +1,7 @@
 """Every operation, declared once: tool definitions, MCP, HTTP and help are made from this list.
 
-To add one, write its function, its parameters and its result in a module beside this one, and an entry here.
+To add one, write its function, its parameters and its result in a module beside this one, and an
+entry here.
 """
 
 from __future__ import annotations
@@ -235,7 +236,7 @@ class Operation(Struct, frozen=True):
     description: str
     """One line, for choosing among operations, usually by a model."""
     parameters: type[Any]
-    """A frozen dataclass whose fields are declared with ``parameter``."""
+    """A frozen record whose fields are annotated with a ``Rule``."""
     result: type[Any]
     """A record."""
     run: Callable[[OperationContext, Any], Any]

@@ -7,14 +7,13 @@ its caller.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Struct
 
 from memctl.errors import UsageError
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import parameter
+from memctl.validation import Rule
 
 if TYPE_CHECKING:
     from memctl.forget.leftovers import RemainingPlace
@@ -22,23 +21,22 @@ if TYPE_CHECKING:
     from memctl.records import Memory
 
 StoredType = Literal["important_fact", "memories", "important_information", "summary"]
-_FACT = "important_fact"
+_FACT: Final = "important_fact"
 _TAGS = "Words to file it under."
 _IMPORTANCE = "From 0 to 1."
 _DRY_RUN = "Write nothing; only say what would be done."
 _DEFAULT_IMPORTANCE = 0.7
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreParameters:
+class StoreParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``store_important_information``."""
 
-    information: str = parameter("What to store, as a sentence that stands alone.")
-    memory_type: StoredType = parameter("What it is.", default=_FACT)
-    metadata: Mapping[str, Any] | None = parameter("Anything else to keep with it.", default=None)
-    tags: tuple[str, ...] = parameter(_TAGS, default=())
-    importance: float = parameter(_IMPORTANCE, default=_DEFAULT_IMPORTANCE, low=0, high=1)
-    dry_run: bool = parameter(_DRY_RUN, default=False)
+    information: Annotated[str, Rule("What to store, as a sentence that stands alone.")]
+    memory_type: Annotated[StoredType, Rule("What it is.")] = _FACT
+    metadata: Annotated[Mapping[str, Any] | None, Rule("Anything else to keep with it.")] = None
+    tags: Annotated[tuple[str, ...], Rule(_TAGS)] = ()
+    importance: Annotated[float, Rule(_IMPORTANCE, low=0, high=1)] = _DEFAULT_IMPORTANCE
+    dry_run: Annotated[bool, Rule(_DRY_RUN)] = False
 
 
 class StoreReply(Struct, frozen=True):
@@ -71,18 +69,17 @@ def store_important_information(context: OperationContext, asked: StoreParameter
     return StoreReply(True, message, memory.text, memory.id, memory.type, asked.dry_run)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RememberParameters:
+class RememberParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``remember``."""
 
-    text: str = parameter("What to remember, as a sentence that stands alone.")
-    type: str | None = parameter(
-        "fact, decision, preference, plan, ...; by default as the text says.", default=None
-    )
-    tags: tuple[str, ...] = parameter(_TAGS, default=())
-    importance: float = parameter(_IMPORTANCE, default=_DEFAULT_IMPORTANCE, low=0, high=1)
-    session_id: str | None = parameter("The conversation it belongs to.", default=None)
-    dry_run: bool = parameter(_DRY_RUN, default=False)
+    text: Annotated[str, Rule("What to remember, as a sentence that stands alone.")]
+    type: Annotated[
+        str | None, Rule("fact, decision, preference, plan, ...; by default as the text says.")
+    ] = None
+    tags: Annotated[tuple[str, ...], Rule(_TAGS)] = ()
+    importance: Annotated[float, Rule(_IMPORTANCE, low=0, high=1)] = _DEFAULT_IMPORTANCE
+    session_id: Annotated[str | None, Rule("The conversation it belongs to.")] = None
+    dry_run: Annotated[bool, Rule(_DRY_RUN)] = False
 
 
 class MemoryReply(Struct, frozen=True):
@@ -162,16 +159,15 @@ def _memory_reply(memory: Memory, kb: str, *, dry_run: bool) -> MemoryReply:
 # --- changing what is there -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpdateParameters:
+class UpdateParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``update_memory``."""
 
-    id: str = parameter("The id of the memory, or enough of its beginning.")
-    text: str | None = parameter("What it says now.", default=None)
-    type: str | None = parameter("What it is now.", default=None)
-    tags: tuple[str, ...] | None = parameter("Its tags, instead of those it has.", default=None)
-    importance: float | None = parameter(_IMPORTANCE, default=None, low=0, high=1)
-    dry_run: bool = parameter(_DRY_RUN, default=False)
+    id: Annotated[str, Rule("The id of the memory, or enough of its beginning.")]
+    text: Annotated[str | None, Rule("What it says now.")] = None
+    type: Annotated[str | None, Rule("What it is now.")] = None
+    tags: Annotated[tuple[str, ...] | None, Rule("Its tags, instead of those it has.")] = None
+    importance: Annotated[float | None, Rule(_IMPORTANCE, low=0, high=1)] = None
+    dry_run: Annotated[bool, Rule(_DRY_RUN)] = False
 
 
 def update_memory(context: OperationContext, asked: UpdateParameters) -> MemoryReply:
@@ -190,13 +186,12 @@ def update_memory(context: OperationContext, asked: UpdateParameters) -> MemoryR
     return _memory_reply(changed, base.name, dry_run=asked.dry_run)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForgetParameters:
+class ForgetParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``forget_memory``."""
 
-    id: str = parameter("The id of the memory, or enough of its beginning.")
-    confirm: bool = parameter("Forget it for good; otherwise say what would go.", default=False)
-    dry_run: bool = parameter("Only say what would go, even with confirm.", default=False)
+    id: Annotated[str, Rule("The id of the memory, or enough of its beginning.")]
+    confirm: Annotated[bool, Rule("Forget it for good; otherwise say what would go.")] = False
+    dry_run: Annotated[bool, Rule("Only say what would go, even with confirm.")] = False
 
 
 class ForgetReply(Struct, frozen=True):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 
 from memctl.errors import UsageError, VersionConflict
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import parameter
 from memctl.records import RevisedDocument
+from memctl.validation import Rule
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
@@ -21,13 +20,12 @@ _AROUND = 80
 _DRY_RUN = "Write nothing; only say what would come of it."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviseDocumentParameters:
+class ReviseDocumentParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``revise_document``."""
 
-    document_id: str = parameter("The id of the version that was read.")
-    text: str = parameter("Its new text, whole.")
-    dry_run: bool = parameter(_DRY_RUN, default=False)
+    document_id: Annotated[str, Rule("The id of the version that was read.")]
+    text: Annotated[str, Rule("Its new text, whole.")]
+    dry_run: Annotated[bool, Rule(_DRY_RUN)] = False
 
 
 def revise_document(context: OperationContext, asked: ReviseDocumentParameters) -> RevisedDocument:
@@ -43,15 +41,14 @@ def _changeable(context: OperationContext, id_: str) -> KnowledgeBase:
     return base
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkMentionParameters:
+class LinkMentionParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``link_mention``."""
 
-    document_id: str = parameter("The document that is named.")
-    named_in: str = parameter("The document that names it, as unlinked_mentions says.")
-    start: int = parameter("Where the name begins in its text.", low=0)
-    end: int = parameter("Where it ends.", low=1)
-    dry_run: bool = parameter(_DRY_RUN, default=False)
+    document_id: Annotated[str, Rule("The document that is named.")]
+    named_in: Annotated[str, Rule("The document that names it, as unlinked_mentions says.")]
+    start: Annotated[int, Rule("Where the name begins in its text.", low=0)]
+    end: Annotated[int, Rule("Where it ends.", low=1)]
+    dry_run: Annotated[bool, Rule(_DRY_RUN)] = False
 
 
 class LinkedMention(Struct, frozen=True):

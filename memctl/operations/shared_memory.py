@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Struct
 
@@ -13,7 +12,7 @@ from memctl.errors import UsageError
 from memctl.identity import DEFAULT_USER
 from memctl.literals import PoolType
 from memctl.operations.operation_context import OperationContext, Unavailable
-from memctl.operations.parameters import parameter
+from memctl.validation import Rule
 
 if TYPE_CHECKING:
     from memctl.pools import Pools
@@ -22,14 +21,13 @@ if TYPE_CHECKING:
 _POOL = "The id of the pool, such as default."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadPoolParameters:
+class ReadPoolParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``read_shared_memory``."""
 
-    pool_id: str = parameter(_POOL)
-    key: str | None = parameter(
-        "A path with dots, such as agent_bulletin.status; by default all data.", default=None
-    )
+    pool_id: Annotated[str, Rule(_POOL)]
+    key: Annotated[
+        str | None, Rule("A path with dots, such as agent_bulletin.status; by default all data.")
+    ] = None
 
 
 class SharedValue(Struct, frozen=True):
@@ -49,17 +47,16 @@ def read_shared_memory(context: OperationContext, asked: ReadPoolParameters) -> 
     return SharedValue(True, found.pool_id, found.key, found.value, found.version)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WritePoolParameters:
+class WritePoolParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``write_shared_memory``."""
 
-    pool_id: str = parameter(_POOL)
-    key: str = parameter("A path with dots; objects on the way are made.")
-    value: Any = parameter("Any value; an object or a list may also be given as JSON text.")
-    if_version: int | None = parameter(
-        "Only if this is still the version of the pool.", default=None, low=0
-    )
-    dry_run: bool = parameter("Write nothing; only check the right to write.", default=False)
+    pool_id: Annotated[str, Rule(_POOL)]
+    key: Annotated[str, Rule("A path with dots; objects on the way are made.")]
+    value: Annotated[Any, Rule("Any value; an object or a list may also be given as JSON text.")]
+    if_version: Annotated[
+        int | None, Rule("Only if this is still the version of the pool.", low=0)
+    ] = None
+    dry_run: Annotated[bool, Rule("Write nothing; only check the right to write.")] = False
 
 
 class SharedChange(Struct, frozen=True):
@@ -92,8 +89,7 @@ def write_shared_memory(context: OperationContext, asked: WritePoolParameters) -
 # --- pools ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class PoolListParameters:
+class PoolListParameters(Struct, frozen=True):
     """Of ``list_memory_pools``, which takes none."""
 
 
@@ -134,21 +130,20 @@ def _listed(pool: Pool) -> ListedPool:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreatePoolParameters:
+class CreatePoolParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``create_memory_pool``."""
 
-    pool_id: str = parameter("1 to 64 of a-z, 0-9, - and _.")
-    name: str = parameter("A name for people.", default="")
-    pool_type: PoolType | None = parameter("Whom it is for.", default=None)
-    scope: tuple[str, ...] = parameter(
-        "A visibility (account, team, ...) and a lifetime (session, ...).", default=()
-    )
-    retention_policy: Mapping[str, Any] | None = parameter(
-        "ttl_seconds, max_size_bytes and eviction.", default=None
-    )
-    public: bool = parameter("Whether everybody may read it.", default=False)
-    dry_run: bool = parameter("Make nothing; only check what is given.", default=False)
+    pool_id: Annotated[str, Rule("1 to 64 of a-z, 0-9, - and _.")]
+    name: Annotated[str, Rule("A name for people.")] = ""
+    pool_type: Annotated[PoolType | None, Rule("Whom it is for.")] = None
+    scope: Annotated[
+        tuple[str, ...], Rule("A visibility (account, team, ...) and a lifetime (session, ...).")
+    ] = ()
+    retention_policy: Annotated[
+        Mapping[str, Any] | None, Rule("ttl_seconds, max_size_bytes and eviction.")
+    ] = None
+    public: Annotated[bool, Rule("Whether everybody may read it.")] = False
+    dry_run: Annotated[bool, Rule("Make nothing; only check what is given.")] = False
 
 
 class PoolReply(Struct, frozen=True):
@@ -189,12 +184,11 @@ def create_memory_pool(context: OperationContext, asked: CreatePoolParameters) -
     return PoolReply(True, made.pool_id, made.owner, False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeletePoolParameters:
+class DeletePoolParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``delete_memory_pool``."""
 
-    pool_id: str = parameter(_POOL)
-    dry_run: bool = parameter("Delete nothing; only check the right to.", default=False)
+    pool_id: Annotated[str, Rule(_POOL)]
+    dry_run: Annotated[bool, Rule("Delete nothing; only check the right to.")] = False
 
 
 def delete_memory_pool(context: OperationContext, asked: DeletePoolParameters) -> PoolReply:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Struct
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.operations.finding import opened
-from memctl.operations.parameters import parameter
+from memctl.validation import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,12 +24,11 @@ _OF_ALL = frozenset(("comparison", "insight", "answer"))
 """Kinds that may concern several users, and are not handed out to one of them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListWorkParameters:
+class ListWorkParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``list_work``."""
 
-    kind: Kind | None = parameter(_KIND, default=None)
-    limit: int = parameter("At most this many.", default=20, low=1, high=200)
+    kind: Annotated[Kind | None, Rule(_KIND)] = None
+    limit: Annotated[int, Rule("At most this many.", low=1, high=200)] = 20
 
 
 class ListedWork(Struct, frozen=True):
@@ -60,11 +58,10 @@ def list_work(context: OperationContext, asked: ListWorkParameters) -> WorkList:
     return WorkList(tuple(found[: asked.limit]), len(found))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NextWorkParameters:
+class NextWorkParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``next_work``."""
 
-    kind: Kind | None = parameter(_KIND, default=None)
+    kind: Annotated[Kind | None, Rule(_KIND)] = None
 
 
 class NextWork(Struct, frozen=True):
@@ -109,13 +106,12 @@ def work_text(item: NextWork) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubmitWorkParameters:
+class SubmitWorkParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``submit_work``."""
 
-    id: str = parameter("The id that next_work gave.")
-    reply: Mapping[str, Any] = parameter("The reply, of the shape that was asked for.")
-    dry_run: bool = parameter("Write nothing; only check the shape.", default=False)
+    id: Annotated[str, Rule("The id that next_work gave.")]
+    reply: Annotated[Mapping[str, Any], Rule("The reply, of the shape that was asked for.")]
+    dry_run: Annotated[bool, Rule("Write nothing; only check the shape.")] = False
 
 
 class SubmittedWork(Struct, frozen=True):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 
@@ -13,7 +12,7 @@ from memctl.errors import UsageError
 from memctl.instants import parse_instant
 from memctl.literals import LEARNING, LearningOutcome
 from memctl.operations.operation_context import OperationContext, Unavailable
-from memctl.operations.parameters import parameter
+from memctl.validation import Rule
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
@@ -26,13 +25,12 @@ _ID = "The id of the memory, or enough of its beginning."
 # --- learnings -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearningsParameters:
+class LearningsParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``query_learnings``."""
 
-    query: str | None = parameter("What they are about; by default all.", default=None)
-    outcome: LearningOutcome | None = parameter("Only what worked, or what did not.", default=None)
-    limit: int = parameter("At most this many.", default=10, low=1, high=_MOST)
+    query: Annotated[str | None, Rule("What they are about; by default all.")] = None
+    outcome: Annotated[LearningOutcome | None, Rule("Only what worked, or what did not.")] = None
+    limit: Annotated[int, Rule("At most this many.", low=1, high=_MOST)] = 10
 
 
 class LearningReply(Struct, frozen=True):
@@ -94,16 +92,15 @@ def query_learnings(context: OperationContext, asked: LearningsParameters) -> Le
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddLearningParameters:
+class AddLearningParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``add_learning``."""
 
-    text: str = parameter("What was done, what came of it, what to do next time.")
-    outcome: LearningOutcome | None = parameter("Whether it worked.", default=None)
-    context: str | None = parameter("What it was learnt in, such as a task.", default=None)
-    share: bool = parameter("Have it copied to where all users read.", default=False)
-    tags: tuple[str, ...] = parameter("Words to file it under.", default=())
-    dry_run: bool = parameter(_DRY_RUN, default=False)
+    text: Annotated[str, Rule("What was done, what came of it, what to do next time.")]
+    outcome: Annotated[LearningOutcome | None, Rule("Whether it worked.")] = None
+    context: Annotated[str | None, Rule("What it was learnt in, such as a task.")] = None
+    share: Annotated[bool, Rule("Have it copied to where all users read.")] = False
+    tags: Annotated[tuple[str, ...], Rule("Words to file it under.")] = ()
+    dry_run: Annotated[bool, Rule(_DRY_RUN)] = False
 
 
 class LearningAdded(Struct, frozen=True):
@@ -134,12 +131,11 @@ def add_learning(context: OperationContext, asked: AddLearningParameters) -> Lea
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryIdParameters:
+class MemoryIdParameters(Struct, frozen=True, kw_only=True):
     """Parameters of operations on one memory."""
 
-    id: str = parameter(_ID)
-    dry_run: bool = parameter(_DRY_RUN, default=False)
+    id: Annotated[str, Rule(_ID)]
+    dry_run: Annotated[bool, Rule(_DRY_RUN)] = False
 
 
 class Confirmed(Struct, frozen=True):
@@ -196,8 +192,7 @@ def _owner(context: OperationContext, id_: str) -> KnowledgeBase:
 # --- jobs ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListJobsParameters:
+class ListJobsParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``list_upkeep_jobs``; it has none."""
 
 
@@ -242,12 +237,11 @@ def list_upkeep_jobs(context: OperationContext, _asked: ListJobsParameters) -> U
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunJobParameters:
+class RunJobParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``run_upkeep_job``."""
 
-    job: str = parameter("Its name, as list_upkeep_jobs says.")
-    dry_run: bool = parameter(_DRY_RUN, default=False)
+    job: Annotated[str, Rule("Its name, as list_upkeep_jobs says.")]
+    dry_run: Annotated[bool, Rule(_DRY_RUN)] = False
 
 
 class RunJobReply(Struct, frozen=True):
@@ -295,11 +289,10 @@ def _require_whole(context: OperationContext, why: str) -> None:
 # --- reports -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportParameters:
+class ReportParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``upkeep_report``."""
 
-    limit: int = parameter("At most this many.", default=20, low=1, high=_MOST)
+    limit: Annotated[int, Rule("At most this many.", low=1, high=_MOST)] = 20
 
 
 class DoubtfulMemory(Struct, frozen=True):
@@ -342,11 +335,10 @@ def upkeep_report(context: OperationContext, asked: ReportParameters) -> UpkeepR
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryParameters:
+class SummaryParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``daily_summary``."""
 
-    day: str | None = parameter("2026-05-12, today or yesterday; by default today.", default=None)
+    day: Annotated[str | None, Rule("2026-05-12, today or yesterday; by default today.")] = None
 
 
 class SummaryReply(Struct, frozen=True):
@@ -378,14 +370,13 @@ def daily_summary(context: OperationContext, asked: SummaryParameters) -> Summar
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditParameters:
+class AuditParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``audit_trail``."""
 
-    since: str | None = parameter("Only from that date on: 2026-03-01, 7d, today.", default=None)
-    actor: str | None = parameter("Only of this user or agent.", default=None)
-    about: str | None = parameter("Only about this id.", default=None)
-    limit: int = parameter("At most this many.", default=20, low=1, high=_MOST)
+    since: Annotated[str | None, Rule("Only from that date on: 2026-03-01, 7d, today.")] = None
+    actor: Annotated[str | None, Rule("Only of this user or agent.")] = None
+    about: Annotated[str | None, Rule("Only about this id.")] = None
+    limit: Annotated[int, Rule("At most this many.", low=1, high=_MOST)] = 20
 
 
 class AuditedChange(Struct, frozen=True):

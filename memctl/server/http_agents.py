@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.errors import NotFoundError
@@ -22,9 +22,9 @@ from memctl.operations.agent_skills import (
     record_skill_outcome,
 )
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import parameter
 from memctl.server.http_endpoints import Endpoint, Listing, Place, Tagged, changes_in
 from memctl.server.http_routes import PageParameters, page_of
+from memctl.validation import Rule
 
 if TYPE_CHECKING:
     from memctl.pools import Pools
@@ -34,20 +34,18 @@ if TYPE_CHECKING:
 # --- pools ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewPool:
+class NewPool(Struct, frozen=True, kw_only=True):
     """A pool to make; the caller owns it."""
 
-    pool_id: str = parameter("1 to 64 of a-z, 0-9, - and _.")
-    name: str = parameter("What it is called; by default its id.", default="")
-    public: bool = parameter("Whether all agents may read and write it.", default=False)
+    pool_id: Annotated[str, Rule("1 to 64 of a-z, 0-9, - and _.")]
+    name: Annotated[str, Rule("What it is called; by default its id.")] = ""
+    public: Annotated[bool, Rule("Whether all agents may read and write it.")] = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolData:
+class PoolData(Struct, frozen=True, kw_only=True):
     """A value for a pool."""
 
-    value: Any = parameter("Anything that JSON has.")
+    value: Annotated[Any, Rule("Anything that JSON has.")]
 
 
 def _pools(context: OperationContext) -> Pools:
@@ -90,20 +88,18 @@ def _pool_history(context: OperationContext, asked: PageParameters, place: Place
 # --- tiers ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TierParameters:
+class TierParameters(Struct, frozen=True, kw_only=True):
     """Which value of which tier."""
 
-    tier: Tier | None = parameter("Only this tier.", default=None)
+    tier: Annotated[Tier | None, Rule("Only this tier.")] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TierData:
+class TierData(Struct, frozen=True, kw_only=True):
     """A value for a tier."""
 
-    value: Any = parameter("Anything that JSON has.")
-    tier: Tier | None = parameter("Where to.", default=None)
-    ttl: float | None = parameter("Seconds that it lasts.", default=None, low=0.001)
+    value: Annotated[Any, Rule("Anything that JSON has.")]
+    tier: Annotated[Tier | None, Rule("Where to.")] = None
+    ttl: Annotated[float | None, Rule("Seconds that it lasts.", low=0.001)] = None
 
 
 def _router(context: OperationContext) -> Router:
@@ -133,55 +129,49 @@ def _tier_statistics(context: OperationContext, _: object, __: Place) -> object:
 # --- skills ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillPage(PageParameters):
+class SkillPage(PageParameters, frozen=True, kw_only=True):
     """Which skills."""
 
-    category: SkillCategory | None = parameter("Only of this category.", default=None)
-    status: SkillStatus | None = parameter("Only in this status.", default=None)
-    agent: str | None = parameter("Only those that this agent has.", default=None)
+    category: Annotated[SkillCategory | None, Rule("Only of this category.")] = None
+    status: Annotated[SkillStatus | None, Rule("Only in this status.")] = None
+    agent: Annotated[str | None, Rule("Only those that this agent has.")] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillQuestion:
+class SkillQuestion(Struct, frozen=True, kw_only=True):
     """What a skill is wanted for."""
 
-    description: str = parameter("What is to be done, such as: deploy to kubernetes.")
-    category: SkillCategory | None = parameter("Only of this category.", default=None)
-    limit: int = parameter("At most this many.", default=10, low=1, high=50)
+    description: Annotated[str, Rule("What is to be done, such as: deploy to kubernetes.")]
+    category: Annotated[SkillCategory | None, Rule("Only of this category.")] = None
+    limit: Annotated[int, Rule("At most this many.", low=1, high=50)] = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillTask:
+class SkillTask(Struct, frozen=True, kw_only=True):
     """What a skill is used for."""
 
-    task: str | None = parameter("What it is to be used for.", default=None)
-    budget: int = parameter("Most tokens.", default=4_000, low=100, high=100_000)
+    task: Annotated[str | None, Rule("What it is to be used for.")] = None
+    budget: Annotated[int, Rule("Most tokens.", low=100, high=100_000)] = 4_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillFileVersion:
+class SkillFileVersion(Struct, frozen=True, kw_only=True):
     """Of which version of a skill."""
 
-    version: int | None = parameter("By default the active one.", default=None, low=1)
+    version: Annotated[int | None, Rule("By default the active one.", low=1)] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalPage(PageParameters):
+class ProposalPage(PageParameters, frozen=True, kw_only=True):
     """Which proposals."""
 
-    status: ProposalStatus | None = parameter("Only in this status.", default=None)
+    status: Annotated[ProposalStatus | None, Rule("Only in this status.")] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillOutcome:
+class SkillOutcome(Struct, frozen=True, kw_only=True):
     """How a use of a skill went."""
 
-    success: bool = parameter("Whether it went well.")
-    task: str | None = parameter("What it was used for.", default=None)
-    note: str | None = parameter("What is to be learned from it.", default=None)
-    duration: float | None = parameter("Seconds that it took.", default=None, low=0)
-    version: int | None = parameter("The version that was used.", default=None, low=1)
+    success: Annotated[bool, Rule("Whether it went well.")]
+    task: Annotated[str | None, Rule("What it was used for.")] = None
+    note: Annotated[str | None, Rule("What is to be learned from it.")] = None
+    duration: Annotated[float | None, Rule("Seconds that it took.", low=0)] = None
+    version: Annotated[int | None, Rule("The version that was used.", low=1)] = None
 
 
 def _skills(context: OperationContext) -> Skills:

@@ -7,9 +7,9 @@ agent platform, and ``/agents/{agent_id}`` that of an archive of conversations a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,7 +19,6 @@ from memctl.errors import NotFoundError, UsageError
 from memctl.identity import DEFAULT_SESSION, DEFAULT_USER, documents_of
 from memctl.literals import ChunkStrategy, DocType, Fusion, Mode
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import parameter
 from memctl.plain_values import plain_rows, to_plain
 from memctl.records import Filters, IngestReport
 from memctl.server.http_calls import caller_of, calls_of, json_reply
@@ -33,6 +32,7 @@ from memctl.server.http_uploads import (
     take_in,
     with_arguments,
 )
+from memctl.validation import Rule
 
 if TYPE_CHECKING:
     from memctl.records import QueryResult
@@ -42,12 +42,11 @@ _MOST = 500
 _NAME = "The knowledge base."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageOf:
+class PageOf(Struct, frozen=True, kw_only=True):
     """Which rows of a listing."""
 
-    limit: int = parameter("At most this many.", default=50, low=1, high=_MOST)
-    offset: int = parameter("How many to skip.", default=0, low=0)
+    limit: Annotated[int, Rule("At most this many.", low=1, high=_MOST)] = 50
+    offset: Annotated[int, Rule("How many to skip.", low=0)] = 0
 
 
 def _paged(rows: Sequence[Any], total: int, asked: PageOf) -> dict[str, Any]:
@@ -58,27 +57,24 @@ def _paged(rows: Sequence[Any], total: int, asked: PageOf) -> dict[str, Any]:
 # --- a chat server with knowledge bases -----------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedText:
+class NamedText(Struct, frozen=True, kw_only=True):
     """A text for a knowledge base."""
 
-    kb_name: str = parameter(_NAME)
-    text: str = parameter("The text.")
-    source: str = parameter("Where it is from.", default="api")
+    kb_name: Annotated[str, Rule(_NAME)]
+    text: Annotated[str, Rule("The text.")]
+    source: Annotated[str, Rule("Where it is from.")] = "api"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedKb:
+class NamedKb(Struct, frozen=True, kw_only=True):
     """A knowledge base."""
 
-    kb_name: str = parameter(_NAME)
+    kb_name: Annotated[str, Rule(_NAME)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confirmation:
+class Confirmation(Struct, frozen=True, kw_only=True):
     """The name of what is to be emptied, once more."""
 
-    confirm: str = parameter("The name of the knowledge base.", default="")
+    confirm: Annotated[str, Rule("The name of the knowledge base.")] = ""
 
 
 def _always_on(_: OperationContext, __: object, place: Place) -> object:
@@ -141,35 +137,33 @@ def _clear(context: OperationContext, asked: Confirmation, place: Place) -> obje
 # --- an agent platform ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RagQuestion:
+class RagQuestion(Struct, frozen=True, kw_only=True):
     """A question to knowledge bases."""
 
-    query: str = parameter("The question, in words.")
-    mode: Mode | None = parameter("How memories are found.", default=None)
-    top_k: int = parameter("How many hits.", default=10, low=1, high=_MOST)
-    knowledge_base_ids: tuple[str, ...] = parameter("Knowledge bases to ask.", default=())
-    rerank: bool = parameter("Whether a configured model orders the hits.", default=True)
-    fusion: Literal["rrf", "weighted", "simple"] | None = parameter(
-        "How keywords and vectors are combined.", default=None
-    )
+    query: Annotated[str, Rule("The question, in words.")]
+    mode: Annotated[Mode | None, Rule("How memories are found.")] = None
+    top_k: Annotated[int, Rule("How many hits.", low=1, high=_MOST)] = 10
+    knowledge_base_ids: Annotated[tuple[str, ...], Rule("Knowledge bases to ask.")] = ()
+    rerank: Annotated[bool, Rule("Whether a configured model orders the hits.")] = True
+    fusion: Annotated[
+        Literal["rrf", "weighted", "simple"] | None, Rule("How keywords and vectors are combined.")
+    ] = None
 
 
 _FUSIONS: Mapping[str, Fusion] = {"rrf": "rrf", "weighted": "weighted", "simple": "minmax"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RagKb:
+class RagKb(Struct, frozen=True, kw_only=True):
     """A knowledge base to make."""
 
-    name: str = parameter("1 to 64 of a-z, 0-9, - and _.")
-    embedding_model: str = parameter("The model of its vectors.", default="")
-    embedding_provider: Literal["", "builtin", "endpoint", "onnx"] = parameter(
-        "Where its vectors are from.", default=""
-    )
-    chunking_strategy: ChunkStrategy | None = parameter("How text is cut.", default=None)
-    chunk_size: int | None = parameter("Characters.", default=None, low=100, high=20_000)
-    chunk_overlap: int | None = parameter("Characters.", default=None, low=0, high=10_000)
+    name: Annotated[str, Rule("1 to 64 of a-z, 0-9, - and _.")]
+    embedding_model: Annotated[str, Rule("The model of its vectors.")] = ""
+    embedding_provider: Annotated[
+        Literal["", "builtin", "endpoint", "onnx"], Rule("Where its vectors are from.")
+    ] = ""
+    chunking_strategy: Annotated[ChunkStrategy | None, Rule("How text is cut.")] = None
+    chunk_size: Annotated[int | None, Rule("Characters.", low=100, high=20_000)] = None
+    chunk_overlap: Annotated[int | None, Rule("Characters.", low=0, high=10_000)] = None
 
 
 def _data(value: object) -> dict[str, Any]:
@@ -228,22 +222,20 @@ def _rag_process(context: OperationContext, _: SomeKb, place: Place) -> object:
     return _data(base.documents.reprocess([place["id"]]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SomeKb:
+class SomeKb(Struct, frozen=True, kw_only=True):
     """Which knowledge base."""
 
-    knowledge_base_ids: tuple[str, ...] = parameter("Knowledge bases to look in.", default=())
+    knowledge_base_ids: Annotated[tuple[str, ...], Rule("Knowledge bases to look in.")] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RagUpload:
+class RagUpload(Struct, frozen=True, kw_only=True):
     """A document."""
 
-    content: str | None = parameter("The text, where there is no file.", default=None)
-    title: str | None = parameter("What it is called.", default=None)
-    source: str | None = parameter("Where it comes from.", default=None)
-    doc_type: DocType | None = parameter("What it is.", default=None)
-    metadata: Mapping[str, Any] | None = parameter("What else is known of it.", default=None)
+    content: Annotated[str | None, Rule("The text, where there is no file.")] = None
+    title: Annotated[str | None, Rule("What it is called.")] = None
+    source: Annotated[str | None, Rule("Where it comes from.")] = None
+    doc_type: Annotated[DocType | None, Rule("What it is.")] = None
+    metadata: Annotated[Mapping[str, Any] | None, Rule("What else is known of it.")] = None
 
 
 async def _rag_upload(request: Request) -> Response:
@@ -270,45 +262,41 @@ async def _rag_upload(request: Request) -> Response:
 # --- an archive of conversations and documents ----------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentUpload:
+class AgentUpload(Struct, frozen=True, kw_only=True):
     """A document for an agent."""
 
-    content: str | None = parameter("The text, where there is no file.", default=None)
-    doc_type: DocType = parameter("What it is.", default="text")
-    namespace: str | None = parameter("By default the documents of the user.", default=None)
-    title: str | None = parameter("By default the name of the file.", default=None)
-    user_id: str | None = parameter("Whose it is; else X-Memctl-User.", default=None)
-    session_id: str = parameter("The conversation it came with.", default=DEFAULT_SESSION)
+    content: Annotated[str | None, Rule("The text, where there is no file.")] = None
+    doc_type: Annotated[DocType, Rule("What it is.")] = "text"
+    namespace: Annotated[str | None, Rule("By default the documents of the user.")] = None
+    title: Annotated[str | None, Rule("By default the name of the file.")] = None
+    user_id: Annotated[str | None, Rule("Whose it is; else X-Memctl-User.")] = None
+    session_id: Annotated[str, Rule("The conversation it came with.")] = DEFAULT_SESSION
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSearch:
+class AgentSearch(Struct, frozen=True, kw_only=True):
     """A search in an agent's documents."""
 
-    query: str = parameter("What to look for, in words.")
-    namespaces: tuple[str, ...] = parameter("By default the documents of the user.", default=())
-    doc_types: tuple[str, ...] = parameter("Only documents of these types.", default=())
-    limit: int = parameter("At most this many results.", default=10, low=1, high=50)
-    use_reranking: bool = parameter("Whether a configured model orders them.", default=True)
-    user_id: str | None = parameter("Who asks; else X-Memctl-User.", default=None)
-    session_id: str = parameter("The conversation.", default=DEFAULT_SESSION)
+    query: Annotated[str, Rule("What to look for, in words.")]
+    namespaces: Annotated[tuple[str, ...], Rule("By default the documents of the user.")] = ()
+    doc_types: Annotated[tuple[str, ...], Rule("Only documents of these types.")] = ()
+    limit: Annotated[int, Rule("At most this many results.", low=1, high=50)] = 10
+    use_reranking: Annotated[bool, Rule("Whether a configured model orders them.")] = True
+    user_id: Annotated[str | None, Rule("Who asks; else X-Memctl-User.")] = None
+    session_id: Annotated[str, Rule("The conversation.")] = DEFAULT_SESSION
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentDocuments(PageOf):
+class AgentDocuments(PageOf, frozen=True, kw_only=True):
     """Which documents of an agent."""
 
-    namespace: str | None = parameter("By default the documents of the user.", default=None)
-    doc_type: DocType | None = parameter("Only of this type.", default=None)
-    user_id: str | None = parameter("Whose; else X-Memctl-User.", default=None)
+    namespace: Annotated[str | None, Rule("By default the documents of the user.")] = None
+    doc_type: Annotated[DocType | None, Rule("Only of this type.")] = None
+    user_id: Annotated[str | None, Rule("Whose; else X-Memctl-User.")] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfUser:
+class OfUser(Struct, frozen=True, kw_only=True):
     """Whose document."""
 
-    user_id: str | None = parameter("Whose; else X-Memctl-User.", default=None)
+    user_id: Annotated[str | None, Rule("Whose; else X-Memctl-User.")] = None
 
 
 def _require_agent(context: OperationContext) -> None:

@@ -9,10 +9,10 @@ import io
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
@@ -120,8 +120,8 @@ class Endpoint(Struct, frozen=True):
     summary: str
     run: Callable[[OperationContext, Any, Place], object]
     parameters: type[Any] = NoParameters
-    """A frozen dataclass of ``parameter`` fields: of the query string for GET and DELETE, else of
-    the body, which is JSON."""
+    """A frozen record, each field annotated with a ``Rule``: of the query string for GET and
+    DELETE, else of the body, which is JSON."""
     effect: Effect = "read"
     status: int = 200
     operation: str = ""
@@ -327,5 +327,5 @@ def with_kb(base: KnowledgeBase, rows: pa.Table) -> pa.Table:
 
 def changes_in(asked: Any, *but: str) -> dict[str, Any]:
     """Return the parameters that were given, by name."""
-    values = {each.name: getattr(asked, each.name) for each in fields(asked)}
+    values = asdict(asked)
     return {key: value for key, value in values.items() if value is not None and key not in but}

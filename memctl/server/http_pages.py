@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Struct
 
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.page_links import (
@@ -18,33 +19,30 @@ from memctl.operations.page_links import (
     related_pages,
     unlinked_mentions,
 )
-from memctl.operations.parameters import parameter
 from memctl.server.http_endpoints import Endpoint, Listing, Place
+from memctl.validation import Rule
 
 Rows = Callable[[OperationContext, Any, Place], Listing]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageRows:
+class PageRows(Struct, frozen=True, kw_only=True):
     """How many links."""
 
-    limit: int = parameter("At most this many.", default=20, low=1, high=200)
-    namespace: str | None = parameter("Only documents of this namespace.", default=None)
+    limit: Annotated[int, Rule("At most this many.", low=1, high=200)] = 20
+    namespace: Annotated[str | None, Rule("Only documents of this namespace.")] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelatedRows:
+class RelatedRows(Struct, frozen=True, kw_only=True):
     """How many documents."""
 
-    limit: int = parameter("At most this many.", default=10, low=1, high=50)
-    namespace: str | None = parameter("Only documents of this namespace.", default=None)
+    limit: Annotated[int, Rule("At most this many.", low=1, high=50)] = 10
+    namespace: Annotated[str | None, Rule("Only documents of this namespace.")] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forced:
+class Forced(Struct, frozen=True, kw_only=True):
     """Whether to do it again."""
 
-    force: bool = parameter("Do it again, even if it was done.", default=False)
+    force: Annotated[bool, Rule("Do it again, even if it was done.")] = False
 
 
 def _page(asked: PageRows, place: Place) -> PageParameters:

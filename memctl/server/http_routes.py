@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from msgspec import Struct
 
 from memctl.errors import AccessRefused, NotFoundError, UsageError
 from memctl.identity import DEFAULT_USER
@@ -29,9 +30,9 @@ from memctl.literals import (
 from memctl.operations.finding import first_with
 from memctl.operations.memory_files import MemoryFileParameters, memory_file, only_views
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import parameter
 from memctl.records import LEVELS, Filters, Level
 from memctl.server.http_endpoints import Endpoint, Listing, Place, Tagged, changes_in, with_kb
+from memctl.validation import Rule
 
 if TYPE_CHECKING:
     from memctl.graph.graph_views import GraphView
@@ -49,24 +50,23 @@ _JOB_NUMBER = re.compile(r"[0-9]{1,18}")
 # --- what limits a listing or question ------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilterParameters:
+class FilterParameters(Struct, frozen=True, kw_only=True):
     """What a listing or question is limited to."""
 
-    namespaces: tuple[str, ...] = parameter("Only these namespaces.", default=())
-    tags: tuple[str, ...] = parameter("Only with one of these tags.", default=())
-    types: tuple[str, ...] = parameter("Only of these types.", default=())
-    levels: tuple[str, ...] = parameter("Only evidence, memory or insight.", default=())
-    doc_types: tuple[str, ...] = parameter("Only of documents of these types.", default=())
-    since: str | None = parameter("Only from that date on: 2026-03-01, 7d, today.", default=None)
-    until: str | None = parameter("Only before that date.", default=None)
-    as_of: str | None = parameter("What memctl knew on that day.", default=None)
-    session: str | None = parameter("Only this conversation.", default=None)
-    source: str | None = parameter("Only sources like *.pdf.", default=None)
-    where: str | None = parameter("Only where a SQL condition holds.", default=None)
-    metadata: Mapping[str, Any] | None = parameter(
-        'Only with this metadata: {"year": {"$gte": 2024}}.', default=None
-    )
+    namespaces: Annotated[tuple[str, ...], Rule("Only these namespaces.")] = ()
+    tags: Annotated[tuple[str, ...], Rule("Only with one of these tags.")] = ()
+    types: Annotated[tuple[str, ...], Rule("Only of these types.")] = ()
+    levels: Annotated[tuple[str, ...], Rule("Only evidence, memory or insight.")] = ()
+    doc_types: Annotated[tuple[str, ...], Rule("Only of documents of these types.")] = ()
+    since: Annotated[str | None, Rule("Only from that date on: 2026-03-01, 7d, today.")] = None
+    until: Annotated[str | None, Rule("Only before that date.")] = None
+    as_of: Annotated[str | None, Rule("What memctl knew on that day.")] = None
+    session: Annotated[str | None, Rule("Only this conversation.")] = None
+    source: Annotated[str | None, Rule("Only sources like *.pdf.")] = None
+    where: Annotated[str | None, Rule("Only where a SQL condition holds.")] = None
+    metadata: Annotated[
+        Mapping[str, Any] | None, Rule('Only with this metadata: {"year": {"$gte": 2024}}.')
+    ] = None
 
 
 def filters_of(context: OperationContext, asked: FilterParameters) -> Filters:
@@ -98,39 +98,35 @@ def _level(text: str) -> Level:
     return text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageParameters:
+class PageParameters(Struct, frozen=True, kw_only=True):
     """Which rows of a listing."""
 
-    limit: int = parameter(_LIMIT, default=50, low=1, high=_MOST)
-    offset: int = parameter(_OFFSET, default=0, low=0, high=_FARTHEST)
+    limit: Annotated[int, Rule(_LIMIT, low=1, high=_MOST)] = 50
+    offset: Annotated[int, Rule(_OFFSET, low=0, high=_FARTHEST)] = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilteredPage(FilterParameters):
+class FilteredPage(FilterParameters, frozen=True, kw_only=True):
     """Which rows of a listing that is limited."""
 
-    limit: int = parameter(_LIMIT, default=50, low=1, high=_MOST)
-    offset: int = parameter(_OFFSET, default=0, low=0, high=_FARTHEST)
+    limit: Annotated[int, Rule(_LIMIT, low=1, high=_MOST)] = 50
+    offset: Annotated[int, Rule(_OFFSET, low=0, high=_FARTHEST)] = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryPage(FilteredPage):
+class MemoryPage(FilteredPage, frozen=True, kw_only=True):
     """Which memories."""
 
-    sort: Sort | None = parameter("What to sort by; by default the newest first.", default=None)
-    desc: bool = parameter("With sort, the greatest first.", default=False)
+    sort: Annotated[Sort | None, Rule("What to sort by; by default the newest first.")] = None
+    desc: Annotated[bool, Rule("With sort, the greatest first.")] = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentPage(FilteredPage):
+class DocumentPage(FilteredPage, frozen=True, kw_only=True):
     """Which documents."""
 
-    sort: DocumentSort | None = parameter(
-        "What to sort by; by default the latest ingested first.", default=None
-    )
-    desc: bool = parameter("With sort, the greatest first.", default=False)
-    incomplete: bool = parameter("Only those that lack something.", default=False)
+    sort: Annotated[
+        DocumentSort | None, Rule("What to sort by; by default the latest ingested first.")
+    ] = None
+    desc: Annotated[bool, Rule("With sort, the greatest first.")] = False
+    incomplete: Annotated[bool, Rule("Only those that lack something.")] = False
 
 
 def page_of(rows: Sequence[Any], asked: PageParameters) -> Listing:
@@ -147,51 +143,47 @@ def reading(context: OperationContext) -> KnowledgeBase:
 # --- knowledge bases ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KbSettings:
+class KbSettings(Struct, frozen=True, kw_only=True):
     """Settings of a knowledge base that can be changed."""
 
-    always_on: bool | None = parameter("Whether queries ask it that name none.", default=None)
-    private: bool | None = parameter("Whether it is read only if it is named.", default=None)
-    redact: bool | None = parameter("Whether secrets are removed before all else.", default=None)
-    chunk_strategy: ChunkStrategy | None = parameter("How text is cut.", default=None)
-    chunk_size: int | None = parameter(
-        "Longest passage, in characters.", default=None, low=100, high=20_000
-    )
-    chunk_overlap: int | None = parameter(
-        "Characters that passages share.", default=None, low=0, high=10_000
-    )
-    consolidate_interval: int | None = parameter(
-        "Minutes between two consolidations; 0 for never.", default=None, low=0, high=525_600
-    )
-    half_life: int | None = parameter(
-        "Days after which a memory counts half as recent.", default=None, low=1, high=36_500
-    )
-    kind: KnowledgeBaseKind | None = parameter("What it is for.", default=None)
-    scope: KnowledgeBaseScope | None = parameter("Whom it is for.", default=None)
-    description: str | None = parameter("What it holds.", default=None)
+    always_on: Annotated[bool | None, Rule("Whether queries ask it that name none.")] = None
+    private: Annotated[bool | None, Rule("Whether it is read only if it is named.")] = None
+    redact: Annotated[bool | None, Rule("Whether secrets are removed before all else.")] = None
+    chunk_strategy: Annotated[ChunkStrategy | None, Rule("How text is cut.")] = None
+    chunk_size: Annotated[
+        int | None, Rule("Longest passage, in characters.", low=100, high=20_000)
+    ] = None
+    chunk_overlap: Annotated[
+        int | None, Rule("Characters that passages share.", low=0, high=10_000)
+    ] = None
+    consolidate_interval: Annotated[
+        int | None, Rule("Minutes between two consolidations; 0 for never.", low=0, high=525_600)
+    ] = None
+    half_life: Annotated[
+        int | None, Rule("Days after which a memory counts half as recent.", low=1, high=36_500)
+    ] = None
+    kind: Annotated[KnowledgeBaseKind | None, Rule("What it is for.")] = None
+    scope: Annotated[KnowledgeBaseScope | None, Rule("Whom it is for.")] = None
+    description: Annotated[str | None, Rule("What it holds.")] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewKb(KbSettings):
+class NewKb(KbSettings, frozen=True, kw_only=True):
     """A knowledge base to make."""
 
-    name: str = parameter("1 to 64 of a-z, 0-9, - and _.")
-    embedder: str = parameter("The model of its vectors.", default="")
+    name: Annotated[str, Rule("1 to 64 of a-z, 0-9, - and _.")]
+    embedder: Annotated[str, Rule("The model of its vectors.")] = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KbChanges(KbSettings):
+class KbChanges(KbSettings, frozen=True, kw_only=True):
     """Settings to change."""
 
-    status: StoredStatus | None = parameter("Whether it takes part.", default=None)
+    status: Annotated[StoredStatus | None, Rule("Whether it takes part.")] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confirmed:
+class Confirmed(Struct, frozen=True, kw_only=True):
     """A deletion that has to be meant."""
 
-    yes: bool = parameter("Say true: it goes with all its files.", default=False)
+    yes: Annotated[bool, Rule("Say true: it goes with all its files.")] = False
 
 
 def _list_kbs(_: OperationContext, asked: PageParameters, place: Place) -> Listing:
@@ -242,30 +234,28 @@ def _delete_kb(context: OperationContext, asked: Confirmed, place: Place) -> obj
 # --- memories -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewMemory:
+class NewMemory(Struct, frozen=True, kw_only=True):
     """A statement to remember."""
 
-    text: str = parameter("The statement.")
-    type: str | None = parameter("fact, decision, ...; by default what it says.", default=None)
-    namespace: str | None = parameter("Its namespace; by default the user's.", default=None)
-    tags: tuple[str, ...] = parameter("Its tags.", default=())
-    importance: float | None = parameter(
-        "Importance; by default as its type tells.", default=None, low=0, high=1
-    )
-    session: str | None = parameter("The conversation it belongs to.", default=None)
-    created_at: str | None = parameter("When it happened; by default now.", default=None)
-    source_ids: tuple[str, ...] = parameter("Memories that it rests on.", default=())
+    text: Annotated[str, Rule("The statement.")]
+    type: Annotated[str | None, Rule("fact, decision, ...; by default what it says.")] = None
+    namespace: Annotated[str | None, Rule("Its namespace; by default the user's.")] = None
+    tags: Annotated[tuple[str, ...], Rule("Its tags.")] = ()
+    importance: Annotated[
+        float | None, Rule("Importance; by default as its type tells.", low=0, high=1)
+    ] = None
+    session: Annotated[str | None, Rule("The conversation it belongs to.")] = None
+    created_at: Annotated[str | None, Rule("When it happened; by default now.")] = None
+    source_ids: Annotated[tuple[str, ...], Rule("Memories that it rests on.")] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryChanges:
+class MemoryChanges(Struct, frozen=True, kw_only=True):
     """What a new version of a memory says."""
 
-    text: str | None = parameter("Its text.", default=None)
-    type: str | None = parameter("Its type.", default=None)
-    tags: tuple[str, ...] | None = parameter("Its tags.", default=None)
-    importance: float | None = parameter("Its importance.", default=None, low=0, high=1)
+    text: Annotated[str | None, Rule("Its text.")] = None
+    type: Annotated[str | None, Rule("Its type.")] = None
+    tags: Annotated[tuple[str, ...] | None, Rule("Its tags.")] = None
+    importance: Annotated[float | None, Rule("Its importance.", low=0, high=1)] = None
 
 
 def _list_memories(context: OperationContext, asked: MemoryPage, _: Place) -> Listing:
@@ -372,27 +362,27 @@ def _reprocess_document(context: OperationContext, _: object, place: Place) -> o
 # --- questions ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionParameters(FilterParameters):
+class QuestionParameters(FilterParameters, frozen=True, kw_only=True):
     """A question, and how it is searched for."""
 
-    question: str = parameter("The question, in words.")
-    kbs: tuple[str, ...] = parameter(_KBS, default=())
-    mode: Mode | None = parameter("How memories are found.", default=None)
-    hops: int | None = parameter("How far mode graph goes.", default=None, low=1, high=6)
-    fusion: Fusion | None = parameter("How keywords and vectors are combined.", default=None)
-    limit: int | None = parameter("How many hits.", default=None, low=1, high=_MOST)
-    duplicates: Duplicates | None = parameter("Which memories become one hit.", default=None)
-    diversity: float | None = parameter(
-        "How much similarity to a better hit counts.", default=None, low=0, high=1
-    )
-    per_document: int | None = parameter(
-        "At most this many hits per document; 0 means no limit.", default=None, low=0, high=_MOST
-    )
-    threshold: float | None = parameter("Least relevance of a hit.", default=None, low=0, high=1)
-    answer: bool = parameter("Whether to answer as well as to find.", default=True)
-    explain: bool = parameter("Whether to say how the search went.", default=False)
-    stream: bool = parameter("Send the answer as it is written, as events.", default=False)
+    question: Annotated[str, Rule("The question, in words.")]
+    kbs: Annotated[tuple[str, ...], Rule(_KBS)] = ()
+    mode: Annotated[Mode | None, Rule("How memories are found.")] = None
+    hops: Annotated[int | None, Rule("How far mode graph goes.", low=1, high=6)] = None
+    fusion: Annotated[Fusion | None, Rule("How keywords and vectors are combined.")] = None
+    limit: Annotated[int | None, Rule("How many hits.", low=1, high=_MOST)] = None
+    duplicates: Annotated[Duplicates | None, Rule("Which memories become one hit.")] = None
+    diversity: Annotated[
+        float | None, Rule("How much similarity to a better hit counts.", low=0, high=1)
+    ] = None
+    per_document: Annotated[
+        int | None,
+        Rule("At most this many hits per document; 0 means no limit.", low=0, high=_MOST),
+    ] = None
+    threshold: Annotated[float | None, Rule("Least relevance of a hit.", low=0, high=1)] = None
+    answer: Annotated[bool, Rule("Whether to answer as well as to find.")] = True
+    explain: Annotated[bool, Rule("Whether to say how the search went.")] = False
+    stream: Annotated[bool, Rule("Send the answer as it is written, as events.")] = False
 
 
 def query_options(context: OperationContext, asked: QuestionParameters) -> Any:
@@ -418,18 +408,17 @@ def _query(context: OperationContext, asked: QuestionParameters, _: Place) -> ob
     return context.reading().queries.ask(asked.question, query_options(context, asked))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextQuestion(FilterParameters):
+class ContextQuestion(FilterParameters, frozen=True, kw_only=True):
     """A question to bring in what is known about it."""
 
-    question: str = parameter("The question or message; empty with standing alone.", default="")
-    kbs: tuple[str, ...] = parameter(_KBS, default=())
-    budget: int = parameter("At most this many tokens.", default=2000, low=16, high=100_000)
-    mode: Mode | None = parameter("How memories are found.", default=None)
-    auto: bool = parameter("Nothing unless the message looks like it needs memory.", default=False)
-    standing: bool = parameter("First what to know without a question.", default=False)
-    headings: Headings = parameter("What the parts of that are called.", default="seed")
-    threshold: float | None = parameter("Least relevance.", default=None, low=0, high=1)
+    question: Annotated[str, Rule("The question or message; empty with standing alone.")] = ""
+    kbs: Annotated[tuple[str, ...], Rule(_KBS)] = ()
+    budget: Annotated[int, Rule("At most this many tokens.", low=16, high=100_000)] = 2000
+    mode: Annotated[Mode | None, Rule("How memories are found.")] = None
+    auto: Annotated[bool, Rule("Nothing unless the message looks like it needs memory.")] = False
+    standing: Annotated[bool, Rule("First what to know without a question.")] = False
+    headings: Annotated[Headings, Rule("What the parts of that are called.")] = "seed"
+    threshold: Annotated[float | None, Rule("Least relevance.", low=0, high=1)] = None
 
 
 def _context(context: OperationContext, asked: ContextQuestion, _: Place) -> object:
@@ -455,13 +444,12 @@ def _context(context: OperationContext, asked: ContextQuestion, _: Place) -> obj
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Judgement(Struct, frozen=True, kw_only=True):
     """How good an answer was."""
 
-    query_id: str = parameter("As the answer says, or last.")
-    verdict: Verdict = parameter("Whether it was good or bad.")
-    kbs: tuple[str, ...] = parameter(_KBS, default=())
+    query_id: Annotated[str, Rule("As the answer says, or last.")]
+    verdict: Annotated[Verdict, Rule("Whether it was good or bad.")]
+    kbs: Annotated[tuple[str, ...], Rule(_KBS)] = ()
 
 
 def _judge(context: OperationContext, asked: Judgement, _: Place) -> object:
@@ -469,24 +457,22 @@ def _judge(context: OperationContext, asked: Judgement, _: Place) -> object:
     return {"query_id": noted, "verdict": asked.verdict}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SomeKbs:
+class SomeKbs(Struct, frozen=True, kw_only=True):
     """Which knowledge bases."""
 
-    kbs: tuple[str, ...] = parameter(_KBS, default=())
+    kbs: Annotated[tuple[str, ...], Rule(_KBS)] = ()
 
 
 def _statistics(context: OperationContext, _: SomeKbs, __: Place) -> object:
     return [base.statistics.content() for base in context.reading()]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SqlParameters:
+class SqlParameters(Struct, frozen=True, kw_only=True):
     """A statement of SQL."""
 
-    statement: str = parameter("One SELECT or EXPLAIN.")
-    kbs: tuple[str, ...] = parameter(_KBS, default=())
-    namespaces: tuple[str, ...] = parameter("Only rows of these namespaces.", default=())
+    statement: Annotated[str, Rule("One SELECT or EXPLAIN.")]
+    kbs: Annotated[tuple[str, ...], Rule(_KBS)] = ()
+    namespaces: Annotated[tuple[str, ...], Rule("Only rows of these namespaces.")] = ()
 
 
 def _sql(context: OperationContext, asked: SqlParameters, place: Place) -> Listing:
@@ -497,41 +483,37 @@ def _sql(context: OperationContext, asked: SqlParameters, place: Place) -> Listi
 # --- graph ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphParameters:
+class GraphParameters(Struct, frozen=True, kw_only=True):
     """Of which part of the graph."""
 
-    namespaces: tuple[str, ...] = parameter("Only names in these namespaces.", default=())
+    namespaces: Annotated[tuple[str, ...], Rule("Only names in these namespaces.")] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeighbourParameters(GraphParameters):
+class NeighbourParameters(GraphParameters, frozen=True, kw_only=True):
     """What is near a name."""
 
-    name: str = parameter("The name.")
-    hops: int = parameter("At most this many steps.", default=1, low=1, high=6)
-    relation: str | None = parameter("Only relations of this type.", default=None)
-    direction: Literal["in", "out", "both"] = parameter(
-        "Only relations that lead away from the name, or to it.", default="both"
-    )
-    limit: int = parameter(_LIMIT, default=50, low=1, high=_MOST)
+    name: Annotated[str, Rule("The name.")]
+    hops: Annotated[int, Rule("At most this many steps.", low=1, high=6)] = 1
+    relation: Annotated[str | None, Rule("Only relations of this type.")] = None
+    direction: Annotated[
+        Literal["in", "out", "both"], Rule("Only relations that lead away from the name, or to it.")
+    ] = "both"
+    limit: Annotated[int, Rule(_LIMIT, low=1, high=_MOST)] = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathParameters(GraphParameters):
+class PathParameters(GraphParameters, frozen=True, kw_only=True):
     """How two names are connected."""
 
-    name: str = parameter("One name.")
-    other: str = parameter("The other.")
+    name: Annotated[str, Rule("One name.")]
+    other: Annotated[str, Rule("The other.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphQuestion(GraphParameters):
+class GraphQuestion(GraphParameters, frozen=True, kw_only=True):
     """Which names."""
 
-    q: str = parameter("A question, or some words.")
-    relation: str | None = parameter("Only relations of this type.", default=None)
-    limit: int = parameter(_LIMIT, default=10, low=1, high=_MOST)
+    q: Annotated[str, Rule("A question, or some words.")]
+    relation: Annotated[str | None, Rule("Only relations of this type.")] = None
+    limit: Annotated[int, Rule(_LIMIT, low=1, high=_MOST)] = 10
 
 
 def _view(context: OperationContext, asked: GraphParameters) -> GraphView:
@@ -562,12 +544,11 @@ def _graph_search(context: OperationContext, asked: GraphQuestion, _: Place) -> 
 # --- jobs, sessions -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoParameters:
+class UndoParameters(Struct, frozen=True, kw_only=True):
     """How to take a job back."""
 
-    again: bool = parameter("Let the next consolidation look at the same again.", default=False)
-    dry_run: bool = parameter("Only say what would be done.", default=False)
+    again: Annotated[bool, Rule("Let the next consolidation look at the same again.")] = False
+    dry_run: Annotated[bool, Rule("Only say what would be done.")] = False
 
 
 def _jobs(context: OperationContext, asked: PageParameters, _: Place) -> Listing:
@@ -582,53 +563,48 @@ def _undo(context: OperationContext, asked: UndoParameters, place: Place) -> obj
     return jobs.undo(int(number), again=asked.again, dry_run=asked.dry_run)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewSession:
+class NewSession(Struct, frozen=True, kw_only=True):
     """A conversation to begin."""
 
-    id: str | None = parameter("Its id; by default one is made.", default=None)
-    title: str = parameter("What it is called.", default="")
-    namespace: str | None = parameter("Where it goes; by default the user's.", default=None)
-    kbs: tuple[str, ...] = parameter("The knowledge base to begin it in.", default=())
+    id: Annotated[str | None, Rule("Its id; by default one is made.")] = None
+    title: Annotated[str, Rule("What it is called.")] = ""
+    namespace: Annotated[str | None, Rule("Where it goes; by default the user's.")] = None
+    kbs: Annotated[tuple[str, ...], Rule("The knowledge base to begin it in.")] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionPage(PageParameters):
+class SessionPage(PageParameters, frozen=True, kw_only=True):
     """Which conversations."""
 
-    status: Literal["open", "ended", "archived"] | None = parameter(
-        "Only of this status.", default=None
+    status: Annotated[Literal["open", "ended", "archived"] | None, Rule("Only of this status.")] = (
+        None
     )
-    namespaces: tuple[str, ...] = parameter("Only these namespaces.", default=())
-    kbs: tuple[str, ...] = parameter(_KBS, default=())
+    namespaces: Annotated[tuple[str, ...], Rule("Only these namespaces.")] = ()
+    kbs: Annotated[tuple[str, ...], Rule(_KBS)] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OneSession:
+class OneSession(Struct, frozen=True, kw_only=True):
     """Which part of a conversation."""
 
-    last: int | None = parameter("Only the last messages.", default=None, low=1)
-    namespace: str | None = parameter("Its namespace, where several have one.", default=None)
-    kbs: tuple[str, ...] = parameter(_KBS, default=())
+    last: Annotated[int | None, Rule("Only the last messages.", low=1)] = None
+    namespace: Annotated[str | None, Rule("Its namespace, where several have one.")] = None
+    kbs: Annotated[tuple[str, ...], Rule(_KBS)] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewMessage:
+class NewMessage(Struct, frozen=True, kw_only=True):
     """A message to add to a conversation."""
 
-    content: str = parameter("What is said.")
-    sender: Literal["user", "agent", "system", "tool"] = parameter("Who says it.", default="user")
-    turn: int | None = parameter("Its number, where the caller counts.", default=None, low=0)
-    namespace: str | None = parameter("Its namespace, where several have one.", default=None)
-    kbs: tuple[str, ...] = parameter(_KBS, default=())
+    content: Annotated[str, Rule("What is said.")]
+    sender: Annotated[Literal["user", "agent", "system", "tool"], Rule("Who says it.")] = "user"
+    turn: Annotated[int | None, Rule("Its number, where the caller counts.", low=0)] = None
+    namespace: Annotated[str | None, Rule("Its namespace, where several have one.")] = None
+    kbs: Annotated[tuple[str, ...], Rule(_KBS)] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionEnd:
+class SessionEnd(Struct, frozen=True, kw_only=True):
     """Which conversation ends."""
 
-    namespace: str | None = parameter("Its namespace, where several have one.", default=None)
-    kbs: tuple[str, ...] = parameter(_KBS, default=())
+    namespace: Annotated[str | None, Rule("Its namespace, where several have one.")] = None
+    kbs: Annotated[tuple[str, ...], Rule(_KBS)] = ()
 
 
 def _sessions(context: OperationContext, asked: SessionPage, _: Place) -> Listing:

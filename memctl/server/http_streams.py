@@ -10,9 +10,9 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -20,7 +20,6 @@ from starlette.routing import BaseRoute, Route
 
 from memctl.errors import MemctlError
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import parameter
 from memctl.plain_values import to_plain
 from memctl.server.http_calls import (
     Calls,
@@ -32,6 +31,7 @@ from memctl.server.http_calls import (
 )
 from memctl.server.http_endpoints import kbs_of, parsed
 from memctl.server.http_routes import QuestionParameters, query_options
+from memctl.validation import Rule
 
 _POLL_SECONDS = 0.5
 _KEEP_ALIVE_POLLS = 30
@@ -112,17 +112,16 @@ def error_event(error: MemctlError) -> str:
 # --- events of knowledge bases --------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventParameters:
+class EventParameters(Struct, frozen=True, kw_only=True):
     """Which events."""
 
-    after: int | None = parameter(
-        "Those after this number; by default those from now on.", default=None, low=0
-    )
-    kbs: tuple[str, ...] = parameter(
-        "The one knowledge base; by default the one that is written to.", default=()
-    )
-    stream: bool = parameter("Send them as they come.", default=True)
+    after: Annotated[
+        int | None, Rule("Those after this number; by default those from now on.", low=0)
+    ] = None
+    kbs: Annotated[
+        tuple[str, ...], Rule("The one knowledge base; by default the one that is written to.")
+    ] = ()
+    stream: Annotated[bool, Rule("Send them as they come.")] = True
 
 
 async def _all_events(request: Request) -> Response:

@@ -10,9 +10,8 @@ import asyncio
 import io
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,7 +26,6 @@ from memctl.errors import MemctlError, NotFoundError, UnreadableSource, UsageErr
 from memctl.files import atomic_write, make_folder
 from memctl.literals import DocType
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import parameter
 from memctl.records import IngestReport, Progress
 from memctl.server.http_access import MOST_BODY_BYTES
 from memctl.server.http_calls import (
@@ -40,6 +38,7 @@ from memctl.server.http_calls import (
 from memctl.server.http_endpoints import Listing, parsed, refuse_query
 from memctl.server.http_jobs import Job, JobQueue
 from memctl.server.http_streams import event, stream_reply
+from memctl.validation import Rule
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
@@ -50,27 +49,25 @@ INGEST, CONSOLIDATE = "ingest", "consolidate"
 Report = Callable[[Progress], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IngestParameters:
+class IngestParameters(Struct, frozen=True, kw_only=True):
     """What to remember, and what is known of it."""
 
-    text: str | None = parameter("One text.", default=None)
-    jsonl: str | None = parameter("One document a line, as JSON.", default=None)
-    title: str = parameter("What it is called.", default="")
-    doc_type: DocType | None = parameter("What it is.", default=None)
-    namespace: str | None = parameter("Its namespace; by default the user's.", default=None)
-    tags: tuple[str, ...] = parameter("Its tags.", default=())
-    source: str | None = parameter("Where it comes from.", default=None)
-    session: str | None = parameter("The conversation it belongs to.", default=None)
-    metadata: Mapping[str, Any] | None = parameter("What else is known of it.", default=None)
-    dry_run: bool = parameter("Only say what would be done.", default=False)
+    text: Annotated[str | None, Rule("One text.")] = None
+    jsonl: Annotated[str | None, Rule("One document a line, as JSON.")] = None
+    title: Annotated[str, Rule("What it is called.")] = ""
+    doc_type: Annotated[DocType | None, Rule("What it is.")] = None
+    namespace: Annotated[str | None, Rule("Its namespace; by default the user's.")] = None
+    tags: Annotated[tuple[str, ...], Rule("Its tags.")] = ()
+    source: Annotated[str | None, Rule("Where it comes from.")] = None
+    session: Annotated[str | None, Rule("The conversation it belongs to.")] = None
+    metadata: Annotated[Mapping[str, Any] | None, Rule("What else is known of it.")] = None
+    dry_run: Annotated[bool, Rule("Only say what would be done.")] = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsolidateParameters:
+class ConsolidateParameters(Struct, frozen=True, kw_only=True):
     """How to consolidate."""
 
-    dry_run: bool = parameter("Show the insights without writing them.", default=False)
+    dry_run: Annotated[bool, Rule("Show the insights without writing them.")] = False
 
 
 def upload_routes() -> Sequence[BaseRoute]:

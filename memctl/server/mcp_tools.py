@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -37,10 +36,11 @@ from memctl.operations.lookup import (
     open_item,
 )
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import JsonObject, parameter, parameter_schema, result_schema
+from memctl.operations.parameters import JsonObject, parameter_schema, result_schema
 from memctl.operations.registry import OPERATIONS, Operation, find_operation
 from memctl.operations.remembering import ForgetParameters, ForgetReply, forget_memory
 from memctl.operations.tool_calls import refusal
+from memctl.validation import Rule
 
 CORE, CONNECTOR, ALL = "core", "connector", "all"
 _SETS = {
@@ -131,12 +131,11 @@ def _form(
     return McpTool(made, parameters, results)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TriedForgetParameters:
+class TriedForgetParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``forget``."""
 
-    id: str = parameter("Id of the memory.")
-    dry_run: bool = parameter("Only say what would go.", default=True)
+    id: Annotated[str, Rule("Id of the memory.")]
+    dry_run: Annotated[bool, Rule("Only say what would go.")] = True
 
 
 def _forget(context: OperationContext, asked: TriedForgetParameters) -> ForgetReply:
@@ -247,11 +246,10 @@ CORE_TOOLS: tuple[McpTool, ...] = (
 # --- for clients that want a search and a fetch ---------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlainSearchParameters:
+class PlainSearchParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``search``."""
 
-    query: str = parameter("What to look for, in words.")
+    query: Annotated[str, Rule("What to look for, in words.")]
 
 
 class PlainResult(Struct, frozen=True):
@@ -285,11 +283,10 @@ def _url(found: FoundPassage) -> str:
     return f"memctl://kb/{quote(found.kb, '')}/document/{quote(found.document_id, '')}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchParameters:
+class FetchParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``fetch``."""
 
-    id: str = parameter("An id that search gave.")
+    id: Annotated[str, Rule("An id that search gave.")]
 
 
 class FetchedDocument(Struct, frozen=True):

@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,33 +58,25 @@ class WatchOptions(Struct, frozen=True):
     """How long to wait for a store that failed; doubled each time it fails again."""
 
 
-@dataclass(slots=True)
 class KnowledgeBaseWatcher:
     """Serves one knowledge base; one turn takes at most one group of files."""
 
-    base: KnowledgeBase
-    upkeep: Upkeep
-    options: WatchOptions
-    listener: Listener
-    clock: Clock
-    beat: Callable[[], None]
-    monotonic: Callable[[], float] = time.monotonic
-    _jobs: JobContext = field(init=False)
-    _reporter: Reporter = field(init=False)
-    _intake: Intake = field(init=False)
-    _drainer: MoveMode = field(init=False)
-    _keeper: KeepMode = field(init=False)
-    _polling: PollingNotice = field(init=False)
-    _last_event: int = field(init=False)
-    """The latest write to a pool that was looked at."""
-    _recovering: bool = True
-    _retry_at: float = 0.0
-    _retry_seconds: float = 0.0
-    _may_say_waiting: bool = True
-    """Whether the ledger may say that something is waited for."""
-
-    def __post_init__(self) -> None:
-        base, ledger, settle = self.base, self.base.store.ledger, self.options.settle_seconds
+    def __init__(
+        self,
+        base: KnowledgeBase,
+        upkeep: Upkeep,
+        options: WatchOptions,
+        listener: Listener,
+        clock: Clock,
+        beat: Callable[[], None],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.base, self.upkeep, self.options, self.listener = base, upkeep, options, listener
+        self.clock, self.beat, self.monotonic = clock, beat, monotonic
+        self._recovering = True
+        self._retry_at = self._retry_seconds = 0.0
+        self._may_say_waiting = True  # the ledger may say that something is waited for
+        ledger, settle = base.store.ledger, options.settle_seconds
         schedule = Schedule(ledger, self.clock, self.options.upkeep_seconds, self.monotonic)
         self._last_event = base.pools.acting_as().last_event()
         reporter = self._reporter = Reporter(base, self.listener, self.clock)

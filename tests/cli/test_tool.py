@@ -206,7 +206,7 @@ def test_definitions_for_mcp_say_what_changes_something(memctl: Run) -> None:
 
 def test_every_tool_that_changes_something_can_be_tried() -> None:
     for each in OPERATIONS:
-        fields = each.parameters.__dataclass_fields__
+        fields = each.parameters.__struct_fields__
         assert ("dry_run" in fields) is (each.effect != "read"), each.name
 
 

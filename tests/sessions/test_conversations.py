@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import json
 import logging
@@ -362,7 +361,7 @@ def test_a_turn_is_found_by_the_name_of_who_says_it(tmp_path: Path) -> None:
 
 def test_all_but_the_latest_messages_are_archived_as_a_document(tmp_path: Path) -> None:
     with memctl.open("talk", home=tmp_path, create=True) as base:
-        config = dataclasses.replace(
+        config = replace(
             base.resources.program_config, compression=CompressionSettings(threshold_tokens=50)
         )
         base.resources.program_config = config

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -201,7 +200,7 @@ def list_agents(context: CommandContext, page: Page = Page(), output: Output = N
 
 
 def _agent_row(agent: AgentSettings) -> dict[str, Any]:
-    return dataclasses.asdict(agent)
+    return asdict(agent)
 
 
 @command(agent_app, "show", "memctl agent show helper\nmemctl agent show helper -o json")

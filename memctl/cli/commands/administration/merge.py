@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -55,7 +54,7 @@ def _open_both(
     where = context.home
     if home is not None:
         folder = input_folder(home, "name the folder that has kb/ in it")
-        where = Home(dataclasses.replace(context.config, home=folder))
+        where = Home(replace(context.config, home=folder))
         if not (folder / "kb").is_dir():
             raise KnowledgeBaseNotFound(f"{folder} is no home of memctl", "it has a folder kb/")
     first = context.home.open_for_writing(name) if writes else context.home.open(name)
