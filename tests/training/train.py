@@ -362,6 +362,8 @@ def statement_examples(
     packer: Packer, worlds: Worlds, document: Document, *, varied: bool
 ) -> Iterator[Example]:
     """Yield each unit with its label, importance, share of the gist, and tags of its tokens."""
+    if document["units"][0][1] is None:
+        return  # only its questions are labelled
     gist = worlds.gist_weights(document)
     for at, (text, label, importance, names) in enumerate(document["units"]):
         if not text.strip():
