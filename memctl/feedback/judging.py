@@ -19,6 +19,7 @@ from memctl.errors import LockedError, NotFoundError, UsageError
 from memctl.identity import DEFAULT_USER, checked_name, conversations_of
 from memctl.ids import storable
 from memctl.memories.memory_editing import Editor, Statement
+from memctl.queries.query_log import unknown_question
 from memctl.rows.row_changes import set_columns
 from memctl.store.ledger.feedback_repositories import Feedback, FeedbackEffect
 
@@ -124,7 +125,7 @@ class Judge(Struct, frozen=True):
         check_judgement(judgement)
         ledger = self.store.ledger
         if not self.has_question(query_id):
-            raise self._unknown(query_id)
+            raise unknown_question(query_id)
         entry, detail = ledger.queries.named(query_id), ledger.query_details.find(query_id)
         assert entry is not None
         if judgement.score is not None:
@@ -221,12 +222,6 @@ class Judge(Struct, frozen=True):
         return len(now)
 
     # --- inside ---
-
-    def _unknown(self, query_id: str) -> NotFoundError:
-        return NotFoundError(
-            f"no question {query_id!r} in the query log",
-            "memctl query -o json tells a question's query_id; last is the latest",
-        )
 
     def _make_feedback(
         self, judgement: Judgement, query_id: str, session: str | None, namespace: str = ""

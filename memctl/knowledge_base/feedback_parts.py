@@ -380,8 +380,8 @@ def judge_in(parts: Sequence[Judgements], latest: str, target: str, judgement: J
         judgement: What is said.
 
     Raises:
-        UsageError: It says nothing, the score is none, or nothing of that name is noted.
-        NotFoundError: There is no such conversation.
+        UsageError: It says nothing, or the score is none.
+        NotFoundError: There is no such question or conversation.
     """
     from memctl.feedback.judging import check_judgement
 

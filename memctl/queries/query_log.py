@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
-from memctl.errors import DamagedError, KnowledgeBaseUnavailable, LockedError, UsageError
+from memctl.errors import DamagedError, KnowledgeBaseUnavailable, LockedError, NotFoundError
 from memctl.identity import DEFAULT_USER, conversations_of, readable_by
 from memctl.records import Filters
 from memctl.store.ledger.audit_repositories import AccessEntry, access_kind
@@ -64,13 +64,13 @@ class AskedHow(Struct, frozen=True, kw_only=True):
     session: str | None = None
 
 
-def unknown_question(query_id: str) -> UsageError:
+def unknown_question(query_id: str) -> NotFoundError:
     """Return the error that a question is not in the query log; ``last`` is the latest."""
     if query_id == "last":
-        return UsageError(
+        return NotFoundError(
             "no question is in the query log yet", "ask one first: memctl query, or memctl context"
         )
-    return UsageError(
+    return NotFoundError(
         f"no question {query_id[:80]!r} in the query log",
         "memctl query -o json tells a question's query_id; last is the latest",
     )

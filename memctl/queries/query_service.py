@@ -261,7 +261,7 @@ class QueryService:
             score: From 0 to 1; by default 1 for ``good`` and 0 for ``bad``.
 
         Raises:
-            UsageError: No such question stands in the query log.
+            NotFoundError: No such question stands in the query log.
             KnowledgeBaseUnavailable: This process may only read, or the disk is full.
         """
         wanted = self.latest_question() if query_id == "last" else storable(query_id)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.search import term_statistics
 from memctl.search.query.question import analyze_question
-from memctl.search.retrieval.candidates import KeywordScorer, cosines, coverage
+from memctl.search.retrieval.candidates import KeywordScorer, cosines, coverage, slot_weights
 from memctl.search.retrieval.question_vectors import question_vector
 from memctl.search.term_statistics import TermStatistics, sample_term_statistics
 from memctl.store.tables.filter_expressions import EVERYTHING, col
@@ -78,8 +78,8 @@ def test_scores_are_those_of_the_index(shelf: Shelf, memory_of: MemoryOf) -> Non
 
 def test_coverage_is_the_share_of_what_is_rare() -> None:
     question = analyze_question("the cat and the dog")
-    only_cat = coverage(question, frozenset({"cat"}), STATISTICS)
-    only_dog = coverage(question, frozenset({"dog"}), STATISTICS)
+    weights = slot_weights(question, STATISTICS)
+    only_cat, only_dog = (coverage(weights, frozenset({word})) for word in ("cat", "dog"))
     assert only_cat > 0.5 > only_dog > 0
     assert only_cat + only_dog == pytest.approx(1)
 

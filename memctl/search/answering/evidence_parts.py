@@ -172,7 +172,9 @@ def is_question(sentence: str) -> bool:
 
 def is_table_row(sentence: str) -> bool:
     """Return whether it is a row of a table, with labels or between bars: ``one | two | three``."""
-    return _ROW.match(sentence) is not None or _COLUMNS.fullmatch(sentence) is not None
+    if _ROW.match(sentence):
+        return True
+    return "|" in sentence and _COLUMNS.fullmatch(sentence) is not None
 
 
 def entry_label(sentence: str) -> str:

@@ -444,12 +444,14 @@ def _is_of_another(text: str, found: frozenset[str], question: Question, *, is_r
     else:
         numbers = set(_NUMBERS.findall(question.text.lower()))
     names = question.names if is_row else ()
+    lacks_name = any(found.isdisjoint(slot) for slot in names)
+    if lacks_name or not numbers:
+        return lacks_name
     measures = _MEASURES.search(question.text) is not None
     there = _NUMBERS.findall(text.lower() if measures else _MEASURES.sub(" ", text.lower()))
-    has_all = all(
+    return not all(
         any(number == each or each.startswith(f"{number}.") for each in there) for number in numbers
     )
-    return not has_all or any(found.isdisjoint(slot) for slot in names)
 
 
 def _distinct(drafts: Iterable[CandidateSentence]) -> list[CandidateSentence]:
@@ -478,7 +480,7 @@ def _terms(hit: Hit, part: Part, outcome: SearchOutcome) -> frozenset[str]:
 
 
 def _coverage(found: frozenset[str], outcome: SearchOutcome) -> float:
-    return coverage(outcome.question, found, outcome.statistics)
+    return coverage(outcome.slot_weights, found)
 
 
 def evidence_features(

@@ -16,12 +16,12 @@ from memctl.literals import OWN_SOURCES, Mode
 from memctl.models.protocols import Embedder
 from memctl.records import Community, Hit
 from memctl.search.answering.relevance import Relevance, hit_relevance, judge_relevance
-from memctl.search.query.question import Question, TimeExpression
+from memctl.search.query.question import Question, Slot, TimeExpression
 from memctl.search.query.synonyms import Synonyms, add_synonyms, find_synonyms
 from memctl.search.query.time_expressions import hit_dates
 from memctl.search.ranking.scored_candidates import ScoredCandidate
 from memctl.search.ranking.signals import text_score
-from memctl.search.retrieval.candidates import Candidate
+from memctl.search.retrieval.candidates import Candidate, slot_weights
 from memctl.search.retrieval.question_vectors import QuestionMeaning, rescore_by_words
 from memctl.search.term_statistics import TermStatistics
 
@@ -94,6 +94,11 @@ class SearchOutcome(Struct, frozen=True, dict=True):
     def question(self) -> Question:
         """The question with synonyms that the hits have for its unknown words."""
         return add_synonyms(self.asked, self._synonyms)
+
+    @cached_property
+    def slot_weights(self) -> Mapping[Slot, float]:
+        """What each part of the question's content weighs."""
+        return slot_weights(self.question, self.statistics)
 
     @cached_property
     def relevance(self) -> Relevance:

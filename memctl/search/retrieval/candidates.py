@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from memctl.literals import Mode
 from memctl.models.vector_math import dot_products
 from memctl.schema.arrow_tables import VECTOR
-from memctl.search.query.question import Question
+from memctl.search.query.question import Question, Slot
 from memctl.search.query.search_syntax import Node, mandatory_terms, matches_node
 from memctl.search.query.time_expressions import created_within
 from memctl.search.retrieval.candidate_rows import (
@@ -295,9 +295,18 @@ def cosines(vector: NDArray[np.float32], vectors: NDArray[np.float32]) -> NDArra
     return result
 
 
-def coverage(question: Question, found: frozenset[str], statistics: TermStatistics) -> float:
-    """Return the share of the question's content, weighted by rarity, that the terms cover."""
-    weights = {slot: statistics.slot_weight(slot) for slot in question.slots}
+def slot_weights(question: Question, statistics: TermStatistics) -> dict[Slot, float]:
+    """Return what each part of a question's content weighs, by rarity."""
+    return {slot: statistics.slot_weight(slot) for slot in question.slots}
+
+
+def coverage(weights: Mapping[Slot, float], found: frozenset[str]) -> float:
+    """Return the share of a question's content that terms cover.
+
+    Args:
+        weights: What each part of the content weighs.
+        found: The terms.
+    """
     total = sum(weights.values())
     covered = sum(weight for slot, weight in weights.items() if not found.isdisjoint(slot))
     return covered / total if total else 0.0

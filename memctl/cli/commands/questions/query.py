@@ -224,7 +224,8 @@ def _judge(
     """Record how good an earlier question's answer was.
 
     Raises:
-        UsageError: It is not said how good it was, or there is no such question.
+        UsageError: It is not said how good it was.
+        NotFoundError: There is no such question.
     """
     from memctl.cli.commands.questions.feedback import judge, parse_score
     from memctl.feedback.judging import Judgement
