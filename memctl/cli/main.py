@@ -257,7 +257,7 @@ def _end(code: int) -> None:
     """Leave at once with the exit code, which Python may not do after an interrupt.
 
     It would wait for threads that still read, whose work nobody wants any more.  And CPython 3.11
-    notes an interrupt that comes while a text is executed, as every dataclass does
+    notes an interrupt that comes while a text is executed, as every named tuple does
     in an import, as unhandled, and ends by the signal whatever exit code was asked for.
     """
     for stream in (sys.stdout, sys.stderr):

@@ -67,7 +67,7 @@ def emit(source: object, columns: Sequence[Column], output: Format | None) -> No
     """Write rows to standard output.
 
     Args:
-        source: Dataclasses or mappings, or anything with the Arrow stream protocol.
+        source: Records or mappings, or anything with the Arrow stream protocol.
         columns: What the table view shows; every other format has every key.
         output: The format, or None for the default.
     """
