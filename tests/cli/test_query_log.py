@@ -112,18 +112,21 @@ def test_a_judgement_is_kept_and_may_change(memctl, logged) -> None:
     assert (numbers["good"], numbers["bad"]) == (1, 1)
 
 
-@pytest.mark.parametrize("words", [["q_nope", "good"], ["last", "fine"], ["last"], ["", "good"]])
-def test_a_judgement_of_nothing_or_of_another_kind_is_a_usage_error(memctl, words) -> None:
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(["q_nope", "good"], 1), (["last", "fine"], 2), (["last"], 2), (["", "good"], 1)],
+)
+def test_a_judgement_of_nothing_or_of_another_kind_is_refused(memctl, words, code) -> None:
     memctl("ingest", "--text", CODE)
     memctl("query", "door code?")
     done = memctl("query", "--feedback", *words)
-    assert done.code == 2
+    assert done.code == code
     assert [line.split(":")[0] for line in done.err.splitlines()] == ["error", "hint"]
 
 
-def test_a_judgement_before_any_question_is_a_usage_error(memctl) -> None:
+def test_a_judgement_before_any_question_is_refused(memctl) -> None:
     memctl("ingest", "--text", CODE)
-    assert memctl("query", "--feedback", "last", "good").code == 2
+    assert memctl("query", "--feedback", "last", "good").code == 1
 
 
 def test_one_question_of_several_is_judged_in_each(memctl, logged) -> None:

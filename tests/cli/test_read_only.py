@@ -56,7 +56,7 @@ def test_a_question_that_cannot_be_noted_is_answered_all_the_same(limited: Limit
     assert "4711" in done.stdout
     assert '"query_id": null' in done.stdout
     assert done.stderr.count("questions are not logged") == 1
-    assert limited("query", "--feedback", "q_nope", "good").returncode == 2
+    assert limited("query", "--feedback", "q_nope", "good").returncode == 1
 
 
 def test_no_model_is_asked_where_its_cost_cannot_be_noted(

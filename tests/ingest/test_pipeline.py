@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pytest
@@ -449,10 +449,9 @@ def test_rows_of_a_source_in_parts_are_let_go_of_once_they_are_written(
     from memctl.ingest.batch_writing import _Writing
 
     class Counted(Batch):
-        alive = 0
+        alive: ClassVar[int] = 0
 
-        def __init__(self, *given: object, **named: object) -> None:
-            super().__init__(*given, **named)  # type: ignore[arg-type]
+        def __post_init__(self) -> None:
             Counted.alive += 1
 
         def __del__(self) -> None:

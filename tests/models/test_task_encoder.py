@@ -87,3 +87,14 @@ def test_a_damaged_model_is_an_error_that_says_what_to_do(tmp_path: Path) -> Non
     with pytest.raises(MemctlError, match="reading model") as caught:
         TaskEncoder(tmp_path).score_answers("a", [("", "b")])
     assert "reinstall" in (caught.value.hint or "")
+
+
+def test_it_reads_the_same_on_every_processor() -> None:
+    """Those without VNNI added two products in 16 bits, which cut off what was larger."""
+    sentences = (
+        ("Lease", "The lease starts on 1 June 2026."),
+        ("Lease", "The lease was signed by Eva Brandt."),
+        ("Kitchen", "The flue costs 6,200 euros."),
+    )
+    odds = load_task_encoder().score_answers("When does the lease start?", sentences)
+    assert odds == pytest.approx([2.666, -3.137, -4.039], abs=0.03)  # 0.2 off if cut off

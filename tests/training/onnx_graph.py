@@ -45,8 +45,9 @@ def read(folder: Path) -> dict[str, NDArray[np.float32]]:
         if name.startswith("constant."):
             continue
         scale = stored.get(f"{name.removesuffix('.weight')}.scale")
-        if scale is not None and values.dtype == np.int8:
-            found[name] = values.astype(np.float32) * scale
+        if scale is not None and values.dtype in (np.int8, np.uint8):
+            middle = 128 if values.dtype == np.uint8 else 0
+            found[name] = (values.astype(np.float32) - middle) * scale
             if name != "word.weight":
                 found[name] = found[name].T
         elif not name.endswith(".scale"):
@@ -131,8 +132,11 @@ class _Graph:
     def _linear(self, tokens: tuple[str, str], name: str) -> str:
         rows, scale = _rounded(self._weights[f"{name}.weight"])
         values, token_scale = tokens
-        weight = self._keep(f"{name}.weight", rows.T)
-        product = self._add("MatMulInteger", values, weight, self._constant("zero", np.uint8(128)))
+        # Both without sign: processors without VNNI add two products of signed weights in 16 bits,
+        # which is too few for them.
+        weight = self._keep(f"{name}.weight", (rows.T.astype(np.int16) + 128).astype(np.uint8))
+        zero = self._constant("zero", np.uint8(128))
+        product = self._add("MatMulInteger", values, weight, zero, zero)
         product = self._add("Mul", self._add("Cast", product, to=TensorProto.FLOAT), token_scale)
         product = self._add("Mul", product, self._keep(f"{name}.scale", scale[:, 0]))
         return self._add("Add", product, self._vector(f"{name}.bias"))
