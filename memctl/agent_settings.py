@@ -16,14 +16,13 @@ from memctl.config import NamespaceSettings
 from memctl.errors import ConfigError
 from memctl.identity import checked_name
 from memctl.kb_settings import own_models
-from memctl.literals import OwnTask
+from memctl.literals import REFERRING_WORDS, OwnTask
 from memctl.paths import display_path
-from memctl.validation import Rule, check_keys, check_value, read_toml, setting_rules
+from memctl.validation import Rule, check_keys, check_value, read_toml, setting_keys
 
 Resource = Literal["memory", "knowledge_base"]
 _RESOURCES: tuple[Resource, ...] = ("memory", "knowledge_base")
 _VECTORS = "lancedb"
-_TRIGGERS = ("previous", "earlier", "discussed", "mentioned", "last time", "remind")
 
 
 class CompressionSettings(Struct, frozen=True):
@@ -53,7 +52,7 @@ class AutoContextSettings(Struct, frozen=True):
     cross_session_search: Annotated[bool, Rule("whether other conversations are searched too")] = (
         True
     )
-    search_triggers: tuple[str, ...] = _TRIGGERS
+    search_triggers: tuple[str, ...] = REFERRING_WORDS
     """Words in a prompt that refer to what was said before."""
 
 
@@ -135,7 +134,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 def _section(section: type[Any], found: Mapping[str, Any], prefix: str, place: str) -> Any:
     """Read a section of the file, and the sections in it."""
     check_keys(found, section.__struct_fields__, prefix=prefix, place=place)
-    hints, rules = get_type_hints(section), setting_rules(section)
+    hints, settings = get_type_hints(section), setting_keys(section)
     values: dict[str, Any] = {}
     for key, value in found.items():
         name, kind = f"{prefix}{key}", hints[key]
@@ -143,7 +142,7 @@ def _section(section: type[Any], found: Mapping[str, Any], prefix: str, place: s
             if not isinstance(value, dict):
                 raise ConfigError(f"{place}: {name} must be a table, not {value!r}")
             values[key] = _section(kind, value, f"{name}.", place)
-        elif key in rules:
+        elif key in settings:
             values[key] = check_value(section, key, value, name=name, place=place)
         elif key == "agent_id":
             values[key] = _text(value, name, place)

@@ -126,3 +126,5 @@ RECORD_READER = "record/1"
 """The reader of texts that come as such, without a file."""
 SESSION_READER = "session/1"
 """The reader of what is said in a conversation as it goes on."""
+REFERRING_WORDS = ("previous", "earlier", "discussed", "mentioned", "last time", "remind")
+"""Words by which a question refers back to what was said before, unless a setting has others."""

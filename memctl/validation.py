@@ -58,8 +58,7 @@ def rule_of(section: type[Any], key: str) -> Rule:
 
 def setting_rules(section: type[Any]) -> dict[str, Rule]:
     """Return the rule of every setting of a settings class, in order."""
-    classes: Any = section  # mypy 1 does not see that a class is hashable
-    annotated = _annotations(classes)
+    annotated = _annotations(section)
     return {key: annotated[key].__metadata__[0] for key in setting_keys(section)}
 
 
@@ -72,14 +71,18 @@ def setting_keys(section: type[Any]) -> list[str]:
 
 
 @cache
-def _annotations(section: Hashable) -> dict[str, Any]:
+def _evaluated(section: Hashable) -> dict[str, Any]:
     return get_type_hints(section, include_extras=True)
+
+
+def _annotations(section: type[Any]) -> dict[str, Any]:
+    classes: Any = section  # mypy 1 does not see that a class is hashable
+    return _evaluated(classes)
 
 
 def setting_type(section: type[Any], key: str) -> Any:
     """Return the declared type of a setting."""
-    classes: Any = section  # mypy 1 does not see that a class is hashable
-    declared = _annotations(classes)[key]
+    declared = _annotations(section)[key]
     return declared.__origin__ if get_origin(declared) is Annotated else declared
 
 
@@ -118,7 +121,7 @@ def check_value(section: type[Any], key: str, value: object, *, name: str, place
             f"{place}: {name} must be {_TYPE_NAMES[kind]}, not {value!r}", _example(section, key)
         )
     _check_choice(allowed_values(section, key), value, f"{place}: {name}")
-    _check_range(setting_rules(section)[key], value, f"{place}: {name}")
+    _check_range(rule_of(section, key), value, f"{place}: {name}")
     return value
 
 

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from memctl.errors import ConfigError
 from memctl.kb_settings import Inbox, KnowledgeBaseSettings
 from memctl.literals import (
+    REFERRING_WORDS,
     After,
     AutoContextMode,
     ChunkStrategy,
@@ -156,12 +157,7 @@ class AutoContextSettings(Struct, frozen=True):
         "did I mention",
     )
     search_words: Annotated[tuple[str, ...], Rule("words by which a question refers back")] = (
-        "previous",
-        "earlier",
-        "discussed",
-        "mentioned",
-        "last time",
-        "remind",
+        REFERRING_WORDS
     )
 
 

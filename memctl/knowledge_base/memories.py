@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict, replace
 
@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from memctl.store.ledger.audit_repositories import AccessEntry
 
 _NO_FILTERS = Filters()
-
-
-def memory_values(memory: Memory) -> dict[str, Any]:
-    """Return a memory as a row of its values."""
-    return asdict(memory)
 
 
 class Memories(Part):
@@ -191,7 +186,7 @@ class Memories(Part):
             relevance=relevance(
                 memory.importance, memory.confidence, memory.created_at, now, half_life
             ),
-            current_importance=decay.importance(memory_values(memory), now),
+            current_importance=decay.importance(asdict(memory), now),
             confirmations=len(decay.confirmations.get(memory.id, ())),
         )
 

@@ -7,11 +7,11 @@ each other's way, and are no protection against a program that reads the files.
 from memctl.pools.pool_rules import Access, Retention, parse_scope
 from memctl.pools.pool_service import (
     DEFAULT_POOL,
-    EVENT,
     PoolChange,
     Pools,
     PoolStatistics,
     PoolValue,
+    event_row,
     has_expired,
     readable_pools,
     remove_expired,
@@ -19,13 +19,13 @@ from memctl.pools.pool_service import (
 
 __all__ = [
     "DEFAULT_POOL",
-    "EVENT",
     "Access",
     "PoolChange",
     "PoolStatistics",
     "PoolValue",
     "Pools",
     "Retention",
+    "event_row",
     "has_expired",
     "parse_scope",
     "readable_pools",

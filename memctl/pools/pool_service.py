@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from memctl.errors import (
     AccessRefused,
@@ -799,6 +799,13 @@ class Pools:
 
     def _live_keys(self, pool: Pool, now: datetime) -> dict[str, PoolKey]:
         return _live(pool, self._pools.keys.of(pool.pool_id), now)
+
+
+def event_row(kb: str, event: PoolEvent) -> dict[str, Any]:
+    """Return an event as those who follow a pool of a knowledge base get it."""
+    values = asdict(event)
+    del values["session_id"], values["user_id"]
+    return {"event": EVENT, "kb": kb, **values}
 
 
 def has_expired(ledger: Ledger, now: datetime) -> bool:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Annotated, Any
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
@@ -176,7 +176,7 @@ async def _has_ended(request: Request, calls: Calls) -> bool:
 
 def _events_after(context: OperationContext, after: int | None) -> tuple[int, list[dict[str, Any]]]:
     """Return the number of the latest event, and those after one."""
-    from memctl.pools import EVENT
+    from memctl.pools import event_row
 
     base = context.reading_existing()
     pools = base.pools.acting_as()
@@ -189,9 +189,5 @@ def _events_after(context: OperationContext, after: int | None) -> tuple[int, li
         for each in base.store.ledger.pools.events.after(after)
         if each.pool_id in readable and each.id is not None
     ][:_MOST_EVENTS]
-    rows = []
-    for each in found:
-        values = asdict(each)
-        del values["session_id"], values["user_id"]
-        rows.append({"event": EVENT, "kb": base.name, **to_plain(values)})
+    rows = [to_plain(event_row(base.name, each)) for each in found]
     return max([after, *(row["id"] for row in rows)]), rows

@@ -108,7 +108,7 @@ def query_learnings(
 
 
 def _learning(kb: str, memory: Memory, decay: Decay, judged: Judgement, now: datetime) -> Learning:
-    row = _values(memory)
+    row = asdict(memory)
     outcome, context = memory.metadata.get("outcome"), memory.metadata.get("context")
     return Learning(
         id=memory.id,
@@ -160,10 +160,6 @@ def _judged(ledger: Ledger, which: str) -> Iterator[tuple[QueryEntry, Sequence[s
     details = {each.query_id: each for each in ledger.query_details.select(of_these)}
     for entry in ledger.queries.select(which):
         yield entry, relied_on(entry, details.get(entry.query_id))
-
-
-def _values(memory: Memory) -> dict[str, Any]:
-    return asdict(memory)
 
 
 # --- confirming ----------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from msgspec.structs import asdict
 
 from memctl.cli.arguments import parse_bytes, parse_end, parse_seconds, refuse_empty
 from memctl.cli.command_context import CommandContext
@@ -39,9 +38,8 @@ from memctl.errors import UsageError
 from memctl.literals import AccessLevel, Eviction, PoolType
 
 if TYPE_CHECKING:
-    from memctl.knowledge_base import KnowledgeBase
     from memctl.pools import PoolChange, Pools, PoolStatistics
-    from memctl.store.ledger.pool_repositories import Pool, PoolEvent
+    from memctl.store.ledger.pool_repositories import Pool
 
 app = group("pool", "Share JSON data by name between agents.")
 
@@ -567,6 +565,8 @@ def watch(
     A key below agent_bulletin is a bulletin: "is_bulletin" is true.  Of a value over 4 kB the line
     has only its SHA-256 digest.
     """
+    from memctl.pools import event_row
+
     with context.reading_existing(kb) as base:
         pools = base.pools.acting_as()
         last = pools.last_event()
@@ -578,7 +578,7 @@ def watch(
             for event in found:
                 last = max(last, event.id or 0)
                 if event.is_bulletin or not bulletins:
-                    print_line(_event(base, event))
+                    print_line(event_row(base.name, event))
                     left -= 1
                 if not left:
                     return
@@ -587,14 +587,6 @@ def watch(
                 return
             base.store.ledger.require_in_place()
             found = list(pools.events(pool, after=last))
-
-
-def _event(base: KnowledgeBase, event: PoolEvent) -> dict[str, Any]:
-    from memctl.pools import EVENT
-
-    values = asdict(event)
-    del values["session_id"], values["user_id"]
-    return {"event": EVENT, "kb": base.name, **values}
 
 
 def _reader_has_gone(seconds: float) -> bool:
