@@ -52,29 +52,16 @@ class ImportanceInputs(Struct, frozen=True):
     distilled: Sequence[Distilled] = ()
 
 
-def score_importance(
-    evidence: ImportanceInputs, novelty: float | None = None
-) -> tuple[float, dict[str, float]]:
-    """Return the importance and the signals that add up to it exactly.
-
-    Args:
-        evidence: What was found in the text.
-        novelty: How new it is against what is known, 0 to 1; None when that was not looked at.
-    """
+def score_importance(evidence: ImportanceInputs) -> tuple[float, dict[str, float]]:
+    """Return the importance and the signals that add up to it exactly."""
     shares = _shares(evidence, evidence.text[:20_000])
     signals = {name: _signal(name, share) for name, share in shares.items() if share > 0}
-    if novelty is not None:
-        signals["novelty"] = _signal("novelty", novelty)
     return sum(signals.values()), signals
 
 
-def with_novelty(
-    signals: Mapping[str, float], novelty: float | None
-) -> tuple[float, dict[str, float]]:
+def with_novelty(signals: Mapping[str, float], novelty: float) -> tuple[float, dict[str, float]]:
     """Return importance and signals once it is known how new a text is, 0 to 1."""
-    found = {name: share for name, share in signals.items() if name != "novelty"}
-    if novelty is not None:
-        found["novelty"] = _signal("novelty", novelty)
+    found = {**signals, "novelty": _signal("novelty", novelty)}
     return sum(found.values()), found
 
 
