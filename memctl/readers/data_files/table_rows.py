@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from memctl.readers.data_files.separated_values import (
+    SEPARATORS,
     Dialect,
     column_names,
     guess_dialect,
@@ -87,7 +88,6 @@ def row_pieces(
     header: Sequence[str],
     rows: Iterable[Sequence[str]],
     *,
-    first_row: int = 1,
     heading: str = "",
     page: int | None = None,
 ) -> Iterator[Piece]:
@@ -96,31 +96,24 @@ def row_pieces(
     Args:
         header: The columns' names; blank and repeated ones get names of their own.
         rows: The cells as text; rows may be shorter or longer than the header.
-        first_row: The number of the first of these rows.
         heading: What the table stands under, such as the sheet's name.
         page: The page or sheet number, from 1.
     """
     names = column_names(header)
     fields = (named_fields(names, row) for row in rows)
-    return field_pieces(fields, first_row=first_row, heading=heading, page=page)
+    return field_pieces(fields, heading=heading, page=page)
 
 
 # --- CSV and TSV ----------------------------------------------------------------------------------
 
 
-def read_csv(path: Path, name: str) -> Iterator[SourceText]:
-    """Read a table whose values are separated by commas, semicolons, tabs or bars."""
-    return _read(path, name)
-
-
 def read_tsv(path: Path, name: str) -> Iterator[SourceText]:
     """Read a table whose values are separated by tabs."""
-    return _read(path, name, ("\t", ",", ";", "|"))
+    return read_csv(path, name, ("\t", ",", ";", "|"))
 
 
-def _read(
-    path: Path, name: str, separators: Sequence[str] = (",", ";", "\t", "|")
-) -> Iterator[SourceText]:
+def read_csv(path: Path, name: str, separators: Sequence[str] = SEPARATORS) -> Iterator[SourceText]:
+    """Read a table whose values are separated by commas, semicolons, tabs or bars."""
     sample = next(text_blocks(path, 64 * 1024), "")
     head = new_document(title=title_from_name(name), created_at=date_from_name(name))
     dialect = _named_dialect(sample) or guess_dialect(sample, separators=separators)
@@ -128,7 +121,9 @@ def _read(
         prose = chain.from_iterable(prose_pieces(block) for block in text_blocks(path))
         return assemble(head, prose)
     rows = separated_rows(text_lines(path), dialect.delimiter)
-    return _table_parts(head, rows, dialect)
+    preamble, header, rest = _split_header(rows, dialect)
+    head = replace(head, metadata={"columns": header, "delimiter": dialect.delimiter})
+    return assemble(head, chain(preamble, row_pieces(header, rest)), PART_CHARS)
 
 
 def separated_pieces(text: str) -> Iterator[Piece]:
@@ -147,14 +142,6 @@ def _named_dialect(sample: str) -> Dialect | None:
     if len(first) == 5 and first.startswith("sep="):
         return Dialect(first[4], sample.split("\n", 2)[1].count(first[4]) + 1)
     return None
-
-
-def _table_parts(
-    head: SourceText, rows: Iterator[list[str]], dialect: Dialect
-) -> Iterator[SourceText]:
-    preamble, header, rest = _split_header(rows, dialect)
-    head = replace(head, metadata={"columns": header, "delimiter": dialect.delimiter})
-    return assemble(head, chain(preamble, row_pieces(header, rest)), PART_CHARS)
 
 
 def _split_header(
