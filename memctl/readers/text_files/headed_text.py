@@ -75,10 +75,6 @@ class HeadedText:
         self._path = HeadingPath()
         self._path.enter(0, above)
 
-    def of(self, blocks: Iterable[str]) -> Iterator[Piece]:
-        """The pieces of a text that comes in blocks."""
-        return chain.from_iterable(map(self.pieces, blocks))
-
     def pieces(self, text: str) -> Iterator[Piece]:
         """The pieces of one block of the text; together they are the block."""
         place = 0
@@ -121,7 +117,8 @@ def _read(path: Path, name: str, headings: Callable[[], FindHeadings]) -> Iterat
         title=title or title_from_name(name),
         created_at=date_from_name(name),
     )
-    return assemble(head, HeadedText(headings()).of(chain([first], blocks)))
+    pieces = HeadedText(headings()).pieces
+    return assemble(head, chain.from_iterable(map(pieces, chain([first], blocks))))
 
 
 # --- where headings are --------------------------------------------------------------------------
@@ -291,7 +288,7 @@ def read_org(path: Path, name: str) -> Iterator[SourceText]:
         created_at=parse_date(day[0]) if day else date_from_name(name),
         tags=parse_tags(said.get("filetags", "").replace(":", " ")),
     )
-    pieces = HeadedText(_org_headings).of(chain([first], blocks))
+    pieces = chain.from_iterable(map(HeadedText(_org_headings).pieces, chain([first], blocks)))
     return assemble(head, chain.from_iterable(map(_without_settings, pieces)))
 
 

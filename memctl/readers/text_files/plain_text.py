@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -19,8 +19,6 @@ from memctl.records import SourceText
 
 LOG_GROUP_CHARS = 800
 """Log lines are grouped up to this many characters."""
-
-PieceMaker = Callable[[str], Iterator[Piece]]
 
 _LOG_TIME = re.compile(
     r"\W{0,2}(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?)[.,]?\d*\s?(Z|[+-]\d\d:?\d\d)?"
@@ -47,25 +45,19 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     )
     is_chat = looks_like_chat(first)
     reader = ChatReader(first, head.created_at) if is_chat else HeadedText(PlainHeadings())
-    return assemble(head, _make_pieces(chain([first], blocks), reader.pieces))
+    return assemble(head, chain.from_iterable(map(reader.pieces, chain([first], blocks))))
 
 
 def read_log(path: Path, name: str) -> Iterator[SourceText]:
     """Read a log: groups of lines with their line number and time; turns where it is a chat."""
     blocks = text_blocks(path)
     first = next(blocks, "")
-    title, created_at = title_from_name(name), date_from_name(name)
-    head = new_document(title=title, created_at=created_at)
+    head = new_document(title=title_from_name(name), created_at=date_from_name(name))
+    whole = chain([first], blocks)
     if looks_like_chat(first):
-        return assemble(
-            head, _make_pieces(chain([first], blocks), ChatReader(first, created_at).pieces)
-        )
-    return assemble(head, log_pieces(chain([first], blocks)))
-
-
-def _make_pieces(blocks: Iterable[str], make: PieceMaker) -> Iterator[Piece]:
-    for block in blocks:
-        yield from make(block)
+        reader = ChatReader(first, head.created_at)
+        return assemble(head, chain.from_iterable(map(reader.pieces, whole)))
+    return assemble(head, log_pieces(whole))
 
 
 def log_pieces(blocks: Iterable[str]) -> Iterator[Piece]:
@@ -98,7 +90,7 @@ def read_code(path: Path, name: str) -> Iterator[SourceText]:
         title=clean_title(Path(name).name) or title_from_name(name),
         metadata={"programming_language": language} if language else {},
     )
-    return assemble(head, _make_pieces(text_blocks(path), code_pieces))
+    return assemble(head, chain.from_iterable(map(code_pieces, text_blocks(path))))
 
 
 def code_pieces(text: str) -> Iterator[Piece]:
