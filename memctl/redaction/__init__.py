@@ -27,16 +27,8 @@ def redact_query(text: str) -> str:
 
     That includes any long run of random letters and digits: no question is about a checksum.
     """
-    for rule in (BLOCKS, KEYS):
-        text = _without(
-            text, [s for m in rule.matches(text, lower_same_length(text)) for s in rule.spans(m)]
-        )
-    text = RANDOM.sub(MARK, text)
-    for rule in ASSIGNED:
-        text = _without(
-            text, [s for m in rule.matches(text, lower_same_length(text)) for s in rule.spans(m)]
-        )
-    return redact_secrets(text)
+    text = RANDOM.sub(MARK, _without_any(text, (BLOCKS, KEYS)))
+    return redact_secrets(_without_any(text, ASSIGNED))
 
 
 def redact_secrets(text: str) -> str:
@@ -78,6 +70,14 @@ def _rules_for(low: str) -> Iterator[Rule]:
     """Yield the rules that may find something in a text, in lower case."""
     there = {word for word in _TRIGGERS if word in low}
     return (rule for rule in RULES if not rule.triggers or not there.isdisjoint(rule.triggers))
+
+
+def _without_any(text: str, rules: Iterable[Rule]) -> str:
+    """Return a text without whatever some rules find, sure or not."""
+    for rule in rules:
+        found = rule.matches(text, lower_same_length(text))
+        text = _without(text, [span for match in found for span in rule.spans(match)])
+    return text
 
 
 def _without(text: str, spans: Sequence[Span]) -> str:

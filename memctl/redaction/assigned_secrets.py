@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from memctl.redaction.secret_rule import Rule, Span, at
+from memctl.redaction.secret_rule import Rule, Span, at, has_digit, secret_text
 
 _BEARER = re.compile(
     r"(?i)\b((?:bearer|basic|authorization[\"']?\s*[=:]\s*[\"']?(?:token|api-?key|key))\s+)"
@@ -144,7 +144,7 @@ def _schemes(text: str, _: str) -> Iterator[int]:
 
 def _is_sure(match: re.Match[str]) -> bool:
     """Return whether what follows ``password:`` etc. is no ordinary word or piece of code."""
-    value = match[0][match.end(1) - match.start() :]
+    value = secret_text(match)
     if _CODE.search(value) or _OWN_NAME.fullmatch(value):
         return False
     if match[1][-1] not in _QUOTES and _CALL.match(value):
@@ -164,12 +164,7 @@ def _is_sure(match: re.Match[str]) -> bool:
 
 def _is_no_placeholder(match: re.Match[str]) -> bool:
     """Return whether an address has more than ``user:password`` before its host."""
-    return not _PLACEHOLDER.fullmatch(match[0][match.end(1) - match.start() :])
-
-
-def _are_sure(match: re.Match[str]) -> bool:
-    """Return whether a block of lines has more than words."""
-    return bool(re.search(r"\d", match[0][match.end(1) - match.start() :]))
+    return not _PLACEHOLDER.fullmatch(secret_text(match))
 
 
 def _items(match: re.Match[str]) -> Iterable[Span]:
@@ -180,7 +175,7 @@ def _items(match: re.Match[str]) -> Iterable[Span]:
 
 _TRIGGERS = ("pass", "pw", "secret", "token", "credential", "kennwort", "contrase", "key")
 ASSIGNED = (
-    Rule((":|", ": |", ":>", ": >"), _LINES, _names, _are_sure),
+    Rule((":|", ": |", ":>", ": >"), _LINES, _names, has_digit),
     Rule(_SEVERAL, _LISTED, at(*_SEVERAL), spans=_items),
     Rule(("bearer", "basic", "authorization"), _BEARER, at("bearer", "basic", "authorization")),
     Rule(_TRIGGERS, _ASSIGNED, _names, _is_sure),

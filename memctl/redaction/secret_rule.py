@@ -54,6 +54,16 @@ def secret_part(match: re.Match[str]) -> Iterable[Span]:
     return (((match.end(1) if match.re.groups else match.start()), match.end()),)
 
 
+def secret_text(match: re.Match[str]) -> str:
+    """Return the secret itself, of a pattern whose first group is what marks it as one."""
+    return match.string[match.end(1) : match.end()]
+
+
+def has_digit(match: re.Match[str]) -> bool:
+    """Return whether what was found is more than words."""
+    return bool(re.search(r"\d", secret_text(match)))
+
+
 def always(_: re.Match[str]) -> bool:
     """Take whatever is found for a secret."""
     return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memctl.redaction.secret_rule import Rule, at, at_word_before
+from memctl.redaction.secret_rule import Rule, at, at_word_before, has_digit, secret_text
 
 _PASSWORDS = r"pass(?:word|code|phrase|wort)s?|passwd|pwd|pw|kennwort|mot\ de\ passe|contrase[ñn]a"
 _KEYS = (
@@ -129,7 +129,7 @@ _WIFI = re.compile(r"(?i)\b(WIFI:(?:[TSH]:[^;\n]{0,64};){0,3}P:)[^;\n]{4,64}(?=;
 
 def _is_said(match: re.Match[str]) -> bool:
     """Return whether a password given in a sentence is no ordinary word, date or name."""
-    value = match[0][match.end(1) - match.start() :]
+    value = secret_text(match)
     if match[1][-1] in "\"'`“" and " " in value:
         return bool(re.search(r"\d", value))
     if _ORDINARY.match(value):
@@ -146,12 +146,7 @@ def _is_pin(match: re.Match[str]) -> bool:
 
 
 def _is_wallet(match: re.Match[str]) -> bool:
-    words = re.findall(r"[a-z]{3,8}", match[0][match.end(1) - match.start() :])
-    return len(words) in _WALLET_WORDS
-
-
-def _has_digit(match: re.Match[str]) -> bool:
-    return bool(re.search(r"\d", match[0][match.end(1) - match.start() :]))
+    return len(re.findall(r"[a-z]{3,8}", secret_text(match))) in _WALLET_WORDS
 
 
 def _label_starts(text: str, low: str) -> Iterator[int]:
@@ -185,7 +180,7 @@ SPOKEN = (
         ("2fa", "otp", "mfa", "two-factor", "authenticator"),
         _SETUP,
         at("2fa", "totp", "hotp", "otp", "mfa", "two-factor", "authenticator"),
-        _has_digit,
+        has_digit,
     ),
     Rule(("wifi:",), _WIFI, at("wifi:")),
 )
