@@ -161,7 +161,7 @@ class Preparer:
             try:
                 identified.append(identify(source))
             except Unreadable as error:
-                self._fail(source, _not_read(error))
+                self._fail(source, error.why)
         return identified
 
     def _group(
@@ -207,7 +207,7 @@ class Preparer:
                 self._filling.batch.outcomes.extend(failures)
                 yield from self._group(items, known)
         except Unreadable as error:
-            self._fail(source, _not_read(error))
+            self._fail(source, error.why)
             return
         if not file.count:
             self._fail(source, file.failure)
@@ -257,7 +257,7 @@ class Preparer:
             for processed in self._parts_worked(wanted):
                 yield Batch(groups=[processed], last=False)
         except Unreadable as error:
-            final.failure = failed_outcome(wanted.item.source, _not_read(error))
+            final.failure = failed_outcome(wanted.item.source, error.why)
         except WorkerDied as error:
             why = ReadFailure(error.message, "the file may be damaged", "WorkerDied")
             final.failure = failed_outcome(wanted.item.source, why)
@@ -277,10 +277,6 @@ class Preparer:
 
     def _fail(self, source: Source, why: ReadFailure) -> None:
         self._filling.batch.outcomes.append(failed_outcome(source, why))
-
-
-def _not_read(error: Unreadable) -> ReadFailure:
-    return ReadFailure(error.reason, error.hint, error.error)
 
 
 def _portions(wanted: Sequence[WantedSource], most: int) -> Iterator[list[WantedSource]]:

@@ -128,7 +128,7 @@ class DocumentProcessor(Struct):
         """
         [made] = self._prepared([(wanted, text)], now)
         if isinstance(made, ReadFailure):
-            raise Unreadable(made.reason, made.hint, made.error)
+            raise Unreadable(made)
         processed = self._finish_groups([_summary_of(made)], [made], now, None)
         processed.part, processed.wanted = text.part, (wanted,)
         return processed
@@ -259,7 +259,7 @@ def _read(wanted: WantedSource, readers: Readers) -> SourceText | ReadFailure | 
         first = next(stream)
         return first if next(stream, None) is None else SeveralParts()
     except Unreadable as error:
-        return ReadFailure(error.reason, error.hint, error.error)
+        return error.why
     finally:
         stream.close()
 

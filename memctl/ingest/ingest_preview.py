@@ -17,7 +17,6 @@ from memctl.ingest.batch_preparation import JUDGED_TOGETHER
 from memctl.ingest.batches import (
     IdentifiedSource,
     IngestCounters,
-    ReadFailure,
     WantedSource,
     failed_outcome,
 )
@@ -102,7 +101,7 @@ def _group(
         try:
             items.append(identify(source))
         except Unreadable as error:
-            yield failed_outcome(source, ReadFailure(error.reason, error.hint, error.error))
+            yield failed_outcome(source, error.why)
     yield from _judge_all(known, items, estimators, readers)
 
 
@@ -137,8 +136,7 @@ def _unpacked(
             yield from failures
             yield from _judge_all(known, items, estimators, readers)
     except Unreadable as error:
-        why = ReadFailure(error.reason, error.hint, error.error)
-        yield failed_outcome(file.wanted.item.source, why)
+        yield failed_outcome(file.wanted.item.source, error.why)
         return
     if not file.count:
         yield failed_outcome(file.wanted.item.source, file.failure)
@@ -158,7 +156,7 @@ def _read(
             title = title or text.title
             missing |= dict.fromkeys(text.missing)
     except Unreadable as error:
-        return failed_outcome(source, ReadFailure(error.reason, error.hint, error.error))
+        return failed_outcome(source, error.why)
     known.begun([wanted])
     known.prepared([wanted])
     return FileOutcome(

@@ -117,7 +117,7 @@ def wanted_source(
     """
     if document.status != "indexed":
         why, hint = f"it is {document.status}", "only live documents are read again"
-        return _failed(document, why, hint, UsageError.__name__)
+        return _failed(document, ReadFailure(why, hint, UsageError.__name__))
     if document.reader == RECORD_READER:
         source = _record(snapshot, document)
         item = IdentifiedSource(source, document.sha256, document.size, document.id)
@@ -131,7 +131,7 @@ def wanted_source(
         return from_stored_text(snapshot, document)
     if not path.is_file():
         why, hint = "its file is no longer there", "put it back, or ingest it anew"
-        return _failed(document, why, hint, FileNotFoundError.__name__)
+        return _failed(document, ReadFailure(why, hint, FileNotFoundError.__name__))
     return _from_file(document, path.resolve() if path.is_symlink() else path)
 
 
@@ -183,7 +183,7 @@ def _from_file(document: Document, path: Path) -> WantedSource | FileOutcome:
     try:
         item = identify(replace(_source(document), path=path))
     except Unreadable as error:
-        return _failed(document, error.reason, error.hint, error.error)
+        return _failed(document, error.why)
     if item.sha256 != document.sha256:
         return _changed_file(document, path)
     return _again(item, document)
@@ -191,7 +191,7 @@ def _from_file(document: Document, path: Path) -> WantedSource | FileOutcome:
 
 def _changed_file(document: Document, path: Path) -> FileOutcome:
     why, hint = f"{path} has changed since", "ingest it as a newer version"
-    return _failed(document, why, hint, ChangedSource.__name__)
+    return _failed(document, ReadFailure(why, hint, ChangedSource.__name__))
 
 
 def _record(snapshot: Snapshot, document: Document) -> Source:
@@ -224,14 +224,14 @@ def _given_session(document: Document) -> str | None:
     return None if document.session_id == document.id else document.session_id
 
 
-def _failed(document: Document, reason: str, hint: str, error: str) -> FileOutcome:
+def _failed(document: Document, why: ReadFailure) -> FileOutcome:
     return FileOutcome(
         document.source,
         "failed",
         document_id=document.id,
-        reason=f"{document.source}: {reason}",
-        hint=hint,
-        error=error,
+        reason=f"{document.source}: {why.reason}",
+        hint=why.hint,
+        error=why.error,
     )
 
 
@@ -390,7 +390,7 @@ def _lost_from_file(lost: LostDocument) -> WantedSource | FileOutcome:
     try:
         item = identify(lost.source)
     except Unreadable as error:
-        return failed_outcome(lost.source, ReadFailure(error.reason, error.hint, error.error))
+        return failed_outcome(lost.source, error.why)
     if not is_file_of(item, lost.document_id):
         reason = f"{display_path(lost.source.source)} has changed since"
         why = ReadFailure(reason, "ingest it as a newer version", ChangedSource.__name__)

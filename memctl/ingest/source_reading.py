@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from memctl.errors import ChangedSource, MemctlError
 from memctl.files import open_regular
 from memctl.ids import document_id
-from memctl.ingest.batches import IdentifiedSource, WantedSource
+from memctl.ingest.batches import IdentifiedSource, ReadFailure, WantedSource
 from memctl.ingest.discovery.sources import Source
 from memctl.links.vault_files import FIRST_BYTES, NOTE_ENDING, seal_of
 from memctl.literals import RECORD_READER
@@ -32,13 +32,11 @@ _log = logging.getLogger(__name__)
 
 
 class Unreadable(Exception):
-    """A source that cannot be taken in: the reason, a hint and the class of what went wrong."""
+    """A source that cannot be taken in, and why."""
 
-    def __init__(self, reason: str, hint: str = "", error: str = "") -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.hint = hint
-        self.error = error
+    def __init__(self, why: ReadFailure) -> None:
+        super().__init__(why.reason)
+        self.why = why
 
 
 def identify(source: Source) -> IdentifiedSource:
@@ -107,7 +105,8 @@ def read_parts(item: IdentifiedSource, readers: Readers) -> Generator[SourceText
         yield from _with_shares(_read(readers, source.path, source.name), item.size)
         _check_unchanged(item, source.path)
     except MemctlError as error:
-        raise Unreadable(error.message, error.hint, type(error).__name__) from error
+        why = ReadFailure(error.message, error.hint, type(error).__name__)
+        raise Unreadable(why) from error
     except OSError as error:
         raise _unreadable(source, error) from error
 
@@ -146,11 +145,9 @@ def _fault(error: Exception, path: Path, name: str) -> Unreadable:
     else:
         _log.error("reading %s", path, exc_info=error)
     problem = str(error) if isinstance(error, ReaderCrash) else f"{kind}: {error}"
-    return Unreadable(
-        f"{name}: reading it failed: {problem}",
-        "the file may be damaged; run with --verbose for the details",
-        kind,
-    )
+    reason = f"{name}: reading it failed: {problem}"
+    hint = "the file may be damaged; run with --verbose for the details"
+    return Unreadable(ReadFailure(reason, hint, kind))
 
 
 def _check_unchanged(item: IdentifiedSource, path: Path) -> None:
@@ -165,7 +162,7 @@ def _check_unchanged(item: IdentifiedSource, path: Path) -> None:
 def _unreadable(source: Source, error: OSError) -> Unreadable:
     message = f"cannot read {display_path(source.source)}: {os_error_reason(error)}"
     hint = os_error_hint(error, "check that it is there to be read")
-    return Unreadable(message, hint, type(error).__name__)
+    return Unreadable(ReadFailure(message, hint, type(error).__name__))
 
 
 SourceRead = tuple[WantedSource, SourceText]

@@ -16,9 +16,9 @@ from waiting import PATIENCE
 
 from memctl.errors import LockedError
 from memctl.ids import document_id
-from memctl.ingest import batch_preparation, deduplication
+from memctl.ingest import batch_preparation, deduplication, source_reading
 from memctl.ingest.batch_preparation import IngestLimits
-from memctl.ingest.batches import Batch
+from memctl.ingest.batches import Batch, ReadFailure
 from memctl.ingest.discovery.sources import Labels, Source, from_paths
 from memctl.ingest.ingest_pipeline import IngestStopped
 from memctl.readers import Readers
@@ -377,9 +377,7 @@ def test_a_source_that_fails_in_its_first_part_is_reported_and_may_come_again(
 
 
 def fails() -> Iterator[object]:
-    from memctl.ingest.source_reading import Unreadable
-
-    raise Unreadable("damaged from the start")
+    raise source_reading.Unreadable(ReadFailure("damaged from the start", "", ""))
     yield
 
 
@@ -474,14 +472,12 @@ def test_rows_of_a_source_in_parts_are_let_go_of_once_they_are_written(
 def test_a_source_that_fails_in_a_later_part_leaves_nothing(
     bench: Bench, big_csv: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memctl.ingest import source_reading
-
     read = source_reading._read
 
     def breaks(readers: Readers, path: Path, name: str | None) -> Iterator[object]:
         for number, part in enumerate(read(readers, path, name)):
             if number == 3:
-                raise source_reading.Unreadable("row 99 is damaged")
+                raise source_reading.Unreadable(ReadFailure("row 99 is damaged", "", ""))
             yield part
 
     monkeypatch.setattr(source_reading, "_read", breaks)
