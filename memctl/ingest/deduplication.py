@@ -162,44 +162,43 @@ class Deduplicator:
 
     def judge(self, items: Sequence[IdentifiedSource]) -> list[Verdict]:
         """Return for each source whether it is wanted, known, or has to wait for another one."""
-        bases = [item.key for item in items]
+        keys = [item.key for item in items]
         with self._changed:  # before the store is looked at, or a commit in between is missed
-            pending = {base: self._pending[base] for base in bases if base in self._pending}
+            pending = {key: self._pending[key] for key in keys if key in self._pending}
             names = set(self._names)
-        versions = self._versions(items, bases)
+        versions = self._versions(items)
         exported = self._exported(items)
         verdicts: list[Verdict] = []
         taken: set[str] = set()
-        for item, base in zip(items, bases, strict=True):
+        for item in items:
             if item.copy_of in exported:
                 verdicts.append(exported_outcome(item.source))
                 continue
-            if base in taken:
+            if item.key in taken:
                 verdicts.append(Deferred(item))
                 continue
             verdict = (
-                _while_pending(item, pending[base])
-                if base in pending
-                else _verdict(item, base, versions.get(base), names)
+                _while_pending(item, pending[item.key])
+                if item.key in pending
+                else _verdict(item, versions.get(item.key), names)
             )
             if not isinstance(verdict, FileOutcome):
-                taken.add(base)  # what follows under this key is judged after it
+                taken.add(item.key)  # what follows under this key is judged after it
             verdicts.append(verdict)
         return verdicts
 
-    def _versions(
-        self, items: Sequence[IdentifiedSource], bases: Sequence[str]
-    ) -> dict[str, _Versions]:
+    def _versions(self, items: Sequence[IdentifiedSource]) -> dict[str, _Versions]:
         """What is stored under each key; the first version has the key's own id."""
+        keys = {item.key for item in items}
         with self._changed:
-            first, added = self._first, self._added.intersection(bases)
-            anew = added if self._alone else set(bases)
+            first = self._first
+            anew = keys & self._added if self._alone else keys
         versions = _stored_versions(first, [item for item in items if item.key not in anew])
         if anew:
             changed = [item for item in items if item.key in anew]
             versions |= _stored_versions(self._store.snapshot(), changed)
         if any(item.source.supersedes for item in items):
-            self._add_superseded(self._store.snapshot(), items, bases, versions)
+            _add_superseded(self._store.snapshot(), items, versions)
         if any(item.source.ends_namesake for item in items):
             _add_namesakes(self._store.snapshot(), items, versions)
         return versions
@@ -218,23 +217,16 @@ class Deduplicator:
             *(row["id"] for row in memories if row["valid_to"] is None),
         }
 
-    def _add_superseded(
-        self,
-        snapshot: Snapshot,
-        items: Sequence[IdentifiedSource],
-        bases: Sequence[str],
-        versions: dict[str, _Versions],
-    ) -> None:
-        """Take the live documents that callers name as earlier versions under another key."""
-        named = {
-            item.source.supersedes: base
-            for item, base in zip(items, bases, strict=True)
-            if item.source.supersedes
-        }
-        for row in snapshot.get("documents", list(named), _COLUMNS).to_pylist():
-            stored = _stored_document(row)
-            if stored.live:
-                versions.setdefault(named[stored.id], _Versions()).named = stored
+
+def _add_superseded(
+    snapshot: Snapshot, items: Sequence[IdentifiedSource], versions: dict[str, _Versions]
+) -> None:
+    """Take the live documents that callers name as earlier versions under another key."""
+    named = {item.source.supersedes: item.key for item in items if item.source.supersedes}
+    for row in snapshot.get("documents", list(named), _COLUMNS).to_pylist():
+        stored = _stored_document(row)
+        if stored.live:
+            versions.setdefault(named[stored.id], _Versions()).named = stored
 
 
 def _add_namesakes(
@@ -277,16 +269,14 @@ def _while_pending(item: IdentifiedSource, pending: tuple[str, str] | None) -> V
     return known_outcome(item.source, pending[1])
 
 
-def _verdict(
-    item: IdentifiedSource, base: str, versions: _Versions | None, names: Collection[str]
-) -> Verdict:
+def _verdict(item: IdentifiedSource, versions: _Versions | None, names: Collection[str]) -> Verdict:
     """Return whether a source is wanted or known.
 
     A copy of a file that has changed itself, and is among the ``names`` on their way, has to wait:
     what it is a copy of may be history then.
     """
     if versions is None:
-        return WantedSource(item, base)
+        return WantedSource(item, item.key)
     live, source = versions.live, item.source
     if live is not None and live.sha256 == item.sha256:
         is_leaving = live.source != source.source and live.source in names
