@@ -180,16 +180,11 @@ class WorkerPool:
             return replace(worker.work_on_part(wanted, text, now), wanted=(wanted,))
         except WorkerDied:
             if not self._closed and self._settings is not None:
-                worker = self._replaced(worker, self._settings)
+                worker.close()
+                worker = self._put_in_place_of(worker, _start_one(self._terms(self._settings)))
             raise
         finally:
             self._idle.put(worker)
-
-    def _replaced(self, dead: Worker, settings: KnowledgeBaseSettings) -> Worker:
-        dead.close()
-        alive: list[Worker] = []
-        start_workers(self._terms(settings), 1, alive)
-        return self._put_in_place_of(dead, alive[0])
 
     def _put_in_place_of(self, dead: Worker, alive: Worker) -> Worker:
         """Record who works now; two threads may do so at once, each for its own."""
