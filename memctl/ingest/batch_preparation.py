@@ -120,7 +120,7 @@ class Preparer:
         yield from self._rescued(self._batches(sources))
 
     def _batches(self, sources: Iterable[SourceOrFailure]) -> Generator[Batch, None, None]:
-        for group in _grouped(sources, JUDGED_TOGETHER):
+        for group in grouped(sources, JUDGED_TOGETHER):
             yield from self._group(self._identified(group))
         yield from self._landed(0)
         yield from self._filling.take()
@@ -136,7 +136,7 @@ class Preparer:
     def _batches_of(
         self, judged: Iterable[WantedSource | FileOutcome]
     ) -> Generator[Batch, None, None]:
-        for group in _grouped(judged, JUDGED_TOGETHER):
+        for group in grouped(judged, JUDGED_TOGETHER):
             self._filling.batch.outcomes.extend(x for x in group if isinstance(x, FileOutcome))
             yield from self._worked([x for x in group if isinstance(x, WantedSource)])
         yield from self._landed(0)
@@ -295,7 +295,8 @@ def _portions(wanted: Sequence[WantedSource], most: int) -> Iterator[list[Wanted
         yield portion
 
 
-def _grouped(items: Iterable[T], size: int) -> Iterator[list[T]]:
+def grouped(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the items in lists of that many, the last one of what is left."""
     stream = iter(items)
     while group := list(itertools.islice(stream, size)):
         yield group

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -13,12 +12,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memctl.config import BudgetSettings, Config
-from memctl.ingest.batch_preparation import JUDGED_TOGETHER
+from memctl.ingest.batch_preparation import JUDGED_TOGETHER, grouped
 from memctl.ingest.batches import (
+    DocumentSummary,
     IdentifiedSource,
     IngestCounters,
     WantedSource,
     failed_outcome,
+    ingested_outcome,
 )
 from memctl.ingest.deduplication import Deduplicator, Deferred
 from memctl.ingest.discovery.sources import SourceOrFailure
@@ -75,8 +76,7 @@ def preview(
     """
     counters, snapshot = IngestCounters(), store.snapshot()
     with closing(Deduplicator(store)) as known:
-        stream = iter(sources)
-        while group := list(itertools.islice(stream, JUDGED_TOGETHER)):
+        for group in grouped(sources, JUDGED_TOGETHER):
             outcomes = list(_group(known, group, estimators, readers))
             counters.add(
                 versions.after(snapshot, outcomes).mark_superseded(outcomes)
@@ -159,16 +159,7 @@ def _read(
         return failed_outcome(source, error.why)
     known.begun([wanted])
     known.prepared([wanted])
-    return FileOutcome(
-        source.source,
-        "superseded" if wanted.replaces else "ingested",
-        document_id=wanted.document_id,
-        title=title,
-        missing=tuple(missing),
-        line=source.line,
-        path=source.place,
-        part_of=source.part_of,
-    )
+    return ingested_outcome(wanted, DocumentSummary(0, title, "", tuple(missing)), None)
 
 
 CHARACTERS_A_TOKEN = 4
