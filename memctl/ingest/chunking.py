@@ -36,8 +36,8 @@ _WORD_END = re.compile(r"\s+")
 _SENTENCE_ENDS = re.compile(r"(?:[.!?:;。！？…][\"'”’)\]]{0,3}\s*|\n\s*)\Z")
 
 
-class Passage(Segment, frozen=True):
-    """``text[start:end]`` of a document, with the locators of the segment it begins in."""
+Passage = Segment
+"""``text[start:end]`` of a document, with the locators of the segment it begins in."""
 
 
 class ChunkSizes(Struct, frozen=True):
@@ -56,9 +56,9 @@ def chunk(source: SourceText, sizes: ChunkSizes, cut: Cut | None = None) -> list
     text = source.text
     segments = source.segments or (Segment(0, len(text)),)
     return [
-        passage
+        replace(block, start=start, end=end, kept=None)
         for block in _blocks(text, segments, sizes.size)
-        for passage in _block_passages(text, block, sizes, cut)
+        for start, end in _spans(text, block, sizes, cut)
     ]
 
 
@@ -138,27 +138,6 @@ def _joined(block: Segment, segment: Segment) -> Segment:
 
 
 # --- passages of one block -----------------------------------------------------------------------
-
-
-def _block_passages(
-    text: str, block: Segment, sizes: ChunkSizes, cut: Cut | None
-) -> Iterator[Passage]:
-    for start, end in _spans(text, block, sizes, cut):
-        yield Passage(
-            start,
-            end,
-            block.kind,
-            block.heading,
-            block.page,
-            block.row,
-            block.time_start,
-            block.time_end,
-            block.speaker,
-            block.said_at,
-            block.turn,
-            block.external_id,
-            block.type,
-        )
 
 
 def _spans(text: str, block: Segment, sizes: ChunkSizes, cut: Cut | None) -> Iterable[Span]:

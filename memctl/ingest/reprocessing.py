@@ -331,14 +331,9 @@ def _segments(passages: Sequence[Passage]) -> list[Segment]:
     """The passages without what each repeats of the one before it."""
     found: list[Segment] = []
     reached = 0
-    for p in passages:
-        start, reached = max(p.start, reached), max(p.end, reached)
-        found.append(
-            Segment(
-                start, reached, p.kind, p.heading, p.page, p.row, p.time_start, p.time_end,
-                p.speaker, p.said_at, p.turn, p.external_id, p.type,
-            )
-        )  # fmt: skip
+    for passage in passages:
+        start, reached = max(passage.start, reached), max(passage.end, reached)
+        found.append(replace(passage, start=start, end=reached))
     return found
 
 
