@@ -199,7 +199,7 @@ class AskedTurn(Struct, frozen=True):
     """Ids of its memories, where it is in an earlier part of its document."""
 
 
-class Segment(Struct, frozen=True):
+class Segment(Struct, frozen=True, omit_defaults=True):
     """A run of a document's text that one locator describes; segments are in order, disjoint.
 
     ``page`` counts from 1; ``row`` is the 1-based number of the first data row (header not

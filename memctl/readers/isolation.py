@@ -32,11 +32,12 @@ from memctl.readers.media.clips import MAX_CLIPS, Clip, ClipKind
 from memctl.readers.reader_errors import limit_expansion
 from memctl.readers.reader_process import (
     OVER_MEMORY,
+    Answer,
     InvalidMessage,
-    clip_from_json,
-    decode_message,
+    check_clip,
+    check_text,
+    decode_answer,
     encode_message,
-    text_from_json,
 )
 from memctl.records import SourceText
 
@@ -188,8 +189,8 @@ class _Process:
         """Yield what a reader makes of a file, part by part; raises as :meth:`Readers.read`."""
         characters, unit = 0, ""
         with _rejecting_invalid_messages(name):
-            for part in self._parts("text", {"read": reader.media_type}, path, name):
-                text = text_from_json(part, reader.media_type, reader.name)
+            for answer in self._parts({"read": reader.media_type}, path, name):
+                text = check_text(answer.text, reader)
                 if text.unit and text.unit.key != unit:
                     characters, unit = 0, text.unit.key
                 characters += len(text.text)
@@ -201,21 +202,21 @@ class _Process:
     def clips(self, asked: Mapping[str, Any], path: Path, name: str) -> Generator[Clip, None, None]:
         """Yield pieces of a file; raises as :meth:`Readers.clips`."""
         with _rejecting_invalid_messages(name):
-            for number, part in enumerate(self._parts("clip", asked, path, name)):
+            for number, answer in enumerate(self._parts(asked, path, name)):
                 if number >= MAX_CLIPS:
                     raise InvalidMessage("there is no end to them")
-                yield clip_from_json(part)
+                yield check_clip(answer.clip)
 
     # --- inside ---
 
     def _parts(
-        self, kind: str, asked: Mapping[str, Any], path: Path, name: str
-    ) -> Generator[object, None, None]:
+        self, asked: Mapping[str, Any], path: Path, name: str
+    ) -> Generator[Answer, None, None]:
         """Yield what a process returns for a file, part by part."""
         self._is_between_files = False
         answer = self._answer(self._question(asked, path, name), name)
-        while kind in answer:
-            yield answer[kind]
+        while answer.is_part:
+            yield answer
             answer = self._answer({"next": True}, name)
         error = self._error(answer, name)
         self._is_between_files = self._has_served = True
@@ -233,7 +234,7 @@ class _Process:
             "processor_seconds": int(self._limits.processor_seconds * allowance),
         }
 
-    def _answer(self, question: Mapping[str, Any], name: str) -> dict[str, Any]:
+    def _answer(self, question: Mapping[str, Any], name: str) -> Answer:
         """Ask, and wait for the answer as long as the file may take."""
         line = self._exchange(encode_message(question))
         if len(line) == _MAX_LINE_LENGTH:
@@ -243,7 +244,7 @@ class _Process:
             )
         if not line.endswith(b"\n"):
             raise self._exit_error(name, was_asked_before="next" in question)
-        return decode_message(line)
+        return decode_answer(line)
 
     def _exchange(self, question: bytes) -> bytes:
         """Return the answering line, without an end if the process exited or it is too long."""
@@ -295,18 +296,17 @@ class _Process:
     def _over_memory(self, name: str) -> OverLimit:
         return _over(name, f"needs more than {self._limits.memory_mb:,} MB to be read", "memory_mb")
 
-    def _error(self, answer: Mapping[str, Any], name: str) -> Exception | None:
+    def _error(self, answer: Answer, name: str) -> Exception | None:
         """Return the error that a final answer reports; None at a regular end."""
-        if answer.get("over") == "memory":
+        if answer.over:
             return self._over_memory(name)
-        if "refused" in answer:
-            return _refusal(*_texts(answer["refused"], 3))
-        if "fault" in answer:
-            return ReaderCrash(*_texts(answer["fault"], 3))
-        if "system" in answer:
-            number, reason = _texts(answer["system"], 2)
-            return _system_error(number, reason, name)
-        if answer.get("end") is not True:
+        if answer.refused:
+            return _refusal(*answer.refused)
+        if answer.fault:
+            return ReaderCrash(*answer.fault)
+        if answer.system:
+            return OSError(*answer.system, name)
+        if not answer.end:
             raise InvalidMessage("it is no answer")
         return None
 
@@ -369,18 +369,6 @@ def _refusal(kind: str, message: str, hint: str) -> UnreadableSource:
     if isinstance(found, type) and issubclass(found, UnreadableSource):
         return found(message, hint)
     raise InvalidMessage("there is no such refusal")
-
-
-def _system_error(number: str, reason: str, name: str) -> OSError:
-    if not re.fullmatch(r"\d{1,5}", number, re.ASCII):
-        raise InvalidMessage("there is no such error of the system")
-    return OSError(int(number), reason, name)
-
-
-def _texts(said: object, count: int) -> list[str]:
-    if isinstance(said, list) and len(said) == count and all(isinstance(x, str) for x in said):
-        return said
-    raise InvalidMessage("it is not a list of that many texts")
 
 
 RunReader = Callable[[FileKind, Path, str], Iterator[SourceText]]

@@ -2,16 +2,13 @@
 
 Requests and answers are lines of JSON on standard input and output; knowledge bases are unknown
 here.  The process exits when its parent is gone, after a while without requests, and when it has
-grown.  The receiver checks an answer field by field, for the process may have been taken
-over by the file that it was reading.
+grown.  The receiver takes no answer but one of the right types and reach, for the process may have
+been taken over by the file that it was reading.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
-import math
 import os
 import select
 import signal
@@ -19,18 +16,20 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, TypeVar, get_args
+from typing import IO, Annotated, Any, Literal
 
-from msgspec.structs import asdict, astuple
+from msgspec import Meta, Struct, to_builtins
+from msgspec.json import Decoder
+from msgspec.structs import replace
 
 from memctl.errors import UnreadableSource
-from memctl.readers.file_kinds import FILE_KINDS, kind_of_media_type
+from memctl.readers.file_kinds import FILE_KINDS, FileKind, kind_of_media_type
 from memctl.readers.media.clips import Clip, make_clips
-from memctl.records import Segment, SegmentKind, SourceText, Unit
+from memctl.records import SourceText
 
 OVER_MEMORY = 97
 """The exit code of a process that took more memory than it may."""
@@ -41,7 +40,29 @@ _MAX_READINGS = 500
 _GROWN = 0.25
 """A process that holds this share of its memory limit is replaced before the next file."""
 
-Answer = dict[str, Any]
+
+class Answer(Struct, frozen=True, omit_defaults=True):
+    """What the process says: a part of what was asked for, its end, or why there is none."""
+
+    text: SourceText | None = None
+    clip: Clip | None = None
+    end: bool = False
+    over: Literal["", "memory"] = ""
+    """Of which it would take more than it may."""
+    refused: tuple[str, str, str] | None = None
+    """Class, message and hint of the error by which the reader refuses the file."""
+    fault: tuple[str, str, str] | None = None
+    """Class, message and trace of an error that no reader should raise."""
+    system: tuple[Annotated[int, Meta(ge=0, lt=100_000)], str] | None = None
+    """Number and words of an error of the system."""
+
+    @property
+    def is_part(self) -> bool:
+        """Whether more may follow."""
+        return self.text is not None or self.clip is not None
+
+
+_ANSWERS = Decoder(Answer)
 
 
 def serve() -> None:
@@ -53,7 +74,7 @@ def serve() -> None:
     terms = questions.readline()
     if not terms:
         return
-    most_bytes = int(decode_message(terms)["memory"])
+    most_bytes = int(json.loads(terms)["memory"])
     _limit_memory(most_bytes)
     threading.Thread(target=_watch, args=(parent, most_bytes), daemon=True).start()
     _answer_all(questions, answers, most_bytes)
@@ -66,51 +87,51 @@ def _answer_all(questions: IO[bytes], answers: IO[bytes], most_bytes: int) -> No
         if "next" not in question:
             reading, readings = _reading(question), readings + 1
         answer = _next_answer(reading or iter(()))
-        if not answer.keys() & {"text", "clip"}:
+        if not answer.is_part:
             reading = None
         answers.write(encode_message(answer))
         answers.flush()
         grown = readings >= _MAX_READINGS or resident_bytes() > _GROWN * most_bytes
-        if reading is None and (grown or "over" in answer):
+        if reading is None and (grown or answer.over):
             return
 
 
-def _next_question(questions: IO[bytes], *, is_idle: bool) -> Answer | None:
+def _next_question(questions: IO[bytes], *, is_idle: bool) -> dict[str, Any] | None:
     """The next request; None when there are no more."""
     if is_idle and os.name == "posix":
         ready, _, _ = select.select([questions], [], [], _IDLE_SECONDS)
         if not ready:
             return None
     line = questions.readline()
-    return decode_message(line) if line else None
+    return json.loads(line) if line else None
 
 
-def _reading(question: Answer) -> Iterator[Answer]:
+def _reading(question: Mapping[str, Any]) -> Iterator[Answer]:
     """Read a file or make clips of it; nothing is done before the first part is requested."""
     _limit_processor(int(question["processor_seconds"]))
     path, name = Path(question["path"]), question["name"]
     if "cut" in question:
         for clip in make_clips(question["cut"], path, name, question["is"], question["seconds"]):
-            yield {"clip": clip_to_json(clip)}
+            yield Answer(clip=clip)
         return
     for text in kind_of_media_type(question["read"]).load()(path, name):
-        yield {"text": text_to_json(text)}
+        yield Answer(text=text)
 
 
 def _next_answer(reading: Iterator[Answer]) -> Answer:
     """Return the next part of a document, its end, or why it cannot be read."""
     try:
-        return next(reading, {"end": True})
+        return next(reading, Answer(end=True))
     except MemoryError:
-        return {"over": "memory"}
+        return Answer(over="memory")
     except UnreadableSource as error:
         if isinstance(error.__cause__, MemoryError):
-            return {"over": "memory"}
-        return {"refused": [type(error).__name__, error.message, error.hint]}
+            return Answer(over="memory")
+        return Answer(refused=(type(error).__name__, error.message, error.hint))
     except OSError as error:
-        return {"system": [str(error.errno or 0), error.strerror or str(error)]}
+        return Answer(system=(error.errno or 0, error.strerror or str(error)))
     except Exception as error:  # noqa: BLE001 - a reader's own bug must not stop the other files
-        return {"fault": [type(error).__name__, str(error), traceback.format_exc()]}
+        return Answer(fault=(type(error).__name__, str(error), traceback.format_exc()))
 
 
 # --- limits --------------------------------------------------------------------------------------
@@ -169,199 +190,84 @@ def resident_bytes() -> int:
     return 0
 
 
-T = TypeVar("T")
-
-_KINDS = frozenset(get_args(SegmentKind))
-
-
 class InvalidMessage(ValueError):
     """What came over the pipe is not an answer that a reader gives."""
 
 
-def encode_message(message: Mapping[str, Any]) -> bytes:
+def encode_message(message: Answer | Mapping[str, Any]) -> bytes:
     """Return a message as one line of JSON."""
-    text = json.dumps(message, ensure_ascii=False, default=_instant)
-    return text.encode("utf-8", "surrogatepass") + b"\n"
+    plain = to_builtins(message, str_keys=True, enc_hook=str)
+    return json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
 
-def decode_message(line: bytes) -> dict[str, Any]:
-    """The message in a line.
+def decode_answer(line: bytes) -> Answer:
+    """The answer in a line: its texts can be stored, its numbers are finite.
 
     Raises:
-        Garbled: It is none.
+        InvalidMessage: It is none.
     """
     try:
-        message = json.loads(line)
+        return _ANSWERS.decode(line)
     except (ValueError, RecursionError) as error:
-        raise InvalidMessage("it is not JSON") from error
-    if not isinstance(message, dict):
-        raise InvalidMessage("it is no message")
-    return message
+        raise InvalidMessage("it is no answer") from error
 
 
-def text_to_json(text: SourceText) -> dict[str, Any]:
-    """Return a document's text as JSON; the other side knows its reader, but of a member's own."""
-    return {
-        "text": text.text,
-        "segments": [astuple(segment) for segment in text.segments],
-        "title": text.title,
-        "authors": text.authors,
-        "created_at": text.created_at,
-        "tags": text.tags,
-        "links": text.links,
-        "metadata": dict(text.metadata),
-        "missing": text.missing,
-        "part": text.part,
-        "unit": asdict(text.unit) if text.unit else None,
-        "is": text.media_type,
-    }
+def check_text(text: SourceText | None, reader: FileKind) -> SourceText:
+    """Return a document's text with the name of its reader, and with what readers say alone.
 
-
-def text_from_json(value: object, media_type: str, reader: str) -> SourceText:
-    """The document's text that :func:`plain` was made of.
+    Args:
+        text: As the process gave it.
+        reader: What was to read it; a member of an archive has one of its own.
 
     Raises:
-        Garbled: It was not.
+        InvalidMessage: No reader makes that.
     """
-    fields = _expect(value, dict)
-    text = _text(fields.get("text"))
-    if (own := FILE_KINDS.get(_text(fields.get("is")))) is not None:
-        media_type, reader = own.media_type, own.name
-    try:
-        return SourceText(
-            text=text,
-            media_type=media_type,
-            reader=reader,
-            segments=tuple(_segment(row, len(text)) for row in _expect(fields["segments"], list)),
-            title=_text(fields["title"]),
-            authors=_texts(fields["authors"]),
-            created_at=_optional(fields["created_at"], _moment),
-            tags=_texts(fields["tags"]),
-            links=_texts(fields["links"]),
-            metadata=_check_value(_expect(fields["metadata"], dict)),
-            missing=_texts(fields["missing"]),
-            part=_count(fields["part"]),
-            unit=_optional(fields["unit"], _unit),
-        )
-    except (KeyError, RecursionError) as error:
-        raise InvalidMessage("it is no text of a document") from error
-
-
-def _unit(value: object) -> Unit:
-    fields = _expect(value, dict)
-    said = {name: _text(fields[name]) for name in ("key", "sha256", "problem", "hint")}
-    return Unit(**said, size=_expect(fields["size"], int))
-
-
-def clip_to_json(clip: Clip) -> dict[str, Any]:
-    """Return a clip as JSON."""
-    content = base64.b64encode(clip.content).decode("ascii")
-    return {**asdict(clip), "content": content}
-
-
-def clip_from_json(value: object) -> Clip:
-    """The piece of a file that :func:`plain_clip` was made of.
-
-    Raises:
-        Garbled: It was not.
-    """
-    fields = _expect(value, dict)
-    try:
-        return Clip(
-            content=base64.b64decode(_text(fields["content"]), validate=True),
-            name=_text(fields["name"]),
-            start=_seconds(fields["start"]),
-            seconds=_seconds(fields["seconds"]),
-            page=_optional(fields["page"], _count),
-        )
-    except (KeyError, binascii.Error) as error:
-        raise InvalidMessage("it is no piece of a file") from error
-
-
-def _instant(value: object) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return str(value)
-
-
-def _segment(value: object, length: int) -> Segment:
-    row = _expect(value, list)
-    if len(row) != len(Segment.__struct_fields__):
-        raise InvalidMessage("a segment has another number of fields")
-    start, end, kind, heading, page, number, time_start, time_end, speaker, said_at, *said = row
-    if not 0 <= _count(start) <= _count(end) <= length or _text(kind) not in _KINDS:
-        raise InvalidMessage("a segment does not lie in its text")
-    return Segment(
-        start,
-        end,
-        kind,
-        _text(heading),
-        _optional(page, _count),
-        _optional(number, _count),
-        _optional(time_start, _seconds),
-        _optional(time_end, _seconds),
-        _optional(speaker, _text),
-        _optional(said_at, _moment),
-        _optional(said[0], _count),
-        _optional(said[1], _text),
-        _text(said[2]),
+    if text is None:
+        raise InvalidMessage("it is no text of a document")
+    _check_count(text.part)
+    _check_moment(text.created_at)
+    for segment in text.segments:
+        if not 0 <= segment.start <= segment.end <= len(text.text) or segment.kept is not None:
+            raise InvalidMessage("a segment does not lie in its text")
+        for number in (segment.page, segment.row, segment.turn):
+            _check_count(number)
+        _check_moment(segment.said_at)
+    kind = FILE_KINDS.get(text.media_type, reader)
+    return replace(
+        text,
+        media_type=kind.media_type,
+        reader=kind.name,
+        share=1.0,
+        origin={},
+        asked=None,
+        document_id="",
+        redacted=0,
     )
 
 
-def _expect(value: object, kind: type[T]) -> T:
-    if type(value) is not kind:  # True is no number here
-        raise InvalidMessage(f"there is no {kind.__name__} where one should be")
-    return value
+def check_clip(clip: Clip | None) -> Clip:
+    """Return a piece of a file.
+
+    Raises:
+        InvalidMessage: No reader makes that.
+    """
+    if clip is None:
+        raise InvalidMessage("it is no piece of a file")
+    _check_count(clip.page)
+    return clip
 
 
-def _optional(value: object, check: Callable[[object], T]) -> T | None:
-    return None if value is None else check(value)
-
-
-def _text(value: object) -> str:
-    text = _expect(value, str)
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidMessage("a text cannot be stored") from error
-    return text
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(map(_text, _expect(value, list)))
-
-
-def _count(value: object) -> int:
-    number = _expect(value, int)
-    if not 0 <= number < 1 << 31:
+def _check_count(number: int | None) -> None:
+    if number is not None and not 0 <= number < 1 << 31:
         raise InvalidMessage("a number is out of range")
-    return number
 
 
-def _seconds(value: object) -> float:
-    number = float(_count(value)) if type(value) is int else _expect(value, float)
-    if not math.isfinite(number):
-        raise InvalidMessage("a time is none")
-    return number
-
-
-def _moment(value: object) -> datetime:
-    try:
-        moment = datetime.fromisoformat(_text(value))
-        moment.astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        raise InvalidMessage("a date is none") from error
+def _check_moment(moment: datetime | None) -> None:
+    if moment is None:
+        return
     if moment.tzinfo is None:
         raise InvalidMessage("a date has no zone")
-    return moment
-
-
-def _check_value(value: Any) -> Any:
-    """Return a JSON value, checked: its texts can be stored and its numbers are finite."""
-    if isinstance(value, dict):
-        return {_text(key): _check_value(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_check_value(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidMessage("a number is none")
-    return _text(value) if isinstance(value, str) else value
+    try:
+        moment.astimezone(UTC)
+    except OverflowError as error:
+        raise InvalidMessage("a date is none") from error

@@ -19,12 +19,15 @@ from memctl.config import LimitSettings
 from memctl.errors import OverLimit, UnreadableSource
 from memctl.readers import Readers, read
 from memctl.readers import isolation as processes
+from memctl.readers.file_kinds import FILE_KINDS
 from memctl.readers.isolation import ReaderCrash
-from memctl.readers.reader_process import InvalidMessage, text_from_json
+from memctl.readers.reader_process import InvalidMessage, check_text, decode_answer
 
 if TYPE_CHECKING:
     from cli.conftest import Run
     from conftest import TakeOver
+
+    from memctl.records import SourceText
 
 SAMPLE = Path(__file__).parents[2] / "sample_inbox"
 PDF = SAMPLE / "fit-out budget.pdf"
@@ -66,22 +69,27 @@ ANSWERS = {
     "a number too long": "say(b'{\"text\": ' + b'9' * 10_000 + b'}')",
 }
 FINE: dict[str, object] = {
-    "text": "abc", "segments": [], "title": "", "authors": [], "created_at": None, "tags": [],
-    "links": [], "metadata": {}, "missing": [], "part": 0, "unit": None, "is": "",
+    "text": "abc", "media_type": "", "reader": "", "segments": [], "title": "", "authors": [],
+    "created_at": None, "tags": [], "links": [], "metadata": {}, "missing": [], "part": 0,
+    "unit": None,
 }  # fmt: skip
-NOTHING = [None] * 6
 FIELDS: dict[str, dict[str, object]] = {
-    "a segment elsewhere": {"segments": [[0, 99, "prose", "", *NOTHING]]},
-    "a segment too short": {"segments": [[0, 1]]},
-    "a segment of no kind": {"segments": [[0, 1, "virus", "", *NOTHING]]},
-    "a page that is no number": {"segments": [[0, 1, "prose", "", True, *NOTHING[1:]]]},
-    "a time that is none": {
-        "segments": [[0, 1, "prose", "", None, None, float("nan"), *NOTHING[3:]]]
+    "a segment elsewhere": {"segments": [{"start": 0, "end": 99}]},
+    "a segment without an end": {"segments": [{"start": 0}]},
+    "a segment that is a list": {"segments": [[0, 1]]},
+    "a segment of no kind": {"segments": [{"start": 0, "end": 1, "kind": "virus"}]},
+    "a segment to be kept": {
+        "segments": [{"start": 0, "end": 1, "kept": {"text": "a", "type": "b", "phrase": "c"}}]
     },
+    "a page that is no number": {"segments": [{"start": 0, "end": 1, "page": True}]},
+    "a page before the first": {"segments": [{"start": 0, "end": 1, "page": -1}]},
+    "a time that is none": {"segments": [{"start": 0, "end": 1, "time_start": float("nan")}]},
+    "a turn at no time": {"segments": [{"start": 0, "end": 1, "said_at": "2024-01-01T00:00:00"}]},
     "a date that is none": {"created_at": "soon"},
     "a unit without a key": {"unit": {"sha256": "", "problem": "", "hint": "", "size": 0}},
     "a date before all time": {"created_at": "0001-01-01T00:00:00+14:00"},
-    "a date without a zone": {"created_at": "2024-01-01"},
+    "a date without a time": {"created_at": "2024-01-01"},
+    "a date without a zone": {"created_at": "2024-01-01T00:00:00"},
     "a lone surrogate": {"title": "\ud800"},
     "one in the metadata": {"metadata": {"a": [{"b": "\ud800"}]}},
     "a huge part": {"part": 10**30},
@@ -187,9 +195,20 @@ def test_a_line_without_end_is_not_read_to_its_end(
 
 @pytest.mark.parametrize("changed", FIELDS.values(), ids=FIELDS)
 def test_text_that_no_reader_makes_is_not_taken(changed: dict[str, object]) -> None:
-    assert text_from_json(FINE, "text/html", "html/1").text == "abc"
+    assert received(FINE).text == "abc"
     with pytest.raises(InvalidMessage):
-        text_from_json(FINE | changed, "text/html", "html/1")
+        received(FINE | changed)
+
+
+def test_a_process_says_nothing_of_a_document_but_what_readers_do() -> None:
+    more = {"document_id": "a", "redacted": 3, "share": 0.5, "origin": {"file": "b"}}
+    more |= {"asked": {"turn": 1, "text": "keep this"}, "reader": "pdf/3"}
+    assert received(FINE | more) == received(FINE)
+
+
+def received(fields: dict[str, object]) -> SourceText:
+    answer = decode_answer(json.dumps({"text": fields}).encode())
+    return check_text(answer.text, FILE_KINDS["text/html"])
 
 
 def test_a_process_apart_has_no_keys_in_its_environment(

@@ -16,7 +16,7 @@ from memctl.config import LimitSettings
 from memctl.errors import OverLimit, UnreadableSource
 from memctl.readers import Readers
 from memctl.readers.media.clips import Clip, ClipKind
-from memctl.readers.reader_process import InvalidMessage, clip_from_json, clip_to_json
+from memctl.readers.reader_process import Answer, InvalidMessage, decode_answer, encode_message
 
 Library = Callable[[str], None]
 PICTURE = '{"clip": {"content": "AAAA", "name": "a.jpg", "start": 0, "seconds": 0, "page": null}}'
@@ -115,6 +115,6 @@ def test_hostile_media_are_refused_or_cut_within_bounds(
 
 def test_a_piece_crosses_the_pipe_as_it_was() -> None:
     clip = Clip(b"\x00\xff" * 9, "sound.wav", 600.0, 12.5, 3)
-    assert clip_from_json(clip_to_json(clip)) == clip
+    assert decode_answer(encode_message(Answer(clip=clip))).clip == clip
     with pytest.raises(InvalidMessage):
-        clip_from_json([clip_to_json(clip)])
+        decode_answer(encode_message({"clip": [clip]}))
