@@ -10,6 +10,8 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from memctl.language.word_lists import word_set
+
 BlockKind = Literal["prose", "heading", "code", "table", "caption", "item", "term"]
 
 MAX_DEPTH = 400
@@ -18,24 +20,20 @@ MAX_TERMS = 8
 """What lists of definitions define that are nested deeper than this stands under those above."""
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_VOID = _names("area base br col embed hr img input link meta param source track wbr")
-_SKIPPED = _names(
+_VOID = word_set("area base br col embed hr img input link meta param source track wbr")
+_SKIPPED = word_set(
     "script style noscript template svg math iframe object canvas select button textarea audio "
     "video map datalist dialog"
 )
-_SELF_CLOSING = _names("p li td th tr dt dd option thead tbody tfoot")
-_BLOCKS = _names(
+_SELF_CLOSING = word_set("p li td th tr dt dd option thead tbody tfoot")
+_BLOCKS = word_set(
     "p div section article main header footer nav aside ul ol li dl dt dd table tr td th thead "
     "tbody tfoot caption blockquote pre h1 h2 h3 h4 h5 h6 hr form fieldset figure figcaption "
     "address details summary body html center title"
 )
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-_BOILERPLATE = _names("nav footer aside header")
-_BOILERPLATE_ROLES = _names(
+_BOILERPLATE = word_set("nav footer aside header")
+_BOILERPLATE_ROLES = word_set(
     "navigation banner contentinfo search complementary menu menubar toolbar dialog"
 )
 _QUOTED_NAME = re.compile(
