@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Sequence
-from functools import cache
 from itertools import pairwise
 
 from msgspec import Struct
@@ -148,7 +147,7 @@ def _phrases(
     at = 0
     for word, own in statement.words:
         at = text.index(word, at)
-        if own & stems and word.lower() not in _stop_words():
+        if own & stems and word.lower() not in words_of_all("stop_words"):
             places.append((at, at + len(word), own & stems))
         at += len(word)
     for first, (start, _, _) in enumerate(places):
@@ -162,8 +161,3 @@ def _phrases(
             seen |= own
             end = stop
             yield weights.sum(seen) - 0.01 * (stop - start), text[start:stop]
-
-
-@cache
-def _stop_words() -> frozenset[str]:
-    return words_of_all("stop_words")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
 from itertools import pairwise
 
 from memctl.language.word_lists import all_languages, words_of_all
@@ -282,7 +281,7 @@ def _goes_on_in_a_name(line: str, following: str, width: int, *, flows: bool) ->
     It may where the line above is no title and no item: where it ends a sentence on its way, or
     had no room in a paragraph whose lines go on.
     """
-    if _first_word(following).lower() in _function_words():
+    if _first_word(following).lower() in words_of_all("stop_words"):
         return False
     if _ENDS_INSIDE.search(line):
         return True
@@ -294,11 +293,6 @@ def _are_filled(line: str, following: str, width: int) -> bool:
     if not _IDEOGRAPH.match(line[-1]) or not _IDEOGRAPH.match(following.lstrip()):
         return False
     return width >= _NARROWEST_IDEOGRAPHS and len(line) >= width - 2
-
-
-@cache
-def _function_words() -> frozenset[str]:
-    return words_of_all("stop_words")
 
 
 # --- windows: a long text in parts that a model can take in at once -------------------------------

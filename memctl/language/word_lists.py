@@ -137,6 +137,7 @@ def any_of(words: Iterable[str]) -> str:
     return "|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in groups.items())
 
 
+@cache
 def words_of_all(kind: str) -> frozenset[str]:
     """Return the words of one kind, which is the name of a field, in all languages."""
     return frozenset[str]().union(*(getattr(language, kind) for language in all_languages()))
