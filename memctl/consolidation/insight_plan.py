@@ -11,7 +11,14 @@ from msgspec import Struct, field
 
 from memctl.consolidation.insight_drafts import Draft, Group, Tie, says_the_same
 from memctl.consolidation.known_insights import KnownInsight, KnownInsights
-from memctl.consolidation.memory_grouping import Link, Links, Thresholds, groups, neighbourhood
+from memctl.consolidation.memory_grouping import (
+    Link,
+    Links,
+    Thresholds,
+    groups,
+    links_within,
+    neighbourhood,
+)
 from memctl.consolidation.memory_pool import Pool
 from memctl.ids import insight_id, relation_id
 from memctl.language.term_analysis import embedding_text, passage_terms
@@ -357,15 +364,9 @@ class InsightPlanner:
 
     def _group(self, rows: Sequence[int], memories: Mapping[int, Memory]) -> Group:
         place = {row: number for number, row in enumerate(rows)}
-        inside = {
-            (link.first, link.second): link
-            for row in rows
-            for link in self._links.of(row)
-            if link.first in place and link.second in place
-        }
         return Group(
             members=tuple(memories[row] for row in rows),
-            ties=tuple(_tie(inside[key], place) for key in sorted(inside)),
+            ties=tuple(_tie(link, place) for link in links_within(self._links, place)),
         )
 
     def _add_insight(self, plan: InsightPlan, draft: Draft) -> None:

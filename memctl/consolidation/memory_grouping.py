@@ -8,7 +8,7 @@ neighbourhood of a batch: what lies two links away is the farthest that is looke
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -134,13 +134,18 @@ def neighbourhood(links: Links, seeds: Sequence[int]) -> Neighbourhood:
     for _ in range(2):
         frontier = [other for row in frontier for other in _closest(links, row)]
         reached.update(dict.fromkeys(frontier))
+    return Neighbourhood(tuple(sorted(reached)), links_within(links, reached))
+
+
+def links_within(links: Links, rows: Collection[int]) -> tuple[Link, ...]:
+    """Return the links between some rows, each once, in the order of the rows."""
     inside = {
         (link.first, link.second): link
-        for row in reached
+        for row in rows
         for link in links.of(row)
-        if link.first in reached and link.second in reached
+        if link.first in rows and link.second in rows
     }
-    return Neighbourhood(tuple(sorted(reached)), tuple(inside[pair] for pair in sorted(inside)))
+    return tuple(inside[pair] for pair in sorted(inside))
 
 
 def _closest(links: Links, row: int) -> Iterator[int]:
