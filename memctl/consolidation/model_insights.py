@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_drafts import Draft, Group, connections_within, importance_of
@@ -20,6 +20,7 @@ from memctl.literals import CONTRADICTS
 from memctl.prompts import fenced
 from memctl.records import Connection, Memory
 from memctl.understanding.evidence_support import Evidence, measure_support
+from memctl.understanding.model_replies import StrictModel
 
 if TYPE_CHECKING:
     from memctl.models.chat_model import ChatModel, ChatModels
@@ -39,28 +40,24 @@ _UNMEASURED = 0.5
 _NOT_A_LETTER = re.compile(r"\W+")
 
 
-class _Shape(BaseModel):
-    """What a model may say: every field is required and no other is allowed."""
-
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
-
-
-class Contradiction(_Shape):
+class Contradiction(StrictModel):
     """Two memories that cannot both be true."""
 
     first: int
     second: int
 
 
-class ConnectionReply(_Shape):
+class ConnectionReply(StrictModel):
     """How one memory hangs together with another."""
+
+    model_config = ConfigDict(populate_by_name=True)
 
     start: int = Field(alias="from")
     end: int = Field(alias="to")
     relationship: str
 
 
-class InsightReply(_Shape):
+class InsightReply(StrictModel):
     """What memories say together; memories by the numbers that they were given under."""
 
     text: str
