@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from memctl.language.word_lists import ENGLISH_MONTHS, ENGLISH_WEEKDAYS
 from memctl.literals import EXCHANGE
-from memctl.store.tables.filter_expressions import Expr, col
+from memctl.store.tables.filter_expressions import Expr, col, ends_after
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -122,9 +122,7 @@ def count_waiting(snapshot: Snapshot, now: datetime) -> int:
 
 
 def _is_candidate(now: datetime) -> Expr:
-    is_valid = (col("valid_to").is_null() | (col("valid_to") > now)) & (
-        col("expires_at").is_null() | (col("expires_at") > now)
-    )
+    is_valid = ends_after("valid_to", now) & ends_after("expires_at", now)
     whole = (
         (col("level") == "evidence")
         & (col("type") == "passage")

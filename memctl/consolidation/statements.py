@@ -27,7 +27,7 @@ from memctl.literals import RESTATING_TYPES
 from memctl.models.task_encoder import load_task_encoder
 from memctl.records import Memory
 from memctl.schema.arrow_tables import memory_rows
-from memctl.store.tables.filter_expressions import col
+from memctl.store.tables.filter_expressions import col, ends_after
 from memctl.understanding.sentence_reading import bare_statement
 
 if TYPE_CHECKING:
@@ -156,9 +156,7 @@ class Statement(Struct, frozen=True):
 
 def read_statements(snapshot: Snapshot, now: datetime) -> list[Statement]:
     """Return the statements of a knowledge base that hold, those of a document in its order."""
-    holds = (col("valid_to").is_null() | (col("valid_to") > now)) & (
-        col("expires_at").is_null() | (col("expires_at") > now)
-    )
+    holds = ends_after("valid_to", now) & ends_after("expires_at", now)
     worth = holds & (col("level") != "insight") & ~col("type").is_in(RESTATING_TYPES)
     rows = snapshot.scan(
         "memories", worth, _COLUMNS, order_by=[("created_at", "desc")], limit=MOST_MEMORIES

@@ -365,7 +365,7 @@ def memory_filter(filters: Filters, now: datetime) -> Expr:
     What is archived is left out unless it is asked for.
     """
     at = filters.as_of or now
-    parts = [_not_ended(filters.as_of), _after("expires_at", at), *_shared(filters)]
+    parts = [_not_ended(filters.as_of), ends_after("expires_at", at), *_shared(filters)]
     if filters.as_of is not None:
         parts.append(col("valid_from") <= filters.as_of)
     if not filters.archived:
@@ -379,7 +379,7 @@ def memory_filter(filters: Filters, now: datetime) -> Expr:
 
 def _not_ended(at: datetime | None, column: str = "valid_to") -> Expr:
     """Not ended at a time; now, what ever ended has: the clock may have been ahead when it did."""
-    return col(column).is_null() if at is None else _after(column, at)
+    return col(column).is_null() if at is None else ends_after(column, at)
 
 
 def document_filter(filters: Filters) -> Expr:
@@ -402,7 +402,8 @@ def namespace_filter(filters: Filters) -> Expr | None:
     return ~col("namespace").is_in(filters.private) if filters.private else None
 
 
-def _after(column: str, instant: datetime) -> Expr:
+def ends_after(column: str, instant: datetime) -> Expr:
+    """Return the condition that what a column gives as an end has not come by an instant."""
     return col(column).is_null() | (col(column) > instant)
 
 
