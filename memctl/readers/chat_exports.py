@@ -20,8 +20,8 @@ from msgspec.structs import replace
 from memctl.errors import UnreadableSource
 from memctl.readers.data_files.structured_data import parse_json
 from memctl.readers.document_properties import parse_timestamp
-from memctl.readers.file_names import clean_title, date_from_name, display_name, title_from_name
-from memctl.readers.pieces import Piece, assemble, new_document
+from memctl.readers.file_names import clean_title, display_name
+from memctl.readers.pieces import Piece, assemble, named_document
 from memctl.readers.text_files.decoding import read_whole
 from memctl.readers.units import UnitKeys, broken
 from memctl.records import SourceText, Unit
@@ -92,11 +92,11 @@ def read_slack(path: Path, name: str) -> Iterator[SourceText]:
 
 
 def _texts(found: _Conversation, name: str) -> Iterator[SourceText]:
-    head = new_document(
-        title=clean_title(found.title) or title_from_name(name),
+    head = named_document(
+        name,
+        title=clean_title(found.title),
         authors=tuple(dict.fromkeys(turn.speaker for turn in found.turns)),
-        created_at=next((turn.said_at for turn in found.turns if turn.said_at), None)
-        or date_from_name(name),
+        created_at=next((turn.said_at for turn in found.turns if turn.said_at), None),
     )
     return assemble(head, _pieces(found.turns))
 

@@ -10,11 +10,13 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.language.date_mentions import leading_day
+from memctl.readers.file_names import date_from_name, title_from_name
 from memctl.records import Segment, SegmentKind, SourceText
 
 PART_CHARS = 1_000_000
@@ -37,6 +39,17 @@ _SURROGATES = re.compile(r"[\ud800-\udfff\x00]")
 
 new_document = partial(SourceText, text="", media_type="", reader="")
 """Make the facts of a document, to which text, kind and reader are added later."""
+
+
+def named_document(
+    name: str, *, title: str = "", created_at: datetime | None = None, **facts: Any
+) -> SourceText:
+    """Make the facts of a document; what it lacks of title and date, its name says."""
+    return new_document(
+        title=title or title_from_name(name),
+        created_at=created_at or date_from_name(name),
+        **facts,
+    )
 
 
 def storable_text(text: str) -> str:

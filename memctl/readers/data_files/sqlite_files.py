@@ -10,8 +10,8 @@ from pathlib import Path
 from memctl.errors import UnreadableSource
 from memctl.files import open_regular
 from memctl.readers.data_files.table_rows import row_pieces
-from memctl.readers.file_names import date_from_name, display_name, title_from_name
-from memctl.readers.pieces import Piece, assemble, new_document
+from memctl.readers.file_names import display_name
+from memctl.readers.pieces import Piece, assemble, named_document
 from memctl.readers.reader_errors import damage_as_unreadable
 from memctl.records import SourceText
 
@@ -50,12 +50,8 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
             ]
     if len(tables) > MOST_TABLES:
         left_out.append(f"tables beyond the first {MOST_TABLES:,}")
-    head = new_document(
-        title=title_from_name(name),
-        created_at=date_from_name(name),
-        metadata={"tables": tables[:MOST_TABLES]},
-        missing=tuple(left_out),
-    )
+    metadata = {"tables": tables[:MOST_TABLES]}
+    head = named_document(name, metadata=metadata, missing=tuple(left_out))
     yield from assemble(head, pieces)
 
 

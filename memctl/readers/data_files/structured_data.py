@@ -27,8 +27,7 @@ from memctl.readers.data_files.nested_values import (
 )
 from memctl.readers.data_files.table_rows import field_pieces
 from memctl.readers.document_properties import DocumentProperties, document_properties
-from memctl.readers.file_names import date_from_name, title_from_name
-from memctl.readers.pieces import Piece, assemble, new_document
+from memctl.readers.pieces import Piece, assemble, named_document
 from memctl.readers.reader_errors import with_file_name
 from memctl.readers.text_files.decoding import read_whole, text_blocks, text_lines
 from memctl.records import SourceText
@@ -101,18 +100,16 @@ def parse_json(text: str) -> Any:
 
 
 def _head(name: str, value: Any = None) -> SourceText:
-    """Title and date from the name, better ones from the value's own properties."""
-    head = new_document(title=title_from_name(name), created_at=date_from_name(name))
-    if not isinstance(value, dict):
-        return head
+    """Title and date of the value's own properties, else those that the name says."""
+    own = value if isinstance(value, dict) else {}
     facts = document_properties(
-        {key: inner for key, inner in value.items() if not isinstance(inner, dict)}
+        {key: inner for key, inner in own.items() if not isinstance(inner, dict)}
     )
-    return replace(
-        head,
-        title=facts.title or head.title,
+    return named_document(
+        name,
+        title=facts.title,
         authors=facts.authors,
-        created_at=facts.created_at or head.created_at,
+        created_at=facts.created_at,
         tags=facts.tags,
     )
 

@@ -22,8 +22,7 @@ from memctl.readers.data_files.separated_values import (
     looks_like_header,
     separated_rows,
 )
-from memctl.readers.file_names import date_from_name, title_from_name
-from memctl.readers.pieces import PART_CHARS, Piece, assemble, new_document
+from memctl.readers.pieces import PART_CHARS, Piece, assemble, named_document
 from memctl.readers.text_files.decoding import text_blocks, text_lines
 from memctl.readers.text_files.headed_text import prose_pieces
 from memctl.records import SourceText
@@ -115,7 +114,7 @@ def read_tsv(path: Path, name: str) -> Iterator[SourceText]:
 def read_csv(path: Path, name: str, separators: Sequence[str] = SEPARATORS) -> Iterator[SourceText]:
     """Read a table whose values are separated by commas, semicolons, tabs or bars."""
     sample = next(text_blocks(path, 64 * 1024), "")
-    head = new_document(title=title_from_name(name), created_at=date_from_name(name))
+    head = named_document(name)
     dialect = _named_dialect(sample) or guess_dialect(sample, separators=separators)
     if dialect is None:
         prose = chain.from_iterable(prose_pieces(block) for block in text_blocks(path))

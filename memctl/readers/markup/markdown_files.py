@@ -19,14 +19,14 @@ from memctl.language.inline_tags import find_hashtags, find_wikilinks, is_naviga
 from memctl.language.word_lists import month_numbers, weekday_numbers
 from memctl.readers.data_files.structured_data import FRONT_MATTER_CHARS, front_matter_facts
 from memctl.readers.document_properties import DocumentProperties, document_properties
-from memctl.readers.file_names import clean_title, date_from_name, title_from_name
+from memctl.readers.file_names import clean_title
 from memctl.readers.pieces import (
     EMPHASIS_LEVEL,
     HeadingPath,
     Piece,
     assemble,
     is_title_line,
-    new_document,
+    named_document,
 )
 from memctl.readers.text_files.chat_logs import ChatReader, looks_like_chat
 from memctl.readers.text_files.decoding import text_blocks
@@ -57,19 +57,19 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     first = next(blocks, "")
     front, body = split_front_matter(first)
     facts = _facts(front)
-    day = facts.created_at or date_from_name(name)
     heading = _first_heading(body)
-    head = new_document(
-        title=facts.title or ("" if is_mere_day(heading) else heading) or title_from_name(name),
+    head = named_document(
+        name,
+        title=facts.title or ("" if is_mere_day(heading) else heading),
         authors=facts.authors,
-        created_at=day,
+        created_at=facts.created_at,
         tags=tuple(dict.fromkeys((*facts.tags, *find_hashtags(body)))),
         links=find_wikilinks(first),
         metadata=facts.metadata,
     )
-    reader = ChatReader(body, day) if looks_like_chat(body) else MarkdownReader()
+    reader = ChatReader(body, head.created_at) if looks_like_chat(body) else MarkdownReader()
     properties = [Piece(front, None if facts.only_describe else "properties")] if front else []
-    pieces = (piece for block in chain([body], blocks) for piece in reader.pieces(block))
+    pieces = chain.from_iterable(map(reader.pieces, chain([body], blocks)))
     return assemble(head, chain(properties, without_navigation(pieces)))
 
 

@@ -12,9 +12,8 @@ from typing import Any
 from memctl.files import read_regular
 from memctl.readers.data_files.structured_data import parse_json
 from memctl.readers.document_properties import document_properties
-from memctl.readers.file_names import date_from_name, title_from_name
 from memctl.readers.markup.markdown_files import MarkdownReader
-from memctl.readers.pieces import Piece, assemble, new_document
+from memctl.readers.pieces import Piece, assemble, named_document
 from memctl.readers.reader_errors import check_size
 from memctl.readers.text_files.decoding import decode
 from memctl.readers.text_files.headed_text import prose_pieces
@@ -38,10 +37,8 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     pieces = [piece for cell in _cells(book) for piece in _cell_pieces(cell)]
     facts = document_properties(_dictionary(book.get("metadata")))
     first = next((piece.heading for piece in pieces if piece.kind == "heading"), "")
-    head = new_document(
-        title=facts.title or first or title_from_name(name),
-        authors=facts.authors,
-        created_at=facts.created_at or date_from_name(name),
+    head = named_document(
+        name, title=facts.title or first, authors=facts.authors, created_at=facts.created_at
     )
     yield from assemble(head, pieces)
 

@@ -26,7 +26,7 @@ from memctl.readers.document_properties import (
     parse_date,
     parse_tags,
 )
-from memctl.readers.file_names import clean_title, date_from_name, shorten, title_from_name
+from memctl.readers.file_names import clean_title, shorten
 from memctl.readers.markup.html_parser import Block, BlockKind, Page, parse_page
 from memctl.readers.pieces import (
     EMPHASIS_LEVEL,
@@ -34,7 +34,7 @@ from memctl.readers.pieces import (
     Piece,
     assemble,
     is_title_line,
-    new_document,
+    named_document,
 )
 from memctl.readers.reader_errors import check_size
 from memctl.readers.text_files.decoding import decode
@@ -81,10 +81,11 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     page = parse_page(page_text(read_regular(path)))
     facts = page_properties(page)
     first = next((block.text for block in page.blocks if block.level == 1), "")
-    head = new_document(
-        title=facts.title or clean_title(first) or title_from_name(name),
+    head = named_document(
+        name,
+        title=facts.title or clean_title(first),
         authors=facts.authors,
-        created_at=facts.created_at or date_from_name(name),
+        created_at=facts.created_at,
         tags=facts.tags,
         metadata=facts.metadata,
     )

@@ -16,8 +16,8 @@ from memctl.errors import UnreadableSource
 from memctl.files import open_regular
 from memctl.readers.data_files.nested_values import MAX_DEPTH, too_deep
 from memctl.readers.data_files.table_rows import Field, field_pieces
-from memctl.readers.file_names import clean_title, date_from_name, title_from_name
-from memctl.readers.pieces import Piece, assemble, group_lines, new_document
+from memctl.readers.file_names import clean_title
+from memctl.readers.pieces import Piece, assemble, group_lines, named_document
 from memctl.readers.reader_errors import check_size, with_file_name
 from memctl.records import SourceText
 
@@ -49,8 +49,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         with open_regular(path) as file:
             pieces = element_pieces(file)
             first = next(pieces, None)
-            title = _title(first) or title_from_name(name)
-            head = new_document(title=title, created_at=date_from_name(name))
+            head = named_document(name, title=_title(first))
             yield from assemble(head, chain([first] if first else [], pieces))
     except UnreadableSource as error:
         raise with_file_name(error, name) from None

@@ -15,9 +15,9 @@ from msgspec.structs import asdict
 from memctl.errors import UnreadableSource
 from memctl.files import open_regular
 from memctl.readers.document_properties import parse_date
-from memctl.readers.file_names import clean_title, date_from_name, display_name, title_from_name
+from memctl.readers.file_names import clean_title, display_name, title_from_name
 from memctl.readers.media.image_ocr import find_ocr
-from memctl.readers.pieces import Piece, assemble, new_document, storable_text
+from memctl.readers.pieces import Piece, assemble, named_document, storable_text
 from memctl.readers.reader_errors import PARSER_ERRORS, damage_as_unreadable, without_warnings
 from memctl.records import Metadata, SourceText
 
@@ -51,7 +51,15 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         size, kind = image.size, image.format or ""
         pages = list(_page_texts(image, name))
     missing = (IMAGE_TEXT,) if any(text is None for _, text in pages) else ()
-    head = _head(name, found, _metadata(size, kind, found), missing)
+    head = named_document(
+        name,
+        title=found.title,
+        authors=(found.artist,) if found.artist else (),
+        created_at=found.taken_at,
+        tags=found.keywords,
+        metadata=_metadata(size, kind, found),
+        missing=missing,
+    )
     yield from assemble(head, _pieces(name, size, found, pages))
 
 
@@ -171,19 +179,6 @@ def _metadata(size: tuple[int, int], kind: str, found: ImageProperties) -> Metad
         "keywords": list(found.keywords),
     }
     return facts | {key: value for key, value in properties.items() if value}
-
-
-def _head(
-    name: str, found: ImageProperties, metadata: Metadata, missing: tuple[str, ...]
-) -> SourceText:
-    return new_document(
-        title=found.title or title_from_name(name),
-        authors=(found.artist,) if found.artist else (),
-        created_at=found.taken_at or date_from_name(name),
-        tags=found.keywords,
-        metadata=metadata,
-        missing=missing,
-    )
 
 
 MAX_LENGTH = 5_000

@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from memctl.errors import EmptySource
 from memctl.readers.file_kinds import FILE_KINDS, kind_by_extension
-from memctl.readers.file_names import date_from_name, display_name, title_from_name
-from memctl.readers.pieces import Piece, assemble, new_document
+from memctl.readers.file_names import display_name
+from memctl.readers.pieces import Piece, assemble, named_document
 from memctl.readers.text_files.decoding import read_whole
 from memctl.records import SourceText
 
@@ -45,7 +45,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     pieces = list(subtitle_pieces(read_whole(path, name, MAX_BYTES)))
     if not pieces:
         raise EmptySource(f"{display_name(name)} holds no subtitles", "check how it was made")
-    head = new_document(title=title_from_name(name), created_at=date_from_name(name))
+    head = named_document(name)
     return assemble(head, pieces)
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from memctl.readers.document_properties import parse_authors, parse_date, parse_tags, parse_title
 from memctl.readers.file_names import clean_title, date_from_name, title_from_name
-from memctl.readers.pieces import HeadingPath, Piece, assemble, new_document
+from memctl.readers.pieces import HeadingPath, Piece, assemble, named_document, new_document
 from memctl.readers.text_files.decoding import text_blocks
 from memctl.records import SourceText
 
@@ -113,10 +113,7 @@ def _read(path: Path, name: str, headings: Callable[[], FindHeadings]) -> Iterat
     blocks = text_blocks(path)
     first = next(blocks, "")
     title = next((clean_title(each.title) for each in headings()(first)), "")
-    head = new_document(
-        title=title or title_from_name(name),
-        created_at=date_from_name(name),
-    )
+    head = named_document(name, title=title)
     pieces = HeadedText(headings()).pieces
     return assemble(head, chain.from_iterable(map(pieces, chain([first], blocks))))
 

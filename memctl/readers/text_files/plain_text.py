@@ -10,8 +10,8 @@ from pathlib import Path
 from memctl.language.inline_tags import find_hashtags, find_wikilinks
 from memctl.readers.document_properties import parse_date
 from memctl.readers.file_kinds import CODE_LANGUAGES, extension_of
-from memctl.readers.file_names import clean_title, date_from_name, title_from_name
-from memctl.readers.pieces import Piece, assemble, new_document
+from memctl.readers.file_names import clean_title, title_from_name
+from memctl.readers.pieces import Piece, assemble, named_document, new_document
 from memctl.readers.text_files.chat_logs import ChatReader, looks_like_chat
 from memctl.readers.text_files.decoding import text_blocks
 from memctl.readers.text_files.headed_text import HeadedText, PlainHeadings, prose_pieces
@@ -37,12 +37,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     """Read plain text: paragraphs, or turns where it is a chat."""
     blocks = text_blocks(path)
     first = next(blocks, "")
-    head = new_document(
-        title=title_from_name(name),
-        created_at=date_from_name(name),
-        tags=find_hashtags(first),
-        links=find_wikilinks(first),
-    )
+    head = named_document(name, tags=find_hashtags(first), links=find_wikilinks(first))
     is_chat = looks_like_chat(first)
     reader = ChatReader(first, head.created_at) if is_chat else HeadedText(PlainHeadings())
     return assemble(head, chain.from_iterable(map(reader.pieces, chain([first], blocks))))
@@ -52,7 +47,7 @@ def read_log(path: Path, name: str) -> Iterator[SourceText]:
     """Read a log: groups of lines with their line number and time; turns where it is a chat."""
     blocks = text_blocks(path)
     first = next(blocks, "")
-    head = new_document(title=title_from_name(name), created_at=date_from_name(name))
+    head = named_document(name)
     whole = chain([first], blocks)
     if looks_like_chat(first):
         reader = ChatReader(first, head.created_at)

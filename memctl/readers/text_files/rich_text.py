@@ -9,8 +9,7 @@ from pathlib import Path
 
 from memctl.files import read_regular
 from memctl.readers.document_properties import plausible_authors, plausible_date, plausible_title
-from memctl.readers.file_names import date_from_name, title_from_name
-from memctl.readers.pieces import assemble, new_document
+from memctl.readers.pieces import assemble, named_document
 from memctl.readers.reader_errors import check_size, damage_as_unreadable
 from memctl.readers.text_files.headed_text import prose_pieces
 from memctl.records import SourceText
@@ -37,10 +36,11 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
             words(f"{{\\rtf1\\ansi {found[1]}}}", errors="replace").strip() if found else ""
             for found in (re.search(_PROPERTY.format(key), written) for key in ("title", "author"))
         )
-    head = new_document(
-        title=plausible_title(title) or title_from_name(name),
+    head = named_document(
+        name,
+        title=plausible_title(title),
         authors=plausible_authors(author),
-        created_at=plausible_date(_created(written)) or date_from_name(name),
+        created_at=plausible_date(_created(written)),
     )
     yield from assemble(head, prose_pieces(text.strip() + "\n"))
 
