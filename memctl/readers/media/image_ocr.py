@@ -17,7 +17,7 @@ from functools import cache
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
@@ -45,23 +45,6 @@ _SMALL = 1000
 _MAX_SIDE = 4000
 _WORD_LEVEL = "5"
 _LETTERS = re.compile(r"[^\W_]")
-
-
-class Ocr(Protocol):
-    """Reads the text in pictures."""
-
-    def read(self, image: Image) -> str | None:
-        """The text in the image, ``""`` where there is none; None when it could not be read.
-
-        Raises:
-            OSError, ValueError and what else Pillow raises for a damaged image.
-        """
-        ...
-
-
-def find_ocr() -> Ocr | None:
-    """Tesseract, else the network of the ocr extra; None where neither is installed."""
-    return Tesseract.find() or ModelOcr.find()
 
 
 class Tesseract(Struct, frozen=True):
@@ -294,3 +277,12 @@ def _middle(run: _TextRun) -> float:
 
 def _joined(row: list[_TextRun]) -> str:
     return " ".join(part.text for part in sorted(row, key=lambda part: part.left))
+
+
+Ocr = Tesseract | ModelOcr
+"""What reads the text in pictures."""
+
+
+def find_ocr() -> Ocr | None:
+    """Tesseract, else the network of the ocr extra; None where neither is installed."""
+    return Tesseract.find() or ModelOcr.find()
