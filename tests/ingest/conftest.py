@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from memctl.ingest.discovery.ingest_inputs import from_jsonl
-from memctl.ingest.discovery.sources import Labels, from_paths
+from memctl.ingest.discovery.sources import NO_LABELS, Labels, from_paths
 from memctl.ingest.ingest_pipeline import Ingestor
 from memctl.kb_settings import KnowledgeBaseSettings
 from memctl.models import BUILTIN_EMBEDDER, Embedder, load_embedder
@@ -49,7 +49,7 @@ class Bench:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
 
-    def paths(self, *paths: Path, labels: Labels | None = None) -> IngestReport:
+    def paths(self, *paths: Path, labels: Labels = NO_LABELS) -> IngestReport:
         return self.ingestor.ingest(from_paths(paths, labels))
 
     def records(self, *records: dict[str, Any]) -> IngestReport:

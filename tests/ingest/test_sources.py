@@ -14,7 +14,7 @@ from limited import permissions_that_hold
 
 from memctl.ingest.discovery.ingest_inputs import LINE_LIMIT, from_jsonl
 from memctl.ingest.discovery.skip_rules import DEEPEST_FOLDER
-from memctl.ingest.discovery.sources import Labels, Source, from_paths, from_text
+from memctl.ingest.discovery.sources import NO_LABELS, Labels, Source, from_paths, from_text
 from memctl.records import FileOutcome, SkippedSource
 
 
@@ -187,7 +187,7 @@ def test_text_from_a_terminal_that_is_not_utf8_is_cleaned() -> None:
 # --- JSON lines ----------------------------------------------------------------------------------
 
 
-def read(*lines: object, labels: Labels | None = None) -> list[Source | FileOutcome]:
+def read(*lines: object, labels: Labels = NO_LABELS) -> list[Source | FileOutcome]:
     encoded = (line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines)
     return list(from_jsonl(io.BytesIO(b"\n".join(encoded)), "records.jsonl", labels))
 

@@ -18,15 +18,16 @@ from memctl.config import WebSettings
 from memctl.errors import BadRecord, MemctlError
 from memctl.ids import storable
 from memctl.ingest.discovery.sources import (
+    NO_LABELS,
+    STDIN_NAME,
     Labels,
     Source,
     SourceOrFailure,
     buffer_stdin,
     clear_stdin_buffers,
+    from_copy,
     from_paths,
-    from_stream,
     from_text,
-    from_web,
     is_url,
     plain_url,
     stdin_buffer_folder,
@@ -99,7 +100,8 @@ def open_inputs(
             few.append(from_text(given.text, labels))
         if given.stream is not None:
             path = stack.enter_context(buffer_stdin(given.stream, place))
-            few.append(from_stream(path, labels, given.stream_name))
+            name = given.stream_name or STDIN_NAME
+            few.append(from_copy(path, name, name, labels))
         lines, total = (
             ((), 0) if given.jsonl is None else _jsonl_sources(given.jsonl, labels, stack)
         )
@@ -123,7 +125,7 @@ def _fetched(
     if page.modified is not None:
         with suppress(OSError, ValueError, OverflowError):  # a date that no file can have
             os.utime(path, (page.modified.timestamp(),) * 2)
-    return from_web(url, path, page.name, labels)
+    return from_copy(path, url, page.name, labels, url=url)
 
 
 def _jsonl_sources(
@@ -163,30 +165,21 @@ LINE_LIMIT = 64 << 20
 """A longer line, in bytes, is not taken for a record."""
 
 _HINT = 'each line is a JSON object with at least "text", as in {"text": "..."}'
-_OPTIONAL_FIELDS = (
-    "id",
-    "namespace",
-    "title",
-    "created_at",
-    "session_id",
-    "turn",
-    "speaker",
-    "type",
-    "doc_type",
-)
-_KNOWN_FIELDS = frozenset(("text", *_OPTIONAL_FIELDS, "tags", "metadata", "source"))
+_KNOWN_FIELDS = frozenset(
+    ("text", "id", "namespace", "title", "created_at", "session_id", "turn", "speaker", "type",
+     "doc_type", "tags", "metadata", "source")
+)  # fmt: skip
 _TYPES = ("passage", "turn", "query")
 _MILLISECONDS_FROM = 1e11
 
 
 def from_jsonl(
-    stream: BinaryIO, name: str, labels: Labels | None = None
+    stream: BinaryIO, name: str, labels: Labels = NO_LABELS
 ) -> Iterator[SourceOrFailure]:
     """The records of ``stream``, in order; a bad line is a failed outcome with its number.
 
     Fields that are not known are kept in the record's metadata.  Blank lines are skipped.
     """
-    labels = labels or Labels()
     for number, line in enumerate(_lines(stream), start=1):
         if line is None:
             yield _bad(name, number, f"longer than {LINE_LIMIT >> 20} MiB")

@@ -109,6 +109,7 @@ class Source(Struct, frozen=True):
         return printable(absolute(self.path))
 
 
+NO_LABELS = Labels()
 SourceOrFailure = Source | FileOutcome
 
 
@@ -143,9 +144,8 @@ def plain_url(url: str) -> str:
     return _SIGN_IN.sub(r"\1", url.strip().partition("#")[0])
 
 
-def from_text(text: str, labels: Labels | None = None) -> Source:
+def from_text(text: str, labels: Labels = NO_LABELS) -> Source:
     """One text that was given as such."""
-    labels = labels or Labels()
     return Source(
         source=labels.source or "text",
         text=storable(text),
@@ -154,7 +154,7 @@ def from_text(text: str, labels: Labels | None = None) -> Source:
 
 
 def from_paths(
-    paths: Sequence[Path], labels: Labels | None = None, left_out: SkipListener | None = None
+    paths: Sequence[Path], labels: Labels = NO_LABELS, left_out: SkipListener | None = None
 ) -> Iterator[SourceOrFailure]:
     """The files among ``paths`` and in the folders among them, in a stable order.
 
@@ -162,7 +162,6 @@ def from_paths(
     and ignored files are left out, and so are links, pipes and devices, and subtitles that are
     read with the recording beside them; ``left_out`` is called with each.
     """
-    labels = labels or Labels()
     for path in paths:
         failure = _refusal(path)
         if failure is not None:
@@ -184,18 +183,8 @@ def walk(folder: Path, left_out: SkipListener | None = None) -> Iterator[Path | 
     yield from _walk(top, IgnoreRules.above(top), left_out or (lambda _: None))
 
 
-def from_stream(path: Path, labels: Labels | None = None, name: str = "") -> Source:
-    """The spooled standard input as one source; a name says of which kind it is."""
-    name = name or STDIN_NAME
-    return _copied(path, name, name, labels or Labels())
-
-
-def from_web(url: str, path: Path, name: str, labels: Labels | None = None) -> Source:
-    """A page of the web, of which there is a copy, as one source."""
-    return _copied(path, url, name, labels or Labels(), url=url)
-
-
-def _copied(path: Path, source: str, name: str, labels: Labels, *, url: str = "") -> Source:
+def from_copy(path: Path, source: str, name: str, labels: Labels, *, url: str = "") -> Source:
+    """What there is a copy of, a stream or a page of the web; its name says of which kind it is."""
     return Source(
         source=labels.source or source,
         path=path,
