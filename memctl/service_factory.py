@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from memctl.prompts import Prompt
     from memctl.readers import Readers
     from memctl.store.store import Store
-    from memctl.understanding import BuiltinUnderstander
+    from memctl.understanding.builtin_understander import BuiltinUnderstander
 
 _ROUNDS = 2
 """Documents in a row that each slot of an endpoint gets before there may be a commit."""
@@ -344,7 +344,7 @@ class ServiceFactory(Struct, dict=True):
         )
 
     def _builtin_understander(self) -> BuiltinUnderstander:
-        from memctl.understanding import BuiltinUnderstander
+        from memctl.understanding.builtin_understander import BuiltinUnderstander
 
         return BuiltinUnderstander.configured(self.config.limits, self.config.triggers)
 

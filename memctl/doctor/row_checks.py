@@ -370,7 +370,7 @@ def documents_lacking_memories(
 
     from memctl.models.task_encoder import load_task_encoder
     from memctl.schema.arrow_tables import document_rows
-    from memctl.understanding import BuiltinUnderstander
+    from memctl.understanding.builtin_understander import BuiltinUnderstander
 
     understander = BuiltinUnderstander(encoder=load_task_encoder())
     live = (col("status") == "indexed") & (col("method") == understander.method)

@@ -320,7 +320,7 @@ def _usual(types: Sequence[str] | None) -> str:
 
 def _builtin_types(documents: Sequence[Document]) -> Mapping[str, Mapping[str, str]]:
     """Return the types of the names that the built-in understanding finds, by document."""
-    from memctl.understanding import BuiltinUnderstander
+    from memctl.understanding.builtin_understander import BuiltinUnderstander
 
     sources = [SourceText(each.text, each.media_type, each.reader) for each in documents]
     found = BuiltinUnderstander().understand(sources)

@@ -237,7 +237,7 @@ def load_processor(
 ) -> DocumentProcessor:
     """What a knowledge base's settings say the work is to be done with."""
     from memctl.models import load_embedder
-    from memctl.understanding import BuiltinUnderstander
+    from memctl.understanding.builtin_understander import BuiltinUnderstander
 
     embedder = embedder or load_embedder(settings.embedder)
     sizes = ChunkSizes(settings.chunk_size, settings.chunk_overlap)

@@ -281,7 +281,7 @@ class Ingestor:
         return self._understander.method
 
     def _worker_pool(self, total: int | None) -> WorkerPool:
-        from memctl.understanding import BuiltinUnderstander
+        from memctl.understanding.builtin_understander import BuiltinUnderstander
 
         made = load_processor(
             self._settings,

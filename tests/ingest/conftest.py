@@ -20,7 +20,7 @@ from memctl.models import BUILTIN_EMBEDDER, Embedder, load_embedder
 from memctl.models.task_encoder import load_task_encoder
 from memctl.records import IngestReport
 from memctl.store.store import Store
-from memctl.understanding import BuiltinUnderstander
+from memctl.understanding.builtin_understander import BuiltinUnderstander
 
 
 @dataclass

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.models.task_encoder import load_task_encoder
 from memctl.records import Segment, SegmentKind, SourceText, Understanding
-from memctl.understanding import BuiltinUnderstander
+from memctl.understanding.builtin_understander import BuiltinUnderstander
 
 
 def source(text: str, **fields: object) -> SourceText:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memctl.records import Segment, SourceText, Understanding
-from memctl.understanding import BuiltinUnderstander
+from memctl.understanding.builtin_understander import BuiltinUnderstander
 
 
 def understood(text: str, segments: tuple[Segment, ...] = (), title: str = "") -> Understanding:

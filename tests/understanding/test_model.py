@@ -25,7 +25,7 @@ from memctl.models.task_encoder import load_task_encoder
 from memctl.prompts import load_prompt
 from memctl.records import SourceText, Understanding
 from memctl.store.ledger.ledger import Ledger
-from memctl.understanding import BuiltinUnderstander
+from memctl.understanding.builtin_understander import BuiltinUnderstander
 from memctl.understanding.model_understander import ModelUnderstander, find_name, find_quote
 
 NOW = datetime(2026, 5, 12, 9, tzinfo=UTC)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from memctl.models.task_encoder import load_task_encoder
 from memctl.records import Segment, SourceText, Understanding
-from memctl.understanding import BuiltinUnderstander
+from memctl.understanding.builtin_understander import BuiltinUnderstander
 
 MAY = datetime(2025, 5, 12, tzinfo=UTC)
 

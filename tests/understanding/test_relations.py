@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memctl.records import SourceText
-from memctl.understanding import BuiltinUnderstander
+from memctl.understanding.builtin_understander import BuiltinUnderstander
 from memctl.understanding.relation_extraction import RELATION_TYPES, extract_relations
 
 
