@@ -32,6 +32,7 @@ from memctl.errors import (
 from memctl.ids import relation_id, root_id
 from memctl.language.term_analysis import passage_terms, terms
 from memctl.literals import CONTRADICTS, RESTATING_TYPES, STATED
+from memctl.models.protocols import MODEL
 from memctl.prompts import Prompt, fenced
 from memctl.records import FactComparison, Filters, Memory, Relation
 from memctl.rows.row_changes import put_rows, supersede_memories
@@ -169,7 +170,6 @@ def _is_stated(fact: Fact) -> bool:
 
 Clock = Callable[[], datetime]
 
-_MODEL = "model/"
 _MOST_TRIES = 5
 """After this many tries, a document whose facts other processes change waits for the next run."""
 _MOST_TOGETHER = 12
@@ -184,7 +184,7 @@ _log = logging.getLogger(__name__)
 
 def is_by_model(method: str) -> bool:
     """Return whether a model has made what says so."""
-    return method.startswith(_MODEL)
+    return method.startswith(MODEL)
 
 
 def facts_of_model(memories: pa.Table) -> list[str]:
@@ -196,7 +196,7 @@ def facts_of_model(memories: pa.Table) -> list[str]:
     stated = pc.and_(pc.equal(memories["level"], "memory"), pc.invert(restating))
     found: list[str] = (
         memories["id"]
-        .filter(pc.and_(stated, pc.starts_with(memories["method"], _MODEL)))
+        .filter(pc.and_(stated, pc.starts_with(memories["method"], MODEL)))
         .to_pylist()
     )
     return found
@@ -225,7 +225,7 @@ class FactComparer:
     @property
     def method(self) -> str:
         """The model and the prompt, stored with every relation that they made."""
-        return f"model/{self._models.usual.name}/{self._prompt.id}"
+        return f"{MODEL}{self._models.usual.name}/{self._prompt.id}"
 
     def run(self, beat: Callable[[], None] = lambda: None) -> FactComparison:
         """Compare all that waits, oldest first; what cannot be compared now goes on waiting.
