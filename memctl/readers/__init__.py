@@ -2,7 +2,7 @@
 
 from memctl.readers.detection import detect_media_type
 from memctl.readers.file_kinds import MediaType
-from memctl.readers.isolation import Readers, read, supported_kinds
+from memctl.readers.isolation import Readers, read
 from memctl.readers.units import kind_of_units
 
 __all__ = [
@@ -11,5 +11,4 @@ __all__ = [
     "detect_media_type",
     "kind_of_units",
     "read",
-    "supported_kinds",
 ]

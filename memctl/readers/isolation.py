@@ -403,8 +403,3 @@ def read(
         yield replace(source, media_type=own.media_type, reader=own.name)
     if not anything:
         raise EmptySource(f"{shown} holds no text", "put something into it and try again")
-
-
-def supported_kinds() -> tuple[FileKind, ...]:
-    """Every kind of file that can be read, with its extensions and what must be installed."""
-    return tuple(FILE_KINDS.values())
