@@ -49,7 +49,7 @@ class KnownInsights:
 
     @classmethod
     def of_rows(cls, rows: pa.Table) -> KnownInsights:
-        """Read rows of ``memories`` with the columns `COLUMNS`."""
+        """Read rows of ``memories`` with the columns `INSIGHT_COLUMNS`."""
         return cls(_insight_of_row(row) for row in rows.to_pylist())
 
     def __iter__(self) -> Iterator[KnownInsight]:

@@ -141,7 +141,7 @@ class Deduplicator:
         """Wait until all that was prepared is committed.
 
         Raises:
-            Stopped: It never will be.
+            IngestClosed: It never will be.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._closed or not self._pending)

@@ -77,10 +77,10 @@ def _key(source: Source, sha256: str) -> str:
 
 
 def texts_of(wanted: WantedSource, readers: Readers) -> Generator[SourceText, None, None]:
-    """The text of a source as :func:`parts`, or as it is remembered.
+    """The text of a source as :func:`read_parts`, or as it is remembered.
 
     Raises:
-        Unreadable: As :func:`parts`.
+        Unreadable: As :func:`read_parts`.
     """
     if wanted.stored:
         yield from _with_shares((part.text for part in wanted.stored), wanted.item.size)

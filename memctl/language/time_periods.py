@@ -239,7 +239,7 @@ def _months(year: int, first: int, count: int) -> Days:
 
 
 def _of_iso(iso: str) -> Days:
-    """The days of a date as ``dates`` writes them: a year, quarter, month, week or day."""
+    """The days of a date as ``date_mentions`` writes them: a year, quarter, month, week or day."""
     found = _ISO.fullmatch(iso)
     if found is None:
         raise ValueError(f"{iso!r} is no date")

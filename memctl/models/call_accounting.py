@@ -179,7 +179,7 @@ class ModelAccount:
                 noted.
 
         Raises:
-            BudgetSpent: The day's budget is spent, so no call may be made.
+            BudgetExceeded: The day's budget is spent, so no call may be made.
         """
         self._require_budget()
         began, call = time.monotonic(), ModelCall()
@@ -198,7 +198,7 @@ class ModelAccount:
         """Refuse a call when the day's budget is spent.
 
         Raises:
-            BudgetSpent: It is.
+            BudgetExceeded: It is.
         """
         budget = self._budget
         if not budget.daily_tokens and not budget.daily_cost:

@@ -90,7 +90,7 @@ class Readers:
         Raises:
             OverLimit: Reading it takes more than it may.
             UnreadableSource: As there; or its reader died of it.
-            ReaderFault: Its reader has a bug.
+            ReaderCrash: Its reader has a bug.
         """
         yield from read(path, name=name, run=self._run)
 
@@ -107,7 +107,7 @@ class Readers:
             seconds: The length of a recording, 0 where that is not known.
 
         Raises:
-            OverLimit, UnreadableSource, ReaderFault: As :meth:`read`.
+            OverLimit, UnreadableSource, ReaderCrash: As :meth:`read`.
         """
         asked = {"cut": kind, "is": media_type, "seconds": seconds}
         yield from self._in_process(lambda process: process.clips(asked, path, name))

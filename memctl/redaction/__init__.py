@@ -40,7 +40,7 @@ def redact_secrets(text: str) -> str:
 
 
 def redact_name(name: str) -> str:
-    """Return a name as :func:`without_secrets` does; two that differ in a secret alone stay two.
+    """Return a name as :func:`redact_secrets` does; two that differ in a secret alone stay two.
 
     What tells them apart is a short hash of the whole.
     """
@@ -50,7 +50,7 @@ def redact_name(name: str) -> str:
 
 
 def redact_with_offsets(text: str, offsets: Sequence[int]) -> tuple[str, list[int]]:
-    """Return a text as :func:`without_secrets` does, and where the places in it are then.
+    """Return a text as :func:`redact_secrets` does, and where the places in it are then.
 
     Args:
         text: Of a document.

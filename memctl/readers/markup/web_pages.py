@@ -1,6 +1,6 @@
 """Web pages: the text that a person would read, under its headings; navigation left out.
 
-The page is cut into blocks by ``page_parser``; here it is decided which of them are its content,
+The page is cut into blocks by ``html_parser``; here it is decided which of them are its content,
 and they become pieces.  The same page gives the same text on every machine: there is no optional
 library that would change what the offsets of citations point to.
 """
