@@ -19,13 +19,13 @@ from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from memctl.errors import MemctlError
+from memctl.models import BUILTIN_DIMENSION
 from memctl.models.vector_math import normalize_rows
 
 PACKAGE = "wordllama"
 TOKENIZER_FILE = Path("tokenizers", "l2_supercat_tokenizer_config.json")
 WEIGHTS_FILE = Path("weights", "l2_supercat_256.safetensors")
 WEIGHTS_KEY = "embedding.weight"
-DIMENSION = 256
 
 MAX_CHARACTERS = 32_768
 """Only this much of a text's beginning is looked at, so that a huge text costs no more."""
@@ -80,7 +80,7 @@ class StaticEmbedder:
         MemctlError: On first use: a file is missing or damaged.
     """
 
-    dimension = DIMENSION
+    dimension = BUILTIN_DIMENSION
 
     def __init__(self, identifier: str, folder: Path) -> None:
         self.id = identifier
@@ -107,7 +107,7 @@ class StaticEmbedder:
     @cached_property
     def _stored_vectors(self) -> NDArray[np.float16]:
         table = _load_table(self._folder / WEIGHTS_FILE)
-        if table.shape[1:] != (DIMENSION,) or len(table) < self._tokenizer.get_vocab_size():
+        if table.shape[1:] != (BUILTIN_DIMENSION,) or len(table) < self._tokenizer.get_vocab_size():
             raise MemctlError(
                 f"built-in embedder: {WEIGHTS_FILE.name} has an unexpected shape", _HINT
             )
