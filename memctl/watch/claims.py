@@ -462,10 +462,9 @@ def claim_name(original: str | Path) -> str:
 def _file_signature(path: Path) -> tuple[int, int] | None:
     """The size of a file and when it was last changed; None where there is none."""
     try:
-        status = path.lstat()
+        return _signature(path.lstat())
     except FileNotFoundError:
         return None
-    return status.st_size, status.st_mtime_ns
 
 
 def _children(folder: Path) -> list[Path]:
