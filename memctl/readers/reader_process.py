@@ -195,9 +195,9 @@ class InvalidMessage(ValueError):
 
 
 def encode_message(message: Answer | Mapping[str, Any]) -> bytes:
-    """Return a message as one line of JSON."""
+    """Return a message as one line of JSON, with ``?`` for half characters; see ``storable``."""
     plain = to_builtins(message, str_keys=True, enc_hook=str)
-    return json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+    return json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 def decode_answer(line: bytes) -> Answer:

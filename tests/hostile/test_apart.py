@@ -109,6 +109,15 @@ def apart() -> Readers:
     return Readers()
 
 
+def test_half_characters_that_a_page_names_are_replaced(tmp_path: Path, apart: Readers) -> None:
+    page = tmp_path / "page.html"
+    about = '{"author": "Ann \\ud800 Lee", "datePublished": "2024-05-01"}'
+    head = f'<title>Crane</title><script type="application/ld+json">{about}</script>'
+    page.write_text(f"<html><head>{head}</head><body><p>The crane is sold.</p></body></html>")
+    (source,) = apart.read(page)
+    assert source.authors == ("Ann ? Lee",)
+
+
 def outcome(reading: Callable[[], object]) -> object:
     try:
         return reading()

@@ -281,6 +281,12 @@ def test_headings_of_asciidoc_make_paths(tmp_path: Path) -> None:
     }
 
 
+def test_the_name_dates_a_note_of_org_mode_whose_own_date_is_none(tmp_path: Path) -> None:
+    source = _read(tmp_path, "#+DATE: <2026-13-45>\n\nSeeds.\n", "2026-02-03 garden.org")
+    assert source.created_at is not None
+    assert source.created_at.date().isoformat() == "2026-02-03"
+
+
 def test_notes_of_org_mode_are_read_without_their_settings(tmp_path: Path) -> None:
     text = (
         "#+TITLE: Garden\n#+DATE: <2026-03-14 Sat>\n#+filetags: :plants:shed:\n\n"

@@ -15,8 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.readers.document_properties import parse_authors, parse_date, parse_tags, parse_title
-from memctl.readers.file_names import clean_title, date_from_name, title_from_name
-from memctl.readers.pieces import HeadingPath, Piece, assemble, named_document, new_document
+from memctl.readers.file_names import clean_title
+from memctl.readers.pieces import HeadingPath, Piece, assemble, named_document
 from memctl.readers.text_files.decoding import text_blocks
 from memctl.records import SourceText
 
@@ -279,10 +279,11 @@ def read_org(path: Path, name: str) -> Iterator[SourceText]:
     first = next(blocks, "")
     said = {each["name"].lower(): each["value"].strip() for each in _ORG_KEYWORD.finditer(first)}
     day = _ORG_DAY.search(said.get("date", ""))
-    head = new_document(
-        title=parse_title(said.get("title")) or title_from_name(name),
+    head = named_document(
+        name,
+        title=parse_title(said.get("title")),
         authors=parse_authors(said.get("author")),
-        created_at=parse_date(day[0]) if day else date_from_name(name),
+        created_at=parse_date(day[0]) if day else None,
         tags=parse_tags(said.get("filetags", "").replace(":", " ")),
     )
     pieces = chain.from_iterable(map(HeadedText(_org_headings).pieces, chain([first], blocks)))
