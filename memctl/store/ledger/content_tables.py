@@ -55,6 +55,7 @@ from memctl.store.ledger.upkeep_repositories import ConfirmationRepository
 _Row = tuple[Any, ...]
 _BARE_HEADING = re.compile(r"^\w[\w ]*:(?=\n\n|\Z)\n*", re.MULTILINE)
 """A heading with nothing below it."""
+_CONVERSATIONS = ("session_id", "conversation_id")
 EXPIRES = "expires_at"
 """The column that says when a row ends, where a table has one."""
 
@@ -90,11 +91,6 @@ class ContentTable(Struct, frozen=True):
     """The columns that may hold such words, as text or as JSON."""
     at: str
     """The column that says when a row was written."""
-    session: str = ""
-    """The column with the conversation that a row belongs to; "" where there is none."""
-    namespace: str = ""
-    """The column with the namespace of a row, never null and always called ``namespace``; ""
-    where there is none."""
     derived: tuple[str, ...] = ()
     """Those of ``texts`` that are put together from what rows elsewhere say: nothing is looked for
     because it stands there, and of what is to go they lose the lines that say it."""
@@ -114,6 +110,16 @@ class ContentTable(Struct, frozen=True):
         return self.table.name
 
     @property
+    def namespace(self) -> str:
+        """The column with the namespace of a row, never null; "" where there is none."""
+        return "namespace" if "namespace" in self.table.fields else ""
+
+    @property
+    def session(self) -> str:
+        """The column with the conversation that a row belongs to; "" where there is none."""
+        return next((name for name in _CONVERSATIONS if name in self.table.fields), "")
+
+    @property
     def by_key(self) -> str:
         """The SQL condition that finds the row with a key."""
         return " AND ".join(f"{column} IS ?" for column in self.table.key)
@@ -124,20 +130,11 @@ class ContentTable(Struct, frozen=True):
 
 
 CONTENT_TABLES: tuple[ContentTable, ...] = (
-    ContentTable(
-        SESSIONS,
-        texts=("title", "summary"),
-        at="last_at",
-        session="session_id",
-        namespace="namespace",
-        derived=("title", "summary"),
-    ),
+    ContentTable(SESSIONS, texts=("title", "summary"), at="last_at", derived=("title", "summary")),
     ContentTable(
         TURNS,
         texts=("content", "title", "source", "tags", "metadata", "media"),
         at="at",
-        session="session_id",
-        namespace="namespace",
         document="document_id",
         names=("sender", "external_id", "memory_type"),
     ),
@@ -145,60 +142,30 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
         PoolRepository.table,
         texts=("name",),
         at="updated_at",
-        session="session_id",
         names=("pool_id", "owner", "access_control", "run_id"),
     ),
     ContentTable(
         PoolKeyRepository.table,
         texts=("key", "value"),
         at="written_at",
-        session="session_id",
         names=("pool_id", "written_by"),
     ),
     ContentTable(
         PoolVersionRepository.table,
         texts=("keys", "data"),
         at="written_at",
-        session="session_id",
         names=("pool_id", "written_by"),
     ),
     ContentTable(
         PoolEventRepository.table,
         texts=("key", "value"),
         at="written_at",
-        session="session_id",
         names=("pool_id", "writer"),
     ),
-    ContentTable(
-        PoolAgentRepository.table,
-        texts=(),
-        at="last_at",
-        session="session_id",
-        names=("pool_id", "agent"),
-    ),
-    ContentTable(
-        PROFILES,
-        texts=PROFILE_FIELDS,
-        at="at",
-        session="session_id",
-        namespace="namespace",
-        derived=PROFILE_FIELDS,
-    ),
-    ContentTable(
-        FEEDBACK,
-        texts=("text", "example"),
-        at="at",
-        session="session_id",
-        namespace="namespace",
-        names=("agent_id",),
-    ),
-    ContentTable(
-        EFFECTS,
-        texts=(),
-        at="at",
-        session="session_id",
-        namespace="namespace",
-    ),
+    ContentTable(PoolAgentRepository.table, texts=(), at="last_at", names=("pool_id", "agent")),
+    ContentTable(PROFILES, texts=PROFILE_FIELDS, at="at", derived=PROFILE_FIELDS),
+    ContentTable(FEEDBACK, texts=("text", "example"), at="at", names=("agent_id",)),
+    ContentTable(EFFECTS, texts=(), at="at"),
     ContentTable(
         ConfirmationRepository.table, texts=(), at="at", names=("source",), local=("job_id",)
     ),
@@ -212,44 +179,26 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
             "conversation_summary",
         ),
         at="timestamp",
-        session="conversation_id",
-        namespace="namespace",
         names=("agent_id",),
     ),
     ContentTable(VARIANTS, texts=("text", "reason"), at="at", names=("task",)),
+    ContentTable(USES, texts=(), at="at", names=("task",)),
     ContentTable(
-        USES, texts=(), at="at", session="session_id", namespace="namespace", names=("task",)
-    ),
-    ContentTable(
-        WorkingRepository.table,
-        texts=("key", "value"),
-        at="written_at",
-        session="session_id",
-        namespace="namespace",
-        names=("agent",),
+        WorkingRepository.table, texts=("key", "value"), at="written_at", names=("agent",)
     ),
     ContentTable(
         SharedValueRepository.table,
         texts=("key", "value"),
         at="written_at",
-        session="session_id",
-        namespace="namespace",
         names=("agent", "target"),
     ),
     ContentTable(
-        SavedValueRepository.table,
-        texts=("key", "value"),
-        at="saved_at",
-        session="session_id",
-        namespace="namespace",
-        names=("agent", "name"),
+        SavedValueRepository.table, texts=("key", "value"), at="saved_at", names=("agent", "name")
     ),
     ContentTable(
         ShortTermRepository.table,
         texts=("memory_key", "memory_value"),
         at="written_at",
-        session="session_id",
-        namespace="namespace",
         names=("agent",),
     ),
     ContentTable(
@@ -277,24 +226,10 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
     ),
     ContentTable(SkillFileRepository.table, texts=("path", "content"), at="written_at"),
     ContentTable(SkillAgentRepository.table, texts=(), at="since", names=("agent",)),
-    ContentTable(
-        SkillUseRepository.table,
-        texts=("task", "note"),
-        at="at",
-        session="session_id",
-        names=("agent",),
-    ),
+    ContentTable(SkillUseRepository.table, texts=("task", "note"), at="at", names=("agent",)),
     ContentTable(
         SkillProposalRepository.table,
-        texts=(
-            "topic",
-            "name",
-            "description",
-            "requires",
-            "content",
-            "findings",
-            "reasons",
-        ),
+        texts=("topic", "name", "description", "requires", "content", "findings", "reasons"),
         at="created_at",
         names=("agent", "reviewer"),
     ),
@@ -305,13 +240,7 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
         names=("resolved_by",),
     ),
     ContentTable(SkillRepairRepository.table, texts=("before", "after"), at="at"),
-    ContentTable(
-        MERGED_VALUES,
-        texts=("key", "value"),
-        at="written_at",
-        session="session_id",
-        namespace="namespace",
-    ),
+    ContentTable(MERGED_VALUES, texts=("key", "value"), at="written_at"),
 )
 """Every one of them, in the order in which they are exported and restored."""
 
