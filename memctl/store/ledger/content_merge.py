@@ -28,7 +28,7 @@ from memctl.store.ledger.feedback_repositories import EFFECTS, VARIANTS, Feedbac
 from memctl.store.ledger.ledger_schema import empty_ledger
 from memctl.store.ledger.pool_repositories import PoolVersionRepository
 from memctl.store.ledger.profile_repositories import PROFILES
-from memctl.store.ledger.repository import LedgerTable, from_text
+from memctl.store.ledger.repository import from_text
 from memctl.store.ledger.session_repositories import TURNS, SessionKey
 from memctl.store.ledger.skill_repositories import (
     SkillFileRepository,
@@ -173,7 +173,7 @@ def split_sessions(
 ) -> list[SessionSplit]:
     """Return the conversations that ``merge_content`` would give another id."""
     turns = [item["row"] for item in theirs if item["table"] == TURNS.name]
-    return list(_splits(_rows(connection, TURNS), turns))
+    return list(_splits(TURNS.stored_rows(connection), turns))
 
 
 def _splits(ours: Iterable[_Values], theirs: Iterable[_Values]) -> Iterator[SessionSplit]:
@@ -185,11 +185,6 @@ def _splits(ours: Iterable[_Values], theirs: Iterable[_Values]) -> Iterator[Sess
         is_ours = (_last(mine[key]), _text(one)) < (_last(others[key]), _text(other))
         digest = hashlib.sha256(_text(one if is_ours else other).encode()).hexdigest()[:8]
         yield SessionSplit(key, f"{key[1]}~{digest}", is_ours)
-
-
-def _rows(connection: sqlite3.Connection, table: LedgerTable[Any]) -> list[dict[str, Any]]:
-    found = connection.execute(f"SELECT {table.columns} FROM {table.name}").fetchall()
-    return [dict(zip(table.fields, row, strict=True)) for row in found]
 
 
 class _Merge:
@@ -206,7 +201,7 @@ class _Merge:
 
     def separate_sessions(self, incoming: Mapping[str, list[dict[str, Any]]]) -> None:
         """Give one of two conversations of the same id another one where they differ."""
-        ours = self._rows(TURNS)
+        ours = TURNS.stored_rows(self._connection)
         known = _by_session(ours)
         for each in _splits(ours, incoming[TURNS.name]):
             self.split += (each.key[0], each.name) not in known
@@ -242,7 +237,7 @@ class _Merge:
 
     def name_versions(self, incoming: Mapping[str, list[dict[str, Any]]]) -> Content:
         """Give versions of skills and prompts one name in both; return ours."""
-        ours = {table.name: self._rows(table) for table in VERSIONED}
+        ours = {table.name: table.stored_rows(self._connection) for table in VERSIONED}
         names = version_names(ours, incoming)
         self.written += rename_ours(self._connection, ours, names.ours)
         rename_versions(incoming, names.theirs)
@@ -268,7 +263,7 @@ class _Merge:
         """Join the rows of one table."""
         if not theirs:
             return
-        ours, key = self._rows(declared.table), declared.table.key
+        ours, key = declared.table.stored_rows(self._connection), declared.table.key
         if declared.table in _HISTORIES:
             self._join_histories(declared, ours, theirs)
         elif key == ("id",) and all(isinstance(row["id"], int) for row in theirs):
@@ -343,22 +338,14 @@ class _Merge:
             session_id=(row[declared.session] or "") if declared.session else "",
         )
         made = self._connection.execute(
-            f"INSERT OR IGNORE INTO {MERGED_VALUES.name} ({MERGED_VALUES.columns})"
-            f" VALUES ({MERGED_VALUES.marks})",
-            MERGED_VALUES.encode(value),
+            MERGED_VALUES.insert("INSERT OR IGNORE"), MERGED_VALUES.encode(value)
         )
         self.kept += made.rowcount
-
-    def _rows(self, table: LedgerTable[Any]) -> list[dict[str, Any]]:
-        return _rows(self._connection, table)
 
     def _write(self, declared: ContentTable, row: _Values) -> None:
         table = declared.table
         self.written += 1
-        self._connection.execute(
-            f"INSERT OR REPLACE INTO {table.name} ({table.columns}) VALUES ({table.marks})",
-            tuple(row[name] for name in table.fields),
-        )
+        self._connection.execute(table.insert(), tuple(row[name] for name in table.fields))
 
 
 def _key(declared: ContentTable, row: _Values) -> tuple[Any, ...]:

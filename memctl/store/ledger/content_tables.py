@@ -119,11 +119,6 @@ class ContentTable(Struct, frozen=True):
         """The column with the conversation that a row belongs to; "" where there is none."""
         return next((name for name in _CONVERSATIONS if name in self.table.fields), "")
 
-    @property
-    def by_key(self) -> str:
-        """The SQL condition that finds the row with a key."""
-        return " AND ".join(f"{column} IS ?" for column in self.table.key)
-
     def key_of(self, row: _Row) -> _Row:
         """Return the key of a stored row."""
         return tuple(row[self.table.fields.index(column)] for column in self.table.key)
@@ -292,7 +287,7 @@ class ContentSelection(Struct, frozen=True):
         if found is None:
             return []
         where, values = found
-        ask = f"SELECT {declared.table.columns} FROM {declared.name} WHERE {where}"
+        ask = f"{declared.table.select} WHERE {where}"
         rows = connection.execute(ask, values).fetchall()
         return [row for row in rows if self.is_open(declared, row)]
 
@@ -353,7 +348,7 @@ def words_beyond(ledger: Connections, scope: ContentScope) -> Iterator[str]:
     """Yield the words of the rows that are not within a scope, and of such questions."""
     with ledger.reading() as connection:
         for declared in CONTENT_TABLES:
-            rows = connection.execute(f"SELECT {declared.table.columns} FROM {declared.name}")
+            rows = connection.execute(declared.table.select)
             for row in rows.fetchall():
                 if not scope.has(declared, row):
                     record = declared.table.decode(row)
@@ -438,16 +433,18 @@ def erase_content(connection: sqlite3.Connection, erased: ContentErasure) -> Non
             if declared.table is PROFILES:
                 of_table = erased.with_lines(_lines_of_models(connection, where, values))
             _delete(connection, declared, erased.selection.rows(connection, declared))
-        rows = connection.execute(f"SELECT {declared.table.columns} FROM {declared.name}")
+        rows = connection.execute(declared.table.select)
         for row in rows.fetchall():
             changed = of_table.of_row(declared, row)
             if changed == row:
                 continue
             key = declared.key_of(row)
             if changed is None or declared.key_of(changed) != key:
-                connection.execute(f"DELETE FROM {declared.name} WHERE {declared.by_key}", key)
+                connection.execute(
+                    f"DELETE FROM {declared.name} WHERE {declared.table.by_key}", key
+                )
             if changed is not None:
-                _write(connection, declared, changed)
+                connection.execute(declared.table.insert(), changed)
             elif declared.table is TURNS:
                 emptied.add(key[:2])
         _erase_copies(connection, declared, of_table)
@@ -460,7 +457,7 @@ def erase_content(connection: sqlite3.Connection, erased: ContentErasure) -> Non
 
 def _delete(connection: sqlite3.Connection, declared: ContentTable, rows: Iterable[_Row]) -> None:
     keys = [declared.key_of(row) for row in rows]
-    connection.executemany(f"DELETE FROM {declared.name} WHERE {declared.by_key}", keys)
+    connection.executemany(f"DELETE FROM {declared.name} WHERE {declared.table.by_key}", keys)
 
 
 def _lines_of_models(connection: sqlite3.Connection, where: str, values: _Row) -> frozenset[str]:
@@ -584,13 +581,6 @@ def _replaced(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
-def _write(connection: sqlite3.Connection, declared: ContentTable, row: _Row) -> None:
-    table = declared.table
-    connection.execute(
-        f"INSERT OR REPLACE INTO {table.name} ({table.columns}) VALUES ({table.marks})", row
-    )
-
-
 # --- copies: snapshots and exports ---------------------------------------------------------------
 
 
@@ -610,14 +600,14 @@ def restore_from_snapshot(connection: sqlite3.Connection, snapshot: str) -> None
     for declared in CONTENT_TABLES:
         connection.execute(f"DELETE FROM {declared.name}")
         for (text,) in connection.execute(copies, (snapshot, declared.name)).fetchall():
-            _write(connection, declared, tuple(json.loads(text)))
+            connection.execute(declared.table.insert(), json.loads(text))
 
 
 def export_content(ledger: Connections) -> Iterator[Mapping[str, Any]]:
     """Yield every row as an object of JSON: its ``table``, and its values as they are stored."""
     with ledger.reading() as connection:
         for declared in CONTENT_TABLES:
-            rows = connection.execute(f"SELECT {declared.table.columns} FROM {declared.name}")
+            rows = connection.execute(declared.table.select)
             for row in rows.fetchall():
                 values = dict(zip(declared.table.fields, row, strict=True))
                 values |= dict.fromkeys(declared.local)
@@ -647,7 +637,7 @@ def import_content(
     def write(connection: sqlite3.Connection) -> None:
         """Write them all."""
         for declared, row in checked:
-            _write(connection, declared, row)
+            connection.execute(declared.table.insert(), row)
 
     return write
 
@@ -656,7 +646,7 @@ def unreadable_content(ledger: Connections) -> Iterator[str]:
     """Yield what is wrong with rows that cannot be read as what they are declared to be."""
     with ledger.reading() as connection:
         for declared in CONTENT_TABLES:
-            rows = connection.execute(f"SELECT {declared.table.columns} FROM {declared.name}")
+            rows = connection.execute(declared.table.select)
             for row in rows.fetchall():
                 try:
                     declared.table.decode(row)

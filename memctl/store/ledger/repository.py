@@ -132,6 +132,25 @@ class LedgerTable(Generic[R]):
         """A placeholder for each column."""
         return ", ".join("?" * len(self.fields))
 
+    @cached_property
+    def by_key(self) -> str:
+        """The SQL condition that finds the row with a key."""
+        return " AND ".join(f"{column} IS ?" for column in self.key)
+
+    @cached_property
+    def select(self) -> str:
+        """The SQL that reads all rows."""
+        return f"SELECT {self.columns} FROM {self.name}"
+
+    def insert(self, verb: str = "INSERT OR REPLACE") -> str:
+        """Return the SQL that writes a row; by default in place of one with the same key."""
+        return f"{verb} INTO {self.name} ({self.columns}) VALUES ({self.marks})"
+
+    def stored_rows(self, connection: sqlite3.Connection) -> list[dict[str, Any]]:
+        """Return all rows as SQLite stores them, by column."""
+        rows = connection.execute(self.select).fetchall()
+        return [dict(zip(self.fields, row, strict=True)) for row in rows]
+
     def encode(self, record: R) -> tuple[Any, ...]:
         """Return a record as a row."""
         return tuple(self.encode_value(name, getattr(record, name)) for name in self._codecs)
@@ -177,19 +196,19 @@ class Repository(Generic[R]):
         verb = "INSERT" if conflict else "INSERT OR REPLACE"
         otherwise = f" ON CONFLICT {conflict}" if conflict else ""
         self.execute_each(
-            f"{verb} INTO {table.name} ({table.columns}) VALUES ({table.marks}){otherwise}",
+            f"{table.insert(verb)}{otherwise}",
             map(table.encode, records),
             durable=durable,
         )
 
     def find(self, *key: Any) -> R | None:
         """Return the record with a key."""
-        found = self.select(self._by_key(), *self._encoded(key))
+        found = self.select(self.table.by_key, *self._encoded(key))
         return found[0] if found else None
 
     def remove(self, *key: Any) -> None:
         """Delete the record with a key."""
-        self.delete(self._by_key(), *self._encoded(key))
+        self.delete(self.table.by_key, *self._encoded(key))
 
     def all(self) -> list[R]:
         """Return every record, in the table's order."""
@@ -199,8 +218,7 @@ class Repository(Generic[R]):
         """Return the records for which an SQL condition holds; all of them for a limit of -1."""
         table = self.table
         rows = self.rows(
-            f"SELECT {table.columns} FROM {table.name} WHERE {where}"
-            f" ORDER BY {order or table.order} LIMIT {limit}",
+            f"{table.select} WHERE {where} ORDER BY {order or table.order} LIMIT {limit}",
             *values,
         )
         return [table.decode(row) for row in rows]
@@ -249,9 +267,6 @@ class Repository(Generic[R]):
             yield connection
         with self._ledger.reading() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    def _by_key(self) -> str:
-        return " AND ".join(f"{column} = ?" for column in self.table.key)
 
     def _encoded(self, key: tuple[Any, ...]) -> Iterator[Any]:
         return map(self.table.encode_value, self.table.key, key)

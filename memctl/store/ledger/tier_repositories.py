@@ -129,7 +129,7 @@ class _ExpiringRepository(Repository[T], Generic[T]):
         if changed:
             self.execute_each(
                 f"UPDATE {self.table.name} SET written_at = ?, expires_at = ?"
-                f" WHERE {self._by_key()}",
+                f" WHERE {self.table.by_key}",
                 changed,
             )
 
@@ -185,7 +185,7 @@ class ShortTermRepository(_ExpiringRepository[ShortTermEntry]):
         """Count a reading; a power cut may take the last ones back."""
         self.execute_each(
             "UPDATE short_term_entries SET access_count = access_count + 1, last_accessed_at = ?"
-            f" WHERE {self._by_key()}",
+            f" WHERE {self.table.by_key}",
             [(to_text(now), *self._key_of(entry))],
             durable=False,
         )
@@ -193,6 +193,6 @@ class ShortTermRepository(_ExpiringRepository[ShortTermEntry]):
     def remove_unchanged(self, entries: Sequence[ShortTermEntry]) -> None:
         """Delete entries, but not those that have been written anew since they were read."""
         self.execute_each(
-            f"DELETE FROM short_term_entries WHERE {self._by_key()} AND written_at = ?",
+            f"DELETE FROM short_term_entries WHERE {self.table.by_key} AND written_at = ?",
             [(*self._key_of(each), to_text(each.written_at)) for each in entries],
         )

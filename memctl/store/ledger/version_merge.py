@@ -187,13 +187,12 @@ def rename_ours(connection: sqlite3.Connection, rows: Content, names: Names) -> 
     for table in VERSIONED:
         pairs = zip(before[table.name], rows[table.name], strict=True)
         changed = [(old, new) for old, new in pairs if old != new]
-        where = " AND ".join(f"{column} = ?" for column in table.key)
         connection.executemany(
-            f"DELETE FROM {table.name} WHERE {where}",
+            f"DELETE FROM {table.name} WHERE {table.by_key}",
             [tuple(old[column] for column in table.key) for old, _ in changed],
         )
         connection.executemany(
-            f"INSERT OR REPLACE INTO {table.name} ({table.columns}) VALUES ({table.marks})",
+            table.insert(),
             [tuple(new[column] for column in table.fields) for _, new in changed],
         )
         written += len(changed)
@@ -228,9 +227,7 @@ def settle_skills(connection: sqlite3.Connection, ours: Content, theirs: Content
         return 0
     shares = {id_: _last_shares(id_, ours, theirs, here[id_], there[id_]) for id_ in both}
     counted = [_uncounted(side) for side in (ours, theirs)]
-    ask = f"SELECT {_OUTCOMES.columns} FROM {_OUTCOMES.name}"
-    rows = connection.execute(ask).fetchall()
-    uses = _uses(dict(zip(_OUTCOMES.fields, row, strict=True)) for row in rows)
+    uses = _uses(_OUTCOMES.stored_rows(connection))
     values = [
         (
             shares[id_].get(number, 0),
