@@ -65,7 +65,6 @@ __all__ = [
     "export_table",
     "format_of",
     "import_all",
-    "read_manifest",
 ]
 
 LEDGER_PARTS = ("names", "queries", "comparisons", "content")
@@ -350,17 +349,6 @@ def _as_ipc(batch: pa.RecordBatch) -> bytes:
 
 
 # --- everything, back in -------------------------------------------------------------------------
-
-
-def read_manifest(path: Path) -> Manifest:
-    """Return the manifest of an export, without reading the rest.
-
-    Raises:
-        UsageError: It is no export, or a newer version of memctl wrote it.
-        OSError: It cannot be read.
-    """
-    with path.open("rb") as file, _archive(file) as archive:
-        return _manifest(archive)
 
 
 def import_all(
