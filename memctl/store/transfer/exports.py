@@ -16,7 +16,7 @@ import json
 import re
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -377,18 +377,8 @@ def import_all(
         DamagedError: The export ends too early or cannot be read.
         LockedError: Another process kept writing.
     """
-    if isinstance(source, Path):
-        with source.open("rb") as file:
-            return import_all(
-                store,
-                file,
-                embedder=embedder,
-                now=now,
-                on_manifest=on_manifest,
-                media=media,
-                progress=progress,
-            )
-    with _archive(source) as archive:
+    opened = source.open("rb") if isinstance(source, Path) else nullcontext(source)
+    with opened as file, _archive(file) as archive:
         manifest = _manifest(archive)
         _check_model(manifest, embedder, store.dimension)
         with store.write() as transaction:
