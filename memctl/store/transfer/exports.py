@@ -20,18 +20,16 @@ from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from types import NoneType
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, get_args
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from msgspec import Struct, field
+from msgspec import Struct, convert, field
 from msgspec.structs import asdict
 
 from memctl.errors import DamagedError, MemctlError, UsageError
 from memctl.files import atomic_write, make_folder, read_regular, save_file
-from memctl.literals import QueryKind, Verdict
 from memctl.records import Progress, ProgressListener
 from memctl.schema.arrow_tables import VECTOR, schemas, vector_rows, with_all_columns
 from memctl.schema.declarations import DECLARATIONS, Table
@@ -40,7 +38,7 @@ from memctl.schema.table_names import TABLES, TableName
 from memctl.store.ledger.content_tables import export_content, import_content
 from memctl.store.ledger.decision_repositories import NameDecision
 from memctl.store.ledger.log_repositories import QueryEntry
-from memctl.store.ledger.repository import from_text, to_text
+from memctl.store.ledger.repository import to_text
 from memctl.store.transfer.export_formats import (
     ExportFormat,
     format_of,
@@ -67,18 +65,18 @@ __all__ = [
     "import_all",
 ]
 
+R = TypeVar("R", bound=Struct)
+
 LEDGER_PARTS = ("names", "queries", "comparisons", "content")
-_Kinds = Mapping[str, type | tuple[type, ...]]
-"""The keys of a line with the types of their values."""
-_NUMBER = (int, float)
-_NAME: _Kinds = {"one": str, "other": str, "same": bool, "at": str}
-_COMPARISON: _Kinds = {"memory_id": str}
-_CONTENT: _Kinds = {"table": str, "row": dict}
-_QUERY: _Kinds = {
-    "at": str, "question": str, "mode": str, "hits": int, "seconds": _NUMBER, "query_id": str,
-    "kind": str, "found": bool, "mean_score": (*_NUMBER, NoneType), "filters": dict,
-    "hit_ids": list, "feedback": (str, NoneType),
-}  # fmt: skip
+
+
+class _Waiting(Struct):
+    memory_id: str
+
+
+class _ContentRow(Struct):
+    table: str
+    row: dict[str, Any]
 
 
 def export_ledger(ledger: Ledger) -> Iterator[tuple[str, bytes]]:
@@ -110,14 +108,14 @@ def ledger_restorer(ledger: Ledger, name: str, content: bytes, now: datetime) ->
     try:
         rows = [json.loads(line) for line in content.splitlines()]
         if name == "names":
-            decisions = [_decision(_check_row(row, _NAME)) for row in rows]
+            decisions = [_record(NameDecision, row) for row in rows]
             return lambda _: ledger.names.write(decisions)
         if name == "queries":
-            entries = [_query(_check_row(row, _QUERY)) for row in rows]
+            entries = [_record(QueryEntry, row) for row in rows]
             return lambda _: ledger.queries.write(entries)
         if name == "content":
-            return import_content(_check_row(row, _CONTENT) for row in rows)
-        waiting = [_check_row(row, _COMPARISON)["memory_id"] for row in rows]
+            return import_content(asdict(_record(_ContentRow, row)) for row in rows)
+        waiting = [_record(_Waiting, row).memory_id for row in rows]
         return lambda _: ledger.comparisons.add(waiting, now)
     except (ValueError, TypeError, RecursionError) as error:  # no JSON, no instant, other values
         raise DamagedError(
@@ -125,25 +123,10 @@ def ledger_restorer(ledger: Ledger, name: str, content: bytes, now: datetime) ->
         ) from error
 
 
-def _check_row(row: Any, kinds: _Kinds) -> Mapping[str, Any]:
-    if not isinstance(row, dict) or row.keys() != kinds.keys():
+def _record(kind: type[R], row: Any) -> R:
+    if not isinstance(row, dict) or row.keys() != set(kind.__struct_fields__):
         raise ValueError("a line has other keys")
-    wrong = [key for key, kind in kinds.items() if not isinstance(row[key], kind)]
-    if wrong:
-        raise ValueError(f"{', '.join(wrong)} of a line is something else")
-    return row
-
-
-def _decision(row: Mapping[str, Any]) -> NameDecision:
-    return NameDecision(row["one"], row["other"], row["same"], from_text(row["at"]))
-
-
-def _query(row: Mapping[str, Any]) -> QueryEntry:
-    ids = row["hit_ids"]
-    known = row["kind"] in get_args(QueryKind) and row["feedback"] in (None, *get_args(Verdict))
-    if not known or not all(isinstance(id_, str) for id_ in ids):
-        raise ValueError("a question is noted in another way")
-    return QueryEntry(**{**row, "at": from_text(row["at"]), "hit_ids": tuple(ids)})
+    return convert(row, kind)
 
 
 FORMAT = "memctl-export"
@@ -272,7 +255,7 @@ class _Counter:
 # --- everything, out -----------------------------------------------------------------------------
 
 
-class Manifest(Struct, frozen=True):
+class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     """The manifest of an export of everything."""
 
     embedder: str
@@ -414,34 +397,14 @@ def _manifest(archive: tarfile.TarFile) -> Manifest:
         raise UsageError(f"that is not an export: it does not begin with {_MANIFEST}", _HINT)
     try:
         said = json.loads(content.read())
-        manifest = Manifest(**said) if said["format"] == FORMAT else None
-        _check_kinds(said)
-    except (ValueError, TypeError, KeyError) as error:
+        is_newer = said["format"] != FORMAT or said["format_version"] > FORMAT_VERSION
+        manifest = convert(said, Manifest)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise UsageError(f"that is not an export: bad {_MANIFEST}: {error}", _HINT) from error
-    if manifest is None or manifest.format_version > FORMAT_VERSION:
+    if is_newer:
         raise UsageError("the export is of a newer version of memctl", "update memctl")
     require_known(manifest.tables_schema, "the export")
     return manifest
-
-
-def _check_kinds(said: Mapping[str, Any]) -> None:
-    """Refuse a manifest whose values have the wrong types.
-
-    Raises:
-        TypeError: One is not.
-    """
-    settings = said.get("settings", {})
-    for value, kind in (
-        (said["rows"], dict),
-        (settings, dict),
-        (said["dimension"], int),
-        (said["format_version"], int),
-        (said.get("tables_schema", FIRST_VERSION), int),
-    ):
-        if type(value) is not kind:
-            raise TypeError(f"{value!r} is no {kind.__name__}")
-    if not all(type(count) is int for count in said["rows"].values()):
-        raise TypeError("a number of rows is none")
 
 
 def _check_model(manifest: Manifest, embedder: str, dimension: int) -> None:
