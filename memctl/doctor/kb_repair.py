@@ -30,6 +30,7 @@ from memctl.doctor.row_checks import (
     documents_lacking_memories,
     documents_with_passages,
     has_gap,
+    some_of,
     stands_there,
 )
 from memctl.doctor.table_checks import bad_vectors
@@ -366,9 +367,7 @@ class Repair(Struct):
                 self._write(partial(_write_anew, table=table, ids=some))
             if left:
                 message = f"kept {counted(len(left), 'row')} of files in which bytes have changed"
-                named = ", ".join(ids[:MOST_FAILURES_NAMED]) + ", ..." * (
-                    len(ids) > MOST_FAILURES_NAMED
-                )
+                named = some_of(ids, MOST_FAILURES_NAMED)
                 yield Step(table, f"{message}, and one may be wrong: {named}", len(left), left)
 
     def _comes_anew(self, row: LostRow) -> bool:

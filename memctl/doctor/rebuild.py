@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 
 from memctl.doctor.findings import counted
-from memctl.doctor.row_checks import CrossReferences
+from memctl.doctor.row_checks import CrossReferences, passages_with_offsets
 from memctl.errors import DamagedError
 from memctl.graph.derivation import derive_all
 from memctl.ids import root_id, stated_memory_id
@@ -215,11 +215,7 @@ def documents_from_passages(
     """
     from memctl.schema.arrow_tables import documents_table
 
-    where = col("document_id").is_in(ids) & (col("level") == "evidence")
-    passages: dict[str, list[Row]] = {}
-    for row in snapshot.scan("memories", where, list(_PASSAGE_COLUMNS)).to_pylist():
-        if row["start"] is not None:
-            passages.setdefault(row["document_id"], []).append(row)
+    passages = passages_with_offsets(snapshot, ids, _PASSAGE_COLUMNS)
     made = [_document(id_, rows, now) for id_, rows in passages.items()]
     return documents_table(made), [id_ for id_ in ids if id_ not in passages]
 

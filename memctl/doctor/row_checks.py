@@ -157,11 +157,11 @@ def _check_documents(agreement: CrossReferences) -> Iterator[Finding]:
     orphaned = list(agreement.orphans())
     if orphaned:
         subject = f"memories of {counted(len(orphaned), 'document')} that are not there"
-        yield damaged("rows", "memories", f"{subject}: {_some(orphaned)}")
+        yield damaged("rows", "memories", f"{subject}: {some_of(orphaned)}")
     bare = agreement.without_memories()
     if bare:
         bare_documents = f"{counted(len(bare), 'live document')} without any memory"
-        yield damaged("rows", "documents", f"{bare_documents}: {_some(bare)}")
+        yield damaged("rows", "documents", f"{bare_documents}: {some_of(bare)}")
     if not orphaned and not bare:
         yield ok("rows", "documents", "each live one has memories, and each memory its document")
 
@@ -171,7 +171,7 @@ def _check_files(agreement: CrossReferences, examined: Examined) -> Iterator[Fin
     lost = agreement.unknown(done)
     if lost:
         message = f"{counted(len(lost), 'file')} done, of which the document is not there"
-        yield damaged("rows", "ledger", f"{message}: {_some([entry.path for entry in lost])}")
+        yield damaged("rows", "ledger", f"{message}: {some_of([entry.path for entry in lost])}")
     else:
         yield ok("rows", "ledger", f"{counted(len(done), 'file')} done, each with its document")
 
@@ -181,7 +181,7 @@ def _check_references(agreement: CrossReferences) -> Iterator[Finding]:
         lost = list(dict.fromkeys(agreement.dangling(column)))
         if lost:
             message = f"{counted(len(lost), 'memory', 'memories')} with {column} that are not there"
-            yield damaged("rows", "memories", f"{message}: {_some(lost)}")
+            yield damaged("rows", "memories", f"{message}: {some_of(lost)}")
         else:
             yield ok("rows", "memories", f"all {column} are there")
 
@@ -190,19 +190,20 @@ def _check_graph(agreement: CrossReferences) -> Iterator[Finding]:
     unborne = agreement.dangling("memory_ids", "relations")
     loose = list(dict.fromkeys([*agreement.loose_ends(), *unborne]))
     if loose:
-        message = f"{counted(len(loose), 'relation')} of what is not there: {_some(loose)}"
+        message = f"{counted(len(loose), 'relation')} of what is not there: {some_of(loose)}"
         yield warning("rows", "relations", message, REPAIR)
     unnamed = list(agreement.orphan_entities())
     if unnamed:
         message = f"{counted(len(unnamed), 'entity', 'entities')} that nothing names"
-        yield warning("rows", "entities", f"{message}: {_some(unnamed)}", REPAIR)
+        yield warning("rows", "entities", f"{message}: {some_of(unnamed)}", REPAIR)
     if not loose and not unnamed:
         yield ok("rows", "relations", "all that they and entities name is there")
 
 
-def _some(values: Sequence[str]) -> str:
-    listed = ", ".join(values[:MOST_LISTED])
-    return f"{listed}, ..." if len(values) > MOST_LISTED else listed
+def some_of(values: Sequence[str], most: int = MOST_LISTED) -> str:
+    """Return the first of some values, as examples."""
+    listed = ", ".join(values[:most])
+    return f"{listed}, ..." if len(values) > most else listed
 
 
 class Ids:
@@ -256,7 +257,6 @@ def _hashes(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
 
 MANY_MEMORIES = 200_000
 """Above this many a sample is looked at; ids are hashes, so those that begin alike are one."""
-_MOST_NAMED = 3
 READ_BYTES = 8 << 20
 """Of documents' texts, at once."""
 _EVIDENCE = ["document_id", "start", "end", "text"]
@@ -286,11 +286,9 @@ def check_citations(examined: Examined) -> Iterator[Finding]:
     if wrong:
         yield damaged("citations", "memories", f"{wrong:,} of {part} do not stand where they say")
     if gappy:
-        named = ", ".join(gappy[:_MOST_NAMED]) + ", ..." * (len(gappy) > _MOST_NAMED)
-        message = f"{counted(len(gappy), 'document')} of which passages are missing: {named}"
-        yield warning(
-            "citations", "documents", message, "read them again: memctl document reprocess"
-        )
+        amount = f"{counted(len(gappy), 'document')} of which passages are missing"
+        hint = "read them again: memctl document reprocess"
+        yield warning("citations", "documents", f"{amount}: {some_of(gappy)}", hint)
     if not wrong and not gappy:
         yield ok("citations", "memories", f"{part} stand where they say")
 
@@ -314,14 +312,25 @@ def documents_with_passages(snapshot: Snapshot, prefix: str = "") -> Iterator[tu
             yield row, passages[row["id"]]
 
 
-def passages_of(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Row]]:
+def passages_of(
+    snapshot: Snapshot, ids: Sequence[str], columns: Sequence[str] = _EVIDENCE
+) -> dict[str, list[Row]]:
     """Return the verbatim memories of documents, by document."""
     found: dict[str, list[Row]] = {id_: [] for id_ in ids}
     where = col("document_id").is_in(ids) & (col("level") == "evidence")
-    for batch in snapshot.batches("memories", where, _EVIDENCE):
+    for batch in snapshot.batches("memories", where, columns):
         for row in batch.to_pylist():
             found[row["document_id"]].append(row)
     return found
+
+
+def passages_with_offsets(
+    snapshot: Snapshot, ids: Sequence[str], columns: Sequence[str]
+) -> dict[str, list[Row]]:
+    """Return those of documents that say where they stand; of documents that have any."""
+    found = passages_of(snapshot, ids, columns)
+    kept = {id_: [row for row in rows if row["start"] is not None] for id_, rows in found.items()}
+    return {id_: rows for id_, rows in kept.items() if rows}
 
 
 def stands_there(text: str, passage: Row) -> bool:
@@ -351,9 +360,6 @@ def _is_navigation(top: str) -> bool:
     return all(block.startswith("#") or is_navigation(block) for block in blocks)
 
 
-Rows = Sequence[Mapping[str, Any]]
-
-
 def documents_lacking_memories(
     snapshot: Snapshot, memories: Ids, deleted: Set[str]
 ) -> Iterator[str]:
@@ -376,7 +382,8 @@ def documents_lacking_memories(
     live = (col("status") == "indexed") & (col("method") == understander.method)
     for batch in snapshot.batches("documents", live, batch_bytes=READ_BYTES):
         documents = document_rows(pa.Table.from_batches([batch]))
-        passages = _stored_passages(snapshot, [each.id for each in documents])
+        ids = [each.id for each in documents]
+        passages = passages_with_offsets(snapshot, ids, PASSAGE_COLUMNS)
         texts = [stored_part(each, passages.get(each.id, ())).text for each in documents]
         for document, understood in zip(documents, understander.understand(texts), strict=True):
             made = {
@@ -385,12 +392,3 @@ def documents_lacking_memories(
             }
             if any(not memories.has(id_) for id_ in made - deleted):
                 yield document.id
-
-
-def _stored_passages(snapshot: Snapshot, ids: Sequence[str]) -> Mapping[str, Rows]:
-    where = col("document_id").is_in(ids) & (col("level") == "evidence")
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for row in snapshot.scan("memories", where, list(PASSAGE_COLUMNS)).to_pylist():
-        if row["start"] is not None:
-            found.setdefault(row["document_id"], []).append(row)
-    return found
