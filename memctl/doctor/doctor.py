@@ -21,12 +21,15 @@ from memctl.doctor.folder_checks import (
     cannot_be_read,
     check_disk,
     check_folders,
+    check_machine,
     check_prompts,
     check_settings,
     check_watcher,
     check_writer,
+    repair_folders,
+    repair_settings,
 )
-from memctl.doctor.inbox_checks import check_inboxes
+from memctl.doctor.inbox_checks import check_inboxes, repair_file_entries
 from memctl.doctor.row_checks import check_citations, check_rows
 from memctl.doctor.table_checks import (
     check_audit,
@@ -75,8 +78,6 @@ class Doctor:
 
     def machine(self, config_file: Path) -> Iterator[Finding]:
         """Yield findings about the machine and the program's settings."""
-        from memctl.doctor.folder_checks import check_machine
-
         return named("machine", check_machine(self._home.config, config_file))
 
     def examine(self, name: str, *, deep: bool = False) -> Iterator[Finding]:
@@ -89,9 +90,7 @@ class Doctor:
         Raises:
             KnowledgeBaseNotFound: There is none of that name.
         """
-
-        layout = self._home.layout(name)
-        return examine(layout, self._home.config, self._clock(), deep=deep)
+        return _examine(self._home.layout(name), self._home.config, self._clock(), deep)
 
     def repair(self, name: str, *, dry_run: bool = False) -> Iterator[Step]:
         """Repair what is damaged and keep all that can be read; yield each step when it is done.
@@ -106,8 +105,6 @@ class Doctor:
             DiskRefused: There is no permission to read it.
             KnowledgeBaseUnavailable: A newer version of memctl made it, or it cannot be entered.
         """
-        from memctl.doctor.folder_checks import cannot_be_entered, cannot_be_read
-
         layout = self._home.layout(name)
         if closed := cannot_be_entered(layout.folder) or cannot_be_read(layout):
             raise DiskRefused(f"{layout.folder}: {closed.message}", closed.hint)
@@ -156,8 +153,6 @@ class Doctor:
         self, layout: Layout, files: Layout, *, dry_run: bool = False
     ) -> Iterator[Step]:
         """Repair one knowledge base; its processed files are where ``files`` says."""
-        from memctl.doctor.folder_checks import repair_folders, repair_settings
-        from memctl.doctor.inbox_checks import repair_file_entries
         from memctl.doctor.kb_repair import Losses, Repair
         from memctl.store.store_repair import repair
 
@@ -201,15 +196,7 @@ CONTENT_CHECKS: tuple[Check[Examined], ...] = (
 """What is checked if the ledger can be read, in this order."""
 
 
-def examine(layout: Layout, config: Config, now: datetime, *, deep: bool) -> Iterator[Finding]:
-    """Yield what every check reports about a knowledge base.
-
-    Args:
-        layout: Where it is.
-        config: Settings of the whole program.
-        now: The time.
-        deep: Check every row, even of a table so large that a sample would do.
-    """
+def _examine(layout: Layout, config: Config, now: datetime, deep: bool) -> Iterator[Finding]:
     if closed := cannot_be_entered(layout.folder) or cannot_be_read(layout):
         yield from named("access", [closed])
         return
