@@ -18,13 +18,13 @@ from memctl.ids import root_id
 from memctl.schema.arrow_tables import with_all_columns
 from memctl.schema.migrations import FIRST_VERSION, columns_after
 from memctl.schema.table_names import TableName
+from memctl.store.tables.durability import can_be_opened
 from memctl.store.tables.engine import Datasets, lance
 from memctl.store.tables.filter_expressions import col, render
 from memctl.store.tables.indexes import create_indexes
 from memctl.store.tables.inspection import (
     ENGINE_ERRORS,
     LostRow,
-    can_be_opened,
     can_be_read,
     live_places,
     named_rows,

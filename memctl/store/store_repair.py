@@ -33,6 +33,7 @@ from memctl.store.store import (
 )
 from memctl.store.tables.checksums import Verifier, add_missing_checksums
 from memctl.store.tables.durability import (
+    can_be_opened,
     copy_manifests,
     lost_manifests,
     manifest_name,
@@ -44,7 +45,6 @@ from memctl.store.tables.engine import Datasets, translate_open_errors, translat
 from memctl.store.tables.indexes import remake_indexes
 from memctl.store.tables.inspection import (
     LostRow,
-    can_be_opened,
     damaged_files,
     require_written,
     versions_on_disk,
@@ -344,7 +344,9 @@ def _without_lost_names(ledger: Ledger, verifier: Verifier) -> Iterator[Step]:
     files such a state had.
     """
     by_rows = ledger.meta(FILES_UNKNOWN) == "1"
-    is_there = partial(_is_readable, verifier) if by_rows else partial(_can_be_opened, verifier)
+    is_there = (
+        partial(_is_readable, verifier) if by_rows else partial(can_be_opened, verifier.datasets)
+    )
     for name, head in ledger.heads().items():
         if name != HEAD and not all(is_there(*each) for each in head.items()):
             ledger.forget_head(name)
@@ -359,10 +361,6 @@ def _damaged_snapshots(ledger: Ledger, verifier: Verifier) -> Iterator[Step]:
             message = f"the snapshot {name} cannot be restored: {len(files)} of its files are lost"
             hint = f"memctl snapshot delete {name} removes it"
             yield Step("ledger", f"{message}; {hint}", lost_rows=1)
-
-
-def _can_be_opened(verifier: Verifier, table: TableName, version: int) -> bool:
-    return can_be_opened(verifier.datasets, table, version)
 
 
 def _is_readable(verifier: Verifier, table: TableName, version: int) -> bool:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Literal
 from memctl.errors import DamagedError
 from memctl.schema.table_names import TABLES, TableName
 from memctl.store.ledger.version_repositories import Checksum
+from memctl.store.tables.durability import can_be_opened
 from memctl.store.tables.indexes import unindexed_rows
 from memctl.store.tables.inspection import (
     LostRow,
     TableState,
     broken_indexes,
-    can_be_opened,
     can_be_read,
     damaged_version_files,
     fragment_files,

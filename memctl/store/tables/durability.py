@@ -61,7 +61,7 @@ def drop_unreadable(datasets: Datasets, table: TableName, head: int) -> None:
     files = datasets.files(table)
     for name in manifests(files):
         version = manifest_version(name)
-        if version > head and not _is_readable(datasets, table, version):
+        if version > head and not can_be_opened(datasets, table, version):
             files.remove(name)
 
 
@@ -84,7 +84,8 @@ def manifest_name(version: int) -> str:
     return f"{VERSIONS}/{_LARGEST_VERSION - version:020}{_MANIFEST}"
 
 
-def _is_readable(datasets: Datasets, table: TableName, version: int) -> bool:
+def can_be_opened(datasets: Datasets, table: TableName, version: int) -> bool:
+    """Return whether the manifest of a version can be read."""
     try:
         datasets.fresh(table, version)
     except DamagedError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,15 +69,6 @@ def versions_on_disk(datasets: Datasets, table: TableName) -> list[int]:
     return sorted(map(manifest_version, manifests(datasets.files(table))), reverse=True)
 
 
-def can_be_opened(datasets: Datasets, table: TableName, version: int) -> bool:
-    """Return whether the manifest of a version can be read."""
-    try:
-        datasets.fresh(table, version)
-    except DamagedError:
-        return False
-    return True
-
-
 def rows_of(dataset: LanceDataset, fragment: LanceFragment) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one file, in pieces; reading can raise one of ``ENGINE_ERRORS``."""
     with without_panics():
@@ -90,11 +80,9 @@ def broken_indexes(
 ) -> Iterator[str]:
     """Yield those of some indexes of which a file is gone, or cannot be read to its end."""
     for index in (each for each in dataset.describe_indices() if each.name in among):
-        folders = [f"{INDEXES}/{each.uuid}" for each in index.segments]
-        sizes = [each.size_bytes for each in index.segments]
         try:
-            is_whole = all(map(partial(index_sizes_match, files), folders, sizes))
-            for name in (name for each in folders if is_whole for name in files.names(each)):
+            is_whole = index_is_complete(files, index)
+            for name in index_files(files, index) if is_whole else ():
                 for _ in read_file(files.file_uri(name)):
                     pass
             if is_whole and not index.index_type.startswith(_LARGE_INDEXES):

@@ -16,8 +16,9 @@ from msgspec import Struct, field
 
 from memctl.schema.table_names import TableName
 from memctl.store.ledger.ledger import HEAD, Ledger
+from memctl.store.tables.durability import can_be_opened
 from memctl.store.tables.engine import Datasets, translate_write_errors
-from memctl.store.tables.inspection import ENGINE_ERRORS, can_be_opened
+from memctl.store.tables.inspection import ENGINE_ERRORS
 from memctl.store.tables.storage import TAGS, TableFiles, read_whole
 
 _PREFIX = "snapshot."
