@@ -32,7 +32,7 @@ from memctl.redaction import redact_name, redact_secrets
 from memctl.rows.derived_rows import EntityCounts, add_missing, add_up
 from memctl.rows.row_changes import append_rows, supersede_memories
 from memctl.rows.row_lifecycle import erase_rows
-from memctl.schema.arrow_tables import memories_table
+from memctl.schema.arrow_tables import memories_table, with_column
 from memctl.schema.document_types import memory_kind, source_type
 from memctl.store.ledger.content_tables import ContentOwner, clear_content
 from memctl.store.tables.filter_expressions import EVERYTHING, Expr, col
@@ -251,7 +251,7 @@ class Editor:
                 return known[0]
             sources = tuple(resolve(snapshot, "memories", id_) for id_ in statement.source_ids)
             memory = replace(memory, source_ids=sources)
-            append_rows(transaction, "memories", self._with_sources(row, sources))
+            append_rows(transaction, "memories", with_column(row, "source_ids", [sources]))
             _add_derived(transaction, memory, mentions)
             if job is not None:
                 changes, after = self._store.ledger.changes, transaction.snapshot()
@@ -390,11 +390,6 @@ class Editor:
         searchable = replace(memory, search_text=" ".join(terms))
         text = embedding_text(memory.title, memory.heading, memory.text)
         return memories_table([searchable], self._embedder().embed([text]))
-
-    def _with_sources(self, row: pa.Table, sources: tuple[str, ...]) -> pa.Table:
-        column = row.schema.get_field_index("source_ids")
-        values = pa.array([list(sources)], row.schema.field(column).type)
-        return row.set_column(column, row.schema.field(column), values)
 
 
 def _add_derived(

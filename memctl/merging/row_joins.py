@@ -17,6 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memctl.ids import memory_id, other_version_id, relation_id, root_id
+from memctl.schema.arrow_tables import with_column
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.table_names import TableName
 from memctl.sessions.folding import session_document, source_of
@@ -247,7 +248,7 @@ def renamed_rows(table: TableName, rows: pa.Table, mapping: Mapping[str, str]) -
             new = [v and [mapping.get(each, each) for each in v] for v in values]
         else:
             new = [mapping.get(value, value) for value in values]
-        rows = _with_column(rows, column, new)
+        rows = with_column(rows, column, new)
     if table != "relations":
         return rows
     ends = rows.select(["id", "source_id", "relation_type", "target_id"]).to_pylist()
@@ -258,7 +259,7 @@ def renamed_rows(table: TableName, rows: pa.Table, mapping: Mapping[str, str]) -
         else row["id"]
         for row in ends
     ]
-    return _with_column(rows, "id", ids)
+    return with_column(rows, "id", ids)
 
 
 def moved_rows(
@@ -288,10 +289,4 @@ def moved_rows(
         name = names.get((row["namespace"], session)) if is_moving else None
         sessions.append(name or session)
         sources.append(source_of(name) if name and source == source_of(session) else source)
-    return _with_column(_with_column(rows, "session_id", sessions), "source", sources)
-
-
-def _with_column(rows: pa.Table, column: str, values: list[Any]) -> pa.Table:
-    field = rows.schema.field(column)
-    place = rows.column_names.index(column)
-    return rows.set_column(place, field, pa.array(values, field.type))
+    return with_column(with_column(rows, "session_id", sessions), "source", sources)

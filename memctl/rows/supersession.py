@@ -17,8 +17,6 @@ from memctl.rows.row_changes import put_rows, revive_memories, set_columns
 from memctl.store.tables.filter_expressions import col
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from memctl.store.tables.snapshot import Snapshot
     from memctl.store.tables.transaction import Transaction
 
@@ -187,24 +185,23 @@ def _name_successors(transaction: Transaction, successors: Mapping[str, str | No
 
 def _reinstate_anew(transaction: Transaction, rows: Sequence[Row], now: datetime) -> None:
     """Write ended memories once more, as versions that hold from now on."""
-    import pyarrow as pa
+    from memctl.schema.arrow_tables import with_column
 
     if not rows:
         return
     found = transaction.snapshot().get("memories", [row["id"] for row in rows])
     ids = [_next_id(row) for row in rows]
     count = len(rows)
-    changed = {
-        "id": pa.array(ids, pa.string()),
-        "version": pa.array([row["version"] + 1 for row in rows], pa.int32()),
-        "valid_from": _instants([now] * count),
-        "valid_to": _instants([None] * count),
-        "superseded_by": pa.nulls(count, pa.string()),
-        "is_consolidated": pa.array([False] * count),
+    changed: dict[str, Sequence[Any]] = {
+        "id": ids,
+        "version": [row["version"] + 1 for row in rows],
+        "valid_from": [now] * count,
+        "valid_to": [None] * count,
+        "superseded_by": [None] * count,
+        "is_consolidated": [False] * count,
     }
     for name, values in changed.items():
-        place = found.schema.get_field_index(name)
-        found = found.set_column(place, found.schema.field(name), values)
+        found = with_column(found, name, values)
     put_rows(transaction, "memories", found)
     _name_successors(transaction, {row["id"]: new for row, new in zip(rows, ids, strict=True)})
 
@@ -212,9 +209,3 @@ def _reinstate_anew(transaction: Transaction, rows: Sequence[Row], now: datetime
 def _next_id(row: Row) -> str:
     salt = f"{row['id']}/{row['version'] + 1}"
     return stated_memory_id(row["namespace"], row["type"], row["text"], salt=salt)
-
-
-def _instants(values: Sequence[datetime | None]) -> pa.Array:
-    import pyarrow as pa
-
-    return pa.array(values, pa.timestamp("us", tz="UTC"))

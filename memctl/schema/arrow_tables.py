@@ -103,6 +103,13 @@ def with_all_columns(rows: pa.Table, table: TableName, names: Sequence[str]) -> 
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def with_column(rows: pa.Table, name: str, values: Iterable[Any]) -> pa.Table:
+    """Return rows with other values in one column."""
+    place = rows.schema.get_field_index(name)
+    item = rows.schema.field(place)
+    return rows.set_column(place, item, pa.array(values, item.type))
+
+
 @cache
 def _record_schema(record: type[Any]) -> pa.Schema:
     return pa.schema(
@@ -225,9 +232,7 @@ def relation_rows(table: pa.Table) -> list[Relation]:
 def decodable(table: pa.Table) -> pa.Table:
     """Return rows with nothing in place of what should be JSON and is none, as after damage."""
     for name in JSON_COLUMNS.intersection(table.column_names):
-        place = table.schema.get_field_index(name)
-        values = pa.array(map(_if_json, table[name].to_pylist()), pa.string())
-        table = table.set_column(place, table.schema.field(place), values)
+        table = with_column(table, name, map(_if_json, table[name].to_pylist()))
     return table
 
 
