@@ -150,8 +150,17 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase, *, copies_media: bool = True)
     if not is_changed:
         kb.snapshots.delete(snapshot)
         snapshot = ""
-    report = merging.report(kb.name, name_beside(kb, other), joined)
-    return MergeReport(**report, snapshot=snapshot, is_changed=is_changed)
+    return MergeReport(
+        kb.name,
+        name_beside(kb, other),
+        added={**merging.added, **joined.added},
+        same=merging.same,
+        edited_in_both=merging.edited_in_both,
+        kept_values=joined.kept,
+        split_sessions=joined.split,
+        snapshot=snapshot,
+        is_changed=is_changed,
+    )
 
 
 def require_mergeable(kb: KnowledgeBase, other: KnowledgeBase) -> None:
@@ -272,7 +281,7 @@ class _TableMerge(Struct):
             our_effects: What judgements have changed of ours.
             their_effects: The same of theirs.
         """
-        incoming = self._incoming()
+        incoming = {t: self.theirs.scan(t, None, self._columns[t]) for t in _MERGED}
         ended = self._separate_versions(incoming)
         ours = self.transaction.snapshot()
         for table in _MERGED:
@@ -293,23 +302,7 @@ class _TableMerge(Struct):
         if self.is_changed:
             self._derive()
 
-    def report(self, kb: str, other: str, content: ContentMerge) -> dict[str, Any]:
-        """Return the fields of the report."""
-        return {
-            "kb": kb,
-            "other": other,
-            "added": {**self.added, **content.added},
-            "same": self.same,
-            "edited_in_both": self.edited_in_both,
-            "kept_values": content.kept,
-            "split_sessions": content.split,
-        }
-
-    # --- what comes in ---
-
-    def _incoming(self) -> dict[TableName, pa.Table]:
-        """Return their rows."""
-        return {table: self.theirs.scan(table, None, self._columns[table]) for table in _MERGED}
+    # --- whole tables ---
 
     @property
     def _columns(self) -> Mapping[TableName, list[str]]:
@@ -505,16 +498,7 @@ class _TableMerge(Struct):
         self._order_memories(snapshot)
 
     def _order_memories(self, snapshot: Snapshot) -> None:
-        columns = ["id", "superseded_by", "valid_from", "version"]
-        where = ~col("superseded_by").is_null()
-        mine = {
-            row["id"]: row["superseded_by"]
-            for row in self.before.scan("memories", where, columns).to_pylist()
-        }
-        theirs = {
-            row["id"]: row["superseded_by"]
-            for row in self.theirs.scan("memories", where, columns).to_pylist()
-        }
+        mine, theirs = _successors(self.before), _successors(self.theirs)
         for id_ in sorted(mine.keys() & theirs.keys()):
             if mine[id_] != theirs[id_]:
                 self._order(snapshot, id_, mine[id_], theirs[id_], {**theirs, **mine})
@@ -591,6 +575,13 @@ def _versions(documents: pa.Table, conversations: Collection[str]) -> dict[str, 
 
 def _since(row: Row) -> tuple[Any, ...]:
     return (row["valid_from"], row["id"])
+
+
+def _successors(snapshot: Snapshot) -> dict[str, str]:
+    """Return what each memory was superseded by, of those that were."""
+    columns, where = ["id", "superseded_by"], ~col("superseded_by").is_null()
+    rows = snapshot.scan("memories", where, columns).to_pylist()
+    return {row["id"]: row["superseded_by"] for row in rows}
 
 
 def _last_of(id_: str, next_of: Mapping[str, str]) -> str:
