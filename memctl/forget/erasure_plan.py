@@ -94,11 +94,6 @@ class ErasurePlan(Struct):
     hidden: frozenset[str] = frozenset()
     """Namespaces whose rows stay as they are."""
 
-    @property
-    def search_patterns(self) -> tuple[SearchPattern, ...]:
-        """What is to be looked for."""
-        return tuple(SearchPattern(text, is_name=self.is_names) for text in self.texts)
-
     def without(self, text: str) -> str:
         """Return a text with blocks in place of what goes."""
         return block_text(text, self.patterns)

@@ -87,7 +87,7 @@ def write_batch(
         return before
     try:
         with store.write() as transaction:
-            alone = known.is_alone(transaction.version("documents"))
+            alone = known.is_alone(transaction.versions["documents"])
             writing = _Writing(transaction, store.ledger.comparisons, counts, alone=alone)
             outcomes = written = _write_all(writing, batch, rest)
             if versions is not None:
@@ -99,7 +99,7 @@ def write_batch(
             writing.finish()
             if on_commit is not None:
                 transaction.ledger(lambda _: on_commit(outcomes))
-        known.moved(transaction.version("documents"))
+        known.moved(transaction.versions["documents"])
         known.ended(writing.ended_keys)
         counts.committed(transaction)
     except _Abandoned as abandoned:

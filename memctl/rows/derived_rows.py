@@ -138,12 +138,12 @@ class EntityCounts:
         if self._known is not None:
             self._known |= new
         self._staged = set(), self._waiting
-        self._version = transaction.version("entities")
+        self._version = transaction.versions["entities"]
         self._commits += 1
 
     def _known_of(self, transaction: Transaction, found: Mapping[str, Entity]) -> set[str]:
         """Return those of some entities that are there."""
-        if self._commits and transaction.version("entities") != self._version:
+        if self._commits and transaction.versions["entities"] != self._version:
             self._known = None  # another process has written
         if self._known is None and self._commits >= COMMITS_COUNTED_AT_ONCE:
             snapshot = transaction.snapshot()

@@ -265,7 +265,7 @@ class Store:
             DIMENSION: str(cache.dimension),
             FORMER_EMBEDDER: former,
             FORMER_DIMENSION: str(self.dimension),
-            EMBEDDER_SINCE: str(transaction.version("memories") + 1),
+            EMBEDDER_SINCE: str(transaction.versions["memories"] + 1),
             VECTOR_ROWS: "0",
         }
 

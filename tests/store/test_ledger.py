@@ -274,14 +274,12 @@ def test_a_file_goes_through_its_steps(ledger: Ledger) -> None:
     files = ledger.files
     files.save(entry())
     files.save(entry("/in/b.md", first_seen=LATER))
-    files.move("/in/a.md", "claimed", LATER, sha256="abc")
-    files.move("/in/a.md", "failed", LATER, reason="is empty", hint="fill it")
-    assert files.find("/in/a.md") == entry(
-        state="failed", sha256="abc", reason="is empty", hint="fill it", updated_at=LATER
-    )
-    assert files.counts() == {"failed": 1, "seen": 1}
+    files.move("/in/a.md", "indexed", LATER, document_id="d_1")
+    files.move("/in/a.md", "done", LATER)
+    assert files.find("/in/a.md") == entry(state="done", document_id="d_1", updated_at=LATER)
+    assert files.counts() == {"done": 1, "seen": 1}
     assert [item.path for item in files.entries()] == ["/in/a.md", "/in/b.md"]
-    assert [item.path for item in files.entries(["seen", "done"])] == ["/in/b.md"]
+    assert [item.path for item in files.entries(["seen", "failed"])] == ["/in/b.md"]
     assert files.entries(inbox="/other") == []
     files.remove("/in/b.md")
     assert files.find("/in/b.md") is None

@@ -131,7 +131,6 @@ class _Scope(Struct, frozen=True):
 
     action: str
     objects: tuple[str, ...] = ()
-    is_job: bool = False
 
 
 _scope: ContextVar[_Scope | None] = ContextVar("audit_scope", default=None)
@@ -164,7 +163,7 @@ class AuditRepository(Repository[AuditEntry]):
             is_job: Whether it is a job; jobs are recorded no matter who started them.
         """
         outer = _scope.get()
-        inner = outer if outer is not None and not is_job else _Scope(name, objects, is_job)
+        inner = outer if outer is not None and not is_job else _Scope(name, objects)
         token = _scope.set(inner)
         try:
             yield
@@ -216,7 +215,7 @@ class AuditRepository(Repository[AuditEntry]):
         if action == FORGETTING:
             named = ()
         with self._ledger.transaction(durable=False) as connection:
-            last, former = _head(connection)
+            last, former = _place(connection, _HEAD)
             entry = AuditEntry(
                 last + 1, at, self.actor, action, named, _digest(named),
                 dict(counts or {}), dict(before or {}), dict(after or {}),
@@ -299,10 +298,6 @@ def strike_audited(
         if any(each in ids or says(each) for each in json.loads(objects))
     ]
     connection.executemany("UPDATE audit SET objects = '[]' WHERE id = ?", spoken)
-
-
-def _head(connection: sqlite3.Connection) -> tuple[int, str]:
-    return _place(connection, _HEAD)
 
 
 def _place(connection: sqlite3.Connection, name: str) -> tuple[int, str]:

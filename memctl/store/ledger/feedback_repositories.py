@@ -150,10 +150,9 @@ class FeedbackRepository(Repository[Feedback]):
         """Return the judgements on a conversation and on questions asked in it."""
         return self.select("namespace = ? AND session_id = ?", namespace, session_id)
 
-    def since(self, at: datetime | None, limit: int = -1) -> list[Feedback]:
+    def since(self, at: datetime | None) -> list[Feedback]:
         """Return the judgements from an instant on."""
-        where = "at >= ?"
-        return self.select(where, "" if at is None else to_text(at), limit=limit)
+        return self.select("at >= ?", "" if at is None else to_text(at))
 
 
 class EffectRepository(Repository[FeedbackEffect]):

@@ -69,21 +69,13 @@ class FileRepository(Repository[FileEntry]):
         return {entry.document_id or "": entry for entry in found}
 
     def move(
-        self,
-        path: str,
-        state: FileState,
-        now: datetime,
-        *,
-        sha256: str | None = None,
-        document_id: str | None = None,
-        reason: str = "",
-        hint: str = "",
+        self, path: str, state: FileState, now: datetime, *, document_id: str | None = None
     ) -> None:
-        """Record the next step of a file that is known; a known hash or document is kept."""
+        """Record the next step of a file that is known; a known document is kept."""
         self.execute(
-            "UPDATE files SET state = ?, updated_at = ?, sha256 = coalesce(?, sha256),"
-            " document_id = coalesce(?, document_id), reason = ?, hint = ? WHERE path = ?",
-            *(state, to_text(now), sha256, document_id, reason, hint, os.fsencode(path)),
+            "UPDATE files SET state = ?, updated_at = ?,"
+            " document_id = coalesce(?, document_id), reason = '', hint = '' WHERE path = ?",
+            *(state, to_text(now), document_id, os.fsencode(path)),
         )
 
     def follow_folder(self, before: str, now: str) -> None:

@@ -257,10 +257,6 @@ class Transaction:
         """The versions of all tables at HEAD when this began; when it has ended, at its end."""
         return self._head
 
-    def version(self, table: TableName) -> int:
-        """Return the version of a table at HEAD when this began; when it has ended, at its end."""
-        return self._head[table]
-
     def dataset(self, table: TableName) -> LanceDataset:
         """Return the engine's handle that this transaction writes through, for upkeep."""
         return self._writable(table)
