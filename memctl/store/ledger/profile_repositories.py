@@ -5,6 +5,7 @@ Of what was put into prompts only hashes are here, which tell nothing.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -98,11 +99,9 @@ class InjectedRepository(Repository[InjectedSpan]):
 
     def known(self, digests: Iterable[str], since: datetime) -> frozenset[str]:
         """Return those of some sentences that were put into a prompt since some time."""
-        wanted = list(dict.fromkeys(digests))
-        found: set[str] = set()
-        for start in range(0, len(wanted), 500):
-            some = wanted[start : start + 500]
-            marks = ", ".join("?" * len(some))
-            ask = f"SELECT digest FROM injected_spans WHERE at >= ? AND digest IN ({marks})"
-            found.update(row[0] for row in self.rows(ask, to_text(since), *some))
-        return frozenset(found)
+        rows = self.rows(
+            "SELECT digest FROM injected_spans WHERE at >= ?"
+            " AND digest IN (SELECT value FROM json_each(?))",
+            *(to_text(since), json.dumps(list(digests))),
+        )
+        return frozenset(digest for (digest,) in rows)
