@@ -21,15 +21,13 @@ from memctl.memories.importance_decay import Decay
 from memctl.records import Filters, Memory
 from memctl.schema.arrow_tables import memory_rows
 from memctl.store.ledger.upkeep_repositories import Confirmation
-from memctl.store.tables.coverage import require_found
 from memctl.store.tables.filter_expressions import col, memory_filter
-from memctl.store.tables.transaction import record_changes
+from memctl.upkeep.tidying import note_changes
 from memctl.upkeep.upkeep_job import Outcome, UpkeepContext
 
 if TYPE_CHECKING:
     from memctl.home import Home
     from memctl.knowledge_base import KnowledgeBase
-    from memctl.schema.table_names import TableName
     from memctl.store.ledger.ledger import Ledger
     from memctl.store.ledger.log_repositories import QueryEntry
     from memctl.store.tables.snapshot import Snapshot
@@ -310,9 +308,5 @@ def _write_copies(context: UpkeepContext, copies: Sequence[Memory]) -> None:
         known = set(before.get("memories", [each.id for each in copies], ["id"])["id"].to_pylist())
         prepared = [each for each in prepared if each.memory.id not in known]
         write_memories(transaction, prepared, {}, context.now)
-        after, ids = transaction.snapshot(), [each.memory.id for each in prepared]
-        require_found(before, after, [], "shared")
-        if context.job is not None and ids:
-            written: dict[TableName, Sequence[str]] = {"memories": ids}
-            changes = base.store.ledger.changes
-            record_changes(transaction, changes, context.job, before, after, written)
+        ids = [each.memory.id for each in prepared]
+        note_changes(transaction, context, before, ids, "shared")

@@ -35,7 +35,6 @@ from memctl.upkeep.upkeep_job import Outcome, UpkeepContext
 if TYPE_CHECKING:
     from memctl.schema.table_names import TableName
     from memctl.store.ledger.session_repositories import Session
-    from memctl.store.store import Store
     from memctl.store.tables.snapshot import Snapshot
     from memctl.store.tables.transaction import Transaction
 
@@ -182,7 +181,7 @@ def archive_stale(context: UpkeepContext) -> Outcome:
         again = stale_memories(before, decay, context.now, settings.archive_from)
         ids = [each.id for each in again if each.id in set(ids)]
         archive_memories(transaction, ids, context.now)
-        _note_changes(transaction, base.store, context.job, before, ids, "rot")
+        note_changes(transaction, context, before, ids, "rot")
     return Outcome(counts | {"archived": len(ids)}, ids, warning=warning, hint=hint)
 
 
@@ -206,21 +205,21 @@ def _by_nights(
     return archived, withheld
 
 
-def _note_changes(
+def note_changes(
     transaction: Transaction,
-    store: Store,
-    job: int | None,
+    context: UpkeepContext,
     before: Snapshot,
     ids: Sequence[str],
     what: str,
     ending: Sequence[str] = (),
 ) -> None:
-    """Record under a job what it has changed, after a look that all is still found."""
+    """Record under a job what it has changed or added, after a look that all is still found."""
     after = transaction.snapshot()
     require_found(before, after, ids, what, ending)
-    if job is not None:
+    if context.job is not None:
         written: dict[TableName, Sequence[str]] = {"memories": ids}
-        record_changes(transaction, store.ledger.changes, job, before, after, written)
+        changes = context.base.store.ledger.changes
+        record_changes(transaction, changes, context.job, before, after, written)
 
 
 # --- expiry --------------------------------------------------------------------------------------
@@ -261,7 +260,7 @@ def merge_duplicates(context: UpkeepContext) -> Outcome:
         pairs = _duplicates(before)
         supersede_memories(transaction, pairs, context.now)
         ids = [*pairs, *dict.fromkeys(pairs.values())]
-        _note_changes(transaction, store, context.job, before, ids, "duplicates", [*pairs])
+        note_changes(transaction, context, before, ids, "duplicates", [*pairs])
     return Outcome({"pairs": len(pairs), "merged": len(pairs)}, list(pairs))
 
 
@@ -281,7 +280,7 @@ def _duplicates(snapshot: Snapshot) -> dict[str, str]:
         ends = [rows[tie[end]] for end in ("source_id", "target_id") if tie[end] in rows]
         if len(ends) < 2 or ends[0]["namespace"] != ends[1]["namespace"]:
             continue
-        old, new = sorted(ends, key=lambda row: (row["created_at"], row["id"]))
+        old, new = sorted(ends, key=_age)
         known = newer.get(old["id"])
         if known is None or _age(rows[known]) < _age(new):
             newer[old["id"]] = new["id"]
@@ -317,7 +316,7 @@ def prune_sessions(context: UpkeepContext) -> Outcome:
         before = transaction.snapshot()
         ids = _messages_of(before, old)
         archive_memories(transaction, ids, context.now)
-        _note_changes(transaction, base.store, context.job, before, ids, "prune")
+        note_changes(transaction, context, before, ids, "prune")
     for session in old:  # last, for a run that was cut off finds what is not archived yet
         base.sessions.archive(session)
     return Outcome({"sessions": len(old), "archived": len(ids)}, ids)
