@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from memctl.forget.search_patterns import LIST_SEPARATOR
@@ -121,29 +122,22 @@ def rows_naming(
         hidden: Namespaces; rows that refer to what is in them are left out.
     """
     found = [row for row in snapshot.scan(table).to_pylist() if row_matches(row, patterns)]
-    theirs = _referred(snapshot, table, found, hidden) if hidden else frozenset()
-    columns = [each.column for each in DECLARATIONS[table].references]
-    return [row["id"] for row in found if theirs.isdisjoint(_ids_in(row, columns))]
+    referred = {row["id"]: [*DECLARATIONS[table].ids_referred_to(row)] for row in found}
+    theirs = _hidden_among(snapshot, referred.values(), hidden) if hidden else frozenset()
+    return [id_ for id_, ids in referred.items() if theirs.isdisjoint(ids)]
 
 
-def _ids_in(row: Row, columns: Iterable[str]) -> list[str]:
-    values = [row[column] for column in columns]
-    return [id_ for value in values for id_ in ([value] if isinstance(value, str) else value or ())]
-
-
-def _referred(
-    snapshot: Snapshot, table: TableName, rows: Iterable[Row], hidden: Collection[str]
+def _hidden_among(
+    snapshot: Snapshot, ids: Iterable[Iterable[str]], hidden: Collection[str]
 ) -> frozenset[str]:
-    """Return what rows refer to that is in some namespaces."""
-    columns = [each.column for each in DECLARATIONS[table].references]
-    ids = list(dict.fromkeys(id_ for row in rows for id_ in _ids_in(row, columns)))
-    found = [
-        there["id"]
-        for each in OF_NAMESPACES
-        for there in snapshot.get(each, ids, ["id", "namespace"]).to_pylist()
-        if there["namespace"] in hidden
-    ]
-    return frozenset(found)
+    """Return those of some rows that are in some namespaces."""
+    distinct = list(dict.fromkeys(chain.from_iterable(ids)))
+    return frozenset(
+        row["id"]
+        for table in OF_NAMESPACES
+        for row in snapshot.get(table, distinct, ["id", "namespace"]).to_pylist()
+        if row["namespace"] in hidden
+    )
 
 
 class _RemainingText:

@@ -7,7 +7,7 @@ nor the engine.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal, get_args
 
 from msgspec import Struct, field
@@ -82,6 +82,12 @@ class Table(Struct, frozen=True):
     def references_to(self, table: TableName) -> tuple[Reference, ...]:
         """Return the references that can name a row of another table."""
         return tuple(reference for reference in self.references if table in reference.to)
+
+    def ids_referred_to(self, row: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the ids of other rows that a row of this table holds."""
+        for reference in self.references:
+            value = row[reference.column]
+            yield from (value,) if isinstance(value, str) else value or ()
 
 
 _SHARE = (0, 1)

@@ -523,12 +523,9 @@ def _tied(snapshot: Snapshot, table: TableName, within: Expr) -> Iterator[str]:
         for other in OF_NAMESPACES
         for row in _rows_in_scope(snapshot, other, ~within, ("id",))
     }
-    columns = [reference.column for reference in DECLARATIONS[table].references]
-    for row in _rows_in_scope(snapshot, table, None, ("id", *columns)):
-        named: list[str] = []
-        for value in (row[column] for column in columns):
-            named += [value] if isinstance(value, str) else value or ()
-        if not left_out.isdisjoint(named):
+    declared = DECLARATIONS[table]
+    for row in _rows_in_scope(snapshot, table, None, tuple(declared.id_columns)):
+        if not left_out.isdisjoint(declared.ids_referred_to(row)):
             yield row["id"]
 
 
