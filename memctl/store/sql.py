@@ -29,6 +29,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset
 
 from memctl.errors import MemctlError, UsageError
@@ -346,7 +347,7 @@ class _Guard:
         if "INTERRUPT" in str(error) and self._left <= 0:
             raise MemctlError(
                 f"the query was stopped after {self._timeout:g} seconds",
-                "ask for less, or allow more time with MEMCTL_SQL_TIMEOUT_SECONDS",
+                "ask for less, or allow more time with MEMCTL_SQL_TIMEOUT_REAL",
             ) from error
         if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
             raise MemctlError(
@@ -439,14 +440,11 @@ class NamespaceScope:
         """
         if self._within is None:
             return tables
-        tables = {**tables, **dict(self._of_content(tables))}
+        tables = {**tables, **dict(self._of_content(tables, self._within))}
         if self._names:
             tables["queries"] = self._asked_within(tables["queries"])
         if not tables["files"].num_rows + tables["events"].num_rows:
             return tables
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         ids = snapshot.scan("documents", self._within, ["id"])["id"].to_pylist()
         meant = pa.array(ids, pa.string())
         files, events = tables["files"], tables["events"]
@@ -459,8 +457,6 @@ class NamespaceScope:
 
     def _asked_within(self, queries: pa.Table) -> pa.Table:
         """Return the questions that were limited to some of the namespaces, of no other user."""
-        import pyarrow as pa
-
         limits = [json.loads(text or "{}") for text in queries["filters"].to_pylist()]
         asked = [each.get("namespaces") for each in limits]
         within = [bool(each) and set(each) <= set(self._names) for each in asked]
@@ -469,13 +465,13 @@ class NamespaceScope:
         seen = [a and not b for a, b in zip(within, of_others, strict=True)]
         return queries.filter(pa.array(seen, pa.bool_()))
 
-    def _of_content(self, tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, pa.Table]]:
-        if self._within is None:
-            return
+    def _of_content(
+        self, tables: Mapping[str, pa.Table], within: Expr
+    ) -> Iterator[tuple[str, pa.Table]]:
         for declared in CONTENT_TABLES:
             rows = tables[declared.name]
             if declared.namespace:
-                yield declared.name, rows.filter(as_arrow(self._within))
+                yield declared.name, rows.filter(as_arrow(within))
             elif self._names:
                 yield declared.name, rows.slice(0, 0)
 
@@ -549,9 +545,7 @@ def _path(value: bytes) -> str:
 
 _STRING: _Column = (pa.string(), _same)
 _NUMBER: _Column = (pa.int64(), _same)
-_SECONDS: _Column = (pa.float64(), _same)
-_COST: _Column = (pa.float64(), _same)
-_SCORE: _Column = (pa.float64(), _same)
+_REAL: _Column = (pa.float64(), _same)
 _FLAG: _Column = (pa.bool_(), bool)
 _PATH: _Column = (pa.string(), _path)
 _DAY: _Column = (pa.date32(), date.fromisoformat)
@@ -586,11 +580,11 @@ _LEDGER_COLUMNS: Mapping[str, tuple[str, Mapping[str, _Column]]] = {
         {
             "id": _NUMBER, "at AS asked_at": _INSTANT,
             "nullif(question, '') AS question": _STRING, "mode": _STRING, "hits": _NUMBER,
-            "seconds": _SECONDS, "nullif(query_id, '') AS query_id": _STRING, "kind": _STRING,
-            "found": _FLAG, "mean_score": _SCORE, "filters": _STRING, "hit_ids": _STRING,
-            "feedback": _STRING, "status": _STRING, "top_k": _NUMBER, "threshold": _SCORE,
-            "confidence": _SCORE, "relevance": _SCORE, "quality": _SCORE, "score": _SCORE,
-            "grounding": _SCORE, "fusion": _STRING, "reranker": _STRING, "rounds": _NUMBER,
+            "seconds": _REAL, "nullif(query_id, '') AS query_id": _STRING, "kind": _STRING,
+            "found": _FLAG, "mean_score": _REAL, "filters": _STRING, "hit_ids": _STRING,
+            "feedback": _STRING, "status": _STRING, "top_k": _NUMBER, "threshold": _REAL,
+            "confidence": _REAL, "relevance": _REAL, "quality": _REAL, "score": _REAL,
+            "grounding": _REAL, "fusion": _STRING, "reranker": _STRING, "rounds": _NUMBER,
             "kbs": _NUMBER, "prompt": _STRING, "error": _STRING, "user_id": _STRING,
             "agent_id": _STRING, "session_id": _STRING,
         },
@@ -599,15 +593,15 @@ _LEDGER_COLUMNS: Mapping[str, tuple[str, Mapping[str, _Column]]] = {
         "model_usage",
         {
             "day": _DAY, "task": _STRING, "model": _STRING, "calls": _NUMBER, "cached": _NUMBER,
-            "failed": _NUMBER, "input_tokens": _NUMBER, "output_tokens": _NUMBER, "cost": _COST,
-            "seconds": _SECONDS,
+            "failed": _NUMBER, "input_tokens": _NUMBER, "output_tokens": _NUMBER, "cost": _REAL,
+            "seconds": _REAL,
         },
     ),
 }  # fmt: skip
 
 
 _KINDS: Mapping[Any, _Column] = {
-    str: _STRING, int: _NUMBER, float: _SECONDS, bool: _FLAG, datetime: _INSTANT,
+    str: _STRING, int: _NUMBER, float: _REAL, bool: _FLAG, datetime: _INSTANT,
 }  # fmt: skip
 
 
@@ -621,10 +615,9 @@ def _content_columns(declared: ContentTable) -> dict[str, _Column]:
     return columns
 
 
-_CONTENT_COLUMNS = {each.name: (each.name, _content_columns(each)) for each in CONTENT_TABLES}
 _ALL_COLUMNS: Mapping[str, tuple[str, Mapping[str, _Column]]] = {
     **_LEDGER_COLUMNS,
-    **_CONTENT_COLUMNS,
+    **{each.name: (each.name, _content_columns(each)) for each in CONTENT_TABLES},
 }
 LEDGER_TABLES = tuple(_ALL_COLUMNS)
 
