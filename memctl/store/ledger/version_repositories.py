@@ -110,11 +110,6 @@ class Manifest(Struct, frozen=True):
     rows: int | None
     """How many rows the version had when it was committed, if that is known."""
 
-    @property
-    def place(self) -> TableVersion:
-        """The version that it is of."""
-        return self.table_name, self.version
-
 
 class ManifestRepository(Repository[Manifest]):
     """The manifests of HEAD and of snapshots, byte by byte."""
