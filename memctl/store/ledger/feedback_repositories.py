@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from memctl.store.ledger.repository import LedgerTable, Repository, to_text
+from memctl.store.ledger.repository import LedgerTable, OwnedRepository, Repository, to_text
 
 TaskOutcome = Literal["", "done", "failed"]
 PromptOrigin = Literal["shipped", "own", "suggested"]
@@ -155,18 +155,14 @@ class FeedbackRepository(Repository[Feedback]):
         return self.select("at >= ?", "" if at is None else to_text(at))
 
 
-class EffectRepository(Repository[FeedbackEffect]):
-    """What judgements changed."""
+class EffectRepository(OwnedRepository[FeedbackEffect]):
+    """What judgements changed, by judgement."""
 
     table = EFFECTS
 
     def pending(self) -> list[FeedbackEffect]:
         """Return what is still to be changed."""
         return self.select("NOT is_applied")
-
-    def of(self, feedback_id: str) -> list[FeedbackEffect]:
-        """Return what one judgement changed."""
-        return self.select("feedback_id = ?", feedback_id)
 
     def sums(self, memory_ids: Sequence[str]) -> dict[str, float]:
         """Return by how much judgements changed some memories, where they did."""
@@ -196,14 +192,10 @@ class SummaryRepository(Repository[ConversationSummary]):
         return list(found.values())
 
 
-class VariantRepository(Repository[PromptVariant]):
+class VariantRepository(OwnedRepository[PromptVariant]):
     """Versions of prompts, by task, the oldest first."""
 
     table = VARIANTS
-
-    def of(self, task: str) -> list[PromptVariant]:
-        """Return the versions of one prompt."""
-        return self.select("task = ?", task)
 
 
 class ShareRepository(Repository[PromptShare]):

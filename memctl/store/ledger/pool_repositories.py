@@ -14,6 +14,7 @@ from memctl.store.ledger.repository import (
     Codec,
     Connections,
     LedgerTable,
+    OwnedRepository,
     Repository,
     from_text,
     to_text,
@@ -147,14 +148,10 @@ class PoolAgent(Struct, frozen=True):
     user_id: str | None = None
 
 
-class PoolKeyRepository(Repository[PoolKey]):
-    """Data of pools by key."""
+class PoolKeyRepository(OwnedRepository[PoolKey]):
+    """Data of pools by key, sorted."""
 
     table = LedgerTable("pool_keys", PoolKey, ("pool_id", "key"))
-
-    def of(self, pool_id: str) -> list[PoolKey]:
-        """Return the keys of a pool, sorted."""
-        return self.select("pool_id = ?", pool_id)
 
     def written_until(self, pool_id: str, instant: datetime) -> list[str]:
         """Return the keys of a pool that were last written at an instant or before."""
@@ -229,7 +226,7 @@ class PoolEventRepository(Repository[PoolEvent]):
         return self.select("id > ? AND pool_id = coalesce(?, pool_id)", id_, pool_id)
 
 
-class PoolAgentRepository(Repository[PoolAgent]):
+class PoolAgentRepository(OwnedRepository[PoolAgent]):
     """Uses of pools by agent."""
 
     table = LedgerTable("pool_agents", PoolAgent, ("pool_id", "agent"))
@@ -257,10 +254,6 @@ class PoolAgentRepository(Repository[PoolAgent]):
             " last_written_at = coalesce(excluded.last_written_at, last_written_at),"
             " last_at = excluded.last_at",
         )
-
-    def of(self, pool_id: str) -> list[PoolAgent]:
-        """Return who has used a pool."""
-        return self.select("pool_id = ?", pool_id)
 
 
 class PoolRepository(Repository[Pool]):

@@ -270,3 +270,13 @@ class Repository(Generic[R]):
 
     def _encoded(self, key: tuple[Any, ...]) -> Iterator[Any]:
         return map(self.table.encode_value, self.table.key, key)
+
+
+class OwnedRepository(Repository[R]):
+    """Rows that belong to something else, which the first columns of their key name."""
+
+    def of(self, *owner: Any) -> list[R]:
+        """Return the rows of an owner, in the table's order."""
+        columns = self.table.key[: len(owner)]
+        where = " AND ".join(f"{column} = ?" for column in columns)
+        return self.select(where, *self._encoded(owner))

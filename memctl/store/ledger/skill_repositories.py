@@ -17,7 +17,13 @@ from memctl.literals import (
     SkillCategory,
     SkillStatus,
 )
-from memctl.store.ledger.repository import Connections, LedgerTable, Repository, to_text
+from memctl.store.ledger.repository import (
+    Connections,
+    LedgerTable,
+    OwnedRepository,
+    Repository,
+    to_text,
+)
 
 FileEncoding = Literal["utf-8", "base64"]
 RepairedField = Literal["name", "slug", "requires", "version"]
@@ -172,14 +178,10 @@ class SkillRepair(Struct, frozen=True):
     at: datetime
 
 
-class SkillVersionRepository(Repository[SkillVersion]):
-    """Versions of skills."""
+class SkillVersionRepository(OwnedRepository[SkillVersion]):
+    """Versions of skills, the oldest first."""
 
     table = LedgerTable("skill_versions", SkillVersion, ("skill_id", "number"))
-
-    def of(self, skill_id: str) -> list[SkillVersion]:
-        """Return the versions of a skill, the oldest first."""
-        return self.select("skill_id = ?", skill_id)
 
     def shares(self) -> dict[str, dict[int, int]]:
         """Return the shares of the active versions in per cent, by slug and number."""
@@ -209,24 +211,16 @@ class SkillVersionRepository(Repository[SkillVersion]):
         )
 
 
-class SkillFileRepository(Repository[SkillFile]):
-    """Files of versions."""
+class SkillFileRepository(OwnedRepository[SkillFile]):
+    """Files of versions, sorted by path."""
 
     table = LedgerTable("skill_files", SkillFile, ("skill_id", "number", "path"))
 
-    def of(self, skill_id: str, number: int) -> list[SkillFile]:
-        """Return the files of a version, sorted by path."""
-        return self.select("skill_id = ? AND number = ?", skill_id, number)
 
-
-class SkillAgentRepository(Repository[SkillAgent]):
+class SkillAgentRepository(OwnedRepository[SkillAgent]):
     """Which agent has which skill."""
 
     table = LedgerTable("skill_agents", SkillAgent, ("skill_id", "agent"))
-
-    def of(self, skill_id: str) -> list[SkillAgent]:
-        """Return the agents that have a skill."""
-        return self.select("skill_id = ?", skill_id)
 
 
 class SkillUseRepository(Repository[SkillUse]):
@@ -273,8 +267,8 @@ class SkillConflictRepository(Repository[SkillConflict]):
         return self.select("status IN ('detected', 'acknowledged')")
 
 
-class SkillRepairRepository(Repository[SkillRepair]):
-    """What jobs have changed of skills."""
+class SkillRepairRepository(OwnedRepository[SkillRepair]):
+    """What jobs have changed of skills, by job."""
 
     table = LedgerTable("skill_repairs", SkillRepair, ("job", "skill_id", "field"))
 
@@ -282,10 +276,6 @@ class SkillRepairRepository(Repository[SkillRepair]):
         """Return the jobs that can be taken back, the latest first."""
         rows = self.rows("SELECT DISTINCT job FROM skill_repairs ORDER BY job DESC")
         return [job for (job,) in rows]
-
-    def of(self, job: int) -> list[SkillRepair]:
-        """Return what a job has changed."""
-        return self.select("job = ?", job)
 
 
 class SkillRepository(Repository[Skill]):
