@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from memctl.ingest.discovery.sources import path_of, printable
 from memctl.provenance.file_provenance import ContentCounts, FileProvenance, MemoryCounts
-from memctl.rows.supersession import Lineage, is_next_version
+from memctl.rows.supersession import is_next_version, lineage_of
 from memctl.store.tables.filter_expressions import col
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ class MemoryTally:
             row
             for row in rows.values()
             if (later := rows.get(row["superseded_by"] or "")) is not None
-            and is_next_version(_lineage(row), _lineage(later))
+            and is_next_version(lineage_of(row), lineage_of(later))
         ]
 
     def _resting_on(self, snapshot: Snapshot, table: pa.Table) -> Counter[str]:
@@ -285,10 +285,6 @@ def _touched(table: pa.Table) -> Sequence[Row]:
     )
     rows: list[Row] = table.filter(is_touched).to_pylist()
     return rows
-
-
-def _lineage(row: Row) -> Lineage:
-    return Lineage(row["document_id"], row["created_at"], row["version"])
 
 
 def _names(attachments: Iterable[Any]) -> Iterator[str]:

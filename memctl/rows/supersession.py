@@ -37,6 +37,11 @@ class Lineage(NamedTuple):
     version: int
 
 
+def lineage_of(row: Row) -> Lineage:
+    """Return that of a row of ``memories``."""
+    return Lineage(row["document_id"], row["created_at"], row["version"])
+
+
 def is_next_version(old: Lineage, new: Lineage) -> bool:
     """Return whether one memory was made out of the other, rather than that ended in its favour."""
     if old.document_id != new.document_id or new.version <= old.version:
@@ -142,7 +147,7 @@ class _Ended(Struct, frozen=True):
     def _is_of_another(self, row: Row) -> bool:
         by = self.by_id.get(row["superseded_by"])
         return row["id"] not in self.gone and (
-            by is None or not is_next_version(_lineage(row), _lineage(by))
+            by is None or not is_next_version(lineage_of(row), lineage_of(by))
         )
 
     def later(self, row: Row) -> str | None:
@@ -153,10 +158,6 @@ class _Ended(Struct, frozen=True):
             seen.add(by)
             by = self.by_id[by]["superseded_by"] if by in self.by_id else None
         return None if by in seen else by
-
-
-def _lineage(row: Row) -> Lineage:
-    return Lineage(row["document_id"], row["created_at"], row["version"])
 
 
 def _said_by(snapshot: Snapshot, roots: Sequence[str]) -> dict[tuple[str | None, str, str], str]:
