@@ -185,9 +185,7 @@ def said_beyond(
         look(text)
     where = col("namespace").is_in(sorted(hidden))
     for table in OF_NAMESPACES if hidden else ():
-        kinds = {item.name: item.type for item in snapshot.schema(table)}
-        columns = [name for name, kind in kinds.items() if name != _STEMS and _is_text(kind)]
-        for batch in snapshot.batches(table, where, columns):
+        for batch in snapshot.batches(table, where, _text_columns(snapshot.schema(table))):
             for row in batch.to_pylist():
                 for value in row.values():
                     look(LIST_SEPARATOR.join(value) if isinstance(value, list) else value or "")
@@ -224,8 +222,7 @@ def _rows_with(
 ) -> list[str]:
     """Return the ids of rows that have one of the texts, in any column."""
     dataset = datasets.fresh(table, version)
-    kinds = {field.name: field.type for field in dataset.schema}
-    columns = [name for name, kind in kinds.items() if name != _STEMS and _is_text(kind)]
+    columns = _text_columns(dataset.schema)
     texts = [text for text in texts if storable(text.in_tables) == text.in_tables]
     found: list[str] = []
     seen = ~col("namespace").is_in(sorted(hidden)) if table in OF_NAMESPACES and hidden else None
@@ -235,10 +232,11 @@ def _rows_with(
     return found
 
 
-def _is_text(type_: pa.DataType) -> bool:
+def _text_columns(schema: pa.Schema) -> list[str]:
     import pyarrow as pa
 
-    return bool(pa.types.is_string(type_) or type_ == pa.list_(pa.string()))
+    kinds = (pa.string(), pa.list_(pa.string()))
+    return [item.name for item in schema if item.name != _STEMS and item.type in kinds]
 
 
 def _has_any(batch: pa.RecordBatch, texts: Sequence[SearchPattern]) -> pa.Array:
@@ -348,7 +346,6 @@ _LARGEST_FILE = 64 << 20
 _MOST_BYTES = 256 << 20
 """Of what is unpacked from one file."""
 _MOST_MEMBERS = 10_000
-_PIECE = 1 << 20
 _STREAM = re.compile(rb"stream\r?\n")
 _OPENERS: Mapping[bytes, Callable[..., Any]] = {
     b"\x1f\x8b": gzip.open,
@@ -388,7 +385,7 @@ class _UnpackingBudget:
             yield part
             return
         try:
-            while self._bytes > 0 and (piece := part.read(_PIECE)):
+            while self._bytes > 0 and (piece := part.read(_CHUNK)):
                 self._bytes -= len(piece)
                 yield piece
         except _CANNOT:
@@ -427,6 +424,6 @@ def _streams(content: bytes) -> Iterator[bytes]:
     whole = memoryview(content)
     for found in _STREAM.finditer(content):
         try:
-            yield zlib.decompressobj().decompress(whole[found.end() :][:_PIECE], _PIECE)
+            yield zlib.decompressobj().decompress(whole[found.end() :][:_CHUNK], _CHUNK)
         except zlib.error:  # not packed, or in another way
             continue
