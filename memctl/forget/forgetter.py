@@ -113,6 +113,19 @@ class _Done(Struct):
     elsewhere: int = 0
     too_short: int = 0
 
+    def added_to(self, report: ForgetReport, completed: int) -> ForgetReport:
+        """Return a report with this, and with how many runs before it were completed."""
+        return replace(
+            report,
+            files=tuple(self.files),
+            snapshots=tuple(self.snapshots),
+            bytes_freed=self.bytes_freed,
+            left=tuple(self.left),
+            elsewhere=self.elsewhere,
+            too_short=self.too_short,
+            completed=completed,
+        )
+
 
 class _Planned(Struct, frozen=True):
     """What goes, and what it is from."""
@@ -209,17 +222,8 @@ class Forgetter:
                 report, job = self._begin(selection, snapshots=snapshots)
                 pending = [*pending, job]
             done = self._complete(pending, snapshots=snapshots)
-        return replace(
-            report,
-            files=tuple(done.files),
-            snapshots=tuple(done.snapshots),
-            bytes_freed=done.bytes_freed,
-            left=tuple(done.left),
-            elsewhere=done.elsewhere,
-            too_short=done.too_short,
-            completed=len(pending) - (selection is not None),
-            seconds=time.monotonic() - began,
-        )
+        report = done.added_to(report, len(pending) - (selection is not None))
+        return replace(report, seconds=time.monotonic() - began)
 
     def complete(self) -> ForgetReport | None:
         """Complete what was cut off, before the next write.
@@ -238,14 +242,7 @@ class Forgetter:
             _log.warning("a forget that was cut off could not be completed: %s", error)
             self._note_try()
             return None
-        return ForgetReport(
-            self._layout.name,
-            files=tuple(done.files),
-            snapshots=tuple(done.snapshots),
-            bytes_freed=done.bytes_freed,
-            left=tuple(done.left),
-            completed=len(pending),
-        )
+        return done.added_to(ForgetReport(self._layout.name), len(pending))
 
     def pending(self) -> list[Job]:
         """Return the runs that have begun and are not complete."""
