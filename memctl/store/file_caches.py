@@ -111,6 +111,9 @@ class VectorCache:
         self.dimension = dimension
         name = hashlib.sha256(f"{embedder}\0{dimension}".encode()).hexdigest()[:KEY_BYTES]
         self._folder = folder / VECTOR_CACHE_FOLDER / name
+        self._state_path = self._folder / _STATE_FILE
+        self._keys_path = self._folder / "keys"
+        self._vectors_path = self._folder / "vectors"
         self._places = {key: place for place, key in enumerate(self._keys())}
 
     def __len__(self) -> int:
@@ -128,7 +131,7 @@ class VectorCache:
         had = len(self._places)
         rows = np.ascontiguousarray(vectors[list(new.values())], dtype="<f2")
         self._extend(self._keys_path, had * KEY_BYTES, b"".join(new))
-        self._extend(self._vectors_path, had * self._vector_bytes, rows.tobytes())
+        self._extend(self._vectors_path, had * rows[0].nbytes, rows.tobytes())
         with atomic_write(self._state_path) as file:
             file.write(json.dumps({"embedder": self.embedder, "rows": had + len(new)}).encode())
         self._places.update(zip(new, range(had, had + len(new)), strict=True))
@@ -148,22 +151,6 @@ class VectorCache:
         self._places.clear()
 
     # --- inside ---
-
-    @property
-    def _state_path(self) -> Path:
-        return self._folder / _STATE_FILE
-
-    @property
-    def _keys_path(self) -> Path:
-        return self._folder / "keys"
-
-    @property
-    def _vectors_path(self) -> Path:
-        return self._folder / "vectors"
-
-    @property
-    def _vector_bytes(self) -> int:
-        return 2 * self.dimension
 
     def _keys(self) -> Iterator[bytes]:
         try:
