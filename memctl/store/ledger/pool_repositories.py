@@ -16,7 +16,6 @@ from memctl.store.ledger.repository import (
     LedgerTable,
     OwnedRepository,
     Repository,
-    from_text,
     to_text,
 )
 
@@ -169,6 +168,9 @@ class PoolKeyRepository(OwnedRepository[PoolKey]):
         )
 
 
+_HISTORY = LedgerTable("pool_versions", PoolHistoryEntry)
+
+
 class PoolVersionRepository(Repository[PoolVersion]):
     """The latest versions of pools."""
 
@@ -191,15 +193,8 @@ class PoolVersionRepository(Repository[PoolVersion]):
 
     def history(self, pool_id: str) -> list[PoolHistoryEntry]:
         """Return the versions that are kept, newest first."""
-        rows = self.rows(
-            "SELECT version, written_at, written_by, action, keys, bytes FROM pool_versions"
-            " WHERE pool_id = ? ORDER BY version DESC",
-            pool_id,
-        )
-        return [
-            PoolHistoryEntry(version, from_text(at), by, action, tuple(json.loads(keys)), size)
-            for version, at, by, action, keys, size in rows
-        ]
+        rows = self.rows(f"{_HISTORY.select} WHERE pool_id = ? ORDER BY version DESC", pool_id)
+        return [_HISTORY.decode(row) for row in rows]
 
 
 class PoolEventRepository(Repository[PoolEvent]):
