@@ -133,12 +133,14 @@ class _Compiler:
         return ~found | col(column).is_null()
 
     def _column_test(self, key: str, name: str, value: Any) -> Expr:
+        import pyarrow as pa
+
         kind = self._columns.field(key).type
         column = col(key)
         if name == "$exists":
             return ~column.is_null()
         values = [_as_type(key, kind, each) for each in (value if name == "$in" else [value])]
-        if _is_list(kind):
+        if pa.types.is_list(kind):
             if name in _COMPARISONS:
                 raise UsageError(f"{key!r} is a list, which {name} cannot compare", _HINT)
             return column.has_any(map(str, values))
@@ -195,12 +197,6 @@ def _compares(compare: Callable[[Any, Any], bool], found: Any, value: Any) -> bo
         return compare(float(found), float(value))
     except (TypeError, ValueError):
         return isinstance(found, str) and isinstance(value, str) and compare(found, value)
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def _as_type(key: str, kind: pa.DataType, value: Any) -> Any:
