@@ -219,13 +219,11 @@ def _write(
 ) -> None:
     import pyarrow as pa
 
-    names = [name for name in schema.names if name != VECTOR]
-    columns = {
-        name: pa.array([row[name] for row in rows], schema.field(name).type) for name in names
-    }
+    bare = pa.schema([item for item in schema if item.name != VECTOR])
+    made = pa.Table.from_pylist(rows, schema=bare)
     if vectors is not None:
-        columns[VECTOR] = vector_array(vectors)
-    amend_rows(transaction, table, pa.table(columns))
+        made = made.append_column(VECTOR, vector_array(vectors))
+    amend_rows(transaction, table, made)
 
 
 def _blocked(row: Row, patterns: Patterns) -> Row:
