@@ -47,6 +47,7 @@ from memctl.literals import RECORD_READER
 from memctl.memories.reembedding import EMBEDDED_COLUMNS, embedded_texts
 from memctl.records import FileOutcome
 from memctl.rows.derived_rows import add_missing
+from memctl.rows.references import in_portions
 from memctl.rows.row_changes import (
     amend_rows,
     append_rows,
@@ -175,7 +176,6 @@ def _row_names(rows: tuple[LostRow, ...], lost: int) -> str:
 MOST_FAILURES_NAMED = 5
 """Documents that could not be brought back and are named each."""
 EMBEDDED_TOGETHER = 256
-WRITTEN_TOGETHER = 10_000
 _SECOND = 2
 _FINAL = (FileNotFoundError.__name__, ChangedSource.__name__)
 """What keeps a document from being read again that no other try changes."""
@@ -362,8 +362,7 @@ class Repair(Struct):
         for table, rows in self._doubtful.items():
             left = tuple(row for row in rows if not (self.dry_run and self._comes_anew(row)))
             ids = [row.id for row in left]
-            for at in range(0, len(ids), WRITTEN_TOGETHER):
-                some = ids[at : at + WRITTEN_TOGETHER]
+            for some in in_portions(ids):
                 self._write(partial(_write_anew, table=table, ids=some))
             if left:
                 message = f"kept {counted(len(left), 'row')} of files in which bytes have changed"
@@ -507,8 +506,8 @@ class Repair(Struct):
         if not bad:
             return
         if not self.dry_run:
-            for at in range(0, len(bad), EMBEDDED_TOGETHER):
-                rows = self._embedded(bad[at : at + EMBEDDED_TOGETHER])
+            for some in in_portions(bad, EMBEDDED_TOGETHER):
+                rows = self._embedded(some)
                 with self.base.store.write() as transaction:
                     amend_rows(transaction, "memories", rows)
         yield Step("memories", f"made the vectors of {_memories(bad)} anew")

@@ -47,10 +47,10 @@ def referring_rows(
         yield from snapshot.scan(table, condition, ["id", reference.column]).to_pylist()
 
 
-def in_portions(items: Sequence[str]) -> Iterator[list[str]]:
-    """Yield ids or names, as many at once as one condition may have."""
-    for at in range(0, len(items), MAX_IDS_A_CONDITION):
-        yield list(items[at : at + MAX_IDS_A_CONDITION])
+def in_portions(items: Sequence[str], most: int = MAX_IDS_A_CONDITION) -> Iterator[list[str]]:
+    """Yield ids or names, by default as many at once as one condition may have."""
+    for at in range(0, len(items), most):
+        yield list(items[at : at + most])
 
 
 # --- entities that nothing names any more ---------------------------------------------------------
