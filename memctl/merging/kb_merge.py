@@ -8,7 +8,7 @@ is one commit: killed at any step it is done or not done, and done again it chan
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -406,7 +406,7 @@ class _TableMerge(Struct):
     def _join(self, table: TableName, theirs: pa.Table, ours: Snapshot) -> None:
         ids = theirs["id"].to_pylist()
         names = [name for name in theirs.column_names if name != VECTOR]
-        mine = {row["id"]: row for row in _read(ours, table, ids, names)}
+        mine = {row["id"]: row for row in ours.get(table, ids, names).to_pylist()}
         is_new = pa.array([id_ not in mine for id_ in ids], pa.bool_())
         fresh = theirs.filter(is_new)
         if table == "relations":
@@ -530,13 +530,6 @@ class _TableMerge(Struct):
         theirs = entity_rows(self.theirs.scan("entities"))
         add_missing(self.transaction, {each.id: each for each in theirs}, {})
         replace_entities(self.transaction, *derive_all(self.transaction.snapshot()))
-
-
-def _read(
-    snapshot: Snapshot, table: TableName, ids: Iterable[str], names: list[str]
-) -> Iterator[Row]:
-    for some in in_portions(list(ids)):
-        yield from snapshot.get(table, some, names).to_pylist()
 
 
 class _Version(Struct, frozen=True):

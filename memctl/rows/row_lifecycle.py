@@ -184,8 +184,7 @@ def replace_rows(
 def erase_missing(transaction: Transaction, table: TableName, ids: Iterable[str]) -> Erased:
     """Erase rows that have been deleted to be made anew, as far as they have not been."""
     missing, snapshot = set(ids), transaction.snapshot()
-    for some in in_portions(sorted(missing)):
-        missing.difference_update(snapshot.get(table, some, ["id"])["id"].to_pylist())
+    missing.difference_update(snapshot.get(table, sorted(missing), ["id"])["id"].to_pylist())
     return erase_rows(transaction, table, missing)
 
 
