@@ -107,9 +107,14 @@ def improve(transaction: Transaction, ledger: Ledger, *, force: bool = False) ->
     indexed = [table for table in TABLES if _wants_indexing(table, after.dataset(table), force)]
     for table in indexed:
         match_indexes(table, transaction.dataset(table))
-    works = [_indexing(transaction, table) for table in indexed if table != "memories" or not rows]
+    works: list[Callable[[], None]] = [
+        transaction.dataset(table).optimize.optimize_indices
+        for table in indexed
+        if table != "memories" or not rows
+    ]
     if rows:
-        works += [_indexing_vectors(transaction, rows), _indexing_beside_vectors(transaction)]
+        works.append(partial(create_vector_index, transaction.dataset("memories"), rows))
+        works.append(_indexing_beside_vectors(transaction))
     _at_once(works)
     if rows:
         memories = transaction.dataset("memories")
@@ -209,16 +214,6 @@ def _at_once(works: Sequence[Callable[[], None]]) -> None:
     with ThreadPoolExecutor(len(works)) as pool:
         for done in [pool.submit(work) for work in works]:
             done.result()
-
-
-def _indexing(transaction: Transaction, table: TableName) -> Callable[[], None]:
-    """What brings the indexes of a table up to date; takes seconds for a large one."""
-    return transaction.dataset(table).optimize.optimize_indices
-
-
-def _indexing_vectors(transaction: Transaction, rows: int) -> Callable[[], None]:
-    """What makes the vector index anew."""
-    return partial(create_vector_index, transaction.dataset("memories"), rows)
 
 
 def _indexing_beside_vectors(transaction: Transaction) -> Callable[[], None]:
