@@ -122,7 +122,8 @@ def plan_erasure(snapshot: Snapshot, selection: Selection) -> ErasurePlan:
         made.hidden = snapshot.hidden
     removed: list[str] = []
     if selection.documents:
-        roots = _versions(snapshot, selection.documents)
+        given = {root_id(resolve(snapshot, "documents", id_)) for id_ in selection.documents}
+        roots = _with_versions(snapshot, given)
         units = _with_versions(snapshot, units_of(snapshot, roots))
         _take_documents(snapshot, made, sorted({*roots, *units}))
     if (selection.namespace, selection.session, selection.before) != (None, None, None):
@@ -193,12 +194,8 @@ def _limits(selection: Selection, came: str) -> Expr:
     return reduce(and_, limits)
 
 
-def _versions(snapshot: Snapshot, given: Iterable[str]) -> list[str]:
-    """Return the roots of documents with those of their earlier and later versions."""
-    return _with_versions(snapshot, {root_id(resolve(snapshot, "documents", id_)) for id_ in given})
-
-
 def _with_versions(snapshot: Snapshot, roots: Iterable[str]) -> list[str]:
+    """Return the roots of documents with those of their earlier and later versions."""
     found = fresh = set(roots)
     while fresh:
         both: set[str] = set()
@@ -384,8 +381,7 @@ def carry_out_erasure(
     transaction: Transaction, made: ErasurePlan, embedder: Callable[[], Embedder]
 ) -> ErasedRows:
     """Take out of the tables what goes."""
-    for some in in_portions(sorted(made.memories)):
-        _keep_deleted(transaction, some)
+    _keep_deleted(transaction, sorted(made.memories))
     erase_rows(transaction, "memories", made.memories, drop_orphans=False)
     transaction.deletions.let_go_of(made.parts)
     erase_rows(transaction, "documents", made.parts, drop_orphans=False)
