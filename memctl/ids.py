@@ -55,8 +55,13 @@ def other_version_id(id_: str, version: str) -> str:
 
 
 def stated_memory_id(namespace: str, type_: str, text: str, *, salt: str = "") -> str:
-    """Return the id of a stated memory, or of a later version of one (``salt`` says which)."""
+    """Return the id of a stated memory; ``salt`` tells it from others that say the same."""
     return f"m_{_digest('stated', namespace, type_, text, salt)}"
+
+
+def next_version_id(before: str, version: int, namespace: str, type_: str, text: str) -> str:
+    """Return the id of a later version of a memory, made from the id of the one before it."""
+    return stated_memory_id(namespace, type_, text, salt=f"{before}/{version}")
 
 
 def insight_id(kind: str, source_ids: list[str]) -> str:

@@ -18,7 +18,7 @@ from memctl.doctor.findings import counted
 from memctl.doctor.row_checks import CrossReferences, passages_with_offsets
 from memctl.errors import DamagedError
 from memctl.graph.derivation import derive_all
-from memctl.ids import root_id, stated_memory_id
+from memctl.ids import next_version_id, root_id
 from memctl.knowledge_base import KnowledgeBase
 from memctl.memories.reembedding import EMBEDDED_COLUMNS, EmbedderTarget, VectorFilling, vector_keys
 from memctl.records import Document, ProgressListener
@@ -312,8 +312,7 @@ def lost_predecessors(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Versi
 
 
 def _is_next(old: str, new: VersionRow) -> bool:
-    salt = f"{old}/{new['version']}"
-    made = stated_memory_id(new["namespace"], new["type"], new["text"], salt=salt)
+    made = next_version_id(old, new["version"], new["namespace"], new["type"], new["text"])
     return bool(made == new["id"])
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import asdict, replace
 
 from memctl.errors import UsageError
 from memctl.graph.derivation import derive_statement, pages_of
-from memctl.ids import root_id, stated_memory_id, storable
+from memctl.ids import next_version_id, root_id, stated_memory_id, storable
 from memctl.ingest.source_reading import redacted_metadata
 from memctl.language.inline_tags import find_wikilinks
 from memctl.language.term_analysis import embedding_text, passage_terms
@@ -444,7 +444,7 @@ def _edited(old: Memory, edit: Edit, now: datetime) -> Memory | None:
     rests_on = old.source_ids or ((old.id,) if old.start is not None else ())
     return replace(
         changed,
-        id=stated_memory_id(old.namespace, changed.type, changed.text, salt=f"{old.id}/{version}"),
+        id=next_version_id(old.id, version, old.namespace, changed.type, changed.text),
         source_ids=rests_on,
         valid_from=now,
         version=version,

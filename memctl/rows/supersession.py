@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
-from memctl.ids import root_id, stated_memory_id
+from memctl.ids import next_version_id, root_id
 from memctl.rows.references import in_portions
 from memctl.rows.row_changes import put_rows, revive_memories, set_columns
 from memctl.store.tables.filter_expressions import col
@@ -191,7 +191,10 @@ def _reinstate_anew(transaction: Transaction, rows: Sequence[Row], now: datetime
     if not rows:
         return
     found = transaction.snapshot().get("memories", [row["id"] for row in rows])
-    ids = [_next_id(row) for row in rows]
+    ids = [
+        next_version_id(row["id"], row["version"] + 1, row["namespace"], row["type"], row["text"])
+        for row in rows
+    ]
     count = len(rows)
     changed: dict[str, Sequence[Any]] = {
         "id": ids,
@@ -205,8 +208,3 @@ def _reinstate_anew(transaction: Transaction, rows: Sequence[Row], now: datetime
         found = with_column(found, name, values)
     put_rows(transaction, "memories", found)
     _name_successors(transaction, {row["id"]: new for row, new in zip(rows, ids, strict=True)})
-
-
-def _next_id(row: Row) -> str:
-    salt = f"{row['id']}/{row['version'] + 1}"
-    return stated_memory_id(row["namespace"], row["type"], row["text"], salt=salt)
