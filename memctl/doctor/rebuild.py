@@ -285,11 +285,10 @@ def unended_predecessors(snapshot: Snapshot) -> dict[str, VersionRow]:
             later.setdefault(place, []).append(row)
     found: dict[str, VersionRow] = {}
     held = col("superseded_by").is_null() & (col("level") == "memory")
-    for batch in snapshot.batches("memories", held, list(_IDENTITY_COLUMNS)) if later else ():
-        for row in batch.to_pylist():
-            for new in later.get((row["document_id"], row["created_at"], row["version"]), ()):
-                if _is_next(row["id"], new):
-                    found[row["id"]] = new
+    for row in snapshot.each_row("memories", held, _IDENTITY_COLUMNS) if later else ():
+        for new in later.get((row["document_id"], row["created_at"], row["version"]), ()):
+            if _is_next(row["id"], new):
+                found[row["id"]] = new
     return found
 
 

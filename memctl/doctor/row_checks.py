@@ -318,9 +318,8 @@ def passages_of(
     """Return the verbatim memories of documents, by document."""
     found: dict[str, list[Row]] = {id_: [] for id_ in ids}
     where = col("document_id").is_in(ids) & (col("level") == "evidence")
-    for batch in snapshot.batches("memories", where, columns):
-        for row in batch.to_pylist():
-            found[row["document_id"]].append(row)
+    for row in snapshot.each_row("memories", where, columns):
+        found[row["document_id"]].append(row)
     return found
 
 

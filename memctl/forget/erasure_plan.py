@@ -279,17 +279,15 @@ def _naming(
     snapshot: Snapshot, patterns: Sequence[re.Pattern[str]], kept: frozenset[str]
 ) -> tuple[set[str], set[str]]:
     """Return the documents, and the memories that are statements or stand alone, with a name."""
-    parts: set[str] = set()
-    for batch in snapshot.batches("documents", None, _text_columns("documents")):
-        parts.update(row["id"] for row in batch.to_pylist() if row_matches(row, patterns, kept))
+    documents = snapshot.each_row("documents", None, _text_columns("documents"))
+    parts = {row["id"] for row in documents if row_matches(row, patterns, kept)}
     statements: set[str] = set()
-    for batch in snapshot.batches("memories", None, _text_columns("memories")):
-        for row in batch.to_pylist():
-            if row_matches(row, patterns):
-                if row["level"] != "evidence" or row["document_id"] is None:
-                    statements.add(row["id"])
-                else:
-                    parts.add(row["document_id"])
+    for row in snapshot.each_row("memories", None, _text_columns("memories")):
+        if row_matches(row, patterns):
+            if row["level"] != "evidence" or row["document_id"] is None:
+                statements.add(row["id"])
+            else:
+                parts.add(row["document_id"])
     return parts, statements
 
 

@@ -149,15 +149,13 @@ def said_by_others(
 
     for turn in turns:
         look(turn.content)
-    for batch in snapshot.batches("documents", None, ["text", "summary"]):
-        for row in batch.to_pylist():
-            look(row["text"], row["summary"])
+    for row in snapshot.each_row("documents", None, ["text", "summary"]):
+        look(row["text"], row["summary"])
     stated = col("document_id").is_null() & (col("level") == "memory")
     theirs = stated | (col("type") == EXCHANGE)
-    for batch in snapshot.batches("memories", theirs, ["text", "type", "source_ids"]):
-        for row in batch.to_pylist():
-            if row["type"] == EXCHANGE or not row["source_ids"]:
-                look(row["text"])
+    for row in snapshot.each_row("memories", theirs, ["text", "type", "source_ids"]):
+        if row["type"] == EXCHANGE or not row["source_ids"]:
+            look(row["text"])
     return [text for place, text in enumerate(wanted) if place in found]
 
 
@@ -185,10 +183,9 @@ def said_beyond(
         look(text)
     where = col("namespace").is_in(sorted(hidden))
     for table in OF_NAMESPACES if hidden else ():
-        for batch in snapshot.batches(table, where, _text_columns(snapshot.schema(table))):
-            for row in batch.to_pylist():
-                for value in row.values():
-                    look(LIST_SEPARATOR.join(value) if isinstance(value, list) else value or "")
+        for row in snapshot.each_row(table, where, _text_columns(snapshot.schema(table))):
+            for value in row.values():
+                look(LIST_SEPARATOR.join(value) if isinstance(value, list) else value or "")
     return [each for each in wanted if each not in left]
 
 

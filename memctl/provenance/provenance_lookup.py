@@ -144,10 +144,9 @@ def _names(layout: Layout, settings: KnowledgeBaseSettings, store: Store) -> Ite
     private = settings.private_namespaces
     if not private:
         yield from store.ledger.provenance.paths()
-    for batch in store.snapshot().batches("documents", col("part") == 0, ["source", "namespace"]):
-        for row in batch.to_pylist():
-            if row["namespace"] not in private:
-                yield row["source"]
+    for row in store.snapshot().each_row("documents", col("part") == 0, ["source", "namespace"]):
+        if row["namespace"] not in private:
+            yield row["source"]
 
 
 _EVENTS = 1_000

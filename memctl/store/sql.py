@@ -498,7 +498,7 @@ def _of_pools(name: str, rows: pa.Table, pools: Collection[str]) -> pa.Table:
 def _unnamed(snapshot: Snapshot, within: Expr) -> Iterator[str]:
     """The entities that no row names for which a condition holds."""
     named = _names(snapshot, within)
-    for row in _rows_in_scope(snapshot, "entities", None, ("id", "name", "aliases")):
+    for row in snapshot.each_row("entities", None, ("id", "name", "aliases")):
         if named.isdisjoint((row["name"], *(row["aliases"] or ()))):
             yield row["id"]
 
@@ -507,7 +507,7 @@ def _names(snapshot: Snapshot, within: Expr) -> set[str]:
     names: set[str] = set()
     for table in OF_NAMESPACES:
         columns = DECLARATIONS[table].name_columns
-        for row in _rows_in_scope(snapshot, table, within, columns):
+        for row in snapshot.each_row(table, within, columns):
             names.update(name for column in columns for name in row[column] or ())
     return names
 
@@ -515,21 +515,12 @@ def _names(snapshot: Snapshot, within: Expr) -> set[str]:
 def _tied(snapshot: Snapshot, table: TableName, within: Expr) -> Iterator[str]:
     """The rows of a table that refer to a row for which a condition does not hold."""
     left_out = {
-        row["id"]
-        for other in OF_NAMESPACES
-        for row in _rows_in_scope(snapshot, other, ~within, ("id",))
+        row["id"] for other in OF_NAMESPACES for row in snapshot.each_row(other, ~within, ("id",))
     }
     declared = DECLARATIONS[table]
-    for row in _rows_in_scope(snapshot, table, None, tuple(declared.id_columns)):
+    for row in snapshot.each_row(table, None, tuple(declared.id_columns)):
         if not left_out.isdisjoint(declared.ids_referred_to(row)):
             yield row["id"]
-
-
-def _rows_in_scope(
-    snapshot: Snapshot, table: TableName, where: Expr | None, columns: tuple[str, ...]
-) -> Iterator[dict[str, Any]]:
-    for batch in snapshot.batches(table, where, columns):
-        yield from batch.to_pylist()
 
 
 _Column = tuple[pa.DataType, Callable[[Any], Any]]

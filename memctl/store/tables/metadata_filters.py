@@ -155,8 +155,7 @@ class _Compiler:
             self._metadata = [
                 (row["id"], json.loads(row["metadata"] or "{}"))
                 for snapshot in self._snapshots
-                for batch in snapshot.batches("documents", None, ["id", "metadata"])
-                for row in batch.to_pylist()
+                for row in snapshot.each_row("documents", None, ["id", "metadata"])
             ]
         return [id_ for id_, metadata in self._metadata if any(map(test, _values(metadata, key)))]
 

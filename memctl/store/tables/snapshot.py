@@ -194,6 +194,13 @@ class Snapshot:
                 schema = with_all_columns(schema.empty_table(), table, names).schema
         return pa.RecordBatchReader.from_batches(schema, self._stream(table, where, reader, schema))
 
+    def each_row(
+        self, table: TableName, where: Expr | None, columns: Sequence[str]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield rows of a table one by one, read as :meth:`batches` does."""
+        for batch in self.batches(table, where, columns):
+            yield from batch.to_pylist()
+
     def get(
         self, table: TableName, ids: Sequence[str], columns: Sequence[str] | None = None
     ) -> pa.Table:
