@@ -77,10 +77,9 @@ def _latest_counts(entries: Sequence[ProvenanceEntry]) -> dict[str, int]:
 def _provenance(layout: Layout, entry: ProvenanceEntry) -> FileProvenance:
     place = layout.found_here(path_of(entry.place)) if entry.place else path_of(entry.path)
     is_there = place.is_file()
-    noted = asdict(entry)
     return FileProvenance(
         layout.name,
-        **noted
+        **asdict(entry)
         | {
             "memories": None,  # what became of them since belongs to the document
             "place": printable(place) if entry.place else "",

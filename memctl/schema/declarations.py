@@ -100,7 +100,7 @@ _DECLARED = (
         Document,
         required=("id", "root_id", "namespace", "source", "status", "text", "created_at"),
         references=(
-            Reference("root_id", ("documents",), "erase", is_owner=False),
+            Reference("root_id", ("documents",), "erase"),
             Reference("superseded_by", ("documents",), "clear"),
         ),
         scalar_indexes={"id": "BTREE", "root_id": "BTREE", "tags": "LABEL_LIST"},

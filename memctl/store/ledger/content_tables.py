@@ -19,10 +19,10 @@ from msgspec.structs import replace
 from memctl.ids import root_id, storable
 from memctl.store.ledger.feedback_repositories import (
     EFFECTS,
-    FEEDBACK,
     SUMMARIES,
     USES,
     VARIANTS,
+    FeedbackRepository,
 )
 from memctl.store.ledger.pool_repositories import (
     PoolAgentRepository,
@@ -159,7 +159,7 @@ CONTENT_TABLES: tuple[ContentTable, ...] = (
     ),
     ContentTable(PoolAgentRepository.table, texts=(), at="last_at", names=("pool_id", "agent")),
     ContentTable(PROFILES, texts=PROFILE_FIELDS, at="at", derived=PROFILE_FIELDS),
-    ContentTable(FEEDBACK, texts=("text", "example"), at="at", names=("agent_id",)),
+    ContentTable(FeedbackRepository.table, texts=("text", "example"), at="at", names=("agent_id",)),
     ContentTable(EFFECTS, texts=(), at="at"),
     ContentTable(
         ConfirmationRepository.table, texts=(), at="at", names=("source",), local=("job_id",)

@@ -126,9 +126,6 @@ class PromptUse(Struct, frozen=True):
     session_id: str | None = None
 
 
-FEEDBACK: LedgerTable[Feedback] = LedgerTable(
-    "feedback", Feedback, ("feedback_id",), "at DESC, feedback_id"
-)
 EFFECTS: LedgerTable[FeedbackEffect] = LedgerTable(
     "feedback_effects", FeedbackEffect, ("feedback_id", "memory_id")
 )
@@ -144,7 +141,7 @@ USES: LedgerTable[PromptUse] = LedgerTable("prompt_uses", PromptUse, ("task", "v
 class FeedbackRepository(Repository[Feedback]):
     """Judgements, the latest first."""
 
-    table = FEEDBACK
+    table = LedgerTable("feedback", Feedback, ("feedback_id",), "at DESC, feedback_id")
 
     def of_session(self, namespace: str, session_id: str) -> list[Feedback]:
         """Return the judgements on a conversation and on questions asked in it."""

@@ -80,13 +80,10 @@ class InjectedSpan(Struct, frozen=True):
     at: datetime
 
 
-INJECTED: LedgerTable[InjectedSpan] = LedgerTable("injected_spans", InjectedSpan, ("digest",), "at")
-
-
 class InjectedRepository(Repository[InjectedSpan]):
     """The newest of what was put into prompts."""
 
-    table = INJECTED
+    table = LedgerTable("injected_spans", InjectedSpan, ("digest",), "at")
 
     def note(self, digests: Iterable[str], at: datetime) -> None:
         """Record sentences; what is known already counts as new again."""

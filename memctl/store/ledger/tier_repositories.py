@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -89,15 +89,7 @@ class ShortTermEntry(Struct, frozen=True):
         return self.expires_at <= now
 
 
-class _Expiring(Protocol):
-    @property
-    def written_at(self) -> datetime: ...
-
-    @property
-    def ttl_seconds(self) -> float | None: ...
-
-
-T = TypeVar("T", bound=_Expiring)
+T = TypeVar("T", bound=WorkingValue | SharedValue | ShortTermEntry)
 
 
 class _ExpiringRepository(Repository[T], Generic[T]):
