@@ -56,6 +56,7 @@ _Row = tuple[Any, ...]
 _BARE_HEADING = re.compile(r"^\w[\w ]*:(?=\n\n|\Z)\n*", re.MULTILINE)
 """A heading with nothing below it."""
 _CONVERSATIONS = ("session_id", "conversation_id")
+"""What a column with a conversation is called."""
 EXPIRES = "expires_at"
 """The column that says when a row ends, where a table has one."""
 

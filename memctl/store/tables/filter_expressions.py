@@ -455,7 +455,7 @@ def checked_condition(text: str) -> str:
         raise UsageError("the condition is empty", _CONDITION_HINT)
     if len(text) > LONGEST:
         raise UsageError(f"the condition is longer than {LONGEST} characters", _CONDITION_HINT)
-    _check_brackets(text, list(_tokens(text)))
+    _check_brackets(text, _tokens(text))
     return text
 
 

@@ -99,7 +99,7 @@ def ledger_restorer(ledger: Ledger, name: str, content: bytes, now: datetime) ->
     Args:
         ledger: Where to.
         name: Which of the ledger's tables.
-        content: As :func:`exported_books` gives it.
+        content: As :func:`export_ledger` gives it.
         now: Since when facts wait here.
 
     Raises:
