@@ -121,7 +121,7 @@ def _passage(
     return Passage(
         id=row["id"],
         document=row["document_id"] or row["id"],
-        context=_context(row),
+        context=context_of(row),
         names=tuple(name for name in names if name.strip()),
         title=called.get(row["document_id"] or "", ""),
         text=row["text"] or "",
@@ -129,7 +129,8 @@ def _passage(
     )
 
 
-def _context(row: Mapping[str, Any]) -> str:
+def context_of(row: Mapping[str, Any]) -> str:
+    """Return the conversation that a memory is of, else its document."""
     return str(row["session_id"] or (row["document_id"] or row["id"]).partition(".")[0])
 
 
@@ -270,7 +271,7 @@ def _links(
     called: Mapping[str, str],
     standing: set[str],
 ) -> Iterator[Link]:
-    contexts = {row["document_id"]: _context(row) for row in rows if row["document_id"]}
+    contexts = {row["document_id"]: context_of(row) for row in rows if row["document_id"]}
     for document, target, memory_ids in links:
         if document in contexts and document in called:
             there = tuple(id_ for id_ in memory_ids if id_ in standing)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, msgpack
 from msgspec.structs import replace
 
 from memctl.graph.derivation import OBJECT, SUBJECT
@@ -23,9 +23,9 @@ from memctl.graph.entity_names import (
     parse_company,
     parse_person,
 )
-from memctl.graph.mentions import PAGE, Link, Mentions, Passage, read_mentions
+from memctl.graph.mentions import PAGE, Link, Mentions, Passage, context_of, read_mentions
 from memctl.graph.name_resolution import Decisions, Resolution, people_by_name_part, resolve
-from memctl.ids import entity_id
+from memctl.ids import entity_id, storable
 from memctl.rows.references import BETWEEN_ENTITIES
 from memctl.store.tables.filter_expressions import Expr, both, col
 
@@ -393,11 +393,11 @@ def _statements(
     rows = snapshot.scan("memories", both(where, col("level") == "memory"), columns)
     for row in rows.filter(pc.match_substring(rows["metadata"], '"object"')).to_pylist():
         values = json.loads(row["metadata"])
-        context = row["session_id"] or (row["document_id"] or row["id"]).partition(".")[0]
+        context = context_of(row)
         parts = [values.get(part) for part in ("subject", "relation", "object")]
         if isinstance(parts[0], str) and isinstance(parts[2], str):
             evidence = tuple(row["source_ids"] or ()) or (row["id"],)
-            yield context, parts[0], str(parts[1] or ""), parts[2], evidence
+            yield context, parts[0], storable(str(parts[1] or "")), parts[2], evidence
 
 
 def _stated_relations(
@@ -473,10 +473,10 @@ def cached_name_index(
     name = json.dumps([snapshot.state, _code_digest(), what, evidence_only, decided])
     known = snapshot.derived and snapshot.derived.read(name)
     if known:
-        return _decoded(json.loads(known))
+        return msgpack.decode(known, type=NameIndex)
     made = build_index(snapshot, where, decisions, evidence_only=evidence_only)
     if snapshot.derived:
-        snapshot.derived.write(name, json.dumps(_encoded(made)).encode())
+        snapshot.derived.write(name, msgpack.encode(made))
     return made
 
 
@@ -489,49 +489,3 @@ def _code_digest() -> str:
             if file.suffix in (".py", ".json"):
                 digest.update(file.read_bytes())
     return digest.hexdigest()
-
-
-def _encoded(index: NameIndex) -> dict[str, Any]:
-    places: dict[str, dict[str, int]] = defaultdict(dict)
-    for (context, name), node in index.places.items():
-        places[context][name] = node
-    return {
-        "nodes": [
-            (node.id, node.name, node.type, node.aliases, node.mentions, node.key)
-            for node in index.nodes
-        ],
-        "ids": index.ids,
-        "documents": index.documents,
-        "named": index.named,
-        "about": index.about,
-        "holders": index.holders,
-        "facts": index.facts,
-        "ties": list(index.ties.items()),
-        "by_key": dict(index.by_key),
-        "places": places,
-    }
-
-
-def _decoded(kept: dict[str, Any]) -> NameIndex:
-    return NameIndex(
-        nodes=tuple(
-            Node(id_, name, type_, tuple(aliases), mentions, key)
-            for id_, name, type_, aliases, mentions, key in kept["nodes"]
-        ),
-        ids=tuple(kept["ids"]),
-        documents=tuple(kept["documents"]),
-        named=tuple(map(tuple, kept["named"])),
-        about=tuple(kept["about"]),
-        holders=tuple(map(tuple, kept["holders"])),
-        facts=tuple(
-            Fact(source, target, relation, tuple(memory_ids))
-            for source, target, relation, memory_ids in kept["facts"]
-        ),
-        ties={here: tuple(Tie(*tie) for tie in ties) for here, ties in kept["ties"]},
-        by_key={key: tuple(nodes) for key, nodes in kept["by_key"].items()},
-        places={
-            (context, name): node
-            for context, nodes in kept["places"].items()
-            for name, node in nodes.items()
-        },
-    )
