@@ -25,7 +25,7 @@ from memctl.store.ledger.log_repositories import QueryDetail, QueryEntry, QueryV
 
 if TYPE_CHECKING:
     from memctl.config import Config
-    from memctl.literals import AccessKind, QueryKind, QueryStatus, Verdict
+    from memctl.literals import AccessKind, QueryKind, Verdict
     from memctl.store.ledger.ledger import Ledger
 
 LONGEST_TEXT = 1000
@@ -40,28 +40,6 @@ _MOST_WAITING = 1000
 _LOOKED_AT = 2 * LONGEST_TEXT
 
 _log = logging.getLogger(__name__)
-
-
-class AskedHow(Struct, frozen=True, kw_only=True):
-    """How a question was asked, and how well it was answered; see ``QueryDetail``."""
-
-    status: QueryStatus
-    top_k: int
-    threshold: float = 0.0
-    confidence: float | None = None
-    grounding: float | None = None
-    relevance: float | None = None
-    fusion: str = ""
-    reranker: str = ""
-    rounds: int = 1
-    kbs: int = 1
-    prompt: str = ""
-    error: str = ""
-    cited: frozenset[str] = frozenset()
-    """The memories that the answer relies on, of whatever knowledge base."""
-    user: str | None = None
-    agent: str | None = None
-    session: str | None = None
 
 
 def unknown_question(query_id: str) -> NotFoundError:
@@ -79,24 +57,17 @@ def unknown_question(query_id: str) -> NotFoundError:
 _QUALITY_WEIGHTS = {"confidence": 0.4, "hits": 0.2, "score": 0.2, "relevance": 0.2}
 
 
-def quality(
-    *,
-    confidence: float | None,
-    hits: int,
-    top_k: int,
-    score: float | None,
-    relevance: float | None,
-) -> float:
+def quality(detail: QueryDetail, hits: int, score: float | None) -> float:
     """Return how good what a question gave was, from 0 to 1.
 
     The weighted mean of what is known of: the confidence of the answer, how many of the hits that
     were asked for there are, how good it was judged to be, and the relevance of the best hit.
     """
     parts = {
-        "confidence": confidence,
-        "hits": min(1.0, hits / top_k) if top_k else None,
+        "confidence": detail.confidence,
+        "hits": min(1.0, hits / detail.top_k) if detail.top_k else None,
         "score": score,
-        "relevance": relevance,
+        "relevance": detail.relevance,
     }
     known = {name: value for name, value in parts.items() if value is not None}
     total = sum(_QUALITY_WEIGHTS[name] for name in known)
@@ -114,7 +85,8 @@ class LoggedQuestion(Struct, frozen=True):
     filters: Filters
     found: bool
     seconds: float
-    detail: AskedHow
+    detail: QueryDetail
+    """Without an id; it cites memories of all knowledge bases."""
     vector: tuple[str, bytes] | None = None
     """The embedder and the vector of the question, as float16; None where it is not kept."""
     id: str = field(default_factory=lambda: f"q_{secrets.token_hex(6)}")
@@ -242,13 +214,7 @@ class QueryLog:
             return False
         details = self._ledger.query_details
         if detail := details.find(query_id):
-            found = quality(
-                confidence=detail.confidence,
-                hits=known.hits,
-                top_k=detail.top_k,
-                score=score,
-                relevance=detail.relevance,
-            )
+            found = quality(detail, known.hits, score)
             details.save(replace(detail, score=score, quality=found))
         return True
 
@@ -334,32 +300,11 @@ class QueryLog:
 
 
 def _detail(asked: LoggedQuestion, shown: tuple[str, ...]) -> QueryDetail:
-    how = asked.detail
-    return QueryDetail(
+    return replace(
+        asked.detail,
         query_id=asked.id,
-        status=how.status,
-        top_k=how.top_k,
-        threshold=how.threshold,
-        confidence=how.confidence,
-        relevance=how.relevance,
-        quality=quality(
-            confidence=how.confidence,
-            hits=len(shown),
-            top_k=how.top_k,
-            score=None,
-            relevance=how.relevance,
-        ),
-        grounding=how.grounding,
-        fusion=how.fusion,
-        reranker=how.reranker,
-        rounds=how.rounds,
-        kbs=how.kbs,
-        prompt=how.prompt,
-        error=how.error,
-        cited=tuple(id_ for id_ in shown[:MOST_IDS] if id_ in how.cited),
-        user_id=how.user,
-        agent_id=how.agent,
-        session_id=how.session,
+        quality=quality(asked.detail, len(shown), None),
+        cited=tuple(id_ for id_ in shown[:MOST_IDS] if id_ in asked.detail.cited),
     )
 
 

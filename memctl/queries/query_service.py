@@ -16,7 +16,6 @@ from memctl.identity import DEFAULT_USER, conversations_of, readable_by, within_
 from memctl.ids import storable
 from memctl.literals import Duplicates, Fusion, Headings, Mode, Verdict
 from memctl.queries.query_log import (
-    AskedHow,
     LoggedQuestion,
     shown_text,
     unknown_question,
@@ -31,6 +30,7 @@ from memctl.queries.search_context import (
     SearchOptions,
 )
 from memctl.records import Answer, Context, Filters, Hit, QueryResult, Question
+from memctl.store.ledger.log_repositories import QueryDetail
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -410,7 +410,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             confidence=answer.confidence if answer else None,
             grounding=_grounding(answer),
             prompt=_prompt_of(answer),
-            cited=frozenset(each.memory_id for each in answer.citations) if answer else frozenset(),
+            cited=tuple(each.memory_id for each in answer.citations) if answer else (),
         )
         logged = self._logged(
             question.text, "query", options.filters, found, result.seconds, how, outcome
@@ -419,10 +419,11 @@ class _QuerySession(Struct, frozen=True, dict=True):
 
     def _how(
         self, outcome: SearchOutcome, search: SearchOptions, limit: int, hits: Sequence[Hit]
-    ) -> AskedHow:
+    ) -> QueryDetail:
         """Return how a question was asked, but for what its answer tells."""
         config = self.search_context.config
-        return AskedHow(
+        return QueryDetail(
+            "",
             status="nothing",
             top_k=limit,
             relevance=max((hit.relevance for hit in hits), default=None),
@@ -430,9 +431,9 @@ class _QuerySession(Struct, frozen=True, dict=True):
             reranker=config.models.rerank,
             rounds=max(1, len(outcome.explain.get("rounds", ()))),
             kbs=len(self.search_context.targets),
-            user=config.user,
-            agent=config.agent,
-            session=config.session,
+            user_id=config.user,
+            agent_id=config.agent,
+            session_id=config.session,
         )
 
     def _explained(self, outcome: SearchOutcome, hits: Sequence[Hit]) -> Mapping[str, Any]:
@@ -448,14 +449,15 @@ class _QuerySession(Struct, frozen=True, dict=True):
     ) -> None:
         """Record a question that could not be asked, with the class of what went wrong."""
         config = self.search_context.config
-        how = AskedHow(
+        how = QueryDetail(
+            "",
             status="failed",
             top_k=options.limit or config.query.limit,
             kbs=len(self.search_context.targets),
             error=type(error).__name__,
-            user=config.user,
-            agent=config.agent,
-            session=config.session,
+            user_id=config.user,
+            agent_id=config.agent,
+            session_id=config.session,
         )
         self._log(self._logged(question, "query", options.filters, False, seconds, how), ())
 
@@ -546,7 +548,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             status="answered" if found else "unsure" if context.text else "nothing",
             top_k=0,  # as many as there is room for
             threshold=threshold or 0.0,
-            cited=frozenset(cited),
+            cited=tuple(cited),
         )
         seconds = time.monotonic() - started
         logged = self._logged(question, "context", filters, found, seconds, how, outcome)
@@ -559,7 +561,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
         filters: Filters,
         found: bool,
         seconds: float,
-        how: AskedHow,
+        how: QueryDetail,
         outcome: SearchOutcome | None = None,
     ) -> LoggedQuestion:
         at = self.search_context.clock()
