@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
@@ -32,7 +31,7 @@ from memctl.redaction import redact_name, redact_secrets
 from memctl.rows.derived_rows import EntityCounts, add_missing, add_up
 from memctl.rows.row_changes import append_rows, supersede_memories
 from memctl.rows.row_lifecycle import erase_rows
-from memctl.schema.arrow_tables import memories_table, with_column
+from memctl.schema.arrow_tables import memories_table
 from memctl.schema.document_types import memory_kind, source_type
 from memctl.store.ledger.content_tables import ContentOwner, clear_content
 from memctl.store.tables.filter_expressions import EVERYTHING, Expr, col
@@ -244,15 +243,15 @@ class Editor:
         memory = replace(memory, id=ids[0])
         if dry_run:
             return next(iter(memories_by_id(self._store.snapshot(), ids)), memory)
-        row = self._row(memory)
+        prepared = self._embedded(memory, mentions)
         with self._store.write() as transaction:
             snapshot = transaction.snapshot()
             if known := memories_by_id(snapshot, ids):
                 return known[0]
             sources = tuple(resolve(snapshot, "memories", id_) for id_ in statement.source_ids)
             memory = replace(memory, source_ids=sources)
-            append_rows(transaction, "memories", with_column(row, "source_ids", [sources]))
-            _add_derived(transaction, memory, mentions)
+            stored = replace(prepared.memory, source_ids=sources)
+            write_memories(transaction, [replace(prepared, memory=stored)], {}, now)
             if job is not None:
                 changes, after = self._store.ledger.changes, transaction.snapshot()
                 written: dict[TableName, list[str]] = {"memories": [memory.id]}
@@ -281,12 +280,10 @@ class Editor:
             new, mentions = self._understand(new)
         if dry_run:
             return new
-        row = self._row(new)
+        prepared = self._embedded(new, mentions)
         with self._store.write() as transaction:
             _check_editable(get_memory(transaction.snapshot(), old.id))
-            append_rows(transaction, "memories", row)
-            supersede_memories(transaction, {old.id: new.id}, now)
-            _add_derived(transaction, new, mentions)
+            write_memories(transaction, [prepared], {old.id: new.id}, now)
         return new
 
     def delete_memory(self, given: str) -> int:
@@ -329,14 +326,8 @@ class Editor:
     def prepare(self, memory: Memory) -> PreparedMemory:
         """Return a memory with what its text tells and its vector; nothing is written yet."""
         memory, mentions = self._understand(memory)
-        memory = replace(memory, kind=memory.kind or memory_kind(memory.type))
-        terms = passage_terms(memory.title, memory.heading, memory.text)
-        text = embedding_text(memory.title, memory.heading, memory.text)
-        return PreparedMemory(
-            replace(memory, search_text=" ".join(terms)),
-            mentions,
-            self._embedder().embed([text])[0],
-        )
+        kind = memory.kind or memory_kind(memory.type)
+        return self._embedded(replace(memory, kind=kind), mentions)
 
     def clear(self, owner: ContentOwner) -> None:
         """Delete every document, memory and stored word of an owner, in one commit.
@@ -385,20 +376,11 @@ class Editor:
         )
         return understood, found.entities
 
-    def _row(self, memory: Memory) -> pa.Table:
+    def _embedded(self, memory: Memory, mentions: tuple[EntityMention, ...]) -> PreparedMemory:
         terms = passage_terms(memory.title, memory.heading, memory.text)
-        searchable = replace(memory, search_text=" ".join(terms))
         text = embedding_text(memory.title, memory.heading, memory.text)
-        return memories_table([searchable], self._embedder().embed([text]))
-
-
-def _add_derived(
-    transaction: Transaction, memory: Memory, mentions: tuple[EntityMention, ...]
-) -> None:
-    """Add what follows from a stated memory to the graph; known entities are counted up."""
-    entities, relations = derive_statement(memory, mentions)
-    EntityCounts().write(transaction, entities)
-    add_missing(transaction, {}, relations)
+        (vector,) = self._embedder().embed([text])
+        return PreparedMemory(replace(memory, search_text=" ".join(terms)), mentions, vector)
 
 
 def _importance(statement: Statement) -> float:
