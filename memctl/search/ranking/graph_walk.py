@@ -27,7 +27,7 @@ from memctl.search.ranking.multi_hop import (
 )
 from memctl.search.ranking.scored_candidates import ScoredCandidate, boost_score, sort_by_score
 from memctl.search.ranking.scoring_context import ScoringContext
-from memctl.search.retrieval.candidates import Candidate, Key
+from memctl.search.retrieval.candidates import Candidate, Key, slot_weights
 
 _MAX_DISTANCE = 0.8
 """A passage at a larger cosine distance from the question starts no walk."""
@@ -83,9 +83,8 @@ class _Walk:
         self._kb = kb
         self._index = index
         self._context = context
-        question, statistics = context.question, context.statistics
-        self._weights = {slot: statistics.slot_weight(slot) for slot in question.slots}
-        self._asked = named_nodes(question.text, index)
+        self._weights = slot_weights(context.question, context.statistics)
+        self._asked = named_nodes(context.question.text, index)
         self.known: dict[Key, Candidate] = {}
         """The passages read so far."""
 

@@ -29,7 +29,7 @@ from memctl.search.ranking.scored_candidates import (
     zscore,
 )
 from memctl.search.ranking.scoring_context import ScoringContext
-from memctl.search.retrieval.candidates import Candidate, Key
+from memctl.search.retrieval.candidates import Candidate, Key, slot_weights
 
 MAX_SEEDS = 5
 """Number of the best hits that are followed."""
@@ -209,7 +209,7 @@ def _gains(
     A seed that covers all of the question leaves nothing open for the seeds after it.
     """
     slots = context.question.slots
-    weights = {slot: context.statistics.slot_weight(slot) for slot in slots}
+    weights = slot_weights(context.question, context.statistics)
     hops: list[_Hop] = []
     covered: frozenset[str] = frozenset()
     for rank, seed in enumerate(seeds):

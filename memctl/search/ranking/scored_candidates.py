@@ -19,7 +19,7 @@ from memctl.records import DuplicateHit, Hit
 from memctl.search.query.question import TimeExpression
 from memctl.search.query.time_expressions import created_within
 from memctl.search.retrieval.candidate_rows import SearchScope
-from memctl.search.retrieval.candidates import Candidate, Key
+from memctl.search.retrieval.candidates import Candidate, Key, read_rows
 from memctl.search.search_plan import KEYWORD_WEIGHT, SearchPlan
 from memctl.search.term_statistics import Sources
 from memctl.store.tables.filter_expressions import both, col
@@ -183,9 +183,9 @@ def _lift(passage: Candidate, distilled: Candidate) -> float:
 
 def load_hits(sources: Sources, ranked: Sequence[ScoredCandidate]) -> tuple[Hit, ...]:
     """Read the rows of ranked candidates in full; the hits are ranked from 1, in this order."""
-    rows = _read_rows(sources, [item.candidate for item in ranked], _COLUMNS)
+    rows = read_rows(sources, [item.candidate for item in ranked], _COLUMNS)
     copies = [copy.candidate for item in ranked for copy in item.copies]
-    copy_rows = _read_rows(sources, copies, _DUPLICATE_COLUMNS)
+    copy_rows = read_rows(sources, copies, _DUPLICATE_COLUMNS)
     return tuple(
         Hit(
             rank=rank,
@@ -198,12 +198,12 @@ def load_hits(sources: Sources, ranked: Sequence[ScoredCandidate]) -> tuple[Hit,
                     kb=copy.candidate.key[0],
                     memory_id=copy.candidate.key[1],
                     likeness=copy.likeness,
-                    **copy_rows[copy.candidate.key],
+                    **_field_values(copy_rows[copy.candidate.key]),
                 )
                 for copy in item.copies
             ),
             more_in_document=tuple(each.key[1] for each in item.more),
-            **rows[item.candidate.key],
+            **_field_values(rows[item.candidate.key]),
         )
         for rank, item in enumerate(ranked, start=1)
     )
@@ -307,18 +307,6 @@ def load_turns_around(sources: Sources, hits: Sequence[Hit]) -> tuple[Hit, ...]:
         turns = load_hits_by_id(sources, kb, list(ranks))
         found += [replace(turn, rank=ranks[id_]) for id_, turn in turns.items()]
     return tuple(found)
-
-
-def _read_rows(
-    sources: Sources, candidates: Sequence[Candidate], columns: Sequence[str]
-) -> dict[Key, dict[str, Any]]:
-    rows: dict[Key, dict[str, Any]] = {}
-    for kb in dict.fromkeys(each.key[0] for each in candidates):
-        own = [each for each in candidates if each.key[0] == kb]
-        table = sources[kb].rows("memories", [each.number for each in own], columns)
-        values = map(_field_values, table.to_pylist())
-        rows |= zip((each.key for each in own), values, strict=True)
-    return rows
 
 
 def _field_values(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from memctl.models.vector_math import dot_products, normalize_rows
 from memctl.schema.arrow_tables import VECTOR
 from memctl.search.ranking.scored_candidates import TIME_SCORE, FoldedDuplicate, ScoredCandidate
 from memctl.search.retrieval.candidate_rows import vector_matrix
-from memctl.search.retrieval.candidates import Candidate, Key
+from memctl.search.retrieval.candidates import Candidate, Key, read_rows
 from memctl.search.term_statistics import Sources
 
 _NEAR = 0.8
@@ -40,7 +40,6 @@ shorter texts are copies only under the same title."""
 _TITLE_EXPANSION = 6
 """Most characters of search terms for each character of the title: the title counts twice, and a
 compound gives its parts and itself."""
-_COLUMNS = ("text", "heading")
 _WORD = re.compile(r"\w+")
 
 _Kind = tuple[Hashable, ...]
@@ -131,14 +130,10 @@ def _length_below_title(item: ScoredCandidate) -> int:
 def _texts(
     sources: Sources, candidates: Sequence[Candidate], kinds: Mapping[Key, _Kind]
 ) -> dict[Key, _Text]:
-    found: dict[Key, _Text] = {}
-    for kb in dict.fromkeys(each.key[0] for each in candidates):
-        own = [each for each in candidates if each.key[0] == kb]
-        rows = sources[kb].rows("memories", [each.number for each in own], _COLUMNS).to_pylist()
-        for each, row in zip(own, rows, strict=True):
-            words, heading = (_plain(row[column]) for column in _COLUMNS)
-            found[each.key] = _Text(words, (*kinds[each.key], heading))
-    return found
+    return {
+        key: _Text(_plain(row["text"]), (*kinds[key], _plain(row["heading"])))
+        for key, row in read_rows(sources, candidates, ("text", "heading")).items()
+    }
 
 
 def _plain(text: str | None) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -184,12 +185,8 @@ class CandidateCollector:
 
     def texts(self, candidates: Sequence[Candidate]) -> list[str]:
         """Return the texts of candidates."""
-        found: dict[Key, str] = {}
-        for kb in dict.fromkeys(each.key[0] for each in candidates):
-            own = [each for each in candidates if each.key[0] == kb]
-            rows = self._sources[kb].rows("memories", [each.number for each in own], ("text",))
-            found |= zip((each.key for each in own), rows["text"].to_pylist(), strict=True)
-        return [found[each.key] or "" for each in candidates]
+        rows = read_rows(self._sources, candidates, ("text",))
+        return [rows[each.key]["text"] or "" for each in candidates]
 
     def _candidates(
         self, kb: str, scope: SearchScope, numbers: Iterable[int]
@@ -244,6 +241,18 @@ class CandidateCollector:
         day = created.date()
         score = sum(weight * time.fit(day) for time, weight in self._times)
         return score, frozenset(time.term for time, _ in self._times if time.contains(day))
+
+
+def read_rows(
+    sources: Sources, candidates: Sequence[Candidate], columns: Sequence[str]
+) -> dict[Key, dict[str, Any]]:
+    """Return columns of the rows of candidates, by their keys."""
+    rows: dict[Key, dict[str, Any]] = {}
+    for kb in dict.fromkeys(each.key[0] for each in candidates):
+        own = [each for each in candidates if each.key[0] == kb]
+        table = sources[kb].rows("memories", [each.number for each in own], columns)
+        rows |= zip((each.key for each in own), table.to_pylist(), strict=True)
+    return rows
 
 
 # --- scores --------------------------------------------------------------------------------------
