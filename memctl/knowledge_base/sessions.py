@@ -106,12 +106,12 @@ class Sessions(Part):
         for namespace in namespaces:
             require_seen(config, namespace)
         hidden = () if namespaces else self._kb.settings.private_namespaces
-        found = self._kb.conversations.list(
+        found = self._kb.store.ledger.sessions.matching(
             user=user or config.user,
             namespaces=namespaces,
             without=hidden,
             status=status,
-            limit=limit,
+            limit=-1 if limit is None else limit,
         )
         return [each for each in found if may_see(config, each.namespace)]
 
@@ -134,7 +134,7 @@ class Sessions(Part):
             NotFoundError: The conversation has been forgotten meanwhile.
         """
         self._kb.require_writable()
-        return self._kb.conversations.say_all(session, messages)
+        return self._kb.conversations.say(session, messages)
 
     def end(self, session: Session) -> Session:
         """Record that a conversation is over, summarise it, and have all of it in the tables.

@@ -172,7 +172,10 @@ class Compressor(Struct, frozen=True):
         window = self.conversations.window(session)
         old = window[: max(0, len(window) - kept)]
         if not old:
-            return _nothing(session, len(window), dry_run=dry_run)
+            return Compression(
+                session.session_id, session.namespace, 0, len(window), session.summary,
+                dry_run=dry_run,
+            )  # fmt: skip
         digest = self._digest(session, old)
         made = Compression(
             session.session_id,
@@ -295,8 +298,3 @@ def _sections(summary: str) -> dict[str, list[str]]:
         else:
             found.setdefault(heading, []).append(line)
     return found
-
-
-def _nothing(session: Session, kept: int, *, dry_run: bool) -> Compression:
-    name, place = session.session_id, session.namespace
-    return Compression(name, place, 0, kept, session.summary, dry_run=dry_run)

@@ -97,7 +97,6 @@ class Conversations(Struct, frozen=True):
         agent: str | None = None,
         namespace: str | None = None,
         title: str = "",
-        at: datetime | None = None,
     ) -> Session:
         """Begin a conversation.
 
@@ -107,12 +106,11 @@ class Conversations(Struct, frozen=True):
             agent: With whom.
             namespace: Where it goes; by default where the conversations of the user do.
             title: What it is called.
-            at: When it began; by default now.
 
         Raises:
             UsageError: There is one of that name, or a name cannot be one.
         """
-        now = at or self.clock()
+        now = self.clock()
         user = checked_name(user, "a user") or DEFAULT_USER
         agent = checked_name(agent, "an agent")
         place = storable(namespace or conversations_of(self.namespaces, user))
@@ -168,24 +166,6 @@ class Conversations(Struct, frozen=True):
             raise NotFoundError(f"there is no session {session_id!r}", hint)
         return found[0]
 
-    def list(
-        self,
-        *,
-        user: str | None = None,
-        namespaces: Sequence[str] | None = None,
-        without: Sequence[str] = (),
-        status: SessionStatus | None = None,
-        limit: int | None = None,
-    ) -> Sequence[Session]:
-        """Return conversations, the latest first."""
-        return self.ledger.sessions.matching(
-            user=user,
-            namespaces=namespaces,
-            without=without,
-            status=status,
-            limit=-1 if limit is None else limit,
-        )
-
     def turns(
         self, session: Session, *, after: int = -1, last: int | None = None
     ) -> Sequence[Turn]:
@@ -200,18 +180,15 @@ class Conversations(Struct, frozen=True):
         through = session.summarized_through
         return self.turns(session, after=-1 if through is None else through)
 
-    def say(self, session: Session, message: Message) -> Turn:
-        """Add a message; it is on disk when this returns, and found by the next query.
+    def say(self, session: Session, messages: Sequence[Message]) -> Sequence[Turn]:
+        """Add messages; they are on disk when this returns, and found by the next query.
 
         Raises:
-            UsageError: It has neither words nor a file, is too long, or its number is taken by
+            UsageError: One has neither words nor a file, is too long, or its number is taken by
                 other words.
-            UnreadableSource: Its file cannot be read.
+            UnreadableSource: A file cannot be read.
+            NotFoundError: The conversation has been forgotten meanwhile.
         """
-        return self.say_all(session, [message])[0]
-
-    def say_all(self, session: Session, messages: Sequence[Message]) -> Sequence[Turn]:
-        """Add messages in one step; arguments and errors are those of ``say``."""
         made = [self._turn(session, message) for message in messages]
         key = (session.namespace, session.session_id)
         with self.ledger.transaction():

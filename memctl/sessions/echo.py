@@ -29,7 +29,8 @@ _WORD = re.compile(r"\w+")
 
 def note_injected(ledger: Ledger, text: str, at: datetime) -> None:
     """Record that a text goes into a prompt; does nothing where this process may only read."""
-    digests = {_digest(said) for line in _lines(text) for _, _, said in _sentences(line)}
+    lines = text.splitlines(keepends=True)
+    digests = {_digest(said) for line in lines for _, _, said in _sentences(line)}
     if digests and ledger.is_writable:
         ledger.injected.note(sorted(digests), at)
 
@@ -43,7 +44,7 @@ def without_echo(ledger: Ledger, text: str, at: datetime, *, by_user: bool) -> s
         at: When it was said.
         by_user: Whether a user says it: only what is marked as cited comes from memory then.
     """
-    lines = list(_lines(text))
+    lines = text.splitlines(keepends=True)
     found = {_digest(said) for line in lines for _, _, said in _sentences(line)}
     known = ledger.injected.known(found, at - REMEMBERED) if found else frozenset()
     if not known:
@@ -68,10 +69,6 @@ def _without_echoes(line: str, is_known: Callable[[str], bool], by_user: bool) -
         kept += line[position:start]
         position = end
     return kept + line[position:]
-
-
-def _lines(text: str) -> Iterator[str]:
-    yield from text.splitlines(keepends=True)
 
 
 def _sentences(line: str) -> Iterator[tuple[int, int, str]]:

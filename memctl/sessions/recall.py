@@ -180,7 +180,8 @@ class ConversationRecall(Struct, frozen=True):
 
     def _latest(self, session: Session) -> list[RecalledSession]:
         """Return the conversation before, for a message that says nothing but to go back to it."""
-        for other in self.conversations.list(namespaces=(session.namespace,), limit=2):
+        sessions = self.conversations.ledger.sessions
+        for other in sessions.matching(namespaces=(session.namespace,), limit=2):
             if other.session_id != session.session_id and other.message_count:
                 return [self._summarized(other)]
         return []

@@ -236,6 +236,6 @@ def test_a_message_that_cannot_be_stored_says_so(
     def refuse(*_: object) -> None:
         raise DiskRefused("no space left on the device")
 
-    monkeypatch.setattr(Conversations, "say_all", refuse)
+    monkeypatch.setattr(Conversations, "say", refuse)
     result = kb.sessions.process(session, Message(sender="user", content="fact: it is full"))
     assert result == {"error": "Failed to store memory: no space left on the device"}

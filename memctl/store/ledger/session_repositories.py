@@ -117,7 +117,7 @@ class SessionRepository(Repository[Session]):
         status: SessionStatus | None = None,
         limit: int = -1,
     ) -> list[Session]:
-        """Return conversations: of a user, in some namespaces, of a status."""
+        """Return conversations, the latest first: of a user, in some namespaces, of a status."""
         where = "user_id = coalesce(?, user_id) AND status = coalesce(?, status)"
         values: list[Any] = [user, status]
         if namespaces:
