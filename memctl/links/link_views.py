@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import Struct
+from msgspec.structs import replace
 
-from memctl.graph.page_names import FormerTitles, Page
+from memctl.graph.page_names import FormerTitles, Page, read_pages
 from memctl.ids import root_id
 from memctl.language.inline_tags import PageLink, page_links
 from memctl.links.link_map import LinkMap, missing_key
@@ -40,7 +41,10 @@ from memctl.links.page_texts import (
     place_in,
     summary_excerpt,
 )
-from memctl.links.related_pages import PageVectors
+from memctl.links.related_pages import PageVectors, read_vectors
+from memctl.records import Filters
+from memctl.store.tables.filter_expressions import Expr, col, document_filter, memory_filter
+from memctl.store.tables.metadata_filters import metadata_condition
 
 if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
@@ -52,22 +56,57 @@ _TEXTS_A_READ = 32
 _MOST_PLACES = 20
 """An excerpt tells where a page is linked or mentioned at most this often."""
 _NOTE = "markdown"
-_READ_BYTES = 8 << 20
 
 
 V = TypeVar("V", bound=PageView)
 
 
-class LinkedTables(Struct, frozen=True):
-    """The tables of one knowledge base, with what is made of them when it is first needed."""
+class LinkedTables:
+    """The documents of one knowledge base at one moment, with what is made of them when needed.
 
-    kb: str
-    snapshot: Snapshot
-    load_texts: Callable[[], PageTexts]
-    load_vectors: Callable[[], PageVectors]
-    vectors_are: tuple[str, int]
+    Args:
+        kb: Its name.
+        snapshot: Its tables; others with the same versions may take their place.
+        filters: What the documents are limited to.
+        clock: What tells the time.
+    """
+
+    vectors_are: tuple[str, int] = ("", 0)
     """What its vectors are from; only those from the same can be compared."""
-    load_former: Callable[[], FormerTitles]
+
+    def __init__(
+        self, kb: str, snapshot: Snapshot, filters: Filters, clock: Callable[[], datetime]
+    ) -> None:
+        self.kb = kb
+        self.snapshot = snapshot
+        self._filters = filters
+        self._clock = clock
+        self.pages: list[Page] = read_pages(kb, snapshot, self._where())
+
+    def _where(self) -> Expr:
+        condition = metadata_condition(self._filters, "documents", [self.snapshot])
+        return document_filter(self._filters) & condition
+
+    @cached_property
+    def texts(self) -> PageTexts:
+        """Their texts."""
+        return PageTexts(self.snapshot, self._where())
+
+    @cached_property
+    def vectors(self) -> PageVectors:
+        """Their vectors."""
+        condition = memory_filter(self._filters, self._clock())
+        condition &= metadata_condition(self._filters, "memories", [self.snapshot])
+        return read_vectors(self.snapshot, condition)
+
+    @cached_property
+    def former(self) -> FormerTitles:
+        """Titles that documents had."""
+        every = replace(self._filters, as_of=self._clock())
+        ended = col("status").is_in(("superseded", "gone")) & (col("part") == 0)
+        columns = ["id", "title", "superseded_by"]
+        rows = self.snapshot.scan("documents", document_filter(every) & ended, columns)
+        return FormerTitles(rows.to_pylist())
 
     def texts_of(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the texts of documents, or of parts of them, by id."""
@@ -187,7 +226,7 @@ class PageLinks:
         found = {
             self._by_id.get((kb, root_id(id_)))
             for kb, tables in self._tables.items()
-            for id_ in tables.load_texts().containing(tables.snapshot, names)
+            for id_ in tables.texts.containing(tables.snapshot, names)
         }
         return sorted(at for at in found if at is not None)
 
@@ -202,14 +241,14 @@ class PageLinks:
         at = self.map.find(given).page
         page = self.map.pages[at]
         own = self._tables[page.kb]
-        vector = own.load_vectors().of(page.id)
+        vector = own.vectors.of(page.id)
         if vector is None:
             return []
         ranked = [
             (-similarity, other)
             for kb, tables in self._tables.items()
             if tables.vectors_are == own.vectors_are
-            for id_, similarity in islice(tables.load_vectors().similar(vector), self._most(limit))
+            for id_, similarity in islice(tables.vectors.similar(vector), self._most(limit))
             if similarity > 0 and (other := self._by_id.get((kb, id_))) is not None
         ]
         kept = [
@@ -284,7 +323,7 @@ class PageLinks:
                     yield self._problem("ambiguous", source, name, message)
 
     def _why_missing(self, source: int, name: str) -> str:
-        former = self._tables[self.map.pages[source].kb].load_former()
+        former = self._tables[self.map.pages[source].kb].former
         became = former.what_became_of(name)
         if became is None:
             return "no document is called that"
