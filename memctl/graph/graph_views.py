@@ -357,7 +357,33 @@ class GraphView:
 
     def connections(self) -> Connections:
         """Return the connections that consolidation found between memories."""
-        return read_connections(self._snapshot, self._where, self.graph.index)
+        columns = ["source_id", "target_id", "relation_type", "weight"]
+        found = self._snapshot.scan("relations", ~(col("relation_type") == LINKS_TO), columns)
+        values = (found[name].to_pylist() for name in columns)
+        edges = [Connection(*row) for row in zip(*values, strict=True)]
+        ids = {id_ for edge in edges for id_ in (edge.source_id, edge.target_id)}
+        memories = self._connected_memories(sorted(ids))
+        known = {memory.id for memory in memories}
+        return Connections(
+            tuple(memories),
+            tuple(edge for edge in edges if edge.source_id in known and edge.target_id in known),
+        )
+
+    def _connected_memories(self, ids: list[str]) -> list[ConnectedMemory]:
+        if not ids:
+            return []
+        wanted = both(self._where, col("id").is_in(ids))
+        columns = ["id", "text", "level", "source_ids"]
+        rows = self._snapshot.scan("memories", wanted, columns).to_pylist()
+        return [
+            ConnectedMemory(
+                row["id"],
+                row["text"][:_LABEL],
+                row["level"],
+                _named_nodes(self.graph.index, row["id"], row["source_ids"]),
+            )
+            for row in sorted(rows, key=lambda row: str(row["id"]))
+        ]
 
     def _rows(self, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
         wanted = [id_ for id_ in dict.fromkeys(ids) if id_]
@@ -387,7 +413,7 @@ class GraphView:
         self,
         number: int,
         members: Sequence[int],
-        insights: Sequence[tuple[str, str, frozenset[int]]],
+        insights: Sequence[_Insight],
     ) -> CommunityView:
         own = frozenset(members)
         central = self._central(members)
@@ -443,49 +469,8 @@ class ConnectedMemory(Struct, frozen=True):
 class Connections(Struct, frozen=True):
     """Memories, and what connects them."""
 
-    memories: tuple[ConnectedMemory, ...] = ()
-    edges: tuple[Connection, ...] = ()
-
-
-NO_CONNECTIONS = Connections()
-
-
-def read_connections(snapshot: Snapshot, where: Expr | None, index: NameIndex) -> Connections:
-    """Return the connections between memories for which a condition holds.
-
-    Args:
-        snapshot: Whose.
-        where: What has to hold of both.
-        index: Their names.
-    """
-    columns = ["source_id", "target_id", "relation_type", "weight"]
-    table = snapshot.scan("relations", ~(col("relation_type") == "links_to"), columns)
-    edges = [Connection(*row) for row in zip(*(table[c].to_pylist() for c in columns), strict=True)]
-    ids = {id_ for edge in edges for id_ in (edge.source_id, edge.target_id)}
-    memories = _memories(snapshot, where, index, sorted(ids))
-    known = {memory.id for memory in memories}
-    return Connections(
-        tuple(memories),
-        tuple(edge for edge in edges if edge.source_id in known and edge.target_id in known),
-    )
-
-
-def _memories(
-    snapshot: Snapshot, where: Expr | None, index: NameIndex, ids: list[str]
-) -> list[ConnectedMemory]:
-    if not ids:
-        return []
-    wanted = both(where, col("id").is_in(ids))
-    rows = snapshot.scan("memories", wanted, ["id", "text", "level", "source_ids"]).to_pylist()
-    return [
-        ConnectedMemory(
-            row["id"],
-            row["text"][:_LABEL],
-            row["level"],
-            _named_nodes(index, row["id"], row["source_ids"]),
-        )
-        for row in sorted(rows, key=lambda row: str(row["id"]))
-    ]
+    memories: tuple[ConnectedMemory, ...]
+    edges: tuple[Connection, ...]
 
 
 def _named_nodes(index: NameIndex, id_: str, source_ids: list[str] | None) -> tuple[int, ...]:
@@ -567,10 +552,7 @@ NAMES = "names"
 
 
 def write_graph(
-    graph: Graph,
-    format_: GraphFormat,
-    sink: BinaryIO,
-    connections: Connections = NO_CONNECTIONS,
+    graph: Graph, format_: GraphFormat, sink: BinaryIO, connections: Connections
 ) -> None:
     """Write a graph in a format, as UTF-8.
 
