@@ -206,13 +206,10 @@ def merged(data: Data, partial: Data) -> Data:
 def changed_paths(before: Data, after: Data) -> tuple[str, ...]:
     """Return the keys whose values differ: top-level ones, and each bulletin by itself."""
     found: list[str] = []
-    for key in dict.fromkeys((*before, *after)):
-        old, new = before.get(key), after.get(key)
-        if key in before and key in after and same(old, new):
-            continue
-        if key == BULLETIN and isinstance(old or {}, dict) and isinstance(new or {}, dict):
-            inner = changed_keys(old or {}, new or {})
-            found += [f"{key}.{name}" for name in inner] or [key]
+    for key in changed_keys(before, after):
+        old, new = before.get(key) or {}, after.get(key) or {}
+        if key == BULLETIN and isinstance(old, dict) and isinstance(new, dict):
+            found += [f"{key}.{name}" for name in changed_keys(old, new)] or [key]
         else:
             found.append(key)
     return tuple(found)
