@@ -59,8 +59,6 @@ class Written(Struct):
     added: list[Memory] = field(default_factory=list)
     replaced: dict[str, str] = field(default_factory=dict)
     """Ids of earlier versions, each with that of the next one."""
-    known: list[Memory] = field(default_factory=list)
-    """Those that said what is there already."""
     answers: list[Memory] = field(default_factory=list)
     """For each that was wanted, the memory that says it now."""
 
@@ -177,7 +175,6 @@ class _Plan:
         memory = draft.memory
         former = self._former(draft)
         if former is not None and former.text == memory.text:
-            self.written.known.append(former)
             self.written.answers.append(former)
             return
         version = 1 if former is None else former.version + 1
