@@ -214,11 +214,8 @@ class PromptVariants(Struct, frozen=True):
                 raise UsageError(
                     f"version {version} of {task} is retired", f"memctl prompt add {task} FILE"
                 )
-        total, now = sum(shares.values()), self.clock()
         with self.ledger.transaction():
-            self.ledger.prompt_shares.replace(
-                task, (PromptShare(task, v, share / total, now) for v, share in shares.items())
-            )
+            self._share_out(task, shares)
             self._note("activate" if len(shares) == 1 else "split", task, *shares)
 
     def retire(self, task: str, version: str) -> None:
@@ -244,10 +241,13 @@ class PromptVariants(Struct, frozen=True):
                 )
             self.ledger.prompt_variants.save(replace(found, is_retired=True))
             self._note("retire", task, version)
-            total, now = sum(shares.values()), self.clock()
-            self.ledger.prompt_shares.replace(
-                task, (PromptShare(task, v, part / total, now) for v, part in shares.items())
-            )
+            self._share_out(task, shares)
+
+    def _share_out(self, task: str, shares: Mapping[str, float]) -> None:
+        total, now = sum(shares.values()), self.clock()
+        self.ledger.prompt_shares.replace(
+            task, (PromptShare(task, v, share / total, now) for v, share in shares.items())
+        )
 
     def _note(self, action: str, task: str, *versions: str) -> None:
         """Note a change in the audit trail; the name of an agent's own prompt may be its words."""
@@ -344,12 +344,9 @@ class PromptVariants(Struct, frozen=True):
         self._require(task)
         known = {*self._files(task), *(v.version for v in self.ledger.prompt_variants.of(task))}
         shares = self.ledger.prompt_shares.of(task)
-        return choose_variant(
-            {version: share for version, share in shares.items() if version in known}, session
-        ) or self._default_or_fail(task)
-
-    def _default_or_fail(self, task: str) -> str:
-        if not (version := self._default(task)):
+        there = {version: share for version, share in shares.items() if version in known}
+        version = choose_variant(there, session) or self._default(task)
+        if not version:
             raise NotFoundError(
                 f"no version of {task} is in use", f"memctl prompt activate {task} VERSION"
             )
