@@ -160,20 +160,8 @@ class Judge(Struct, frozen=True):
         self._note(made, tuple(relied))
         return made
 
-    def undo(self, feedback_id: str, *, dry_run: bool = False) -> Feedback:
-        """Take a judgement back, with all that it changed.
-
-        Raises:
-            NotFoundError: There is none of that id.
-        """
-        ledger = self.store.ledger
-        found = ledger.feedback.find(feedback_id)
-        if found is None:
-            raise NotFoundError(
-                f"there is no judgement {feedback_id!r}", "memctl feedback list names them"
-            )
-        if dry_run:
-            return found
+    def undo(self, found: Feedback) -> None:
+        """Take a judgement back, with all that it changed."""
         self._retract([found])
         self.apply()
         if found.example_id is not None:
@@ -181,8 +169,7 @@ class Judge(Struct, frozen=True):
                 self.editor().delete_memory(found.example_id)
         if found.query_id and found.score is not None:
             self.log.take_back(found.query_id)
-        ledger.feedback.remove(feedback_id)
-        return found
+        self.store.ledger.feedback.remove(found.feedback_id)
 
     def apply(self, wait: float | None = None) -> int:
         """Change the importance of memories as judgements say; return of how many.

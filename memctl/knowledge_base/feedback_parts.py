@@ -148,10 +148,12 @@ class Judgements(Part):
         Raises:
             NotFoundError: There is none of that id.
         """
-        self.show(feedback_id)
+        found, _ = self.show(feedback_id)
         if not dry_run:
             self._kb.begin_change()
-        return self.judge.undo(feedback_id, dry_run=dry_run)
+            found, _ = self.show(feedback_id)  # it may have gone meanwhile
+            self.judge.undo(found)
+        return found
 
     def records(
         self, session: str | None = None, since: datetime | None = None
