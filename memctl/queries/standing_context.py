@@ -148,13 +148,7 @@ def _most_important(
     What fades has faded up to the newest memory, too, so that the order depends on no clock.
     """
     wanted = replace(filters, types=_TYPES, levels=("memory",))
-    rows = [
-        (name, row)
-        for name, snapshot in snapshots.items()
-        for row in snapshot.scan(
-            "memories", memory_filter(wanted, now), ["created_at", *COLUMNS]
-        ).to_pylist()
-    ]
+    rows = _rows(snapshots, wanted, now, ["created_at", *COLUMNS])
     if not rows:
         return []
     newest = max(row["created_at"] for _, row in rows)
@@ -172,22 +166,22 @@ def _most_important(
 
 
 def _newest_insights(snapshots: dict[str, Snapshot], filters: Filters, now: datetime) -> list[Hit]:
-    rows = _rows(snapshots, replace(filters, types=(), levels=("insight",)), now)
-    best = sorted(rows, key=lambda row: (-row[2].timestamp(), -row[3], row[1]))[:_MOST_READ]
-    return _hits(snapshots, [row[:2] for row in best])
+    wanted = replace(filters, types=(), levels=("insight",))
+    rows = _rows(snapshots, wanted, now, ["id", "created_at", "importance"])
+    rows.sort(
+        key=lambda each: (-each[1]["created_at"].timestamp(), -each[1]["importance"], each[1]["id"])
+    )
+    return _hits(snapshots, [(name, row["id"]) for name, row in rows[:_MOST_READ]])
 
 
-_Row = tuple[str, str, datetime, float]
-"""Knowledge base, id, when, and importance."""
-
-
-def _rows(snapshots: dict[str, Snapshot], filters: Filters, now: datetime) -> list[_Row]:
+def _rows(
+    snapshots: dict[str, Snapshot], filters: Filters, now: datetime, columns: Sequence[str]
+) -> list[tuple[str, dict[str, Any]]]:
+    """Return columns of memories, each with the knowledge base that it is of."""
     return [
-        (name, row["id"], row["created_at"], row["importance"])
+        (name, row)
         for name, snapshot in snapshots.items()
-        for row in snapshot.scan(
-            "memories", memory_filter(filters, now), ["id", "created_at", "importance"]
-        ).to_pylist()
+        for row in snapshot.scan("memories", memory_filter(filters, now), columns).to_pylist()
     ]
 
 
