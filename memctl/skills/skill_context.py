@@ -170,18 +170,17 @@ def _outcome(use: SkillUse) -> str:
 
 def served_skills(skills: Skills) -> list[dict[str, Any]]:
     """Return every active skill as ``skills/list`` gives it: name, description, files, hashes."""
-    own = {}
-    if skills.agent is not None:
-        given = skills.ledger.skills.agents.select("agent = ?", skills.agent)
-        own = {each.skill_id: each.enabled for each in given}
+    own = skills.given()
+    versions = skills.ledger.skills.versions
     return [
-        _served(skills, skill)
+        _served(skills, skill, version)
         for skill in skills.ledger.skills.select("status = ?", SERVED_STATUS)
-        if own.get(skill.skill_id, True) and _text(skills, skill) is not None
+        if own.get(skill.skill_id, True)
+        and (version := versions.find(skill.skill_id, skill.active_version)) is not None
     ]
 
 
-def served_skill(skills: Skills, word: str, task: str | None = None) -> dict[str, Any]:
+def served_skill(skills: Skills, word: str) -> dict[str, Any]:
     """Return one skill as ``skills/get`` gives it: as in the list, and the text of every file.
 
     Raises:
@@ -192,7 +191,7 @@ def served_skill(skills: Skills, word: str, task: str | None = None) -> dict[str
         raise NotFoundError(
             f"skill {skill.slug} is {skill.status}", "memctl skill list shows others"
         )
-    version = skills.version_for(skill, task)
+    version = skills.version_for(skill, None)
     files, text = skills.files(skill.skill_id, version.number), text_of(skill, version)
     contents = [
         {
@@ -217,12 +216,7 @@ def _address(skill: Skill, path: object) -> str:
     return f"skill://{quote(skill.slug)}/{quote(str(path))}"
 
 
-def _text(skills: Skills, skill: Skill) -> SkillVersion | None:
-    return skills.ledger.skills.versions.find(skill.skill_id, skill.active_version)
-
-
-def _served(skills: Skills, skill: Skill, version: SkillVersion | None = None) -> dict[str, Any]:
-    version = version or skills.version(skill, skill.active_version)
+def _served(skills: Skills, skill: Skill, version: SkillVersion) -> dict[str, Any]:
     data = text_of(skill, version).encode("utf-8")
     files = skills.file_views(skill.skill_id, version.number)
     served = [

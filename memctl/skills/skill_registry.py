@@ -432,10 +432,7 @@ class Skills:
         """
         if not text.strip():
             raise UsageError("the description is empty", "say what is to be done")
-        own = {}
-        if self.agent is not None:
-            given = self._stored.agents.select("agent = ?", self.agent)
-            own = {each.skill_id: each.enabled for each in given}
+        own = self.given()
         skills = [
             skill
             for skill in self._stored.select("category = coalesce(?, category)", category)
@@ -470,6 +467,13 @@ class Skills:
             )
             for rank, (score, relevance, view) in enumerate(found[:limit], start=1)
         ]
+
+    def given(self) -> Mapping[str, bool]:
+        """Return the skills that the agent that asks has, and whether each is enabled for it."""
+        if self.agent is None:
+            return {}
+        rows = self._stored.agents.select("agent = ?", self.agent)
+        return {each.skill_id: each.enabled for each in rows}
 
     def _meaning(self, text: str, skills: Sequence[Skill]) -> Sequence[float]:
         from memctl.models.vector_math import dot_products
