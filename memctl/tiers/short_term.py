@@ -15,7 +15,7 @@ from memctl.errors import NothingFound
 from memctl.literals import ShortTermType
 from memctl.store.ledger.tier_repositories import ShortTermEntry
 from memctl.tiers.tier_values import checked_key, checked_ttl, checked_value
-from memctl.tiers.working_memory import TierClock, TierOwner
+from memctl.tiers.working_memory import OWNED, TierClock, TierOwner
 
 if TYPE_CHECKING:
     from memctl.store.ledger.ledger import Ledger
@@ -83,11 +83,11 @@ class ShortTermMemory:
         self._require_writable()
         plain, size = checked_value(value, redacts=self._redacts)
         seconds = checked_ttl(ttl, self._ttl)
-        now, owner = self._now(), self.owner
+        now = self._now()
         self._rows.put(
             ShortTermEntry(
-                *(owner.namespace, owner.agent, owner.session, checked_key(key)),
-                *(plain, type_, size, owner.by_person),
+                *(*self.owner.key, checked_key(key)),
+                *(plain, type_, size, self.owner.by_person),
                 *(now, seconds, now + timedelta(seconds=seconds)),
             )
         )
@@ -104,9 +104,8 @@ class ShortTermMemory:
 
     def find(self, key: str) -> ShortTermEntry | None:
         """Return the entry of a key without counting it."""
-        found = self._rows.current(
-            f"{self._mine} AND memory_key = ?", *self._owner, key, **self._at
-        )
+        where = f"{OWNED} AND memory_key = ?"
+        found = self._rows.current(where, *self.owner.key, key, now=self._now())
         return found[0] if found else None
 
     def refresh_ttl(self, key: str, ttl: float | None = None) -> ShortTermEntry:
@@ -133,32 +132,22 @@ class ShortTermMemory:
         self._require_writable()
         with self._ledger.transaction():
             found = self.find(key)
-            self._rows.remove(*self._owner, key)
+            self._rows.remove(*self.owner.key, key)
         return found is not None
 
     def list(self) -> Sequence[ShortTermEntry]:
         """Return the entries by key."""
-        return self._rows.current(self._mine, *self._owner, **self._at)
+        return self._rows.current(OWNED, *self.owner.key, now=self._now())
 
     def clear(self) -> int:
         """Remove all entries; return how many there were."""
         self._require_writable()
         with self._ledger.transaction():
             count = len(self.list())
-            self._rows.delete(self._mine, *self._owner)
+            self._rows.delete(OWNED, *self.owner.key)
         return count
 
     # --- inside ----------------------------------------------------------------------------------
-
-    _mine = "namespace = ? AND agent = ? AND session_id = ?"
-
-    @property
-    def _owner(self) -> tuple[str, str, str]:
-        return self.owner.namespace, self.owner.agent, self.owner.session
-
-    @property
-    def _at(self) -> dict[str, datetime]:
-        return {"now": self._now()}
 
     def _find(self, key: str) -> ShortTermEntry:
         if (found := self.find(key)) is None:

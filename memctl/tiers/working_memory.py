@@ -28,6 +28,10 @@ SINGLE: Mapping[WorkingPlace, str] = {
 """The places that hold one value, each with the key that it is stored under."""
 
 
+OWNED = "namespace = ? AND agent = ? AND session_id = ?"
+"""The condition on the rows of an owner."""
+
+
 class TierOwner(Struct, frozen=True):
     """Whose values they are: an agent's, in one session."""
 
@@ -36,6 +40,11 @@ class TierOwner(Struct, frozen=True):
     namespace: str
     by_person: bool = False
     """Whether a named user writes, and no agent."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The values for ``OWNED``."""
+        return self.namespace, self.agent, self.session
 
 
 class TierClock:
@@ -133,21 +142,14 @@ class WorkingMemory:
 
     def list(self) -> Sequence[WorkingValue]:
         """Return all that is there, of every place."""
-        return self._rows.current(
-            "namespace = ? AND agent = ? AND session_id = ?",
-            *(self.owner.namespace, self.owner.agent, self.owner.session),
-            now=self._now(),
-        )
+        return self._rows.current(OWNED, *self.owner.key, now=self._now())
 
     def clear(self) -> int:
         """Remove all that is there; return how much that was."""
         self._require_writable()
         with self._ledger.transaction(durable=False):
             count = len(self.list())
-            self._rows.delete(
-                "namespace = ? AND agent = ? AND session_id = ?",
-                *(self.owner.namespace, self.owner.agent, self.owner.session),
-            )
+            self._rows.delete(OWNED, *self.owner.key)
         return count
 
     # --- places ----------------------------------------------------------------------------------
@@ -168,9 +170,7 @@ class WorkingMemory:
     def find(self, place: WorkingPlace, key: str) -> WorkingValue | None:
         """Return the value in a place with all that is known of it; None where there is none."""
         found = self._rows.current(
-            "namespace = ? AND agent = ? AND session_id = ? AND place = ? AND key = ?",
-            *self._key(place, key),
-            now=self._now(),
+            f"{OWNED} AND place = ? AND key = ?", *self._key(place, key), now=self._now()
         )
         return found[0] if found else None
 
@@ -360,11 +360,11 @@ class WorkingMemory:
                 hint = f"there are {known}" if known else "memctl tier save NAME makes one"
                 raise NothingFound(f"{self.owner.agent!r} has no copy {name!r}", hint)
             self.clear()
-            now, owner = self._now(), self.owner
+            now = self._now()
             self._rows.write(
                 (
                     WorkingValue(
-                        *(owner.namespace, owner.agent, owner.session, each.place, each.key),
+                        *(*self.owner.key, each.place, each.key),
                         *(each.value, each.bytes, now, each.ttl_seconds),
                         end_of(now, each.ttl_seconds),
                     )
@@ -384,8 +384,7 @@ class WorkingMemory:
     # --- inside ----------------------------------------------------------------------------------
 
     def _key(self, place: WorkingPlace, key: str) -> tuple[str, str, str, str, str]:
-        owner = self.owner
-        return owner.namespace, owner.agent, owner.session, place, checked_key(key)
+        return *self.owner.key, place, checked_key(key)
 
 
 def _check_shape(place: WorkingPlace, value: object) -> None:
