@@ -94,16 +94,11 @@ class Page(Struct, frozen=True):
     limit: int | None = None
     offset: int | None = None
 
-    def order(self, columns: Mapping[str, str], newest: str) -> Order:
-        """Return the order of rows.
-
-        Args:
-            columns: The column that each way to sort compares.
-            newest: The column with the date, which decides where none is wanted.
-        """
+    def order(self, newest: str) -> Order:
+        """Return the order of rows; where none is wanted, by the column with the date."""
         if self.sort is None:
             return ((newest, "desc"), ("id", "asc"))
-        return ((columns[self.sort], "desc" if self.descending else "asc"), ("id", "asc"))
+        return ((_SORT_COLUMNS[self.sort], "desc" if self.descending else "asc"), ("id", "asc"))
 
 
 _SORT_COLUMNS = {
@@ -131,7 +126,7 @@ def list_memories(
     if page.sort in ("relevance", "importance"):
         ids = _by_weight(snapshot, condition, now, decay, page)
         return snapshot.get("memories", ids, columns)
-    order = page.order(_SORT_COLUMNS, "created_at")
+    order = page.order("created_at")
     return snapshot.scan("memories", condition, columns, order, page.limit, page.offset)
 
 
@@ -193,7 +188,7 @@ def list_documents(
     """Return documents without their texts, those ingested last first unless it is said."""
     columns = visible_columns(snapshot, "documents")
     condition = _documents_of(snapshot, filters, incomplete=incomplete)
-    order = page.order(_SORT_COLUMNS, "ingested_at")
+    order = page.order("ingested_at")
     return snapshot.scan("documents", condition, columns, order, page.limit, page.offset)
 
 
