@@ -22,7 +22,6 @@ from memctl.store.tables.storage import table_storage
 if TYPE_CHECKING:
     from memctl.literals import QuerySplit
     from memctl.models.protocols import Embedder
-    from memctl.records import Filters
     from memctl.store.ledger.audit_repositories import MemoryUse
     from memctl.store.ledger.ledger import Ledger
     from memctl.store.ledger.log_repositories import QueryDetail, QueryEntry
