@@ -138,26 +138,15 @@ class Promoter:
                 rows.clamp(now)
         session = checked_name(session, "a session")
         plan = self._planned(session, namespace, now, at_once=at_once)
+        replaced = working = 0
         if dry_run:
             promoted = tuple(_promoted_entry(entry, None) for entry in plan.promoted)
-            return self._report(plan, promoted, 0, 0, began, dry_run=True)
-        promoted, replaced = self._promote(plan.promoted, job)
-        gone = [each for each in plan.withheld if each.is_expired(now) and not each.by_person]
-        self._entries.remove_unchanged([*plan.removed, *gone])
-        working = self._ledger.working.remove_expired(now)
-        working += self._ledger.shared_values.remove_expired(now)
-        return self._report(plan, promoted, replaced, working, began, dry_run=False)
-
-    def _report(
-        self,
-        plan: _Plan,
-        promoted: tuple[PromotedEntry, ...],
-        replaced: int,
-        working: int,
-        began: float,
-        *,
-        dry_run: bool,
-    ) -> PromotionReport:
+        else:
+            promoted, replaced = self._promote(plan.promoted, job)
+            gone = [each for each in plan.withheld if each.is_expired(now) and not each.by_person]
+            self._entries.remove_unchanged([*plan.removed, *gone])
+            working = self._ledger.working.remove_expired(now)
+            working += self._ledger.shared_values.remove_expired(now)
         return PromotionReport(
             kb=self._kb,
             dry_run=dry_run,
