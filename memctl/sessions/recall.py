@@ -107,7 +107,10 @@ class ConversationRecall(Struct, frozen=True):
             found = self._latest(session)
         if not found:
             return _nothing(session, message, f"{why}; nothing relevant enough is known")
-        return self._as_recall(session, message, found, why)
+        text = _block(found, settings.max_tokens)
+        if not text:
+            return _nothing(session, message, f"{why}; what is known doesn't fit")
+        return Recall(session.session_id, message, text, estimate_tokens(text), why, tuple(found))
 
     def prompt(self, session: Session, message: str, system: str = "") -> list[dict[str, str]]:
         """Return the messages that prepare a model for a new message of the user."""
@@ -194,14 +197,6 @@ class ConversationRecall(Struct, frozen=True):
             turns = self.conversations.turns(session, last=_LAST_TURNS)
             said = tuple(f"{turn.sender}: {turn.content}" for turn in turns if turn.content)
         return RecalledSession(session.session_id, session.started_at, said, 1.0)
-
-    def _as_recall(
-        self, session: Session, message: str, found: Sequence[RecalledSession], why: str
-    ) -> Recall:
-        text = _block(found, self.settings.max_tokens)
-        if not text:
-            return _nothing(session, message, f"{why}; what is known doesn't fit")
-        return Recall(session.session_id, message, text, estimate_tokens(text), why, tuple(found))
 
 
 def _each_once(passages: Iterable[str]) -> tuple[str, ...]:
