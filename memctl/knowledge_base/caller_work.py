@@ -187,16 +187,11 @@ class CallerWork(Part):
         return _item("document", document_id, wanted) if wanted else None
 
     def _document_replied(self, id_: str, document_id: str, key: str, given: bytes) -> WorkDone:
-        self._kb.begin_change()
-        with self._desk({key: given}) as (desk, services):
+        with self._replying(id_, key, given) as services:
             try:
                 report = services.ingestor_that("wait").understand(document_id)
             except ModelUnavailable:
-                if key not in desk.used:
-                    raise _work_is_gone(id_) from None
                 return WorkDone(id_, "document", False, 0, 0, "its next part waits")
-        if key not in desk.used:
-            raise _work_is_gone(id_)
         (outcome,) = report.outcomes[:1]
         if outcome.outcome == "failed":
             raise UsageError(outcome.reason, outcome.hint)
@@ -213,11 +208,8 @@ class CallerWork(Part):
         return tuple(desk.wanted.values())
 
     def _comparison_replied(self, id_: str, key: str, given: bytes) -> WorkDone:
-        self._kb.begin_change()
-        with self._desk({key: given}) as (desk, services):
+        with self._replying(id_, key, given) as services:
             report = services.ingestor.compare()
-        if key not in desk.used:
-            raise _work_is_gone(id_)
         taken = report.updated + report.contradicted + report.restated
         return WorkDone(id_, "comparison", True, taken, report.dropped, "the facts are compared")
 
@@ -228,12 +220,9 @@ class CallerWork(Part):
         return tuple(desk.wanted.values())
 
     def _insight_replied(self, id_: str, key: str, given: bytes) -> WorkDone:
-        self._kb.begin_change()
-        with self._desk({key: given}) as (desk, services):
+        with self._replying(id_, key, given) as services:
             size = services.config.consolidate.batch_size
             report = services.consolidator(asks_model=True).run(batch_size=size)
-        if key not in desk.used:
-            raise _work_is_gone(id_)
         message = f"{report.waiting} groups wait" if report.waiting else "no group waits"
         return WorkDone(id_, "insight", True, report.by_model, report.dropped, message)
 
@@ -314,6 +303,15 @@ class CallerWork(Part):
             yield desk, services
         finally:
             services.close()
+
+    @contextmanager
+    def _replying(self, id_: str, key: str, given: bytes) -> Iterator[ServiceFactory]:
+        """Give stages for which a reply lies ready, and refuse one that none of them asked for."""
+        self._kb.begin_change()
+        with self._desk({key: given}) as (desk, services):
+            yield services
+        if key not in desk.used:
+            raise _work_is_gone(id_)
 
 
 def _item(kind: WorkKind, about: str, wanted: WantedReply) -> WorkItem:
