@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from memctl.errors import MemctlError
 from memctl.models.protocols import estimate_tokens
@@ -69,16 +69,7 @@ class Round(Struct, frozen=True):
 
     def explain(self) -> dict[str, Any]:
         """Return it for ``--explain``."""
-        return {
-            "query": self.query,
-            "by": self.by,
-            "found": self.found,
-            "new": self.new,
-            "relevant": self.relevant,
-            "mean": round(self.mean, 3),
-            "missing": list(self.missing),
-            "then": self.then,
-        }
+        return {**asdict(self), "mean": round(self.mean, 3), "missing": list(self.missing)}
 
 
 def search_in_rounds(
@@ -217,7 +208,7 @@ def _may_lead_on(name: Sequence[str], statistics: TermStatistics) -> bool:
     return is_sample or all(statistics.frequencies.get(term, 0) > 1 for term in name)
 
 
-class ModelReformulator:
+class ModelReformulator(Struct, frozen=True):
     """Lets a model word the next query.
 
     Args:
@@ -225,9 +216,8 @@ class ModelReformulator:
         prompt: Its instructions.
     """
 
-    def __init__(self, chat: ChatModel, prompt: Prompt) -> None:
-        self._chat = chat
-        self._prompt = prompt
+    chat: ChatModel
+    prompt: Prompt
 
     def query(self, question: str, hits: Sequence[Hit], missing: Sequence[str]) -> str:
         """Return the next query; "" where the model sees nothing more to search for.
@@ -246,7 +236,7 @@ class ModelReformulator:
         asked = f"The question: {' '.join(question.split())}"
         lost = f"Words that no memory has: {' '.join(missing) or 'none'}"
         data = f"{fenced([item.text for item in given])}\n\n{asked}\n{lost}"
-        reply = self._chat.ask(self._prompt.text, data, QueryReply, version=self._prompt.id)
+        reply = self.chat.ask(self.prompt.text, data, QueryReply, version=self.prompt.id)
         return " ".join(reply.query.split())[:_LONGEST_QUERY]
 
 
