@@ -14,6 +14,7 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import UsageError
 from memctl.graph.entity_graph import (
@@ -143,7 +144,7 @@ class Step(Struct, frozen=True):
     created_at: datetime | None
 
 
-class GraphView:
+class GraphView(Struct, frozen=True, dict=True):
     """The graph of one knowledge base at one moment.
 
     Args:
@@ -155,32 +156,21 @@ class GraphView:
         edges: Stated edges besides those in memories; see ``with_edges``.
     """
 
-    def __init__(
-        self,
-        kb: str,
-        snapshot: Snapshot,
-        where: Expr | None,
-        decisions: Decisions,
-        read_index: Callable[[Decisions], NameIndex],
-        edges: Sequence[tuple[Named, str, Named]] = (),
-    ) -> None:
-        self._kb = kb
-        self._snapshot = snapshot
-        self._where = where
-        self.decisions = decisions
-        self._read_index = read_index
-        self._edges = edges
+    kb: str
+    snapshot: Snapshot
+    where: Expr | None
+    decisions: Decisions
+    read_index: Callable[[Decisions], NameIndex]
+    edges: Sequence[tuple[Named, str, Named]]
 
     def deciding(self, decisions: Decisions) -> GraphView:
         """Return the same with other decisions."""
-        return GraphView(
-            self._kb, self._snapshot, self._where, decisions, self._read_index, self._edges
-        )
+        return replace(self, decisions=decisions)
 
     @cached_property
     def graph(self) -> Graph:
         """The graph itself."""
-        return Graph(with_edges(self._read_index(self.decisions), self._edges))
+        return Graph(with_edges(self.read_index(self.decisions), self.edges))
 
     def overview(self) -> Overview:
         """Return counts, the best connected nodes and the largest communities."""
@@ -188,7 +178,7 @@ class GraphView:
         order = sorted(range(len(graph.nodes)), key=lambda at: (-graph.strength(at), at))
         types = Counter(node.type for node in graph.nodes)
         return Overview(
-            kb=self._kb,
+            kb=self.kb,
             nodes=len(graph.nodes),
             edges=len(graph.edges),
             passages=sum(map(bool, graph.index.named)),
@@ -358,7 +348,7 @@ class GraphView:
     def connections(self) -> Connections:
         """Return the connections that consolidation found between memories."""
         columns = ["source_id", "target_id", "relation_type", "weight"]
-        found = self._snapshot.scan("relations", ~(col("relation_type") == LINKS_TO), columns)
+        found = self.snapshot.scan("relations", ~(col("relation_type") == LINKS_TO), columns)
         values = (found[name].to_pylist() for name in columns)
         edges = [Connection(*row) for row in zip(*values, strict=True)]
         ids = {id_ for edge in edges for id_ in (edge.source_id, edge.target_id)}
@@ -372,9 +362,9 @@ class GraphView:
     def _connected_memories(self, ids: list[str]) -> list[ConnectedMemory]:
         if not ids:
             return []
-        wanted = both(self._where, col("id").is_in(ids))
+        wanted = both(self.where, col("id").is_in(ids))
         columns = ["id", "text", "level", "source_ids"]
-        rows = self._snapshot.scan("memories", wanted, columns).to_pylist()
+        rows = self.snapshot.scan("memories", wanted, columns).to_pylist()
         return [
             ConnectedMemory(
                 row["id"],
@@ -387,7 +377,7 @@ class GraphView:
 
     def _rows(self, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
         wanted = [id_ for id_ in dict.fromkeys(ids) if id_]
-        rows = self._snapshot.get("memories", wanted, _SHOWN).to_pylist()
+        rows = self.snapshot.get("memories", wanted, _SHOWN).to_pylist()
         return {row["id"]: row for row in rows}
 
     # --- communities ---
@@ -400,8 +390,8 @@ class GraphView:
 
     def _insights(self) -> list[_Insight]:
         """Every insight with the nodes that it names."""
-        where = both(self._where, col("level") == "insight")
-        rows = self._snapshot.scan("memories", where, ["id", "text", "entities"])
+        where = both(self.where, col("level") == "insight")
+        rows = self.snapshot.scan("memories", where, ["id", "text", "entities"])
         by_key = self.graph.index.by_key
         return [
             (row["id"], row["text"], frozenset(n for key in keys for n in by_key.get(key, ())[:1]))
@@ -417,7 +407,7 @@ class GraphView:
     ) -> CommunityView:
         own = frozenset(members)
         central = self._central(members)
-        rows = self._snapshot.get("memories", central, ["id", "text", "topics"]).to_pylist()
+        rows = self.snapshot.get("memories", central, ["id", "text", "topics"]).to_pylist()
         topics = Counter(topic for row in rows for topic in row["topics"] or ())
         drawn = max(insights, key=lambda each: len(each[2] & own), default=None)
         if drawn is not None and len(drawn[2] & own) > 1:

@@ -161,7 +161,7 @@ def _with_texts(edit: Edit, changed: Callable[[str], str]) -> Edit:
     )
 
 
-class Editor:
+class Editor(Struct, frozen=True):
     """Changes single memories and documents of one knowledge base.
 
     Args:
@@ -172,20 +172,11 @@ class Editor:
         redacts: Whether keys and passwords are taken out of texts.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        embedder: Callable[[], Embedder],
-        clock: Callable[[], datetime],
-        understander: Callable[[str], Understander],
-        *,
-        redacts: bool = False,
-    ) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._clock = clock
-        self._understander = understander
-        self._redacts = redacts
+    store: Store
+    embedder: Callable[[], Embedder]
+    clock: Callable[[], datetime]
+    understander: Callable[[str], Understander]
+    redacts: bool
 
     def add(self, statement: Statement, *, dry_run: bool = False, job: int | None = None) -> Memory:
         """Remember a statement, or only return what it would be; the same one is there once.
@@ -200,13 +191,13 @@ class Editor:
             NotFoundError: It names evidence that does not exist.
         """
         _check(statement.text, _importance(statement), statement.type)
-        now = self._clock()
+        now = self.clock()
         if statement.expires_at is not None and statement.expires_at <= now:
             raise UsageError(
                 f"{statement.expires_at:%Y-%m-%d %H:%M} UTC is past", "name a later date"
             )
         statement = _as_stored(statement)
-        if self._redacts:
+        if self.redacts:
             session = statement.session_id
             statement = replace(
                 statement,
@@ -242,9 +233,9 @@ class Editor:
         ]
         memory = replace(memory, id=ids[0])
         if dry_run:
-            return next(iter(memories_by_id(self._store.snapshot(), ids)), memory)
+            return next(iter(memories_by_id(self.store.snapshot(), ids)), memory)
         prepared = self._embedded(memory, mentions)
-        with self._store.write() as transaction:
+        with self.store.write() as transaction:
             snapshot = transaction.snapshot()
             if known := memories_by_id(snapshot, ids):
                 return known[0]
@@ -253,7 +244,7 @@ class Editor:
             stored = replace(prepared.memory, source_ids=sources)
             write_memories(transaction, [replace(prepared, memory=stored)], {}, now)
             if job is not None:
-                changes, after = self._store.ledger.changes, transaction.snapshot()
+                changes, after = self.store.ledger.changes, transaction.snapshot()
                 written: dict[TableName, list[str]] = {"memories": [memory.id]}
                 record_changes(transaction, changes, job, snapshot, after, written)
         return memory
@@ -265,11 +256,11 @@ class Editor:
             NotFoundError: There is none.
             UsageError: It is evidence, which is verbatim, or it has a newer version.
         """
-        old = get_memory(self._store.snapshot(), given)
+        old = get_memory(self.store.snapshot(), given)
         _check_editable(old)
-        now = self._clock()
+        now = self.clock()
         edit = _with_texts(edit, storable)
-        if self._redacts:
+        if self.redacts:
             edit = _with_texts(edit, redact_secrets)
         new = _edited(old, edit, now)
         if new is None:
@@ -281,7 +272,7 @@ class Editor:
         if dry_run:
             return new
         prepared = self._embedded(new, mentions)
-        with self._store.write() as transaction:
+        with self.store.write() as transaction:
             _check_editable(get_memory(transaction.snapshot(), old.id))
             write_memories(transaction, [prepared], {old.id: new.id}, now)
         return new
@@ -295,7 +286,7 @@ class Editor:
         Raises:
             NotFoundError: There is none.
         """
-        with self._store.write() as transaction:
+        with self.store.write() as transaction:
             snapshot = transaction.snapshot()
             memory = get_memory(snapshot, given)
             documents = {each.id: each.document_id for each in versions_of(snapshot, memory)}
@@ -313,14 +304,14 @@ class Editor:
         Raises:
             NotFoundError: There is none.
         """
-        with self._store.write() as transaction:
+        with self.store.write() as transaction:
             snapshot = transaction.snapshot()
             root = root_id(resolve(snapshot, "documents", given))
             parts = snapshot.scan("documents", col("root_id") == root, ["id"])["id"].to_pylist()
             erased = erase_rows(transaction, "documents", parts)
             transaction.deletions.let_go_of(parts)
             transaction.deletions.keep(dict.fromkeys(parts))
-            transaction.ledger(lambda _: self._store.ledger.files.release_document(root))
+            transaction.ledger(lambda _: self.store.ledger.files.release_document(root))
             return erased.counts.get("memories", 0)
 
     def prepare(self, memory: Memory) -> PreparedMemory:
@@ -336,7 +327,7 @@ class Editor:
         ingested do not come back by themselves.
         """
         where = owned_rows(owner)
-        with self._store.write() as transaction:
+        with self.store.write() as transaction:
             snapshot = transaction.snapshot()
             rows = snapshot.scan("documents", where, ["id", "root_id"]).to_pylist()
             documents = [row["id"] for row in rows]
@@ -350,11 +341,11 @@ class Editor:
             def erase(connection: LedgerConnection) -> None:
                 """Strike the words of users and agents, and the questions, from the ledger."""
                 for root in sorted(roots):
-                    self._store.ledger.files.release_document(root)
+                    self.store.ledger.files.release_document(root)
                 clear_content(connection, owner)
-                self._store.ledger.queries.forget_namespaces(owner.namespaces)
+                self.store.ledger.queries.forget_namespaces(owner.namespaces)
                 if owner.user is not None:
-                    self._store.ledger.queries.forget_user(owner.user)
+                    self.store.ledger.queries.forget_user(owner.user)
 
             transaction.ledger(erase)
 
@@ -363,7 +354,7 @@ class Editor:
         source = SourceText(
             memory.text, "text/plain", STATED, created_at=memory.created_at, tags=memory.tags
         )
-        (found,) = self._understander(memory.namespace).understand([source])
+        (found,) = self.understander(memory.namespace).understand([source])
         says = max(found.distilled, key=lambda each: each.importance, default=None)
         names = (each.name for each in found.entities)
         understood = replace(
@@ -379,7 +370,7 @@ class Editor:
     def _embedded(self, memory: Memory, mentions: tuple[EntityMention, ...]) -> PreparedMemory:
         terms = passage_terms(memory.title, memory.heading, memory.text)
         text = embedding_text(memory.title, memory.heading, memory.text)
-        (vector,) = self._embedder().embed([text])
+        (vector,) = self.embedder().embed([text])
         return PreparedMemory(replace(memory, search_text=" ".join(terms)), mentions, vector)
 
 

@@ -63,7 +63,7 @@ class Written(Struct):
     """For each that was wanted, the memory that says it now."""
 
 
-class LongTermMemory:
+class LongTermMemory(Struct, frozen=True):
     """The memories of one knowledge base by key.
 
     Args:
@@ -72,17 +72,14 @@ class LongTermMemory:
         clock: What tells the time.
     """
 
-    def __init__(
-        self, store: Store, editor: Callable[[], Editor], clock: Callable[[], datetime]
-    ) -> None:
-        self._store = store
-        self._editor = editor
-        self._clock = clock
+    store: Store
+    editor: Callable[[], Editor]
+    clock: Callable[[], datetime]
 
     def find(self, key: str, namespace: str, session: str | None) -> Memory | None:
         """Return the memory of a key that holds now: of the session, else the newest one."""
-        snapshot = self._store.snapshot()
-        condition = memory_filter(Filters(namespaces=(namespace,)), self._clock())
+        snapshot = self.store.snapshot()
+        condition = memory_filter(Filters(namespaces=(namespace,)), self.clock())
         condition &= col("external_id") == key
         found = memory_rows(
             snapshot.scan("memories", condition, visible_columns(snapshot, "memories"))
@@ -116,9 +113,9 @@ class LongTermMemory:
             finish: Changes the ledger in the very step that makes the memories count.
             job: The number of the job under which the changes are noted, to be taken back.
         """
-        editor, now = self._editor(), self._clock()
+        editor, now = self.editor(), self.clock()
         prepared = [editor.prepare(draft) for draft in drafts]
-        with self._store.write() as transaction:
+        with self.store.write() as transaction:
             keeping = range(len(drafts)) if wanted is None else sorted(wanted())
             before = transaction.snapshot()
             plan = _Plan(self._of_sessions(before, drafts), near)
@@ -136,7 +133,7 @@ class LongTermMemory:
         earlier = [id_ for id_ in plan.written.replaced if id_ not in added]
         ids: dict[TableName, list[str]] = {"memories": [*added, *earlier]}
         after = transaction.snapshot()
-        record_changes(transaction, self._store.ledger.changes, job, before, after, ids)
+        record_changes(transaction, self.store.ledger.changes, job, before, after, ids)
 
     def _of_sessions(self, snapshot: Snapshot, drafts: Iterable[Memory]) -> list[_Current]:
         """Return the memories by key that hold now, of the sessions of some drafts."""

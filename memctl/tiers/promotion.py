@@ -75,7 +75,7 @@ class _Plan(Struct, frozen=True):
     withheld: tuple[ShortTermEntry, ...]
 
 
-class Promoter:
+class Promoter(Struct, frozen=True):
     """Promotes the short-term entries of one knowledge base.
 
     Args:
@@ -88,29 +88,17 @@ class Promoter:
         is_private: Tells of a namespace and a session whether they must not be promoted.
     """
 
-    def __init__(
-        self,
-        kb: str,
-        ledger: Ledger,
-        long_term: LongTermMemory,
-        clock: Callable[[], datetime],
-        *,
-        reads: int,
-        near: float,
-        is_private: Callable[[str, str], bool],
-    ) -> None:
-        self._kb = kb
-        self._ledger = ledger
-        self._entries = ledger.short_term
-        self._long_term = long_term
-        self._clock = clock
-        self._reads = reads
-        self._near = near
-        self._is_private = is_private
+    kb: str
+    ledger: Ledger
+    long_term: LongTermMemory
+    clock: Callable[[], datetime]
+    reads: int
+    near: float
+    is_private: Callable[[str, str], bool]
 
     def has_work(self) -> bool:
         """Return whether any entry or value is there at all."""
-        return bool(self._entries.count() or self._ledger.working.count())
+        return bool(self.ledger.short_term.count() or self.ledger.working.count())
 
     def run(
         self,
@@ -132,9 +120,9 @@ class Promoter:
             at_once: Also promote what was read often enough and is not over yet.
             job: The number of the job under which the changes are noted.
         """
-        began, now = time.monotonic(), self._clock()
+        began, now = time.monotonic(), self.clock()
         if not dry_run:
-            for rows in (self._ledger.working, self._ledger.shared_values, self._entries):
+            for rows in (self.ledger.working, self.ledger.shared_values, self.ledger.short_term):
                 rows.clamp(now)
         session = checked_name(session, "a session")
         plan = self._planned(session, namespace, now, at_once=at_once)
@@ -144,11 +132,11 @@ class Promoter:
         else:
             promoted, replaced = self._promote(plan.promoted, job)
             gone = [each for each in plan.withheld if each.is_expired(now) and not each.by_person]
-            self._entries.remove_unchanged([*plan.removed, *gone])
-            working = self._ledger.working.remove_expired(now)
-            working += self._ledger.shared_values.remove_expired(now)
+            self.ledger.short_term.remove_unchanged([*plan.removed, *gone])
+            working = self.ledger.working.remove_expired(now)
+            working += self.ledger.shared_values.remove_expired(now)
         return PromotionReport(
-            kb=self._kb,
+            kb=self.kb,
             dry_run=dry_run,
             promoted=promoted,
             replaced=replaced,
@@ -161,19 +149,19 @@ class Promoter:
     def _planned(
         self, session: str | None, namespace: str | None, now: datetime, *, at_once: bool
     ) -> _Plan:
-        found = self._entries.select(
+        found = self.ledger.short_term.select(
             "session_id = coalesce(?, session_id) AND namespace = coalesce(?, namespace)",
             *(session, namespace),
             order="written_at, memory_key",
         )
         promoted, removed, withheld = [], [], []
         for entry in found:
-            is_over, is_wanted = entry.is_expired(now), entry.access_count >= self._reads
+            is_over, is_wanted = entry.is_expired(now), entry.access_count >= self.reads
             if not is_over and not (at_once and is_wanted):
                 continue
             if not (is_wanted or entry.by_person) or not _says_something(entry):
                 removed.append(entry)
-            elif self._is_private(entry.namespace, entry.session_id):
+            elif self.is_private(entry.namespace, entry.session_id):
                 withheld.append(entry)
             else:
                 promoted.append(entry)
@@ -202,11 +190,11 @@ class Promoter:
         def finish(places: Collection[int]) -> None:
             """Remove the entries that are memories now."""
             kept.extend(entries[place] for place in places)
-            self._entries.remove_unchanged(kept)
+            self.ledger.short_term.remove_unchanged(kept)
 
-        written = self._long_term.write(
-            [_memory(entry, self._clock()) for entry in entries],
-            near=self._near,
+        written = self.long_term.write(
+            [_memory(entry, self.clock()) for entry in entries],
+            near=self.near,
             wanted=still_there,
             finish=finish,
             job=job,
@@ -218,7 +206,7 @@ class Promoter:
 
     def _is_unchanged(self, entry: ShortTermEntry) -> bool:
         key = (entry.namespace, entry.agent, entry.session_id, entry.memory_key)
-        found = self._entries.find(*key)
+        found = self.ledger.short_term.find(*key)
         return found is not None and found.written_at == entry.written_at
 
 

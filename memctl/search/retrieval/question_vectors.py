@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
@@ -43,7 +44,7 @@ _MAX_RESCORED = 10
 """Number of the best hits whose cosines are computed anew by word vectors."""
 
 
-class QuestionMeaning:
+class QuestionMeaning(Struct, frozen=True, dict=True):
     """The vector of a question by an embedder, which is loaded when it is first needed.
 
     Args:
@@ -52,22 +53,19 @@ class QuestionMeaning:
         load: Returns the embedder.
     """
 
-    def __init__(
-        self, question: Question, statistics: TermStatistics, load: Callable[[], Embedder]
-    ) -> None:
-        self._question = question
-        self._statistics = statistics
-        self._load = load
+    question: Question
+    statistics: TermStatistics
+    load: Callable[[], Embedder]
 
     @cached_property
     def embedder(self) -> Embedder:
         """The embedder that words and sentences are compared by."""
-        return self._load()
+        return self.load()
 
     @cached_property
     def vector(self) -> NDArray[np.float32]:
         """The question's vector."""
-        return question_vector(self._question, self.embedder, self._statistics)
+        return question_vector(self.question, self.embedder, self.statistics)
 
     def remainder(self, covered: frozenset[str]) -> NDArray[np.float32] | None:
         """Return the vector of the content words that some terms leave uncovered.
@@ -75,13 +73,13 @@ class QuestionMeaning:
         None where no word is left, or where the embedder cannot weigh words.
         """
         weights: dict[int, float] = {}
-        for at, slots in enumerate(self._question.word_slots):
+        for at, slots in enumerate(self.question.word_slots):
             left = tuple(slot for slot in slots if covered.isdisjoint(slot))
             if left:
-                weights[at] = _word_weight(left, self._statistics)
+                weights[at] = _word_weight(left, self.statistics)
         if not weights or not isinstance(self.embedder, WordEmbedder):
             return None
-        words = [self._question.words[at] for at in weights]
+        words = [self.question.words[at] for at in weights]
         return self.embedder.embed_words(words, list(weights.values()))
 
 
