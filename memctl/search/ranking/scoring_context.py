@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,7 +71,7 @@ class Priors(Struct, frozen=True):
 NO_PRIORS = Priors()
 
 
-class ScoringContext:
+class ScoringContext(Struct, frozen=True, dict=True):
     """Gives signals the question and what is known around its candidates.
 
     Args:
@@ -86,36 +87,26 @@ class ScoringContext:
         meaning: The question's; None unless the vectors of all passages are from its embedder.
     """
 
-    def __init__(
-        self,
-        collector: CandidateCollector,
-        scope: SearchScope,
-        first: Sequence[ScoredCandidate],
-        plan: SearchPlan,
-        statistics: TermStatistics,
-        languages: Sequence[str],
-        priors: Priors,
-        now: datetime,
-        load_graphs: Callable[[], Mapping[str, NameIndex]],
-        meaning: QuestionMeaning | None = None,
-    ) -> None:
-        self._collector = collector
-        self._scope = scope
-        self._candidates = [item.candidate for item in first]
-        self.plan = plan
-        self.statistics = statistics
-        self.languages = languages
-        self.priors = priors
-        self.now = now
-        self.load_graphs = load_graphs
-        self._meaning = meaning
-        self.spread = float(np.std([item.score for item in first])) if first else 0.0
+    collector: CandidateCollector
+    scope: SearchScope
+    first: Sequence[ScoredCandidate]
+    plan: SearchPlan
+    statistics: TermStatistics
+    languages: Sequence[str]
+    priors: Priors
+    now: datetime
+    load_graphs: Callable[[], Mapping[str, NameIndex]]
+    meaning: QuestionMeaning | None
+
+    @cached_property
+    def spread(self) -> float:
         """Standard deviation of the candidates' scores, the unit of all weights."""
+        return float(np.std([item.score for item in self.first])) if self.first else 0.0
 
     @property
     def question(self) -> Question:
         """The question."""
-        return self._collector.question
+        return self.collector.question
 
     @property
     def question_terms(self) -> frozenset[str]:
@@ -124,7 +115,7 @@ class ScoringContext:
 
     def turns(self, kb: str, places: Collection[tuple[str, int]]) -> dict[Key, Candidate]:
         """Return the turns of one knowledge base at these places: session and number."""
-        return _passages(self._collector.turns(kb, places, self._scope))
+        return _passages(self.collector.turns(kb, places, self.scope))
 
     def with_terms(self, terms: Iterable[str], limit: int) -> dict[Key, Candidate]:
         """Return passages among the memories in which these terms weigh most.
@@ -133,31 +124,31 @@ class ScoringContext:
             terms: The terms.
             limit: Memories for each knowledge base.
         """
-        return _passages(self._collector.with_terms(terms, self._scope, limit))
+        return _passages(self.collector.with_terms(terms, self.scope, limit))
 
     def fetch(self, kb: str, ids: Sequence[str]) -> dict[Key, Candidate]:
         """Return those memories of one knowledge base that are in scope."""
-        return self._collector.fetch(kb, ids, self._scope) if ids else {}
+        return self.collector.fetch(kb, ids, self.scope) if ids else {}
 
     def texts(self, candidates: Sequence[Candidate]) -> list[str]:
         """Return the texts of candidates, which their rows lack."""
-        return self._collector.texts(candidates)
+        return self.collector.texts(candidates)
 
     def score_more(self, more: Mapping[Key, Candidate]) -> dict[Key, ScoredCandidate]:
         """Return further candidates with their scores on the scale of the first."""
         if not more:
             return {}
-        together = [*self._candidates, *more.values()]
-        count = len(self._candidates)
+        together = [*(item.candidate for item in self.first), *more.values()]
+        count = len(self.first)
         added = score_candidates(together, self.plan, count)[count:]
         return {item.candidate.key: item for item in apply_priors(added, self)}
 
     def cosines_with_texts(self, texts: Sequence[str]) -> Sequence[float]:
         """Return the cosines of texts with the question; 0 without vectors to compare."""
-        if self._meaning is None or not texts:
+        if self.meaning is None or not texts:
             return [0.0] * len(texts)
         near: list[float] = cosines(
-            self._meaning.vector, self._meaning.embedder.embed(list(texts))
+            self.meaning.vector, self.meaning.embedder.embed(list(texts))
         ).tolist()
         return near
 
@@ -170,9 +161,9 @@ class ScoringContext:
         """
         none = [0.0] * len(candidates)
         known = [each.direction for each in candidates if each.direction is not None]
-        if self._meaning is None or not known or len(known) < len(candidates):
+        if self.meaning is None or not known or len(known) < len(candidates):
             return none
-        remainder = self._meaning.remainder(covered)
+        remainder = self.meaning.remainder(covered)
         if remainder is None:
             return none
         near: list[float] = cosines(remainder, np.stack(known)).tolist()
