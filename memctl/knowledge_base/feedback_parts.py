@@ -21,7 +21,7 @@ from memctl.identity import (
     may_see,
 )
 from memctl.knowledge_base.documents import Documents
-from memctl.knowledge_base.resources import Part, Resources
+from memctl.knowledge_base.resources import Part
 from memctl.knowledge_base.sessions import Sessions
 from memctl.queries.query_log import unknown_question
 from memctl.records import Filters
@@ -67,18 +67,7 @@ class Enriched(Struct, frozen=True):
 
 
 class Judgements(Part):
-    """What is thought of one knowledge base's answers and conversations.
-
-    Args:
-        resources: Its files, settings and services.
-        sessions: Its conversations.
-        documents: Its documents.
-    """
-
-    def __init__(self, resources: Resources, sessions: Sessions, documents: Documents) -> None:
-        super().__init__(resources)
-        self._sessions = sessions
-        self._documents = documents
+    """What is thought of one knowledge base's answers and conversations."""
 
     def has_session(self, session_id: str) -> bool:
         """Return whether there is a conversation of a name, of which the user may know."""
@@ -92,13 +81,13 @@ class Judgements(Part):
             NotFoundError: There is none of that name.
             UsageError: The judgement says nothing, or the score is none.
         """
-        kb = self._kb
-        session = self._sessions.get(session_id)
+        kb, sessions = self._kb, Sessions(self._kb)
+        session = sessions.get(session_id)
         kb.begin_change()
         made = self.judge.judge_session(session, judgement)
         summary = session.summary
         if not summary and session.message_count:
-            summary = self._sessions.compress(session, keep=0, dry_run=True).summary
+            summary = sessions.compress(session, keep=0, dry_run=True).summary
         record = kb.records.add(session, summary)
         return Judged((kb.name,), made, self._apply(made), record)
 
@@ -285,7 +274,7 @@ class Judgements(Part):
             }
             lines.append(line | ({"created_at": each.date.isoformat()} if each.date else {}))
         content = "".join(f"{json.dumps(line)}\n" for line in lines)
-        return self._documents.ingest(jsonl=io.BytesIO(content.encode()))
+        return Documents(self._kb).ingest(jsonl=io.BytesIO(content.encode()))
 
     def _trust(self, documents: Sequence[str | None], confidence: float) -> None:
         """Give the memories of documents from outside the confidence that they have at most."""

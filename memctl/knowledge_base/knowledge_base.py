@@ -67,8 +67,8 @@ class KnowledgeBase:
         self.transfer = Transfer(resources)
         self.erasure = Erasure(resources)
         self.statistics = Statistics(resources)
-        self.pools = SharedPools(resources, self.documents)
-        self.tiers = Tiers(resources, self.pools)
+        self.pools = SharedPools(resources)
+        self.tiers = Tiers(resources)
         self.skills = SkillGraph(resources)
         self.work = CallerWork(resources)
         self.ingest = self.documents.ingest
@@ -81,7 +81,7 @@ class KnowledgeBase:
         self.forget = self.erasure.forget
         self.export = self.transfer.export
         self.router = self.tiers.router
-        self.judgements = Judgements(resources, self.sessions, self.documents)
+        self.judgements = Judgements(resources)
         self.prompts = Prompts(resources)
 
     @classmethod

@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from memctl.errors import MemctlError
 from memctl.identity import DEFAULT_USER
-from memctl.knowledge_base.resources import Part, Resources
+from memctl.knowledge_base.documents import Documents
+from memctl.knowledge_base.resources import Part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memctl.knowledge_base.documents import Documents
     from memctl.pools import Pools
     from memctl.store.ledger.pool_repositories import Pool
 
@@ -30,16 +30,7 @@ class EndedPools(Struct, frozen=True):
 
 
 class SharedPools(Part):
-    """The pools of one knowledge base.
-
-    Args:
-        resources: Its files, settings and services.
-        documents: Its documents, which pools are archived as.
-    """
-
-    def __init__(self, resources: Resources, documents: Documents) -> None:
-        super().__init__(resources)
-        self._documents = documents
+    """The pools of one knowledge base."""
 
     def acting_as(self, agent: str | None = None) -> Pools:
         """Return the pools as an agent sees them; what it may not do is refused there.
@@ -109,7 +100,7 @@ class SharedPools(Part):
         data = pools.read(pool.pool_id).value
         if not data:
             return None
-        report = self._documents.ingest(
+        report = Documents(self._kb).ingest(
             text=_as_text(pool, data), source=f"pool:{pool.pool_id}", session=pool.session_id
         )
         outcome = report.outcomes[0]

@@ -12,27 +12,18 @@ from memctl.identity import (
     readable_by,
     require_seen,
 )
-from memctl.knowledge_base.resources import Part, Resources
+from memctl.knowledge_base.resources import Part
+from memctl.knowledge_base.shared_pools import SharedPools
 from memctl.records import Filters, Hit
 
 if TYPE_CHECKING:
-    from memctl.knowledge_base.shared_pools import SharedPools
     from memctl.tiers import PromotionReport, Router, TierStatistics
     from memctl.tiers.long_term import LongTermMemory
     from memctl.tiers.promotion import Promoter
 
 
 class Tiers(Part):
-    """The memory tiers of one knowledge base.
-
-    Args:
-        resources: Its files, settings and services.
-        pools: Its pools, which are the shared tier.
-    """
-
-    def __init__(self, resources: Resources, pools: SharedPools) -> None:
-        super().__init__(resources)
-        self._pools = pools
+    """The memory tiers of one knowledge base; its pools are the shared one."""
 
     def router(
         self, agent: str | None = None, session: str | None = None, user: str | None = None
@@ -69,7 +60,7 @@ class Tiers(Part):
             long_term=self._long_term,
             search=self._search,
             embedder=lambda: kb.services.embedder,
-            pools=self._pools.acting_as,
+            pools=SharedPools(kb).acting_as,
             promote=lambda name: self.promote(name, namespace=namespace, at_once=True),
             count_memories=self._count_memories,
             private_namespaces=frozenset(kb.settings.private_namespaces),
