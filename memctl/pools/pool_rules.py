@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Self, get_args
 
-from msgspec import Struct
+from msgspec import Struct, convert
 from msgspec.structs import asdict, replace
 
 from memctl.errors import UsageError
@@ -58,13 +58,7 @@ class Access(Struct, frozen=True):
     @classmethod
     def of(cls, pool: Pool) -> Self:
         """Return the rights in a pool."""
-        stored = pool.access_control
-        return cls(
-            tuple(stored["read"]),
-            tuple(stored["write"]),
-            stored["public_read"],
-            stored["public_write"],
-        )
+        return convert(pool.access_control, cls)
 
     def granting(self, agent: str | None, level: AccessLevel) -> Access:
         """Return the rights with those of an agent, or of everybody, set to a level."""

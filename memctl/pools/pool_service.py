@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, convert
 from msgspec.structs import asdict, replace
 
 from memctl.errors import (
@@ -44,7 +44,6 @@ from memctl.pools.pool_values import (
 )
 from memctl.store.ledger.pool_repositories import (
     Pool,
-    PoolAgent,
     PoolEvent,
     PoolHistoryEntry,
     PoolKey,
@@ -652,7 +651,7 @@ class Pools:
             last_read_at=pool.last_read_at,
             last_written_at=pool.updated_at if pool.version else None,
             versions_kept=self._pools.versions.count("pool_id = ?", pool_id),
-            by_agent=tuple(map(_use, agents)),
+            by_agent=convert(agents, tuple[PoolAgentUse, ...], from_attributes=True),
             by_key=tuple(_key_use(entry, retention) for entry in keys.values()),
         )
 
@@ -899,12 +898,6 @@ def _fitted(
         f"pool {pool.pool_id!r} would have {_size(left.values()):,} bytes, and has room for"
         f" {most:,}",
         f"remove keys first: memctl pool write {pool.pool_id} KEY --remove",
-    )
-
-
-def _use(agent: PoolAgent) -> PoolAgentUse:
-    return PoolAgentUse(
-        agent.agent, agent.reads, agent.writes, agent.last_read_at, agent.last_written_at
     )
 
 
