@@ -7,31 +7,14 @@ entry here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from functools import cache
+from typing import Any, Literal, get_type_hints
 
 from msgspec import Struct
 
 from memctl.errors import UsageError
-from memctl.links.link_records import LinkExtraction, VectorRenewal
-from memctl.operations.adding_documents import (
-    AddDocumentParameters,
-    DocumentOutcome,
-    ProcessDocumentParameters,
-    add_document,
-    process_document,
-)
+from memctl.operations.adding_documents import add_document, process_document
 from memctl.operations.agent_skills import (
-    DiscoverSkillsParameters,
-    ListSkillsParameters,
-    ProposedSkill,
-    ProposeSkillParameters,
-    ReadSkillFileParameters,
-    RecordedOutcome,
-    SkillContextParameters,
-    SkillFileText,
-    SkillList,
-    SkillOutcomeParameters,
-    SkillReading,
     discover_skills,
     get_skill_context,
     list_skills,
@@ -41,19 +24,6 @@ from memctl.operations.agent_skills import (
     skill_text,
 )
 from memctl.operations.finding import (
-    AnswerParameters,
-    AnswerReply,
-    ContextParameters,
-    CurrentDatetime,
-    FeedbackParameters,
-    FeedbackReply,
-    InsightsParameters,
-    NoParameters,
-    PastConversations,
-    PastConversationsParameters,
-    RecentInsights,
-    SearchParameters,
-    SearchReply,
     answer,
     answer_text,
     context_block,
@@ -66,18 +36,6 @@ from memctl.operations.finding import (
     search_text,
 )
 from memctl.operations.judging_answers import (
-    EnrichParameters,
-    EnrichReply,
-    FeedbackList,
-    GetPromptParameters,
-    GiveFeedbackParameters,
-    GivenFeedback,
-    ListFeedbackParameters,
-    ListPromptsParameters,
-    PromptList,
-    PromptReply,
-    ReflectParameters,
-    ReflectReply,
     enrich,
     get_prompt,
     give_feedback,
@@ -86,12 +44,6 @@ from memctl.operations.judging_answers import (
     reflect,
 )
 from memctl.operations.knowledge import (
-    ConsolidateParameters,
-    ConsolidationReply,
-    FindParameters,
-    MemoryStatistics,
-    NoKnowledgeBaseParameters,
-    QueryParameters,
     consolidate_memory,
     memory_stats,
     query_knowledge_base,
@@ -100,41 +52,15 @@ from memctl.operations.knowledge import (
     search_memory,
 )
 from memctl.operations.lookup import (
-    DocumentList,
-    DocumentText,
-    GetDocumentParameters,
-    GraphSearchParameters,
-    GraphSearchReply,
-    ListDocumentsParameters,
-    ListSessionsParameters,
-    NeighborsParameters,
-    NeighborsReply,
-    SessionList,
     get_document,
     get_graph_neighbors,
     list_documents,
     list_sessions,
     search_knowledge_graph,
 )
-from memctl.operations.memory_files import (
-    MemoryFileParameters,
-    MemoryFileReply,
-    memory_file,
-    memory_file_text,
-    only_views,
-)
+from memctl.operations.memory_files import memory_file, memory_file_text, only_views
 from memctl.operations.operation_context import OperationContext, Resource
 from memctl.operations.page_links import (
-    BacklinksReply,
-    LinkCheckReply,
-    LinksParameters,
-    MentionsReply,
-    MissingLinksReply,
-    PageLinksReply,
-    PageParameters,
-    RelatedParameters,
-    RelatedReply,
-    RenewParameters,
     backlinks,
     check_links,
     embed_document,
@@ -145,71 +71,21 @@ from memctl.operations.page_links import (
     unlinked_mentions,
 )
 from memctl.operations.remembering import (
-    ForgetParameters,
-    ForgetReply,
-    MemoryReply,
-    RememberParameters,
-    StoreParameters,
-    StoreReply,
-    UpdateParameters,
     forget_memory,
     remember,
     store_important_information,
     update_memory,
 )
-from memctl.operations.revising_documents import (
-    LinkedMention,
-    LinkMentionParameters,
-    ReviseDocumentParameters,
-    link_mention,
-    revise_document,
-)
+from memctl.operations.revising_documents import link_mention, revise_document
 from memctl.operations.shared_memory import (
-    CreatePoolParameters,
-    DeletePoolParameters,
-    PoolList,
-    PoolListParameters,
-    PoolReply,
-    ReadPoolParameters,
-    SharedChange,
-    SharedValue,
-    WritePoolParameters,
     create_memory_pool,
     delete_memory_pool,
     list_memory_pools,
     read_shared_memory,
     write_shared_memory,
 )
-from memctl.operations.understanding_work import (
-    ListWorkParameters,
-    NextWork,
-    NextWorkParameters,
-    SubmittedWork,
-    SubmitWorkParameters,
-    WorkList,
-    list_work,
-    next_work,
-    submit_work,
-    work_text,
-)
+from memctl.operations.understanding_work import list_work, next_work, submit_work, work_text
 from memctl.operations.upkeep_tools import (
-    AddLearningParameters,
-    AuditParameters,
-    AuditTrail,
-    Confirmed,
-    LearningAdded,
-    Learnings,
-    LearningsParameters,
-    ListJobsParameters,
-    MemoryIdParameters,
-    ReportParameters,
-    RestoredMemory,
-    RunJobParameters,
-    RunJobReply,
-    SummaryParameters,
-    SummaryReply,
-    UpkeepJobs,
-    UpkeepReport,
     add_learning,
     audit_trail,
     confirm_learning,
@@ -220,7 +96,6 @@ from memctl.operations.upkeep_tools import (
     run_upkeep_job,
     upkeep_report,
 )
-from memctl.records import Context, RevisedDocument
 from memctl.validation import nearest
 
 Effect = Literal["read", "write", "destructive"]
@@ -229,16 +104,13 @@ Effect = Literal["read", "write", "destructive"]
 class Operation(Struct, frozen=True):
     """One thing that a caller can ask for.
 
-    ``run`` takes the context and the parameters, and returns the result.
+    ``run`` takes the context and the parameters, and returns the result.  Its annotations say what
+    both are.
     """
 
     name: str
     description: str
     """One line, for choosing among operations, usually by a model."""
-    parameters: type[Any]
-    """A frozen record whose fields are annotated with a ``Rule``."""
-    result: type[Any]
-    """A record."""
     run: Callable[[OperationContext, Any], Any]
     effect: Effect = "read"
     resource: Resource | None = None
@@ -256,6 +128,16 @@ class Operation(Struct, frozen=True):
     only_reads: Callable[[Any], bool] | None = None
     """Tells of parameters whether it only reads with them; by default as ``effect`` says."""
 
+    @property
+    def parameters(self) -> type[Any]:
+        """A frozen record whose fields are annotated with a ``Rule``."""
+        return _records_of(self.run)[0]
+
+    @property
+    def result(self) -> type[Any]:
+        """A record."""
+        return _records_of(self.run)[1]
+
     def effect_of(self, asked: object) -> Effect:
         """Return what it does with some parameters."""
         return "read" if self.only_reads is not None and self.only_reads(asked) else self.effect
@@ -266,12 +148,17 @@ class Operation(Struct, frozen=True):
         return self.topic or self.run.__module__.rpartition(".")[2]
 
 
+@cache
+def _records_of(run: Callable[..., Any]) -> tuple[type[Any], type[Any]]:
+    """Return the records of the parameters and of the result that a function is annotated with."""
+    _, parameters, result = get_type_hints(run).values()
+    return parameters, result
+
+
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "search_knowledge_base",
         "Look for information in the knowledge base, past conversations and documents included.",
-        SearchParameters,
-        SearchReply,
         search_knowledge_base,
         resource="knowledge_base",
         text=search_text,
@@ -280,8 +167,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "list_documents",
         "List the documents in the knowledge base, the latest first.",
-        ListDocumentsParameters,
-        DocumentList,
         list_documents,
         resource="knowledge_base",
         topic="documents",
@@ -289,8 +174,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "get_document",
         "Read the text of one document, piece by piece if it is long.",
-        GetDocumentParameters,
-        DocumentText,
         get_document,
         resource="knowledge_base",
         topic="documents",
@@ -298,16 +181,12 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "get_current_datetime",
         "Tell the current date and time.",
-        NoParameters,
-        CurrentDatetime,
         get_current_datetime,
         is_recall=False,
     ),
     Operation(
         "search_past_conversations",
         "Search what this user said, and what was stored for them, in earlier conversations.",
-        PastConversationsParameters,
-        PastConversations,
         search_past_conversations,
         resource="memory",
         failure="Error searching memories",
@@ -315,8 +194,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "store_important_information",
         "Store something important about this user or their work for later conversations.",
-        StoreParameters,
-        StoreReply,
         store_important_information,
         effect="write",
         resource="memory",
@@ -325,8 +202,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "answer",
         "Answer a question from memory, with citations, or say that memory does not know.",
-        AnswerParameters,
-        AnswerReply,
         answer,
         resource="knowledge_base",
         text=answer_text,
@@ -334,8 +209,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "context",
         "Get what is known about a question within a budget of tokens, to read before answering.",
-        ContextParameters,
-        Context,
         context_block,
         resource="memory",
         text=context_text,
@@ -343,8 +216,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "feedback",
         "Say whether an answer was good or bad, by the query_id that came with it.",
-        FeedbackParameters,
-        FeedbackReply,
         feedback,
         effect="write",
         resource="knowledge_base",
@@ -353,8 +224,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "remember",
         "Remember one statement: a fact, decision, preference or plan.",
-        RememberParameters,
-        MemoryReply,
         remember,
         effect="write",
         resource="memory",
@@ -362,8 +231,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "update_memory",
         "Correct a memory: write a new version of it; the old one stays in its history.",
-        UpdateParameters,
-        MemoryReply,
         update_memory,
         effect="write",
         resource="memory",
@@ -371,8 +238,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "forget_memory",
         "Forget a memory for good; without confirm it only says what would go.",
-        ForgetParameters,
-        ForgetReply,
         forget_memory,
         effect="destructive",
         resource="memory",
@@ -380,24 +245,18 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "recent_insights",
         "List what memories say together: changes, contradictions, deadlines, recurring things.",
-        InsightsParameters,
-        RecentInsights,
         recent_insights,
         resource="memory",
     ),
     Operation(
         "list_sessions",
         "List earlier conversations, the latest first.",
-        ListSessionsParameters,
-        SessionList,
         list_sessions,
         resource="memory",
     ),
     Operation(
         "read_shared_memory",
         "Read a value that agents share in a pool, or all of the pool.",
-        ReadPoolParameters,
-        SharedValue,
         read_shared_memory,
         resource="memory",
         topic="pools",
@@ -405,8 +264,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "write_shared_memory",
         "Write a value that other agents can read into a shared pool.",
-        WritePoolParameters,
-        SharedChange,
         write_shared_memory,
         effect="write",
         resource="memory",
@@ -415,8 +272,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "search_knowledge_graph",
         "Find people, places and things by name, and what they are connected with.",
-        GraphSearchParameters,
-        GraphSearchReply,
         search_knowledge_graph,
         resource="knowledge_base",
         topic="graph",
@@ -424,8 +279,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "get_graph_neighbors",
         "List what is connected with a name.",
-        NeighborsParameters,
-        NeighborsReply,
         get_graph_neighbors,
         resource="knowledge_base",
         topic="graph",
@@ -433,8 +286,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "list_memory_pools",
         "List the shared pools that may be read.",
-        PoolListParameters,
-        PoolList,
         list_memory_pools,
         resource="memory",
         topic="pools",
@@ -442,8 +293,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "create_memory_pool",
         "Make a pool of values that several agents share.",
-        CreatePoolParameters,
-        PoolReply,
         create_memory_pool,
         effect="write",
         resource="memory",
@@ -453,8 +302,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "delete_memory_pool",
         "Delete a shared pool with its history; only its owner may.",
-        DeletePoolParameters,
-        PoolReply,
         delete_memory_pool,
         effect="destructive",
         resource="memory",
@@ -464,8 +311,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "query_knowledge_base",
         "Answer a question from one or several knowledge bases, with citations.",
-        QueryParameters,
-        AnswerReply,
         query_knowledge_base,
         resource="knowledge_base",
         text=answer_text,
@@ -473,8 +318,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "search_documents",
         "Find passages of documents.",
-        FindParameters,
-        SearchReply,
         search_documents,
         resource="knowledge_base",
         text=search_text,
@@ -483,8 +326,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "search_memory",
         "Find facts, decisions and insights.",
-        FindParameters,
-        SearchReply,
         search_memory,
         resource="memory",
         text=search_text,
@@ -492,8 +333,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "search_knowledge",
         "Find passages of documents and memories together.",
-        FindParameters,
-        SearchReply,
         search_knowledge,
         resource="knowledge_base",
         text=search_text,
@@ -501,8 +340,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "memory_stats",
         "Count what the knowledge bases hold.",
-        NoKnowledgeBaseParameters,
-        MemoryStatistics,
         memory_stats,
         resource="knowledge_base",
         topic="upkeep",
@@ -510,8 +347,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "consolidate_memory",
         "Draw insights from memories that belong together; nothing is deleted.",
-        ConsolidateParameters,
-        ConsolidationReply,
         consolidate_memory,
         effect="write",
         resource="memory",
@@ -520,8 +355,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "add_document",
         "Take in a document: its text, or a file of an allowed folder.",
-        AddDocumentParameters,
-        DocumentOutcome,
         add_document,
         effect="write",
         resource="knowledge_base",
@@ -529,8 +362,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "process_document",
         "Read a document again from where it is.",
-        ProcessDocumentParameters,
-        DocumentOutcome,
         process_document,
         effect="write",
         resource="knowledge_base",
@@ -538,8 +369,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "revise_document",
         "Change the text of a document; refused if it has changed since it was read.",
-        ReviseDocumentParameters,
-        RevisedDocument,
         revise_document,
         effect="write",
         resource="knowledge_base",
@@ -549,8 +378,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "link_mention",
         "Make a link of a place where a document names another one without a link.",
-        LinkMentionParameters,
-        LinkedMention,
         link_mention,
         effect="write",
         resource="knowledge_base",
@@ -559,8 +386,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "list_work",
         "List what waits for understanding: documents, facts to compare, groups, answers.",
-        ListWorkParameters,
-        WorkList,
         list_work,
         resource="knowledge_base",
         topic="work",
@@ -568,8 +393,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "next_work",
         "Get one thing to understand, with instructions and the shape of the reply.",
-        NextWorkParameters,
-        NextWork,
         next_work,
         resource="knowledge_base",
         text=work_text,
@@ -579,8 +402,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "submit_work",
         "Reply to what next_work gave; quotes are checked against the text.",
-        SubmitWorkParameters,
-        SubmittedWork,
         submit_work,
         effect="write",
         resource="knowledge_base",
@@ -590,8 +411,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "discover_skills",
         "Find skills for what is to be done; read one with get_skill_context before using it.",
-        DiscoverSkillsParameters,
-        SkillList,
         discover_skills,
         resource="knowledge_base",
         topic="skills",
@@ -599,8 +418,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "get_skill_context",
         "Read a skill: its text, what it requires, conflicts, and what is known of the task.",
-        SkillContextParameters,
-        SkillReading,
         get_skill_context,
         resource="knowledge_base",
         text=skill_text,
@@ -609,8 +426,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "read_skill_file",
         "Read a file that came with a skill, such as a reference or a script.",
-        ReadSkillFileParameters,
-        SkillFileText,
         read_skill_file,
         resource="knowledge_base",
         topic="skills",
@@ -618,8 +433,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "list_skills",
         "List skills by category and status.",
-        ListSkillsParameters,
-        SkillList,
         list_skills,
         resource="knowledge_base",
         topic="skills",
@@ -627,8 +440,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "propose_skill",
         "Propose a skill that is missing; a person reviews it before anybody has it.",
-        ProposeSkillParameters,
-        ProposedSkill,
         propose_skill,
         effect="write",
         resource="knowledge_base",
@@ -637,8 +448,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "record_skill_outcome",
         "Say how the use of a skill went, and what is to be learned from it.",
-        SkillOutcomeParameters,
-        RecordedOutcome,
         record_skill_outcome,
         effect="write",
         resource="knowledge_base",
@@ -648,8 +457,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "give_feedback",
         "Judge an answer or a conversation: a score, words, and what it should have been.",
-        GiveFeedbackParameters,
-        GivenFeedback,
         give_feedback,
         effect="write",
         resource="memory",
@@ -658,16 +465,12 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "list_feedback",
         "List how answers and conversations were judged, the latest first.",
-        ListFeedbackParameters,
-        FeedbackList,
         list_feedback,
         resource="memory",
     ),
     Operation(
         "reflect",
         "Look back: what went badly, what memory lacks, and what could be done about it.",
-        ReflectParameters,
-        ReflectReply,
         reflect,
         effect="write",
         resource="memory",
@@ -675,8 +478,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "get_prompt",
         "Get the version of a prompt that a conversation uses.",
-        GetPromptParameters,
-        PromptReply,
         get_prompt,
         effect="write",
         resource="memory",
@@ -685,8 +486,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "list_prompts",
         "List the versions of prompts, with how often they are used and how well they do.",
-        ListPromptsParameters,
-        PromptList,
         list_prompts,
         resource="memory",
         is_recall=False,
@@ -694,8 +493,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "enrich",
         "Ask a program of the user's about something, and keep what it says as documents.",
-        EnrichParameters,
-        EnrichReply,
         enrich,
         effect="write",
         resource="knowledge_base",
@@ -703,56 +500,42 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "page_links",
         "List where a document links to, and which of its links lead nowhere.",
-        PageParameters,
-        PageLinksReply,
         page_links,
         resource="knowledge_base",
     ),
     Operation(
         "backlinks",
         "List the documents that link to a document.",
-        PageParameters,
-        BacklinksReply,
         backlinks,
         resource="knowledge_base",
     ),
     Operation(
         "unlinked_mentions",
         "List the documents that name a document without linking to it, with the places.",
-        PageParameters,
-        MentionsReply,
         unlinked_mentions,
         resource="knowledge_base",
     ),
     Operation(
         "related_pages",
         "List the documents that are about the same as a document, by meaning.",
-        RelatedParameters,
-        RelatedReply,
         related_pages,
         resource="knowledge_base",
     ),
     Operation(
         "missing_links",
         "List the names that links between documents use and no document has.",
-        LinksParameters,
-        MissingLinksReply,
         missing_links,
         resource="knowledge_base",
     ),
     Operation(
         "check_links",
         "Look for broken and ambiguous links between documents, and notes without any.",
-        LinksParameters,
-        LinkCheckReply,
         check_links,
         resource="knowledge_base",
     ),
     Operation(
         "extract_links",
         "Find the links of a document in its text again.",
-        RenewParameters,
-        LinkExtraction,
         extract_links,
         effect="write",
         resource="knowledge_base",
@@ -761,8 +544,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "embed_document",
         "Make the vectors of a document anew from its text.",
-        RenewParameters,
-        VectorRenewal,
         embed_document,
         effect="write",
         resource="knowledge_base",
@@ -771,8 +552,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "memory",
         "Keep files below /memories: view, create, str_replace, insert, delete or rename them.",
-        MemoryFileParameters,
-        MemoryFileReply,
         memory_file,
         effect="destructive",
         resource="memory",
@@ -782,16 +561,12 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "query_learnings",
         "List lessons from experience, the most important or nearest first.",
-        LearningsParameters,
-        Learnings,
         query_learnings,
         resource="memory",
     ),
     Operation(
         "add_learning",
         "Store a lesson from experience; one that is there is confirmed by it.",
-        AddLearningParameters,
-        LearningAdded,
         add_learning,
         effect="write",
         resource="memory",
@@ -799,8 +574,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "confirm_learning",
         "Say that a learning proved right again.",
-        MemoryIdParameters,
-        Confirmed,
         confirm_learning,
         effect="write",
         resource="memory",
@@ -809,8 +582,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "restore_memory",
         "Bring back a memory that upkeep has archived.",
-        MemoryIdParameters,
-        RestoredMemory,
         restore_memory,
         effect="write",
         resource="memory",
@@ -818,8 +589,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "list_upkeep_jobs",
         "List what runs by itself: when it runs, when it ran last, what it did.",
-        ListJobsParameters,
-        UpkeepJobs,
         list_upkeep_jobs,
         resource="knowledge_base",
         is_recall=False,
@@ -827,8 +596,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "run_upkeep_job",
         "Run one job of upkeep now.",
-        RunJobParameters,
-        RunJobReply,
         run_upkeep_job,
         effect="write",
         resource="knowledge_base",
@@ -837,24 +604,18 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "upkeep_report",
         "List memories to look at: stale, contradicted, judged bad.",
-        ReportParameters,
-        UpkeepReport,
         upkeep_report,
         resource="memory",
     ),
     Operation(
         "daily_summary",
         "Summarise one day: documents, decisions, contradictions, open questions.",
-        SummaryParameters,
-        SummaryReply,
         daily_summary,
         resource="knowledge_base",
     ),
     Operation(
         "audit_trail",
         "List who changed what, the latest first.",
-        AuditParameters,
-        AuditTrail,
         audit_trail,
         resource="knowledge_base",
         is_recall=False,

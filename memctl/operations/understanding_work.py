@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.operations.finding import opened
+from memctl.operations.operation_context import OperationContext
 from memctl.validation import Rule
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from memctl.knowledge_base import KnowledgeBase
     from memctl.knowledge_base.caller_work import WorkKind
-    from memctl.operations.operation_context import OperationContext
 
 Kind = Literal["document", "comparison", "insight", "answer"]
 _KIND = "Only of this kind."

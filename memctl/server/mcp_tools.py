@@ -20,21 +20,12 @@ from msgspec.structs import replace
 from memctl.errors import UsageError
 from memctl.operations.finding import (
     FoundPassage,
-    RecallParameters,
-    RecallReply,
     SearchParameters,
     recall,
     recall_text,
     search_knowledge_base,
 )
-from memctl.operations.lookup import (
-    MOST_CHARACTERS,
-    OpenParameters,
-    SessionParameters,
-    SessionReply,
-    look_at_sessions,
-    open_item,
-)
+from memctl.operations.lookup import MOST_CHARACTERS, OpenParameters, look_at_sessions, open_item
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.parameters import JsonObject, parameter_schema, result_schema
 from memctl.operations.registry import OPERATIONS, Operation, find_operation
@@ -151,8 +142,6 @@ CORE_TOOLS: tuple[McpTool, ...] = (
         Operation(
             "recall",
             "Find what memory has on a question: passages to answer from and to cite as [n].",
-            RecallParameters,
-            RecallReply,
             recall,
             resource="knowledge_base",
             text=recall_text,
@@ -179,8 +168,6 @@ CORE_TOOLS: tuple[McpTool, ...] = (
         Operation(
             "open",
             "Read a document or memory; page on with start.",
-            OpenParameters,
-            find_operation("get_document").result,
             open_item,
             resource="knowledge_base",
             alias_of="get_document",
@@ -199,8 +186,6 @@ CORE_TOOLS: tuple[McpTool, ...] = (
         Operation(
             "forget",
             "Forget a memory for good. Try first; then call with dry_run false.",
-            TriedForgetParameters,
-            ForgetReply,
             _forget,
             effect="destructive",
             resource="memory",
@@ -226,8 +211,6 @@ CORE_TOOLS: tuple[McpTool, ...] = (
         Operation(
             "session",
             "List earlier conversations, or show one.",
-            SessionParameters,
-            SessionReply,
             look_at_sessions,
             resource="memory",
             alias_of="list_sessions",
@@ -315,8 +298,6 @@ CONNECTOR_TOOLS = (
         Operation(
             "search",
             "Search memory and documents.",
-            PlainSearchParameters,
-            PlainResults,
             _search,
             resource="knowledge_base",
             alias_of="search_knowledge_base",
@@ -327,8 +308,6 @@ CONNECTOR_TOOLS = (
         Operation(
             "fetch",
             "Read what search found, in full.",
-            FetchParameters,
-            FetchedDocument,
             _fetch,
             resource="knowledge_base",
             alias_of="get_document",
