@@ -16,12 +16,12 @@ from memctl.operations.operation_context import (
     OperationContext,
     Unavailable,
 )
+from memctl.operations.parameters import record_like
 from memctl.validation import Rule
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
     from memctl.skills.skill_registry import Skills
-    from memctl.skills.skill_views import SkillView
 
 _SKILL = "The skill: its id or slug."
 _DRY_RUN = "Write nothing; only say what would be done."
@@ -59,22 +59,8 @@ def discover_skills(context: OperationContext, asked: DiscoverSkillsParameters) 
     """Search as ``memctl skill search`` does."""
     kb = context.reading_existing()
     skills = kb.skills.acting_as(context.identity.agent)
-    return SkillList(
-        tuple(
-            SkillSummary(
-                each.skill_id,
-                each.slug,
-                each.name,
-                each.description,
-                each.category,
-                each.status,
-                each.version,
-                each.health,
-                each.score,
-            )
-            for each in skills.search(asked.description, limit=asked.limit)
-        )
-    )
+    hits = skills.search(asked.description, limit=asked.limit)
+    return SkillList(tuple(record_like(SkillSummary, each) for each in hits))
 
 
 class SkillContextParameters(Struct, frozen=True, kw_only=True):
@@ -109,18 +95,7 @@ def get_skill_context(context: OperationContext, asked: SkillContextParameters) 
     found = kb.skills.context(
         asked.skill_id, task=asked.task, budget=asked.budget, agent=context.identity.agent
     )
-    return SkillReading(
-        found.skill_id,
-        found.slug,
-        found.version,
-        found.text,
-        found.tokens,
-        found.is_cut,
-        found.requires,
-        found.missing,
-        found.conflicts,
-        tuple(each.path for each in found.files),
-    )
+    return record_like(SkillReading, found, files=tuple(each.path for each in found.files))
 
 
 def skill_text(reading: SkillReading) -> str:
@@ -183,22 +158,8 @@ class ListSkillsParameters(Struct, frozen=True, kw_only=True):
 def list_skills(context: OperationContext, asked: ListSkillsParameters) -> SkillList:
     """List as ``memctl skill list`` does."""
     skills = context.reading_existing().skills.acting_as(context.identity.agent)
-    views = skills.list(category=asked.category, status=asked.status)
-    return SkillList(tuple(map(_summary, views[: asked.limit])))
-
-
-def _summary(view: SkillView) -> SkillSummary:
-    return SkillSummary(
-        view.skill_id,
-        view.slug,
-        view.name,
-        view.description,
-        view.category,
-        view.status,
-        view.version,
-        view.health,
-        None,
-    )
+    views = skills.list(category=asked.category, status=asked.status)[: asked.limit]
+    return SkillList(tuple(record_like(SkillSummary, each, score=None) for each in views))
 
 
 class ProposeSkillParameters(Struct, frozen=True, kw_only=True):
@@ -240,15 +201,7 @@ def propose_skill(context: OperationContext, asked: ProposeSkillParameters) -> P
             dry_run=asked.dry_run,
         )
     )
-    return ProposedSkill(
-        True,
-        made.proposal_id,
-        made.name,
-        made.category,
-        made.confidence,
-        made.status,
-        made.findings,
-    )
+    return record_like(ProposedSkill, made, success=True)
 
 
 class SkillOutcomeParameters(Struct, frozen=True, kw_only=True):

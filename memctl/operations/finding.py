@@ -23,6 +23,7 @@ from memctl.operations.operation_context import (
     SearchType,
     Unavailable,
 )
+from memctl.operations.parameters import record_like
 from memctl.plain_values import plain_rows
 from memctl.records import Citation, Context, Level
 from memctl.validation import Rule
@@ -174,20 +175,13 @@ def _hits(context: OperationContext, query: str, filters: Filters, limit: int) -
 
 def found_passage(number: int, hit: Hit) -> FoundPassage:
     """Return a hit as a numbered passage that a model can cite."""
-    return FoundPassage(
+    return record_like(
+        FoundPassage,
+        hit,
         number=number,
-        title=hit.title,
         text=without_wikilinks(hit.text),
-        source=hit.source,
         date=hit.created_at,
-        session_id=hit.session_id,
         relevance=_similarity(hit),
-        kb=hit.kb,
-        memory_id=hit.memory_id,
-        document_id=hit.document_id,
-        level=hit.level,
-        type=hit.type,
-        namespace=hit.namespace,
     )
 
 
@@ -392,18 +386,14 @@ def _text_before_headers(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _recalled(number: int, hit: Hit) -> RecalledPassage:
-    return RecalledPassage(
+    return record_like(
+        RecalledPassage,
+        hit,
         number=number,
         id=hit.memory_id,
         quote=_cut(without_wikilinks(hit.text)),
-        title=hit.title,
-        source=hit.source,
         date=hit.created_at,
         relevance=round(hit.relevance, 2),
-        type=hit.type,
-        kb=hit.kb,
-        document_id=hit.document_id,
-        session_id=hit.session_id,
     )
 
 

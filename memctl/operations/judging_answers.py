@@ -6,7 +6,7 @@ They do what ``memctl feedback``, ``reflect``, ``prompt`` and ``enrich`` do, for
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from msgspec import Struct
 
@@ -14,10 +14,8 @@ from memctl.errors import UsageError
 from memctl.instants import parse_instant
 from memctl.operations.finding import opened
 from memctl.operations.operation_context import OperationContext
+from memctl.operations.parameters import record_like
 from memctl.validation import Rule
-
-if TYPE_CHECKING:
-    from memctl.store.ledger.feedback_repositories import Feedback
 
 TaskResult = Literal["done", "failed"]
 _SINCE = "Only from that date on, such as 7d."
@@ -104,25 +102,14 @@ def list_feedback(context: OperationContext, asked: ListFeedbackParameters) -> F
     """List judgements as ``memctl feedback list`` does."""
     since = _since(context, asked.since)
     found = [
-        _listed(base.name, each)
+        record_like(
+            ListedFeedback, each, kb=base.name, target=each.query_id or each.session_id or ""
+        )
         for base in opened(context)
         for each in base.judgements.list(since, session=asked.session_id)
     ]
     found.sort(key=lambda each: each.at, reverse=True)
     return FeedbackList(tuple(found[: asked.limit]), len(found))
-
-
-def _listed(kb: str, each: Feedback) -> ListedFeedback:
-    return ListedFeedback(
-        kb,
-        each.feedback_id,
-        each.at,
-        each.query_id or each.session_id or "",
-        each.score,
-        each.text,
-        each.example,
-        each.task,
-    )
 
 
 def _since(context: OperationContext, since: str | None) -> datetime | None:
@@ -167,15 +154,7 @@ def reflect(context: OperationContext, asked: ReflectParameters) -> ReflectReply
     found = [base.judgements.reflect(since, write=write) for base in opened(context)]
     return ReflectReply(
         findings=tuple(
-            ReflectedFinding(
-                each.kb,
-                one.kind,
-                one.topic,
-                one.text,
-                one.suggestion,
-                one.count,
-                one.evidence,
-            )
+            record_like(ReflectedFinding, one, kb=each.kb)
             for each in found
             for one in each.findings
         ),
@@ -249,22 +228,7 @@ def list_prompts(context: OperationContext, asked: ListPromptsParameters) -> Pro
     """List versions of prompts as ``memctl prompt list`` does."""
     found = context.reading_existing().prompts.list(asked.task)
     return PromptList(
-        tuple(
-            ListedPrompt(
-                each.task,
-                each.version,
-                each.origin,
-                each.share,
-                each.uses,
-                each.judged,
-                each.mean_reward,
-                each.low,
-                each.high,
-                each.is_winner,
-            )
-            for each in found
-            if not each.is_retired
-        )
+        tuple(record_like(ListedPrompt, each) for each in found if not each.is_retired)
     )
 
 

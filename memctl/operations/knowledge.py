@@ -19,6 +19,7 @@ from memctl.operations.finding import (
     opened,
 )
 from memctl.operations.operation_context import OperationContext
+from memctl.operations.parameters import record_like
 from memctl.plain_values import to_plain
 from memctl.records import Level
 from memctl.validation import Rule
@@ -57,17 +58,8 @@ class QueryParameters(Struct, frozen=True, kw_only=True):
 
 def query_knowledge_base(context: OperationContext, asked: QueryParameters) -> AnswerReply:
     """Answer as ``memctl query -k NAME`` does."""
-    wanted = AnswerParameters(
-        question=asked.question,
-        mode=asked.mode,
-        top_k=asked.top_k,
-        since=asked.since,
-        until=asked.until,
-        namespace=asked.namespace,
-        tags=asked.tags,
-    )
     with context.limited_to(_names(asked.knowledge_base)) as limited:
-        return answer(limited, wanted)
+        return answer(limited, record_like(AnswerParameters, asked))
 
 
 class FindParameters(Struct, frozen=True, kw_only=True):

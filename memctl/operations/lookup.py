@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,6 +13,7 @@ from memctl.errors import NotFoundError
 from memctl.literals import DocType
 from memctl.operations.finding import first_with, opened, readable_session
 from memctl.operations.operation_context import OperationContext
+from memctl.operations.parameters import record_like
 from memctl.plain_values import plain_rows, to_plain
 from memctl.schema.document_types import doc_type_of
 from memctl.validation import Rule
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from memctl.graph.graph_views import NeighbourView
     from memctl.knowledge_base import KnowledgeBase
     from memctl.records import Document, Filters, Memory
-    from memctl.store.ledger.session_repositories import Session
 
 Direction = Literal["in", "out", "both"]
 SessionStatus = Literal["open", "compressed", "archived", "ended"]
@@ -324,7 +324,7 @@ class SessionList(Struct, frozen=True):
 def list_sessions(context: OperationContext, asked: ListSessionsParameters) -> SessionList:
     """List conversations, those of the user where one is named, of all knowledge bases together."""
     found = [
-        _listed_session(base.name, session)
+        record_like(ListedSession, session, kb=base.name)
         for base in opened(context)
         for session in base.sessions.list(
             namespaces=context.namespaces("conversations"), status=asked.status, limit=asked.limit
@@ -368,25 +368,9 @@ def look_at_sessions(context: OperationContext, asked: SessionParameters) -> Ses
         return SessionReply(listed.sessions, ())
     base, session = readable_session(context, opened(context), asked.session_id)
     turns = tuple(
-        SaidTurn(turn.turn, turn.at, turn.sender, turn.content)
-        for turn in base.sessions.turns(session, last=asked.limit)
+        record_like(SaidTurn, turn) for turn in base.sessions.turns(session, last=asked.limit)
     )
-    return SessionReply((_listed_session(base.name, session),), turns)
-
-
-def _listed_session(kb: str, session: Session) -> ListedSession:
-    return ListedSession(
-        session_id=session.session_id,
-        kb=kb,
-        title=session.title,
-        status=session.status,
-        user_id=session.user_id,
-        agent_id=session.agent_id,
-        started_at=session.started_at,
-        last_at=session.last_at,
-        message_count=session.message_count,
-        summary=session.summary,
-    )
+    return SessionReply((record_like(ListedSession, session, kb=base.name),), turns)
 
 
 # --- the graph of names ---------------------------------------------------------------------------
@@ -439,15 +423,7 @@ def search_knowledge_graph(
 ) -> GraphSearchReply:
     """Find names as ``memctl graph search`` does, in every knowledge base that is read."""
     names = [
-        GraphName(
-            kb=base.name,
-            id=found.id,
-            name=found.name,
-            type=found.type,
-            aliases=found.aliases,
-            mentions=found.mentions,
-            relations=tuple(map(_near, found.relations)),
-        )
+        record_like(GraphName, found, kb=base.name, relations=_near(found.relations))
         for base in opened(context)
         for found in base.graph.view(context.filters()).search(
             asked.query, asked.limit, relation=asked.relation_type, type_=asked.node_type
@@ -456,17 +432,8 @@ def search_knowledge_graph(
     return GraphSearchReply(asked.query, tuple(names[: asked.limit]))
 
 
-def _near(view: NeighbourView) -> NearName:
-    return NearName(
-        name=view.name,
-        type=view.type,
-        hops=view.hops,
-        relation=view.relation,
-        direction=view.direction,
-        weight=view.weight,
-        via=view.via,
-        memory_ids=view.memory_ids,
-    )
+def _near(views: Iterable[NeighbourView]) -> tuple[NearName, ...]:
+    return tuple(record_like(NearName, view) for view in views)
 
 
 class NeighborsParameters(Struct, frozen=True, kw_only=True):
@@ -510,4 +477,4 @@ def get_graph_neighbors(context: OperationContext, asked: NeighborsParameters) -
 
     otherwise = f"nothing in the graph is called {asked.name!r}"
     base, (name, near) = first_with(opened(context), find, otherwise)
-    return NeighborsReply(base.name, name, tuple(map(_near, near)))
+    return NeighborsReply(base.name, name, _near(near))

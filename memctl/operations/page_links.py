@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.links.link_records import (
     Backlink,
+    LinkCheck,
     LinkExtraction,
-    LinkProblem,
     Mention,
     MissingLink,
     OutgoingLink,
@@ -100,18 +101,6 @@ class MissingLinksReply(Struct, frozen=True):
     missing: tuple[MissingLink, ...]
 
 
-class LinkCheckReply(Struct, frozen=True):
-    """How the links stand, and what is wrong with some."""
-
-    documents: int
-    links: int
-    missing: int
-    ambiguous: int
-    anchors: int
-    orphans: int
-    problems: tuple[LinkProblem, ...]
-
-
 def page_links(context: OperationContext, asked: PageParameters) -> PageLinksReply:
     """Return where a document links to."""
     view, id_, title = _page(context, asked.document_id, asked.namespace)
@@ -141,18 +130,10 @@ def missing_links(context: OperationContext, asked: LinksParameters) -> MissingL
     return MissingLinksReply(tuple(_view(context, asked.namespace).missing(asked.limit)))
 
 
-def check_links(context: OperationContext, asked: LinksParameters) -> LinkCheckReply:
-    """Return how the links stand."""
+def check_links(context: OperationContext, asked: LinksParameters) -> LinkCheck:
+    """Return how the links stand, and what is wrong with some."""
     found = _view(context, asked.namespace).check()
-    return LinkCheckReply(
-        documents=found.documents,
-        links=found.links,
-        missing=found.missing,
-        ambiguous=found.ambiguous,
-        anchors=found.anchors,
-        orphans=found.orphans,
-        problems=found.problems[: asked.limit],
-    )
+    return replace(found, problems=found.problems[: asked.limit])
 
 
 def extract_links(context: OperationContext, asked: RenewParameters) -> LinkExtraction:

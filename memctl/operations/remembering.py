@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from memctl.errors import UsageError
 from memctl.operations.operation_context import OperationContext
+from memctl.operations.parameters import record_like
 from memctl.validation import Rule
 
 if TYPE_CHECKING:
@@ -114,8 +115,7 @@ def remember(context: OperationContext, asked: RememberParameters) -> MemoryRepl
         session=asked.session_id,
         dry_run=asked.dry_run,
     )
-    kb = context.kb_to_write
-    return _memory_reply(memory, kb, dry_run=asked.dry_run)
+    return record_like(MemoryReply, memory, kb=context.kb_to_write, dry_run=asked.dry_run)
 
 
 def _added(
@@ -140,20 +140,6 @@ def _added(
             metadata=metadata,
             dry_run=dry_run,
         )
-
-
-def _memory_reply(memory: Memory, kb: str, *, dry_run: bool) -> MemoryReply:
-    return MemoryReply(
-        id=memory.id,
-        text=memory.text,
-        type=memory.type,
-        tags=memory.tags,
-        importance=memory.importance,
-        namespace=memory.namespace,
-        kb=kb,
-        version=memory.version,
-        dry_run=dry_run,
-    )
 
 
 # --- changing what is there -----------------------------------------------------------------------
@@ -183,7 +169,7 @@ def update_memory(context: OperationContext, asked: UpdateParameters) -> MemoryR
         importance=asked.importance,
         dry_run=asked.dry_run,
     )
-    return _memory_reply(changed, base.name, dry_run=asked.dry_run)
+    return record_like(MemoryReply, changed, kb=base.name, dry_run=asked.dry_run)
 
 
 class ForgetParameters(Struct, frozen=True, kw_only=True):

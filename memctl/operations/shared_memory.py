@@ -12,11 +12,11 @@ from memctl.errors import UsageError
 from memctl.identity import DEFAULT_USER
 from memctl.literals import PoolType
 from memctl.operations.operation_context import OperationContext, Unavailable
+from memctl.operations.parameters import record_like
 from memctl.validation import Rule
 
 if TYPE_CHECKING:
     from memctl.pools import Pools
-    from memctl.store.ledger.pool_repositories import Pool
 
 _POOL = "The id of the pool, such as default."
 
@@ -44,7 +44,7 @@ class SharedValue(Struct, frozen=True):
 def read_shared_memory(context: OperationContext, asked: ReadPoolParameters) -> SharedValue:
     """Read as ``memctl pool read`` does."""
     found = _pools(context).read(asked.pool_id, asked.key)
-    return SharedValue(True, found.pool_id, found.key, found.value, found.version)
+    return record_like(SharedValue, found, success=True)
 
 
 class WritePoolParameters(Struct, frozen=True, kw_only=True):
@@ -114,20 +114,7 @@ class PoolList(Struct, frozen=True):
 
 def list_memory_pools(context: OperationContext, _: PoolListParameters) -> PoolList:
     """List as ``memctl pool list`` does."""
-    return PoolList(tuple(map(_listed, _pools(context).list())))
-
-
-def _listed(pool: Pool) -> ListedPool:
-    return ListedPool(
-        pool_id=pool.pool_id,
-        name=pool.name,
-        pool_type=pool.pool_type,
-        owner=pool.owner,
-        version=pool.version,
-        data_size_bytes=pool.data_size_bytes,
-        updated_at=pool.updated_at,
-        expires_at=pool.expires_at,
-    )
+    return PoolList(tuple(record_like(ListedPool, each) for each in _pools(context).list()))
 
 
 class CreatePoolParameters(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from msgspec import Struct
 from memctl.errors import NotFoundError, UsageError
 from memctl.operations.finding import opened
 from memctl.operations.operation_context import OperationContext
+from memctl.operations.parameters import record_like
 from memctl.validation import Rule
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class WorkList(Struct, frozen=True):
 def list_work(context: OperationContext, asked: ListWorkParameters) -> WorkList:
     """List what waits for understanding, in every knowledge base that is read."""
     found = [
-        ListedWork(base.name, each.kind, each.about, each.title, each.statements)
+        record_like(ListedWork, each, kb=base.name)
         for base in opened(context)
         for each in base.work.list(context.filters(), kinds=_kinds(context, asked.kind))
     ]
@@ -144,9 +145,7 @@ def submit_work(context: OperationContext, asked: SubmitWorkParameters) -> Submi
         document = base.documents.get(about).document
         context.check_changeable(base, document.namespace, f"document {about!r}")
     done = base.work.submit(id_, asked.reply, dry_run=asked.dry_run)
-    return SubmittedWork(
-        asked.id, done.is_done, done.accepted, done.dropped, done.message, asked.dry_run
-    )
+    return record_like(SubmittedWork, done, id=asked.id, dry_run=asked.dry_run)
 
 
 def _base(context: OperationContext, name: str, id_: str) -> KnowledgeBase:

@@ -12,6 +12,7 @@ from memctl.errors import UsageError
 from memctl.instants import parse_instant
 from memctl.literals import LEARNING, LearningOutcome
 from memctl.operations.operation_context import OperationContext, Unavailable
+from memctl.operations.parameters import record_like
 from memctl.validation import Rule
 
 if TYPE_CHECKING:
@@ -72,24 +73,7 @@ def query_learnings(context: OperationContext, asked: LearningsParameters) -> Le
         )
         if asked.outcome in (None, each.outcome)
     ]
-    return Learnings(
-        tuple(
-            LearningReply(
-                id=each.id,
-                text=each.text,
-                importance=each.importance,
-                confirmations=each.confirmations,
-                outcome=each.outcome,
-                context=each.context,
-                quality=each.quality,
-                agent=each.agent,
-                created_at=each.created_at,
-                kb=each.kb,
-                namespace=each.namespace,
-            )
-            for each in found[: asked.limit]
-        )
-    )
+    return Learnings(tuple(record_like(LearningReply, each) for each in found[: asked.limit]))
 
 
 class AddLearningParameters(Struct, frozen=True, kw_only=True):
@@ -221,16 +205,7 @@ def list_upkeep_jobs(context: OperationContext, _asked: ListJobsParameters) -> U
 
     return UpkeepJobs(
         tuple(
-            UpkeepJobReply(
-                each.kb,
-                each.job,
-                each.about,
-                each.schedule,
-                each.last_run,
-                each.state,
-                each.next_run,
-                each.came_to,
-            )
+            record_like(UpkeepJobReply, each)
             for base in context.reading()
             for each in Upkeep(base, context.home).statuses()
         )
@@ -271,9 +246,8 @@ def run_upkeep_job(context: OperationContext, asked: RunJobParameters) -> RunJob
     if job not in JOBS:
         raise Unavailable(f"{asked.job} is a command of the owner's, whom alone it runs for")
     _require_whole(context, "the jobs are about what all users keep")
-    options = UpkeepOptions(dry_run=asked.dry_run)
-    done = Upkeep(base, context.home).run(job, options)
-    return RunJobReply(base.name, done.job, done.number, done.counts, done.warning, done.dry_run)
+    done = Upkeep(base, context.home).run(job, UpkeepOptions(dry_run=asked.dry_run))
+    return record_like(RunJobReply, done)
 
 
 def _require_whole(context: OperationContext, why: str) -> None:
@@ -325,14 +299,7 @@ def upkeep_report(context: OperationContext, asked: ReportParameters) -> UpkeepR
         if context.reads(base, each.namespace)
     ]
     found.sort(key=lambda each: each.quality)
-    return UpkeepReport(
-        tuple(
-            DoubtfulMemory(
-                each.id, each.kb, each.type, each.text, each.why, each.quality, each.idle_days
-            )
-            for each in found[: asked.limit]
-        )
-    )
+    return UpkeepReport(tuple(record_like(DoubtfulMemory, each) for each in found[: asked.limit]))
 
 
 class SummaryParameters(Struct, frozen=True, kw_only=True):
@@ -364,10 +331,7 @@ def daily_summary(context: OperationContext, asked: SummaryParameters) -> Summar
 
     _require_whole(context, "the page is about what all users keep")
     made = summarise_day(context.reading_existing(), parse_day(asked.day, context.now))
-    return SummaryReply(
-        made.kb, made.day.isoformat(), made.text, made.documents, made.decisions,
-        made.contradictions, made.insights, made.unanswered,
-    )  # fmt: skip
+    return record_like(SummaryReply, made, day=made.day.isoformat())
 
 
 class AuditParameters(Struct, frozen=True, kw_only=True):
@@ -402,9 +366,7 @@ def audit_trail(context: OperationContext, asked: AuditParameters) -> AuditTrail
     since = None if asked.since is None else parse_instant(asked.since, context.now)
     return AuditTrail(
         tuple(
-            AuditedChange(
-                each.id, base.name, each.at, each.actor, each.action, each.objects, each.counts
-            )
+            record_like(AuditedChange, each, kb=base.name)
             for base in context.reading()
             for each in base.statistics.audit(since, asked.actor, asked.about, limit=asked.limit)
         )[: asked.limit]
