@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from memctl.sessions.conversations import Message
     from memctl.store.ledger.session_repositories import Session
 
-HookClient = Literal["claude-code", "codex", "cursor", "gemini"]
 Moment = Literal["start", "prompt", "reply", "stop"]
 _MOMENTS: Mapping[str, Moment] = {
     "sessionstart": "start",

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 ARROW = "application/vnd.apache.arrow.stream"
 KB = "kb"
 """What a query string calls a knowledge base."""
-Method = str
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
@@ -105,17 +104,10 @@ class Tagged(Struct, frozen=True):
     etag: str
 
 
-class Enveloped(Struct, frozen=True):
-    """A result that is written as it is, under another status."""
-
-    value: object
-    status: int
-
-
 class Endpoint(Struct, frozen=True):
     """One route: what it takes, what it does, and what it gives."""
 
-    method: Method
+    method: str
     path: str
     summary: str
     run: Callable[[OperationContext, Any, Place], object]
@@ -295,8 +287,6 @@ def reply(request: Request, result: object, status: int = 200) -> Response:
         tagged = reply(request, result.value, status)
         tagged.headers["etag"] = f'"{result.etag}"'
         return tagged
-    if isinstance(result, Enveloped):
-        return json_reply(result.value, result.status)
     if isinstance(result, Listing):
         if ARROW in request.headers.get("accept", ""):
             return _arrow(result, status)

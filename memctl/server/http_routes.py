@@ -404,10 +404,6 @@ def query_options(context: OperationContext, asked: QuestionParameters) -> Any:
     )
 
 
-def _query(context: OperationContext, asked: QuestionParameters, _: Place) -> object:
-    return context.reading().queries.ask(asked.question, query_options(context, asked))
-
-
 class ContextQuestion(FilterParameters, frozen=True, kw_only=True):
     """A question to bring in what is known about it."""
 

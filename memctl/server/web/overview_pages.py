@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from memctl.graph.name_index import Node
     from memctl.knowledge_base import KnowledgeBase
 
-CONTRADICTION = "contradiction"
 _MOST_NODES = 200
 _MOST_HOPS = 3
 _NAMES = 30
