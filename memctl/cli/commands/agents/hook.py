@@ -81,21 +81,13 @@ def hook(
         raise UsageError("these options are for: memctl hook install CLIENT")
     try:
         payload = _payload()
-        with _calling(context, kb, user, agent) as caller:
+        with context.calling(kb, user=user, agent=agent) as caller:
             from memctl.operations.agent_hooks import handle_hook
 
             reply = handle_hook(caller, event, payload, most_bytes=most_bytes)
     except MemctlError as error:  # 2 would stop the agent
         raise MemctlError(error.message, error.hint) from error
     _answer(reply, event, reads_as or _looks_like(event, payload))
-
-
-def _calling(
-    context: CommandContext, kb: list[str] | None, user: str | None, agent: str | None
-) -> Any:
-    from memctl.operations.operation_context import OperationContext
-
-    return OperationContext.of(context.home, kb or (), user=user, agent=agent)
 
 
 def _payload() -> dict[str, Any]:

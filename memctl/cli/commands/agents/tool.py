@@ -34,9 +34,6 @@ from memctl.cli.rendering.output_formats import (
 from memctl.errors import MemctlError, UsageError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from memctl.operations.operation_context import OperationContext
     from memctl.operations.registry import Operation
 
 app = group("tool", "Tools for agents: their definitions, and calls.")
@@ -80,7 +77,7 @@ def list_(
 
     found: Sequence[Operation] = OPERATIONS
     if agent is not None:
-        found = allowed_operations(_calling(context, None, None, agent, None, False))
+        found = allowed_operations(context.calling(None, agent=agent))
     if format_ is not None:
         from memctl.operations.tool_calls import definitions
 
@@ -183,7 +180,9 @@ def call(
     reading = {each.name for each in OPERATIONS if each.effect == "read"}
     context.leave_to_caller_unless(reads=name in reading)
     given = _parse_given(name, arguments)
-    with _calling(context, kb, user, agent, session, read_only) as caller:
+    with context.calling(
+        kb, user=user, agent=agent, session=session, read_only=read_only
+    ) as caller:
         if isinstance(given, Mapping) and ("function" in given or name == "-"):
             print_line(answer_call(given, caller))
             return
@@ -209,33 +208,6 @@ def _parse_given(name: str, arguments: str | None) -> Any:
         hint = """write '{"question": "..."}', in single quotes"""
         raise UsageError(f"the arguments are no JSON: {error}", hint) from None
     return found
-
-
-def _calling(
-    context: CommandContext,
-    kb: list[str] | None,
-    user: str | None,
-    agent: str | None,
-    session: str | None,
-    read_only: bool,
-    allow_paths: Sequence[Path] = (),
-) -> OperationContext:
-    """Return for whom operations run.
-
-    Raises:
-        KnowledgeBaseNotFound: A knowledge base that is named is not there.
-    """
-    from memctl.operations.operation_context import OperationContext
-
-    return OperationContext.of(
-        context.home,
-        kb or (),
-        user=user,
-        agent=agent,
-        session=session,
-        read_only=read_only,
-        allow_paths=allow_paths,
-    )
 
 
 @command(
@@ -264,7 +236,9 @@ def serve(
 
     if source != "-":
         raise UsageError(f"calls come from standard input, not {source!r}", "memctl tool serve -")
-    with _calling(context, kb, user, agent, session, read_only) as caller:
+    with context.calling(
+        kb, user=user, agent=agent, session=session, read_only=read_only
+    ) as caller:
         for line in sys.stdin:
             if line.strip():
                 print_line(_reply(line, lambda given: answer_call(given, caller)))
@@ -331,7 +305,9 @@ def mcp(
                 raise UsageError(
                     f"--allow-path names no folder: {folder}", "name one that is there"
                 )
-        caller = _calling(context, kb, user, agent, session, read_only, folders)
+        caller = context.calling(
+            kb, user=user, agent=agent, session=session, read_only=read_only, allow_paths=folders
+        )
         wanted = [name.strip() for name in tools.split(",") if name.strip()]
         chosen = choose_tools(wanted, caller)
     except MemctlError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import typer
 
@@ -18,9 +18,6 @@ from memctl.cli.command_decorator import (
 from memctl.cli.paging import Limit
 from memctl.cli.rendering.output_formats import Column, emit, emit_one, print_text
 from memctl.errors import NothingFound, UsageError
-
-if TYPE_CHECKING:
-    from memctl.operations.operation_context import OperationContext
 
 app = group("work", "What waits for understanding, for you to do.")
 
@@ -46,7 +43,7 @@ def list_(
     """List what waits for understanding."""
     from memctl.operations.understanding_work import ListWorkParameters, list_work
 
-    with _calling(context, kb) as caller:
+    with context.calling(kb) as caller:
         found = list_work(caller, ListWorkParameters(kind=kind, limit=limit or 200))
     emit(found.work, _LIST, output)
     if found.total > len(found.work):
@@ -72,7 +69,7 @@ def next_(
     """
     from memctl.operations.understanding_work import NextWorkParameters, next_work, work_text
 
-    with _calling(context, kb) as caller:
+    with context.calling(kb) as caller:
         found = next_work(caller, NextWorkParameters(kind=kind))
     if not found.waits:
         raise NothingFound("nothing waits for understanding")
@@ -112,7 +109,7 @@ def submit(
         raise UsageError(f"the reply is no JSON: {error}") from None
     if not isinstance(given, dict):
         raise UsageError("the reply is no JSON object", "its schema comes with the item")
-    with _calling(context, kb) as caller:
+    with context.calling(kb) as caller:
         done = submit_work(caller, SubmitWorkParameters(id=id_, reply=given, dry_run=dry_run))
     emit_one(done, output, lambda: print_text(_outcome_text(done)))
 
@@ -120,10 +117,3 @@ def submit(
 def _outcome_text(done: Any) -> str:
     dropped = f", {done.dropped} dropped" if done.dropped else ""
     return f"{done.message}: {done.accepted} accepted{dropped}"
-
-
-def _calling(context: CommandContext, kb: list[str] | None) -> OperationContext:
-    from memctl.operations.operation_context import OperationContext
-
-    config = context.config
-    return OperationContext.of(context.home, kb or (), user=config.user, agent=config.agent)
