@@ -140,8 +140,7 @@ class CommandContext:
         """
         return self.home.open(self.home.name_to_change(_only(names)))
 
-    @contextmanager
-    def trying(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
+    def trying(self, names: Sequence[str] | None) -> AbstractContextManager[KnowledgeBase]:
         """Open the knowledge base that would be written to, for a dry run.
 
         If writing would first create the default one, this is a temporary, empty one.
@@ -149,8 +148,7 @@ class CommandContext:
         Raises:
             UsageError: Several are named.
         """
-        with self.home.trying(_only(names)) as opened:
-            yield opened
+        return self.home.trying(_only(names))
 
     def reading(self, names: Sequence[str] | None) -> KnowledgeBases:
         """Open the knowledge bases to query; if none is named, warn of unreadable ones."""
@@ -300,10 +298,18 @@ class CommandContext:
             self.say(f"note: {how} {without}: {answer.note}")
             self.suggest(answer.hint)
 
-    def progress(self, title: str) -> AbstractContextManager[ProgressListener | None]:
+    @contextmanager
+    def progress(self, title: str) -> Iterator[ProgressListener | None]:
         """Give a listener that draws a bar on standard error, or None if none is to be drawn."""
-
-        return progress_bar(title, quiet=self.quiet)
+        if self.quiet or not sys.stderr.isatty():
+            yield None
+            return
+        listener = _Listener(title)
+        listener.start()
+        try:
+            yield listener
+        finally:
+            listener.stop()
 
     def page(self, rows: Sequence[T], page: Page) -> Sequence[T]:
         """Return the rows of a listing that are wanted, and say so if more follow.
@@ -397,20 +403,6 @@ class _Json(logging.Formatter):
 _SHOWN_AFTER = 0.4
 _BESIDE_BAR = 40
 """Characters of a terminal's width for what stands beside the bar."""
-
-
-@contextmanager
-def progress_bar(title: str, *, quiet: bool) -> Iterator[ProgressListener | None]:
-    """Give a listener that draws a bar on standard error, or None if none is to be drawn."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    listener = _Listener(title)
-    listener.start()
-    try:
-        yield listener
-    finally:
-        listener.stop()
 
 
 class _Listener:

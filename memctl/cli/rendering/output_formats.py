@@ -20,7 +20,6 @@ from memctl.plain_values import arrow_batches, plain_rows
 from memctl.plain_values import to_plain as to_plain
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from _typeshed import ReadableBuffer
     from rich.console import Console
     from rich.text import Text
@@ -104,14 +103,6 @@ def with_kb_column(columns: Sequence[Column], knowledge_bases: int) -> list[Colu
     return [Column("kb", "KB"), *columns] if knowledge_bases > 1 else list(columns)
 
 
-# --- rows ----------------------------------------------------------------------------------------
-
-
-def record_batches(source: object) -> pa.RecordBatchReader:
-    """Return the rows as a stream of Arrow batches."""
-    return arrow_batches(source, json_text)
-
-
 # --- formats -------------------------------------------------------------------------------------
 
 
@@ -186,7 +177,7 @@ def _write_ndjson(source: object, _: Sequence[Column]) -> None:
 def _write_arrow(source: object, _: Sequence[Column]) -> None:
     import pyarrow as pa
 
-    reader = record_batches(source)
+    reader = arrow_batches(source, json_text)
     with pa.ipc.new_stream(sys.stdout.buffer, reader.schema) as writer:
         for batch in reader:
             writer.write_batch(batch)

@@ -16,8 +16,6 @@ from memctl.cli.rendering.terminal_text import format_count, format_moment, one_
 from memctl.errors import NotFoundError, PartialFailure
 
 if TYPE_CHECKING:
-    from memctl.accounts import Accounts, Team
-    from memctl.agent_settings import AgentSettings
     from memctl.user_contents import UserReport
 
 user_app = group("user", "The people whose memory is kept apart.")
@@ -44,10 +42,6 @@ _TEAMS = (
 )
 
 
-def _accounts(context: CommandContext) -> Accounts:
-    return context.home.accounts
-
-
 # --- users ---------------------------------------------------------------------------------------
 
 
@@ -63,7 +57,7 @@ def add_user(
     """
     from memctl.home import utc_now
 
-    user = _accounts(context).add_user(name, title, utc_now())
+    user = context.home.accounts.add_user(name, title, utc_now())
     context.say(f"added user {user.name}")
 
 
@@ -122,7 +116,7 @@ def remove_user(context: CommandContext, name: UserName) -> None:
 
     memctl user clear deletes what they have stored.
     """
-    _accounts(context).remove_user(name)
+    context.home.accounts.remove_user(name)
     context.say(f"removed user {name}")
 
 
@@ -188,28 +182,25 @@ def add_agent(
     if file is not None:
         path = input_file(file, "--file takes the settings of an agent")
         content, ending = path.read_bytes(), ".json" if path.suffix == ".json" else ".toml"
-    made = _accounts(context).add_agent(name, content, ending)
+    made = context.home.accounts.add_agent(name, content, ending)
     context.say(f"added agent {name}: {made}")
 
 
 @command(agent_app, "list", "memctl agent list\nmemctl agent list -o json")
 def list_agents(context: CommandContext, page: Page = Page(), output: Output = None) -> None:
     """List the agents that have a file."""
-    rows = [_agent_row(agent) for agent in _accounts(context).agents()]
+    rows = [asdict(agent) for agent in context.home.accounts.agents()]
     emit(context.page(rows, page), _AGENTS, output)
-
-
-def _agent_row(agent: AgentSettings) -> dict[str, Any]:
-    return asdict(agent)
 
 
 @command(agent_app, "show", "memctl agent show helper\nmemctl agent show helper -o json")
 def show_agent(context: CommandContext, name: AgentName, output: Output = None) -> None:
     """Show the settings of an agent, its teams and grants."""
-    accounts = _accounts(context)
-    settings = accounts.agent(name)
-    teams = sorted(accounts.teams_of(name))
-    value = _agent_row(settings) | {"teams": teams, "grants": context.home.grants_of(name)}
+    accounts = context.home.accounts
+    value = asdict(accounts.agent(name)) | {
+        "teams": sorted(accounts.teams_of(name)),
+        "grants": context.home.grants_of(name),
+    }
 
     def table() -> None:
         """Print one setting a line."""
@@ -238,12 +229,12 @@ def add_team(
     agents: Annotated[list[str], typer.Argument(metavar="AGENT", help="Who is in it.")],
 ) -> None:
     """Make a team of agents, or add agents to it."""
-    team: Team = _accounts(context).set_team(name, agents)
+    team = context.home.accounts.set_team(name, agents)
     context.say(f"team {team.name} has {format_count(len(team.agents), 'agent')}")
 
 
 @command(team_app, "list", "memctl team list\nmemctl team list -o json")
 def list_teams(context: CommandContext, page: Page = Page(), output: Output = None) -> None:
     """List teams, with the agents in them."""
-    rows = [asdict(team) for team in _accounts(context).teams()]
+    rows = [asdict(team) for team in context.home.accounts.teams()]
     emit(context.page(rows, page), _TEAMS, output)

@@ -36,6 +36,7 @@ from memctl.cli.rendering.output_formats import (
     print_line,
     print_paragraph,
     print_text,
+    to_plain,
     with_kb_column,
 )
 from memctl.cli.rendering.terminal_text import format_count, format_moment, one_line, shortened
@@ -152,7 +153,6 @@ def say(
     A message of the user with a trigger, such as `remember: ...`, is kept as a memory of its own:
     `success`, `memory_type`, `text` and `tags` tell what.  See [triggers] of the settings.
     """
-    from memctl.cli.rendering.output_formats import to_plain
     from memctl.sessions.conversations import Message
 
     words = sys.stdin.read().strip() if text == "-" else text
@@ -262,8 +262,6 @@ def list_(
     output: Output = None,
 ) -> None:
     """List conversations, the latest first."""
-    from memctl.cli.rendering.output_formats import to_plain
-
     rows: list[dict[str, Any]] = []
     with context.reading(kb) as bases:
         for base in bases:
@@ -297,8 +295,6 @@ def show(
     output: Output = None,
 ) -> None:
     """Show a conversation with its messages."""
-    from memctl.cli.rendering.output_formats import to_plain
-
     with context.reading(kb) as bases:
         base, session = _find_session(list(bases), id_, namespace)
         turns = base.sessions.turns(session, last=last)

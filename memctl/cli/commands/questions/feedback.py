@@ -30,6 +30,8 @@ from memctl.cli.rendering.output_formats import (
     print_facts,
     print_marked,
     print_paragraph,
+    resolve_format,
+    to_plain,
     with_kb_column,
 )
 from memctl.cli.rendering.terminal_text import (
@@ -167,8 +169,6 @@ def _score_word(score: float) -> str:
 
 
 def _flat(judged: Judged) -> dict[str, Any]:
-    from memctl.cli.rendering.output_formats import to_plain
-
     plain = to_plain(judged)
     return {**plain.pop("feedback"), **plain}
 
@@ -190,8 +190,6 @@ def list_(
     output: Output = None,
 ) -> None:
     """List judgements, the latest first."""
-    from memctl.cli.rendering.output_formats import to_plain
-
     start = parse_since(context, since)
     rows: list[dict[str, Any]] = []
     with context.reading(kb) as bases:
@@ -223,8 +221,6 @@ def show(
     A conversation has a record for its end and for each judgement of it, the latest first: prompt,
     feedback, example, suggestion, version of the prompt, reward with its parts, and summary.
     """
-    from memctl.cli.rendering.output_formats import to_plain
-
     with context.reading(kb) as bases:
         for base in bases:
             if base.store.ledger.feedback.find(target) is not None:
@@ -279,8 +275,6 @@ def show_statistics(
     since: str | None = None,
 ) -> None:
     """Show the rewards of conversations: by day, by version of a prompt, by agent."""
-    from memctl.cli.rendering.output_formats import resolve_format
-
     start = parse_since(context, since)
     with context.reading(context.all_names(kb)) as bases:
         found = [base.judgements.statistics(start) for base in bases]
@@ -294,18 +288,11 @@ def show_statistics(
                 ("prompt", each.by_prompt),
                 ("agent", each.by_agent),
             )
-            for row in map(_row, means)
+            for row in map(to_plain, means)
         ]
         emit(rows, _means_columns("LABEL"), output)
         return
     emit_each(found, output, lambda numbers: _show_numbers(context, numbers))
-
-
-def _row(means: RewardMeans) -> dict[str, Any]:
-    from memctl.cli.rendering.output_formats import to_plain
-
-    plain: dict[str, Any] = to_plain(means)
-    return plain
 
 
 def _overall(numbers: FeedbackStatistics) -> RewardMeans:

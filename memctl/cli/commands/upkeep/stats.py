@@ -90,8 +90,14 @@ def stats(
 
     --memories goes by the access log, which keeps the latest 100,000 times that a memory was shown.
     """
-    wanted = [name for name, on in _views(cost, queries or bool(by), feedback, similar) if on]
-    wanted += ["--memories"] if memories else []
+    views = {
+        "--cost": cost,
+        "--queries": queries or by,
+        "--feedback": feedback,
+        "--similar": similar is not None,
+        "--memories": memories,
+    }
+    wanted = [name for name, is_wanted in views.items() if is_wanted]
     if len(wanted) > 1:
         options = " and ".join(wanted)
         raise UsageError(f"{options} do not go together", "ask for one after the other")
@@ -108,7 +114,7 @@ def stats(
         _show_cost(context, kb, output)
         return
     if queries or by:
-        show_queries(context, kb, output, by)
+        _show_queries(context, kb, output, by)
         return
     with context.reading(kb) as bases:
         found = [base.statistics.content() for base in bases]
@@ -245,17 +251,6 @@ _UNANSWERED = (
 )
 
 
-def _views(
-    cost: bool, queries: bool, feedback: bool, similar: str | None
-) -> list[tuple[str, bool]]:
-    return [
-        ("--cost", cost),
-        ("--queries", queries),
-        ("--feedback", feedback),
-        ("--similar", similar is not None),
-    ]
-
-
 _SIMILAR = (
     Column("similarity", "SIMILAR", lambda value: f"{value:.2f}", right=True),
     Column("asked_at", "ASKED", format_instant),
@@ -285,11 +280,8 @@ def _show_similar(
     emit(found[:_MOST_SIMILAR], with_kb_column(_SIMILAR, len({each.kb for each in found})), output)
 
 
-def show_queries(
-    context: CommandContext,
-    kb: KnowledgeBasesOption,
-    output: Output,
-    by: QuerySplit | None = None,
+def _show_queries(
+    context: CommandContext, kb: KnowledgeBasesOption, output: Output, by: QuerySplit | None
 ) -> None:
     """Show the numbers of every query log that is meant."""
     with context.reading(context.all_names(kb)) as bases:

@@ -131,7 +131,8 @@ def run(
     options = UpkeepOptions(dry_run=dry_run, force=force, merge=merge)
     with context.reading(kb) as bases:
         _check_name(bases, job)
-        upkeeps = [Upkeep(base, context.home) for base in bases if _is_kept(base.settings.status)]
+        active = [base for base in bases if base.settings.status == "active"]
+        upkeeps = [Upkeep(base, context.home) for base in active]
         if job is None:
             runs = [each for upkeep in upkeeps for each in upkeep.run_due(options)]
         else:
@@ -148,10 +149,6 @@ def _check_name(bases: KnowledgeBases, job: str | None) -> None:
 
     for base in bases if job is not None else ():
         find_job(base, str(job))
-
-
-def _is_kept(status: str) -> bool:
-    return status == "active"
 
 
 def _tell(context: CommandContext, runs: list[JobRun]) -> None:
