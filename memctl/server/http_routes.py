@@ -30,6 +30,7 @@ from memctl.literals import (
 from memctl.operations.finding import first_with
 from memctl.operations.memory_files import MemoryFileParameters, memory_file, only_views
 from memctl.operations.operation_context import OperationContext
+from memctl.plain_values import to_plain
 from memctl.records import LEVELS, Filters, Level
 from memctl.server.http_endpoints import Endpoint, Listing, Place, Tagged, changes_in, with_kb
 from memctl.validation import Rule
@@ -605,20 +606,13 @@ class SessionEnd(Struct, frozen=True, kw_only=True):
 
 def _sessions(context: OperationContext, asked: SessionPage, _: Place) -> Listing:
     rows = [
-        record_in(base, each)
+        {"kb": base.name, **to_plain(each)}
         for base in context.reading()
         for each in base.sessions.list(
             user=context.identity.user, namespaces=asked.namespaces, status=asked.status
         )
     ]
     return page_of(rows, asked)
-
-
-def record_in(base: KnowledgeBase, record: object) -> dict[str, Any]:
-    """Return a record with the name of its knowledge base in front, as listings have it."""
-    from memctl.plain_values import to_plain
-
-    return {"kb": base.name, **to_plain(record)}
 
 
 def _start_session(context: OperationContext, asked: NewSession, _: Place) -> object:
@@ -639,15 +633,12 @@ def _find_session(context: OperationContext, place: Place, namespace: str | None
 
 
 def _show_session(context: OperationContext, asked: OneSession, place: Place) -> object:
-    from memctl.plain_values import to_plain
-
     base, session = _find_session(context, place, asked.namespace)
     turns = base.sessions.turns(session, last=asked.last)
     return {**to_plain(session), "turns": [to_plain(turn) for turn in turns]}
 
 
 def _say(context: OperationContext, asked: NewMessage, place: Place) -> object:
-    from memctl.plain_values import to_plain
     from memctl.sessions.conversations import Message
 
     base, session = _find_session(context, place, asked.namespace)

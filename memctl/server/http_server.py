@@ -21,7 +21,7 @@ import uvicorn
 from msgspec import Struct
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from memctl.errors import MemctlError, UsageError
+from memctl.errors import LockedError, MemctlError, UsageError
 from memctl.files import make_folder, read_regular, save_file
 from memctl.locking import hold_lock, is_locked
 from memctl.server.http_access import (
@@ -188,8 +188,6 @@ def serve(home: Home, options: ServerOptions, announce: Announce) -> None:
 
 
 def _running_already(home: Path) -> MemctlError:
-    from memctl.errors import LockedError
-
     found = running_server(home)
     where = f" at {found.url} (process {found.pid})" if found else ""
     return LockedError(f"a server of this home is running already{where}", "stop it, or use it")

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from memctl.errors import KnowledgeBaseNotFound, LockedError, UsageError
 from memctl.operations.operation_context import OperationContext
+from memctl.plain_values import plain_rows
 from memctl.records import FileOutcome
 from memctl.server.web.pages import Asked, Done, Page, address
 from memctl.watch.hand_in import FailedFile, failed_files, put_in, retry, take_in
@@ -53,8 +54,6 @@ def inbox(context: OperationContext, asked: Asked) -> Page:
 
 
 def _state(base: KnowledgeBase) -> InboxState:
-    from memctl.plain_values import plain_rows
-
     rows = plain_rows(base.documents.list(limit=_RECENT))
     return InboxState(
         kb=base.name,

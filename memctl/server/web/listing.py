@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.operations.finding import opened
 from memctl.operations.operation_context import OperationContext, Unavailable
@@ -92,8 +93,6 @@ def filters_of(context: OperationContext, asked: Asked) -> Filters:
     Raises:
         UsageError: One of them cannot be read, or names another user's namespace.
     """
-    from msgspec.structs import replace
-
     base = context.filters(
         namespace=asked.text("namespace") or None,
         tags=asked.texts("tag"),

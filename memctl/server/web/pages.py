@@ -22,24 +22,20 @@ from memctl.instants import parse_instant
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.registry import Effect
 from memctl.plain_values import to_plain
-from memctl.server.http_calls import calls_of, failure_reply, json_reply, run, status_of
-from memctl.server.web.templating import address, render
+from memctl.server.http_calls import (
+    calls_of,
+    failure_reply,
+    json_body,
+    json_reply,
+    run,
+    status_of,
+)
+from memctl.server.web.templating import address as address
+from memctl.server.web.templating import render
 
 if TYPE_CHECKING:
     from memctl.home import KnowledgeBaseEntry
 
-__all__ = [
-    "PAGE_ROWS",
-    "Asked",
-    "Done",
-    "Page",
-    "address",
-    "as_page",
-    "change",
-    "error_page",
-    "page",
-    "ways_back",
-]
 ChoiceT = TypeVar("ChoiceT", bound=str)
 PAGE_ROWS = 50
 _MOST_OFFSET = 10**9
@@ -170,8 +166,6 @@ async def _parse_request(request: Request) -> Asked:
 
 
 async def _json_fields(request: Request) -> dict[str, list[str]]:
-    from memctl.server.http_calls import json_body
-
     body = await json_body(request)
     values = {name: value if isinstance(value, list) else [value] for name, value in body.items()}
     return {name: [str(each) for each in each_of] for name, each_of in values.items()}

@@ -6,7 +6,7 @@ import sys
 
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import KnowledgeBaseOption, Output, command, flag, group
-from memctl.cli.rendering.output_formats import Column, emit
+from memctl.cli.rendering.output_formats import Column, emit, print_text
 from memctl.errors import UsageError
 
 app = group("config", "Show and initialise the settings.")
@@ -62,8 +62,6 @@ def _toml(value: object) -> str:
 @command(app, "path", 'memctl config path\n$EDITOR "$(memctl config path)"')
 def path(context: CommandContext) -> None:
     """Print where the settings file is, or would be."""
-    from memctl.cli.rendering.output_formats import print_text
-
     print_text(str(context.config_path))
 
 

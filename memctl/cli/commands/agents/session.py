@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import typer
 
-from memctl.cli.arguments import input_file, parse_path, read_question, refuse_empty
+from memctl.cli.arguments import (
+    input_file,
+    parse_instant,
+    parse_path,
+    read_question,
+    refuse_empty,
+)
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     DryRun,
@@ -616,7 +622,6 @@ def _sessions_to_forget(
     Raises:
         NotFoundError: There are none.
     """
-    from memctl.cli.arguments import parse_instant
     from memctl.home import utc_now
 
     if id_ is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memctl.cli.arguments import parse_seconds, refuse_empty
+from memctl.cli.arguments import parse_seconds, read_question, refuse_empty
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     DryRun,
@@ -263,8 +263,6 @@ def find(
     output: Output = None,
 ) -> None:
     """Search short-term entries, pools and memories by meaning."""
-    from memctl.cli.arguments import read_question
-
     words = read_question(query)
     identity = _identity(context, session)
     with context.reading_existing(kb) as base:

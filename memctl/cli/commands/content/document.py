@@ -30,6 +30,7 @@ from memctl.cli.rendering.output_formats import (
     format_instant,
     print_facts,
     print_paragraph,
+    print_text,
     to_plain,
     with_kb_column,
 )
@@ -163,8 +164,6 @@ def show(
     with _owning(context, id_, kb) as (base, found):
         view = base.documents.get(found)
     if text:
-        from memctl.cli.rendering.output_formats import print_text
-
         print_text(view.document.text)
         return
     emit_one(view, output, lambda: _show_view(context, view))

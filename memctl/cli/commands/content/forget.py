@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from memctl.cli.arguments import refuse_empty
+from memctl.cli.arguments import parse_instant, refuse_empty
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import DryRun, KnowledgeBaseOption, Output, Yes, command, flag
 from memctl.cli.completion import complete_document, complete_memory
@@ -175,7 +175,6 @@ def _selection(
     """
     from memctl.forget import Selection
     from memctl.home import utc_now
-    from memctl.instants import parse_instant
 
     of_place = bool(namespace or session or before)
     kinds = [bool(documents), bool(memories), bool(entities), of_place]

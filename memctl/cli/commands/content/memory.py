@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec.structs import replace
 
-from memctl.cli.arguments import refuse_empty, type_hint
+from memctl.cli.arguments import parse_expiry, parse_instant, refuse_empty, type_hint
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     DryRun,
@@ -286,8 +286,6 @@ def add(
     --type learning it is a lesson: it gains by being confirmed, also by being added again, and
     fades while it is not used.
     """
-    from memctl.instants import parse_expiry, parse_instant
-
     refuse_empty({"--namespace": namespace, "--session": session_id})
     metadata = {
         name: value

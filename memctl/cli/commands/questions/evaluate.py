@@ -22,6 +22,7 @@ from memctl.cli.rendering.output_formats import (
     format_instant,
     print_paragraph,
     resolve_format,
+    to_plain,
 )
 from memctl.cli.rendering.terminal_text import format_count, json_text
 from memctl.errors import PartialFailure, UsageError
@@ -411,8 +412,6 @@ def _compared(context: CommandContext, run: Run, saved: Run) -> list[Comparison]
 
 
 def _readable(item: Comparison) -> dict[str, Any]:
-    from memctl.plain_values import to_plain
-
     same = item.mode == item.before_mode
     low, high = item.low, item.high
     return {

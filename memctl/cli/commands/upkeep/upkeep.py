@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from memctl.cli.arguments import parse_instant, refuse_empty
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     DryRun,
@@ -25,6 +26,7 @@ from memctl.cli.rendering.output_formats import (
     emit_facts,
     emit_one,
     format_instant,
+    to_plain,
     with_kb_column,
 )
 from memctl.cli.rendering.terminal_text import one_line, short_id
@@ -295,9 +297,6 @@ def audit(
     that memctl doctor finds out whether any was removed.  memctl audit stale lists memories that
     are not used, that lost their source, are contradicted or were judged bad.
     """
-    from memctl.cli.arguments import parse_instant, refuse_empty
-    from memctl.plain_values import to_plain
-
     refuse_empty({"--since": since, "--actor": actor, "--object": about})
     if what == "stale":
         _show_doubtful(context, kb, page, output)
