@@ -16,12 +16,10 @@ from memctl.config import NamespaceSettings
 from memctl.errors import ConfigError
 from memctl.identity import checked_name
 from memctl.kb_settings import own_models
-from memctl.literals import REFERRING_WORDS, OwnTask
+from memctl.literals import REFERRING_WORDS, RESOURCES, OwnTask
 from memctl.paths import display_path
 from memctl.validation import Rule, check_keys, check_value, read_toml, setting_keys
 
-Resource = Literal["memory", "knowledge_base"]
-_RESOURCES: tuple[Resource, ...] = ("memory", "knowledge_base")
 _VECTORS = "lancedb"
 
 
@@ -83,7 +81,7 @@ class AgentSettings(Struct, frozen=True):
     agent_id: str
     provider: Annotated[str, Rule("whose model it uses")] = ""
     model: Annotated[str, Rule("the model that it uses; empty for the configured one")] = ""
-    resources: tuple[str, ...] = _RESOURCES
+    resources: tuple[str, ...] = RESOURCES
     """What of memctl it may use: ``memory``, ``knowledge_base``."""
     allowed_regular_tools: tuple[str, ...] = ()
     """Tools that it may call; empty for all."""
@@ -113,9 +111,9 @@ def load_agent(path: Path) -> AgentSettings:
             f"{place}: knowledge_base.vector_provider cannot be {provider!r}",
             f'vectors are kept in {_VECTORS}: write "{_VECTORS}", or leave it out',
         )
-    if unknown := [name for name in loaded.resources if name not in _RESOURCES]:
+    if unknown := [name for name in loaded.resources if name not in RESOURCES]:
         raise ConfigError(
-            f"{place}: there is no resource {unknown[0]!r}", f"use {' and '.join(_RESOURCES)}"
+            f"{place}: there is no resource {unknown[0]!r}", f"use {' and '.join(RESOURCES)}"
         )
     checked_name(loaded.agent_id, "an agent")
     return loaded

@@ -122,6 +122,20 @@ ProposalStatus = Literal[
 ]
 """How far the proposal of a skill has come; ``created`` is one whose skill has been made."""
 
+SessionStatus = Literal["open", "compressed", "archived", "ended"]
+"""``compressed`` goes on like ``open``; its earlier turns are summarised."""
+MessageType = Literal["text", "image", "audio", "video", "file"]
+Direction = Literal["in", "out", "both"]
+"""Where a relation leads: to a name, away from it, or either."""
+WorkKind = Literal["document", "comparison", "insight", "answer"]
+"""What a caller can do in place of a model."""
+Resource = Literal["memory", "knowledge_base"]
+RESOURCES: tuple[Resource, ...] = ("memory", "knowledge_base")
+"""What an agent can have."""
+ToolFormat = Literal["openai", "anthropic", "gemini", "mcp"]
+ExportFormat = Literal["arrow", "parquet", "jsonl", "csv"]
+GraphFormat = Literal["graphml", "dot"]
+
 RECORD_READER = "record/1"
 """The reader of texts that come as such, without a file."""
 SESSION_READER = "session/1"

@@ -15,13 +15,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from memctl.literals import ToolFormat
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.tool_calls import (
-    ToolFormat,
-    allowed_operations,
-    answer_call,
-    run_tool,
-)
+from memctl.operations.tool_calls import allowed_operations, answer_call, run_tool
 from memctl.operations.tool_calls import definitions as _definitions
 
 __all__ = ["call", "context", "definitions", "reply"]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,6 +29,7 @@ from memctl.graph.entity_graph import (
 from memctl.graph.entity_names import name_key
 from memctl.graph.name_index import Named, NameIndex, Node, with_edges
 from memctl.graph.name_resolution import Decisions, ordered_pair
+from memctl.literals import Direction, GraphFormat
 from memctl.records import Connection
 from memctl.store.tables.filter_expressions import Expr, both, col
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from memctl.store.ledger.decision_repositories import NameDecisionRepository
     from memctl.store.tables.snapshot import Snapshot
 
-Direction = Literal["in", "out", "both"]
 LINKS_TO = "links_to"
 _SYNONYMS = {"references": LINKS_TO}
 """Other names of relations."""
@@ -531,8 +531,6 @@ def _pairs(one: str, other: str, node: str) -> frozenset[tuple[str, str]]:
 
 
 # --- for other programs ---------------------------------------------------------------------------
-
-GraphFormat = Literal["graphml", "dot"]
 
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BREAKS = re.compile(r"[\x00-\x1f\x7f]+")

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from memctl.errors import ModelUnavailable, NotFoundError, UsageError
 from memctl.knowledge_base.resources import Part
+from memctl.literals import WorkKind
 from memctl.models.protocols import MODEL, NOT_BY_MODEL
 from memctl.records import Filters
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from memctl.models.caller_model import CallerDesk, WantedReply
     from memctl.service_factory import ServiceFactory
 
-WorkKind = Literal["document", "comparison", "insight", "answer"]
 KINDS: tuple[WorkKind, ...] = ("document", "comparison", "insight", "answer")
 _NO_FILTERS = Filters()
 _ANSWERS_LOOKED_AT = 50

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         SimilarQuestion,
     )
     from memctl.links.markdown_vault import WrittenVault
-    from memctl.literals import QuerySplit
+    from memctl.literals import ExportFormat, QuerySplit
     from memctl.models.protocols import Embedder
     from memctl.schema.table_names import TableName
     from memctl.store.ledger.audit_repositories import AuditEntry
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from memctl.store.sql import NamespaceScope
     from memctl.store.tables.snapshot import Snapshot
     from memctl.store.tables.transaction import Transaction
-    from memctl.store.transfer.export_formats import ExportFormat
 
 
 class Jobs(Part):

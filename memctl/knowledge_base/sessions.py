@@ -21,13 +21,14 @@ from memctl.knowledge_base.resources import Part, audited
 
 if TYPE_CHECKING:
     from memctl.forget import ForgetReport
+    from memctl.literals import SessionStatus
     from memctl.records import Filters, IngestReport, ProgressListener
     from memctl.sessions.compression import Compression, Compressor
     from memctl.sessions.conversations import Message
     from memctl.sessions.folding import Folded
     from memctl.sessions.recall import ConversationRecall, Recall
     from memctl.store.ledger.profile_repositories import Profile
-    from memctl.store.ledger.session_repositories import Session, SessionStatus, Turn
+    from memctl.store.ledger.session_repositories import Session, Turn
 
 _LAST_TURNS = 20
 """How much of a conversation a model gets in ``replies``."""

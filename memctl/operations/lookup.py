@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Struct
 
 from memctl.errors import NotFoundError
-from memctl.literals import DocType
+from memctl.literals import Direction, DocType, SessionStatus
 from memctl.operations.finding import first_with, opened, readable_session
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.parameters import record_like
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
     from memctl.records import Document, Filters, Memory
 
-Direction = Literal["in", "out", "both"]
-SessionStatus = Literal["open", "compressed", "archived", "ended"]
 _SHOWN = ("id", "title", "media_type", "doc_type", "source", "created_at", "ingested_at", "size",
           "namespace")  # fmt: skip
 _METADATA = ("media_type", "doc_type", "source", "created_at", "namespace", "size", "summary",

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from memctl.errors import KnowledgeBaseNotFound, MemctlError, NotFoundError, UsageError
 from memctl.identity import Identity, conversations_of, documents_of, readable_by
 from memctl.instants import parse_instant
+from memctl.literals import RESOURCES
 from memctl.records import Filters
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from memctl.records import ProgressListener
     from memctl.schema.table_names import TableName
 
-Resource = Literal["memory", "knowledge_base"]
-RESOURCES: tuple[Resource, ...] = ("memory", "knowledge_base")
 SearchType = Literal["conversations", "documents", "all"]
 NO_KNOWLEDGE_BASE = "This agent has no knowledge base available."
 NOTHING_YET = "Nothing has been remembered yet."

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_type_hints
 from msgspec import Struct
 
 from memctl.errors import UsageError
+from memctl.literals import Resource
 from memctl.operations.adding_documents import add_document, process_document
 from memctl.operations.agent_skills import (
     discover_skills,
@@ -59,7 +60,7 @@ from memctl.operations.lookup import (
     search_knowledge_graph,
 )
 from memctl.operations.memory_files import memory_file, memory_file_text, only_views
-from memctl.operations.operation_context import OperationContext, Resource
+from memctl.operations.operation_context import OperationContext
 from memctl.operations.page_links import (
     backlinks,
     check_links,

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 
 from memctl.errors import AccessRefused, MemctlError, UsageError
+from memctl.literals import ToolFormat
 from memctl.operations.operation_context import (
     NO_KNOWLEDGE_BASE,
     NO_MEMORY,
@@ -29,7 +30,6 @@ from memctl.plain_values import to_plain
 from memctl.prompts import fenced
 from memctl.store.ledger.audit_repositories import reading_as
 
-ToolFormat = Literal["openai", "anthropic", "gemini", "mcp"]
 MOST_CHARACTERS = 25_000
 """Of a result; what is more is cut, with a note."""
 _SHORTEST_TEXT = 200

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Struct
 
 from memctl.errors import NotFoundError, UsageError
+from memctl.literals import WorkKind
 from memctl.operations.finding import opened
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.parameters import record_like
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memctl.knowledge_base import KnowledgeBase
-    from memctl.knowledge_base.caller_work import WorkKind
 
-Kind = Literal["document", "comparison", "insight", "answer"]
 _KIND = "Only of this kind."
 _OF_ALL = frozenset(("comparison", "insight", "answer"))
 """Kinds that may concern several users, and are not handed out to one of them."""
@@ -28,7 +27,7 @@ _OF_ALL = frozenset(("comparison", "insight", "answer"))
 class ListWorkParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``list_work``."""
 
-    kind: Annotated[Kind | None, Rule(_KIND)] = None
+    kind: Annotated[WorkKind | None, Rule(_KIND)] = None
     limit: Annotated[int, Rule("At most this many.", low=1, high=200)] = 20
 
 
@@ -62,7 +61,7 @@ def list_work(context: OperationContext, asked: ListWorkParameters) -> WorkList:
 class NextWorkParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``next_work``."""
 
-    kind: Annotated[Kind | None, Rule(_KIND)] = None
+    kind: Annotated[WorkKind | None, Rule(_KIND)] = None
 
 
 class NextWork(Struct, frozen=True):
@@ -155,7 +154,7 @@ def _base(context: OperationContext, name: str, id_: str) -> KnowledgeBase:
     raise NotFoundError(f"nothing waits as {id_[:80]!r}", "next_work hands out what waits")
 
 
-def _kinds(context: OperationContext, kind: Kind | None) -> Sequence[WorkKind]:
+def _kinds(context: OperationContext, kind: WorkKind | None) -> Sequence[WorkKind]:
     """Return the kinds that a caller is handed.
 
     Raises:

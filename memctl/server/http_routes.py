@@ -16,6 +16,7 @@ from memctl.identity import DEFAULT_USER
 from memctl.instants import last_instant, parse_instant
 from memctl.literals import (
     ChunkStrategy,
+    Direction,
     DocumentSort,
     Duplicates,
     Fusion,
@@ -493,7 +494,7 @@ class NeighbourParameters(GraphParameters, frozen=True, kw_only=True):
     hops: Annotated[int, Rule("At most this many steps.", low=1, high=6)] = 1
     relation: Annotated[str | None, Rule("Only relations of this type.")] = None
     direction: Annotated[
-        Literal["in", "out", "both"], Rule("Only relations that lead away from the name, or to it.")
+        Direction, Rule("Only relations that lead away from the name, or to it.")
     ] = "both"
     limit: Annotated[int, Rule(_LIMIT, low=1, high=_MOST)] = 50
 

@@ -15,13 +15,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.ingest.discovery.sources import Source
-from memctl.literals import ARCHIVED, SUMMARY_HEADINGS
+from memctl.literals import ARCHIVED, SUMMARY_HEADINGS, SessionStatus
 from memctl.models.protocols import Understander, estimate_tokens
 from memctl.records import FileOutcome, Metadata, Understanding
 from memctl.rows.row_changes import set_columns
 from memctl.sessions.conversations import Conversations
 from memctl.sessions.folding import CONVERSATION, Folding, session_document, source_of, text_of
-from memctl.store.ledger.session_repositories import Session, SessionStatus, Turn
+from memctl.store.ledger.session_repositories import Session, Turn
 from memctl.understanding.sentence_reading import bare_turn
 from memctl.understanding.triggers import detect_trigger, plain_words, with_kept
 

@@ -21,16 +21,11 @@ from memctl.files import atomic_write, make_folder, open_regular
 from memctl.identity import DEFAULT_USER, checked_name, conversations_of
 from memctl.ids import storable
 from memctl.ingest.source_reading import redacted_metadata
+from memctl.literals import MessageType, SessionStatus
 from memctl.models.protocols import estimate_tokens
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.redaction import redact_name, redact_secrets
-from memctl.store.ledger.session_repositories import (
-    MessageType,
-    Session,
-    SessionKey,
-    SessionStatus,
-    Turn,
-)
+from memctl.store.ledger.session_repositories import Session, SessionKey, Turn
 
 if TYPE_CHECKING:
     from memctl.config import NamespaceSettings

@@ -21,11 +21,11 @@ from memctl.errors import MemctlError, UnreadableSource
 from memctl.ids import storable
 from memctl.ingest.discovery.ingest_inputs import from_jsonl, parse_instant
 from memctl.ingest.discovery.sources import Labels, Source, SourceOrFailure, absolute, printable
+from memctl.literals import MessageType
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.readers import Readers
 from memctl.records import FileOutcome, SourceText
 from memctl.sessions.conversations import SENDERS, Message
-from memctl.store.ledger.session_repositories import MessageType
 
 _LINES = frozenset((".jsonl", ".ndjson", ".jsonlines"))
 _SENDER_KEYS = ("sender", "role", "speaker", "by")

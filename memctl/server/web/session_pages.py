@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, get_args
 
+from memctl.literals import SessionStatus
 from memctl.operations.finding import readable_session
-from memctl.operations.lookup import SessionStatus
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import to_plain
 from memctl.server.web.listing import RowList, bases_of

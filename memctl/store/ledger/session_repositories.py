@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct, field
 
+from memctl.literals import MessageType, SessionStatus
 from memctl.store.ledger.repository import LedgerTable, Repository, to_text
-
-SessionStatus = Literal["open", "compressed", "archived", "ended"]
-"""``compressed`` goes on like ``open``; its earlier turns are summarised."""
-MessageType = Literal["text", "image", "audio", "video", "file"]
 
 
 class Session(Struct, frozen=True):

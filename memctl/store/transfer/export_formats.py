@@ -10,18 +10,17 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from memctl.errors import UsageError
+from memctl.literals import ExportFormat
 from memctl.schema.declarations import JSON_COLUMNS
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetWriter
-
-ExportFormat = Literal["arrow", "parquet", "jsonl", "csv"]
 
 _ENDINGS: dict[str, ExportFormat] = {
     ".arrow": "arrow", ".arrows": "arrow", ".feather": "arrow", ".ipc": "arrow",

@@ -30,6 +30,7 @@ from msgspec.structs import asdict
 
 from memctl.errors import DamagedError, MemctlError, UsageError
 from memctl.files import atomic_write, make_folder, read_regular, save_file
+from memctl.literals import ExportFormat
 from memctl.records import Progress, ProgressListener
 from memctl.schema.arrow_tables import VECTOR, schemas, vector_rows, with_all_columns
 from memctl.schema.declarations import DECLARATIONS, Table
@@ -39,13 +40,7 @@ from memctl.store.ledger.content_tables import export_content, import_content
 from memctl.store.ledger.decision_repositories import NameDecision
 from memctl.store.ledger.log_repositories import QueryEntry
 from memctl.store.ledger.repository import to_text
-from memctl.store.transfer.export_formats import (
-    ExportFormat,
-    format_of,
-    is_streamed,
-    widened,
-    writer,
-)
+from memctl.store.transfer.export_formats import format_of, is_streamed, widened, writer
 
 if TYPE_CHECKING:
     from memctl.store.ledger.ledger import Ledger

@@ -53,6 +53,7 @@ from memctl.errors import (
     PartialFailure,
     UsageError,
 )
+from memctl.literals import MessageType, SessionStatus
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
@@ -73,8 +74,6 @@ NewNamespace = Annotated[
     typer.Option("--namespace", metavar="NAME", help="Where it goes; by default as the user's do."),
 ]
 Sender = Literal["user", "agent", "assistant", "system", "tool"]
-MediaKind = Literal["text", "image", "audio", "video", "file"]
-StatusName = Literal["open", "compressed", "archived", "ended"]
 
 _LIST = (
     Column("session_id", "SESSION"),
@@ -140,7 +139,7 @@ def say(
     id_: Id,
     text: str = typer.Argument("", metavar="TEXT", help="What is said; - is stdin."),
     by: Sender = typer.Option("user", "--by", help="Who says it."),
-    type_: MediaKind | None = typer.Option(
+    type_: MessageType | None = typer.Option(
         None, "--type", help="What kind of message; by default as its file is."
     ),
     file: str | None = typer.Option(
@@ -261,7 +260,7 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 )
 def list_(
     context: CommandContext,
-    status: StatusName | None = typer.Option(None, "--status", help="Only of this status."),
+    status: SessionStatus | None = typer.Option(None, "--status", help="Only of this status."),
     namespace: NamespacesOption = None,
     kb: KnowledgeBasesOption = None,
     page: Page = Page(50),

@@ -32,6 +32,7 @@ from memctl.cli.rendering.output_formats import (
     print_text,
 )
 from memctl.errors import MemctlError, UsageError
+from memctl.literals import ToolFormat
 
 if TYPE_CHECKING:
     from memctl.operations.registry import Operation
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 app = group("tool", "Tools for agents: their definitions, and calls.")
 mcp_app = typer.Typer()
 
-ToolFormat = Literal["openai", "anthropic", "gemini", "mcp"]
 As = Literal["json", "text"]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The tool; see memctl tool list.")]
 CallingAgent = Annotated[  # whose --as is taken here

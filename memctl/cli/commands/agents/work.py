@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Literal
+from typing import Any
 
 import typer
 
@@ -18,10 +18,10 @@ from memctl.cli.command_decorator import (
 from memctl.cli.paging import Limit
 from memctl.cli.rendering.output_formats import Column, emit, emit_one, print_text
 from memctl.errors import NothingFound, UsageError
+from memctl.literals import WorkKind
 
 app = group("work", "What waits for understanding, for you to do.")
 
-Kind = Literal["document", "comparison", "insight", "answer"]
 KindOption = typer.Option(None, "--kind", help="Only documents, facts to compare, ...")
 _LIST = (
     Column("kind", "KIND"),
@@ -35,7 +35,7 @@ _LIST = (
 @command(app, "list", "memctl work list\nmemctl work list --kind document -o json", identity=True)
 def list_(
     context: CommandContext,
-    kind: Kind | None = KindOption,
+    kind: WorkKind | None = KindOption,
     limit: Limit = 50,
     kb: KnowledgeBasesOption = None,
     output: Output = None,
@@ -58,7 +58,7 @@ def list_(
 )
 def next_(
     context: CommandContext,
-    kind: Kind | None = KindOption,
+    kind: WorkKind | None = KindOption,
     kb: KnowledgeBasesOption = None,
     output: Output = None,
 ) -> None:

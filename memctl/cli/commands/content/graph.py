@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,6 +27,7 @@ from memctl.cli.rendering.output_formats import (
     print_paragraph,
 )
 from memctl.cli.rendering.terminal_text import describe_location, format_count, one_line, short_id
+from memctl.literals import Direction, GraphFormat
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 app = group("graph", "Who and what is named, and how the names are connected.")
 
-GraphFormat = Literal["graphml", "dot"]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A name, an alias, or an id.")]
 Other = Annotated[str, typer.Argument(metavar="OTHER", help="Another name, alias or id.")]
 
@@ -44,7 +44,6 @@ RelationOption = Annotated[
     str | None,
     typer.Option("--relation", metavar="TYPE", help="Only relations of this type: links_to, ..."),
 ]
-Direction = Literal["in", "out", "both"]
 
 _NEIGHBOURS = (
     Column("name", "NAME"),

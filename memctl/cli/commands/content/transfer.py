@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack
 from functools import partial
-from typing import Literal
 
 import typer
 
@@ -21,9 +20,9 @@ from memctl.cli.command_decorator import (
 from memctl.cli.rendering.output_formats import terminal_file
 from memctl.cli.rendering.terminal_text import format_count, json_safe, one_line, terminal_safe
 from memctl.errors import UsageError
+from memctl.literals import ExportFormat
 from memctl.schema.table_names import TABLES
 
-ExportFormat = Literal["arrow", "parquet", "jsonl", "csv"]
 _MARKDOWN = "markdown"
 _ARCHIVE_HINT = "give what memctl export all wrote, or -"
 
