@@ -103,14 +103,13 @@ def skills(context: OperationContext, asked: Asked) -> Page:
 
     Drafts come with the proposals that wait for a person.
     """
-    status: str = asked.choice("status", SkillStatus, "")
-    wanted = next((each for each in get_args(SkillStatus) if each == status), None)
+    status: SkillStatus | None = asked.choice("status", SkillStatus, None)
     words = asked.text("q")
     rows, proposed = [], []
     for base in bases_of(context):
         own = base.skills.acting_as()
         found: Sequence[Any] = (
-            own.search(words, limit=PAGE_ROWS) if words else own.list(status=wanted)
+            own.search(words, limit=PAGE_ROWS) if words else own.list(status=status)
         )
         rows += [{"kb": base.name, **to_plain(each)} for each in found]
         if status == "draft" and not words:
@@ -127,7 +126,7 @@ def skills(context: OperationContext, asked: Asked) -> Page:
         tuple(each for each in proposed if each["status"] in _PROPOSED),
     )
     shown = {
-        "fields": {"status": status, "q": words},
+        "fields": {"status": status or "", "q": words},
         "states": get_args(SkillStatus),
         "previous_offset": data.previous_offset,
     }

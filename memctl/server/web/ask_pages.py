@@ -63,11 +63,8 @@ def ask(context: OperationContext, asked: Asked) -> Page:
         raise UsageError("there is no question", "write one, in words")
     if len(question) > _LONGEST_QUESTION:
         raise UsageError(f"a question has at most {_LONGEST_QUESTION:,} characters")
-    mode: str = asked.choice("mode", Mode, "")
-    options = QueryOptions(
-        mode=None if not mode else next(each for each in get_args(Mode) if each == mode),
-        filters=filters_of(context, asked),
-    )
+    mode: Mode | None = asked.choice("mode", Mode, None)
+    options = QueryOptions(mode=mode, filters=filters_of(context, asked))
     result = opened(context).queries.ask(question, options)
     return _page(question, result, asked, result)
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.errors import UsageError, VersionConflict
-from memctl.forget import Selection
+from memctl.forget import ForgetReport, Selection
 from memctl.literals import RESTATING_TYPES, DocType, DocumentSort, Sort
 from memctl.operations.finding import opened
 from memctl.operations.operation_context import OperationContext
@@ -187,14 +187,14 @@ def remove_memory(context: OperationContext, asked: Asked) -> Done:
     id_ = view.memory.id
     context.check_changeable(base, view.memory.namespace, f"memory {id_!r}")
     if asked.text("how") == _FORGET:
-        return _forget(base, Selection(memories=(id_,)), "/memories")
+        return forgotten(base, base.forget(Selection(memories=(id_,))), "/memories")
     return Done(
         address("/memories", kb=base.name), {"deleted": base.memories.delete(id_)}, "deleted"
     )
 
 
-def _forget(base: KnowledgeBase, selection: Selection, to: str) -> Done:
-    report = base.forget(selection)
+def forgotten(base: KnowledgeBase, report: ForgetReport, to: str) -> Done:
+    """Lead back to a list from which something was forgotten."""
     notice = "partly-forgotten" if report.left else "forgotten"
     return Done(address(to, kb=base.name), report, notice)
 
@@ -205,10 +205,7 @@ def _forget(base: KnowledgeBase, selection: Selection, to: str) -> Done:
 def documents(context: OperationContext, asked: Asked) -> Page:
     """List documents as ``memctl document list`` does."""
     filters = filters_of(context, asked)
-    sort: str = asked.choice("sort", DocumentSort, "")
-    order: DocumentSort | None = next(
-        (each for each in get_args(DocumentSort) if each == sort), None
-    )
+    sort: DocumentSort | None = asked.choice("sort", DocumentSort, None)
     is_incomplete = asked.has("incomplete")
     column = _SORT_KEYS[sort] if sort else "ingested_at"
     found: RowList = gathered(
@@ -218,7 +215,7 @@ def documents(context: OperationContext, asked: Asked) -> Page:
             incomplete=is_incomplete,
             limit=limit,
             offset=offset,
-            sort=order,
+            sort=sort,
             descending=True,
         ),
         lambda row: _sort_key(row, column),
@@ -228,7 +225,7 @@ def documents(context: OperationContext, asked: Asked) -> Page:
     shown = {
         "fields": {
             **filter_fields(asked),
-            "sort": sort,
+            "sort": sort or "",
             "incomplete": "1" if is_incomplete else "",
         },
         "sorts": get_args(DocumentSort),
@@ -477,7 +474,7 @@ def remove_document(context: OperationContext, asked: Asked) -> Done:
     _check_own(context, base, view)
     id_ = view.document.id
     if asked.text("how") == _FORGET:
-        return _forget(base, Selection(documents=(id_,)), "/documents")
+        return forgotten(base, base.forget(Selection(documents=(id_,))), "/documents")
     gone = {"deleted_memories": base.documents.delete(id_)}
     return Done(address("/documents", kb=base.name), gone, "deleted")
 

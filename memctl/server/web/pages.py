@@ -36,7 +36,7 @@ from memctl.server.web.templating import render
 if TYPE_CHECKING:
     from memctl.home import KnowledgeBaseEntry
 
-ChoiceT = TypeVar("ChoiceT", bound=str)
+ChoiceT = TypeVar("ChoiceT", bound=str | None)
 PAGE_ROWS = 50
 _MOST_OFFSET = 10**9
 _POLICY = (
@@ -118,7 +118,7 @@ class Asked(Struct, frozen=True):
         """
         given = self.text(name) or default
         words = get_args(kinds)
-        if given not in ("", *words):
+        if given is not None and given not in words:
             raise UsageError(f"{name} is not {given[:40]!r}", f"use one of: {', '.join(words)}")
         return given  # type: ignore[return-value]
 

@@ -9,6 +9,7 @@ from memctl.operations.finding import readable_session
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import to_plain
 from memctl.server.web.listing import RowList, bases_of
+from memctl.server.web.memory_pages import forgotten
 from memctl.server.web.pages import PAGE_ROWS, Asked, Done, Page, address
 
 if TYPE_CHECKING:
@@ -20,15 +21,14 @@ _TURNS = 200
 
 def sessions(context: OperationContext, asked: Asked) -> Page:
     """List conversations as ``memctl session list`` does, the latest first."""
-    status: str = asked.choice("status", SessionStatus, "")
-    wanted = next((each for each in get_args(SessionStatus) if each == status), None)
+    status: SessionStatus | None = asked.choice("status", SessionStatus, None)
     offset = asked.offset
     found = [
         {"kb": base.name, **to_plain(each)}
         for base in bases_of(context)
         for each in base.sessions.list(
             namespaces=context.namespaces("conversations"),
-            status=wanted,
+            status=status,
             limit=offset + PAGE_ROWS + 1,
         )
     ]
@@ -37,7 +37,7 @@ def sessions(context: OperationContext, asked: Asked) -> Page:
     more = offset + PAGE_ROWS if len(found) > offset + PAGE_ROWS else None
     data = RowList(tuple(rows), None, offset, more)
     shown = {
-        "fields": {"status": status},
+        "fields": {"status": status or ""},
         "states": get_args(SessionStatus),
         "previous_offset": data.previous_offset,
     }
@@ -83,6 +83,4 @@ def preview(context: OperationContext, asked: Asked) -> Page:
 def forget(context: OperationContext, asked: Asked) -> Done:
     """Remove a conversation for good, as ``memctl forget --session`` does."""
     base, found = _session(context, asked)
-    report = base.sessions.forget(found)
-    notice = "partly-forgotten" if report.left else "forgotten"
-    return Done(address("/sessions", kb=base.name), report, notice)
+    return forgotten(base, base.sessions.forget(found), "/sessions")
