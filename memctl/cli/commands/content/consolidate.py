@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import typer
@@ -47,8 +46,7 @@ def consolidate(
     reports = []
     with context.reading(kb) as bases:
         for base in bases:
-            with ExitStack() as stack:
-                listener = stack.enter_context(context.progress(f"consolidating {base.name}"))
+            with context.progress(f"consolidating {base.name}") as listener:
                 reports.append(base.consolidate(dry_run=dry_run, progress=listener))
     emit_each(reports, output, lambda report: show_report(context, report))
     if dry_run and context.config.models.consolidate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -285,13 +285,14 @@ def reprocess(
         return
     if bool(ids) == (incomplete or upgrade):
         raise UsageError("which documents?", "give their ids, or --incomplete, or --upgrade")
-    with ExitStack() as stack:
-        base = stack.enter_context(context.writing_existing(kb))
-        listener = stack.enter_context(context.progress("reading again"))
-        with reporting_a_stop(context, base.name, output):
-            report = base.documents.reprocess(
-                ids or (), incomplete=incomplete, upgrade=upgrade, progress=listener
-            )
+    with (
+        context.writing_existing(kb) as base,
+        context.progress("reading again") as listener,
+        reporting_a_stop(context, base.name, output),
+    ):
+        report = base.documents.reprocess(
+            ids or (), incomplete=incomplete, upgrade=upgrade, progress=listener
+        )
     show_report(context, base.name, report, output)
     raise_failures(report, one_input=len(report.outcomes) == 1)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
 from functools import partial
 
 import typer
@@ -89,9 +88,7 @@ def export(
         raise UsageError("all tables are of all namespaces", "name one table with --namespace")
     if table == "all" and format_ is not None:
         raise UsageError("all tables go into one archive", "leave -f out, or name one table")
-    with ExitStack() as stack:
-        base = stack.enter_context(context.reading_one(kb))
-        listener = stack.enter_context(context.progress(f"exporting {table}"))
+    with context.reading_one(kb) as base, context.progress(f"exporting {table}") as listener:
         write = partial(
             base.transfer.export_to,
             table=table,
@@ -124,9 +121,7 @@ def _export_markdown(
         raise UsageError("Markdown has no other format", "leave -f out")
     if to is None or to == "-":
         raise UsageError("Markdown goes into a folder", "name it: --to FOLDER")
-    with ExitStack() as stack:
-        base = stack.enter_context(context.reading_one(kb))
-        listener = stack.enter_context(context.progress("exporting Markdown"))
+    with context.reading_one(kb) as base, context.progress("exporting Markdown") as listener:
         found = base.transfer.export_markdown(
             parse_path(to), namespaces=namespace or (), dry_run=dry_run, progress=listener
         )
@@ -161,8 +156,6 @@ def import_(
     The knowledge base must be empty; it is created if it does not exist.
     """
     source = sys.stdin.buffer if file == "-" else input_file(file, _ARCHIVE_HINT)
-    with ExitStack() as stack:
-        base = stack.enter_context(context.importing(kb))
-        listener = stack.enter_context(context.progress("importing"))
+    with context.importing(kb) as base, context.progress("importing") as listener:
         rows = base.transfer.import_from(source, progress=listener)
     context.say(f"imported {format_count(rows, 'row')} into {base.name}")
