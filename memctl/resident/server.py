@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from memctl.resident.protocol import (
     BEAT_SECONDS,
@@ -156,12 +157,7 @@ class Server:
     def _about_itself(self, question: object) -> dict[str, Any]:
         if question == "stop":
             self._goes_on = False
-        served = self._served
-        return {
-            "started_at": served.started_at,
-            "commands": served.commands,
-            "refused": served.refused,
-        }
+        return asdict(self._served)
 
     def _carry_out(
         self, peer: socket.socket, request: Mapping[str, Any], descriptors: Sequence[int]

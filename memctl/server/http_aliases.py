@@ -26,7 +26,6 @@ from memctl.server.http_endpoints import Endpoint, Place, changes_in, parsed, wi
 from memctl.server.http_routes import reading
 from memctl.server.http_uploads import (
     IngestParameters,
-    consolidate,
     ingest_reply,
     receive,
     take_in,
@@ -96,7 +95,7 @@ def _ingest_text(context: OperationContext, asked: NamedText, _: Place) -> objec
 
 
 def _consolidate(context: OperationContext, _: NamedKb, __: Place) -> object:
-    return consolidate(context.writing())
+    return context.writing().consolidate()
 
 
 def _named_memories(context: OperationContext, asked: PageOf, _: Place) -> object:

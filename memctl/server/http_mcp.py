@@ -20,7 +20,7 @@ from memctl.errors import MemctlError
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.registry import Effect
 from memctl.server.http_calls import calls_of, json_reply, run
-from memctl.server.http_streams import stream_reply
+from memctl.server.http_streams import event, stream_reply
 from memctl.server.mcp_protocol import (
     HANDSHAKE_VERSIONS,
     INVALID_PARAMS,
@@ -141,9 +141,5 @@ async def _answer_in_pieces(request: Request, message: Message) -> AsyncIterator
     task = asyncio.ensure_future(_answer(request, message, put))
     task.add_done_callback(lambda _: put(None))
     while (piece := await pieces.get()) is not None:
-        yield _as_event(piece)
-    yield _as_event(await task)
-
-
-def _as_event(message: Message) -> str:
-    return f"event: message\ndata: {json.dumps(message)}\n\n"
+        yield event("message", piece)
+    yield event("message", await task)

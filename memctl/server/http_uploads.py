@@ -11,7 +11,7 @@ import io
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -39,9 +39,6 @@ from memctl.server.http_endpoints import Listing, parsed, refuse_query
 from memctl.server.http_jobs import Job, JobQueue
 from memctl.server.http_streams import event, stream_reply
 from memctl.validation import Rule
-
-if TYPE_CHECKING:
-    from memctl.knowledge_base import KnowledgeBase
 
 _POLL_SECONDS = 0.2
 _LONGEST_NAME = 120
@@ -252,14 +249,7 @@ def run_ingest(context: OperationContext, job: Job, progress: Report) -> object:
 def run_consolidation(context: OperationContext, job: Job, progress: Report) -> object:
     """Draw insights, as a job."""
     asked = parsed(ConsolidateParameters, job.arguments, CONSOLIDATE)
-    return consolidate(context.writing(), dry_run=asked.dry_run, progress=progress)
-
-
-def consolidate(
-    base: KnowledgeBase, *, dry_run: bool = False, progress: Report | None = None
-) -> object:
-    """Draw insights from the memories of a knowledge base."""
-    return base.consolidate(dry_run=dry_run, progress=progress)
+    return context.writing().consolidate(dry_run=asked.dry_run, progress=progress)
 
 
 JOB_KINDS = {INGEST: run_ingest, CONSOLIDATE: run_consolidation}
@@ -340,7 +330,7 @@ async def _consolidate(request: Request) -> Response:
     report = await calls.in_thread(
         lambda: calls.carry_out(
             caller,
-            lambda context: consolidate(context.writing(), dry_run=asked.dry_run),
+            lambda context: context.writing().consolidate(dry_run=asked.dry_run),
             "write",
         )
     )
