@@ -103,14 +103,23 @@ def is_reading(arguments: Sequence[str]) -> bool:
 
 def command_words(arguments: Sequence[str]) -> list[str]:
     """Return the arguments from the command on, without the options that stand before it."""
+    return _split(arguments)[1]
+
+
+def _split(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Return --home and --config where they stand before the command, and what follows.
+
+    After an option that is not known there nothing follows.
+    """
+    found: dict[str, str] = {}
     rest = list(arguments)
     while rest and rest[0].startswith("-"):
-        option = rest.pop(0)
-        if option in ("--home", "--config"):
-            del rest[:1]
-        elif option not in _ROOT_FLAGS and not option.startswith(("--home=", "--config=")):
-            return []
-    return rest
+        name, is_pair, value = (option := rest.pop(0)).partition("=")
+        if name in ("--home", "--config"):
+            found[name] = value if is_pair or not rest else rest.pop(0)
+        elif option not in _ROOT_FLAGS:
+            return found, []
+    return found, rest
 
 
 def find_home(arguments: Sequence[str]) -> str:
@@ -118,23 +127,12 @@ def find_home(arguments: Sequence[str]) -> str:
 
     The process makes sure: it refuses a command of which the settings name another one.
     """
-    given = _root_options(arguments)
+    given, _ = _split(arguments)
     home = given.get("--home") or os.environ.get("MEMCTL_HOME")
     if not home:
         config = given.get("--config") or os.environ.get("MEMCTL_CONFIG") or _default_config()
         home = _home_in(config) or _default_home()
     return os.path.abspath(os.path.expanduser(home))  # noqa: PTH100, PTH111
-
-
-def _root_options(arguments: Sequence[str]) -> dict[str, str]:
-    """Return --home and --config where they stand before the command."""
-    found: dict[str, str] = {}
-    rest = list(arguments)
-    while rest and rest[0].startswith("-"):
-        name, is_pair, value = rest.pop(0).partition("=")
-        if name in ("--home", "--config"):
-            found[name] = value if is_pair or not rest else rest.pop(0)
-    return found
 
 
 def _home_in(config: str) -> str:
