@@ -126,9 +126,7 @@ def process_document(
     context: OperationContext, asked: ProcessDocumentParameters
 ) -> DocumentOutcome:
     """Read a document again from where it is, as ``memctl document reprocess`` does."""
-    base = context.owner("documents", asked.document_id)
-    document = base.documents.get(asked.document_id).document
-    context.check_changeable(base, document.namespace, f"document {asked.document_id!r}")
+    base, document = context.changeable_document(asked.document_id)
     if asked.dry_run:
         return DocumentOutcome(document.id, "unchanged", 0, 0, base.name, True)
     report = base.documents.reprocess([document.id], progress=context.progress)

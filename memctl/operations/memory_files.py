@@ -138,12 +138,10 @@ class _Files:
 
     def below(self, path: str) -> list[MemoryFile]:
         """Return the files in a folder and its folders, or the one file, by path."""
-        if self._context.home.exists(self._context.kb_to_write):
-            rows = self._base.documents.list(
-                Filters(namespaces=(self._namespace,), where=_BELOW_ROOT)
-            )
-        else:
+        if not self._context.home.exists(self._context.kb_to_write):
             return []
+        filters = Filters(namespaces=(self._namespace,), where=_BELOW_ROOT)
+        rows = self._base.documents.list(filters)
         found = [
             MemoryFile(row["external_id"], row["id"], row["size"])
             for row in rows.select(["external_id", "id", "size", "part"]).to_pylist()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from memctl.home import Home
     from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
-    from memctl.records import ProgressListener
+    from memctl.records import Document, ProgressListener
     from memctl.schema.table_names import TableName
 
 SearchType = Literal["conversations", "documents", "all"]
@@ -321,6 +321,18 @@ class OperationContext:
         """
         if not self.reads(base, namespace):
             raise NotFoundError(f"there is no {what}")
+
+    def changeable_document(self, id_: str) -> tuple[KnowledgeBase, Document]:
+        """Return a document that this caller may change, and its knowledge base.
+
+        Raises:
+            NotFoundError: There is none that is open to this caller.
+            Unavailable: It is shared.
+        """
+        base = self.owner("documents", id_)
+        document = base.documents.get(id_).document
+        self.check_changeable(base, document.namespace, f"document {id_!r}")
+        return base, document
 
     def check_changeable(self, base: KnowledgeBase, namespace: str, what: str) -> None:
         """Refuse to change a row that is another user's, or that all users share.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec import Struct
 
@@ -10,9 +10,6 @@ from memctl.errors import UsageError, VersionConflict
 from memctl.operations.operation_context import OperationContext
 from memctl.records import RevisedDocument
 from memctl.validation import Rule
-
-if TYPE_CHECKING:
-    from memctl.knowledge_base import KnowledgeBase
 
 _NOT_IN_A_LINK = "[]|#^\n"
 _AROUND = 80
@@ -30,15 +27,8 @@ class ReviseDocumentParameters(Struct, frozen=True, kw_only=True):
 
 def revise_document(context: OperationContext, asked: ReviseDocumentParameters) -> RevisedDocument:
     """Write a new version of a document; one that has changed since it was read stays."""
-    base = _changeable(context, asked.document_id)
+    base, _ = context.changeable_document(asked.document_id)
     return base.documents.revise(asked.document_id, asked.text, dry_run=asked.dry_run)
-
-
-def _changeable(context: OperationContext, id_: str) -> KnowledgeBase:
-    base = context.owner("documents", id_)
-    namespace = base.documents.get(id_).document.namespace
-    context.check_changeable(base, namespace, f"document {id_!r}")
-    return base
 
 
 class LinkMentionParameters(Struct, frozen=True, kw_only=True):
@@ -69,8 +59,8 @@ def link_mention(context: OperationContext, asked: LinkMentionParameters) -> Lin
         VersionConflict: No such name stands there any more.
         UsageError: The document's title cannot be written into a link.
     """
-    base = _changeable(context, asked.named_in)
-    text = base.documents.get(asked.named_in).document.text
+    base, document = context.changeable_document(asked.named_in)
+    text = document.text
     view = base.links.view(context.filters())
     page = view.map.pages[view.map.find(asked.document_id).page]
     places = {
