@@ -86,23 +86,17 @@ def _recall(context: OperationContext, given: Arguments) -> list[tuple[str, str]
     return [("user", f"{fenced([known])}\n\nAnswer from that, and cite by [n]: {question}")]
 
 
-def standing_text(context: OperationContext, budget: int = _STANDING_TOKENS) -> str:
-    """Return what to know without a question; "" where nothing is."""
-    found = opened(context).queries.standing_context(
-        budget=budget,
-        user=context.identity.user,
-        agent=context.identity.agent,
-        filters=context.filters(),
-    )
-    return found.text
-
-
 def _standing(context: OperationContext, given: Arguments) -> list[tuple[str, str]]:
     budget = given.get("budget", "").strip()
     if budget and not (budget.isdecimal() and 16 <= int(budget) <= 20_000):
         raise ProtocolError(INVALID_PARAMS, "budget is a number of tokens from 16 to 20000")
-    text = standing_text(context, int(budget) if budget else _STANDING_TOKENS)
-    return [("user", fenced([text]) if text else _NOTHING)]
+    found = opened(context).queries.standing_context(
+        budget=int(budget or _STANDING_TOKENS),
+        user=context.identity.user,
+        agent=context.identity.agent,
+        filters=context.filters(),
+    )
+    return [("user", fenced([found.text]) if found.text else _NOTHING)]
 
 
 def _session(context: OperationContext, given: Arguments) -> list[tuple[str, str]]:
