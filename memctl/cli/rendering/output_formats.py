@@ -98,6 +98,12 @@ def emit_facts(value: object, output: Format | None) -> None:
     emit_one(value, output, lambda: print_facts(console(), to_plain(value), indent=0))
 
 
+def emit_if_asked(value: object, output: Format | None) -> None:
+    """Write what was made or changed as ``emit_facts`` does, if a format is named."""
+    if output is not None:
+        emit_facts(value, output)
+
+
 def with_kb_column(columns: Sequence[Column], knowledge_bases: int) -> list[Column]:
     """Return the columns of a listing, with the knowledge base in front if there are several."""
     return [Column("kb", "KB"), *columns] if knowledge_bases > 1 else list(columns)

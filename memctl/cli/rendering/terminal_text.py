@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +117,16 @@ def short_id(id_: str) -> str:
 def format_count(number: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun: ``1 file``, ``2 memories``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def format_counts(counts: Mapping[str, int]) -> str:
+    """Return counts by name: ``archived 3, restored 1``."""
+    return ", ".join(f"{name} {value:,}" for name, value in counts.items())
+
+
+def format_score(score: float | None) -> str:
+    """Return a score, to two digits; empty for None."""
+    return "" if score is None else f"{score:.2f}"
 
 
 def format_money(amount: float) -> str:

@@ -26,6 +26,7 @@ from memctl.cli.rendering.output_formats import (
     Column,
     emit,
     emit_facts,
+    emit_if_asked,
     emit_one,
     format_instant,
     print_json,
@@ -161,8 +162,7 @@ def create(
             persist=persist,
         )
         context.say(f"pool {made.pool_id} of {base.name} belongs to {made.owner}")
-    if output is not None:
-        emit_facts(made, output)
+    emit_if_asked(made, output)
 
 
 def _access(text: str | None, *, public: bool) -> dict[str, Any] | None:
@@ -238,8 +238,7 @@ def grant(
         changed = base.pools.acting_as().grant(pool, name, level)
     doing = "read" if level == "read" else "write to"
     context.say(f"{name or 'everybody'} may {doing} {pool}")
-    if output is not None:
-        emit_facts(changed, output)
+    emit_if_asked(changed, output)
 
 
 @command(app, "revoke", "memctl pool revoke trading_ops agent2 --as agent1", identity=True)
@@ -260,8 +259,7 @@ def revoke(
     context.say(f"took back what {name or 'everybody'} was granted in {pool}")
     if still:
         context.say(f"note: {name} may still do what everybody may")
-    if output is not None:
-        emit_facts(changed, output)
+    emit_if_asked(changed, output)
 
 
 def _whom(who: str | None, *, public: bool) -> str | None:
@@ -441,8 +439,7 @@ def _change(
     context.say(f"{made.pool_id} is at version {made.version}: {keys or 'nothing differs'}")
     if made.evicted:
         context.say(f"note: removed to make room: {', '.join(made.evicted)}")
-    if output is not None:
-        emit_facts(made, output)
+    emit_if_asked(made, output)
 
 
 def _value(text: str, *, as_text: bool = False) -> Any:
@@ -641,5 +638,4 @@ def end(
         context.say(f"archived as {', '.join(ended.documents)}")
     if ended.kept:
         context.say(f"kept {', '.join(ended.kept)}")
-    if output is not None:
-        emit_facts(ended, output)
+    emit_if_asked(ended, output)

@@ -26,6 +26,7 @@ from memctl.cli.rendering.output_formats import (
     console,
     emit,
     emit_facts,
+    emit_if_asked,
     emit_one,
     format_instant,
     print_facts,
@@ -385,8 +386,7 @@ def assign(
             return
         made = skills.assign(skill, to, enabled=not off)
     context.say(f"{skill} is switched off for {to}" if off else f"{to} has {skill}")
-    if output is not None:
-        emit_facts(made, output)
+    emit_if_asked(made, output)
 
 
 @command(
@@ -428,8 +428,7 @@ def used(
         )
     how = "went well" if use.success else "failed"
     context.say(f"noted that version {use.version} of {skill} {how}")
-    if output is not None:
-        emit_facts(use, output)
+    emit_if_asked(use, output)
 
 
 @command(
@@ -646,8 +645,7 @@ def version_add(
             skills.activate(skill, made.number)
         views = skills.versions(skill)
     context.say(f"version {made.number} of {skill} is {'active' if at_once else 'not active yet'}")
-    if output is not None:
-        emit_facts(views[-1], output)
+    emit_if_asked(views[-1], output)
 
 
 def _text_of(file: str) -> str:
@@ -688,8 +686,7 @@ def version_activate(
     with context.reading_existing(kb) as base:
         made = base.skills.acting_as().activate(skill, number)
     context.say(f"version {number} of {skill} is active")
-    if output is not None:
-        emit_facts(made, output)
+    emit_if_asked(made, output)
 
 
 @command(
@@ -804,8 +801,7 @@ def submit(
     with context.reading_existing(kb) as base:
         made = base.skills.proposals().submit(proposal)
     context.say(f"{made.proposal_id} is submitted, until {made.expires_at:%Y-%m-%d}")
-    if output is not None:
-        emit_facts(made, output)
+    emit_if_asked(made, output)
 
 
 @command(app, "review", "memctl skill review pr_4f2a", identity=True)
@@ -904,8 +900,7 @@ def reject(
     with context.reading_existing(kb) as base:
         made = base.skills.proposals().reject(proposal, because)
     context.say(f"{made.proposal_id} is rejected")
-    if output is not None:
-        emit_facts(made, output)
+    emit_if_asked(made, output)
 
 
 @command(

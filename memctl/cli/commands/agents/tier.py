@@ -154,9 +154,7 @@ def set_(
                 else router.working.put(place, key, value, seconds)
             )
             made = _shown_value(kept)
-    _tell(context, made)
-    if output is not None:
-        emit_one(made, output, lambda: print_json(to_plain(made)))
+    _tell(context, made, output)
 
 
 @command(
@@ -340,9 +338,7 @@ def refresh(
         from memctl.tiers.router import of_entry
 
         made = of_entry(_router(base, identity).short_term.refresh_ttl(key, seconds))
-    _tell(context, made)
-    if output is not None:
-        emit_one(made, output, lambda: print_json(to_plain(made)))
+    _tell(context, made, output)
 
 
 @command(
@@ -554,10 +550,12 @@ def _shared(router: Router, key: str, source: str) -> TierValue:
     return TierValue("working", key, router.working.retrieve_shared(source, key), agent=source)
 
 
-def _tell(context: CommandContext, made: TierValue) -> None:
+def _tell(context: CommandContext, made: TierValue, output: Output) -> None:
     until = f" until {format_moment(made.expires_at)}" if made.expires_at else ""
     where = f", as {made.memory_id}" if made.memory_id else ""
     context.say(f"{made.key} is in {made.tier}{until}{where}")
+    if output is not None:
+        emit_one(made, output, lambda: print_json(to_plain(made)))
 
 
 def _as_text(value: Any) -> str:

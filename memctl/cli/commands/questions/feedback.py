@@ -37,6 +37,7 @@ from memctl.cli.rendering.output_formats import (
 from memctl.cli.rendering.terminal_text import (
     format_count,
     format_moment,
+    format_score,
     shortened,
 )
 from memctl.errors import NotFoundError, PartialFailure, UsageError
@@ -58,14 +59,10 @@ _WORDS = {"good": 1.0, "bad": 0.0}
 _SCORE_HINT = "good, bad, or a score from 0 to 1"
 
 
-def _score(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
-
-
 _LIST = (
     Column("feedback_id", "ID"),
     Column("at", "WHEN", format_instant),
-    Column("score", "SCORE", _score, right=True),
+    Column("score", "SCORE", format_score, right=True),
     Column("about", "OF"),
     Column("text", "TEXT", lambda text: shortened(text, 60)),
 )
@@ -240,10 +237,10 @@ def _show_record(context: CommandContext, record: ConversationSummary) -> None:
     out = context.console
     out.print(f"{record.conversation_id}  {format_moment(record.timestamp)}", style="bold")
     parts = {
-        "reward": _score(record.reward_score) or "unknown",
-        "satisfaction": _score(record.satisfaction) or "unknown",
-        "completion": _score(record.completion) or "unknown",
-        "grounding": _score(record.grounding) or "unknown",
+        "reward": format_score(record.reward_score) or "unknown",
+        "satisfaction": format_score(record.satisfaction) or "unknown",
+        "completion": format_score(record.completion) or "unknown",
+        "grounding": format_score(record.grounding) or "unknown",
         "prompt version": record.prompt_version or None,
         "began with": shortened(record.prompt, 200),
         "feedback": record.feedback_text or None,
@@ -312,10 +309,10 @@ def _means_columns(label: str) -> list[Column]:
     return [
         Column("label", label),
         Column("conversations", "CONVERSATIONS", right=True),
-        Column("reward", "REWARD", _score, right=True),
-        Column("satisfaction", "SATISFACTION", _score, right=True),
-        Column("completion", "COMPLETION", _score, right=True),
-        Column("grounding", "GROUNDING", _score, right=True),
+        Column("reward", "REWARD", format_score, right=True),
+        Column("satisfaction", "SATISFACTION", format_score, right=True),
+        Column("completion", "COMPLETION", format_score, right=True),
+        Column("grounding", "GROUNDING", format_score, right=True),
     ]
 
 
@@ -330,7 +327,7 @@ def _show_numbers(context: CommandContext, numbers: FeedbackStatistics) -> None:
         f" {numbers.bad:,} bad, {numbers.with_text:,} with text,"
         f" {numbers.with_example:,} with an example"
     )
-    reward = _score(numbers.reward) or "unknown"
+    reward = format_score(numbers.reward) or "unknown"
     out.print(f"  {format_count(numbers.conversations, 'conversation')}, reward {reward}\n")
     for label, rows in (
         ("DAY", numbers.by_day), ("PROMPT", numbers.by_prompt), ("AGENT", numbers.by_agent)

@@ -21,7 +21,7 @@ from memctl.cli.command_decorator import (
 )
 from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import Column, emit, emit_one, print_text
-from memctl.cli.rendering.terminal_text import shortened
+from memctl.cli.rendering.terminal_text import format_score, shortened
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,10 +39,6 @@ TextFile = Annotated[
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why it was made.")]
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
-
-
 def _percent(value: float) -> str:
     return f"{value:.0%}" if value else ""
 
@@ -55,9 +51,9 @@ _COLUMNS = (
     Column("share", "SHARE", _percent, right=True),
     Column("uses", "USES", right=True),
     Column("judged", "JUDGED", right=True),
-    Column("mean_reward", "REWARD", _number, right=True),
-    Column("low", "FROM 95 %", _number, right=True),
-    Column("high", "TO 95 %", _number, right=True),
+    Column("mean_reward", "REWARD", format_score, right=True),
+    Column("low", "FROM 95 %", format_score, right=True),
+    Column("high", "TO 95 %", format_score, right=True),
     Column("is_winner", "BETTER", lambda is_winner: "yes" if is_winner else ""),
     Column("reason", "REASON", lambda text: shortened(text, 40)),
 )

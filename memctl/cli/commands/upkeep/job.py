@@ -20,20 +20,20 @@ from memctl.cli.command_decorator import (
 )
 from memctl.cli.completion import complete_job
 from memctl.cli.paging import Page
-from memctl.cli.rendering.output_formats import Column, emit, emit_facts, format_instant
-from memctl.cli.rendering.terminal_text import format_count, format_moment
+from memctl.cli.rendering.output_formats import (
+    Column,
+    emit,
+    emit_facts,
+    emit_if_asked,
+    format_instant,
+)
+from memctl.cli.rendering.terminal_text import format_count, format_counts, format_moment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from memctl.knowledge_base import KnowledgeBase
     from memctl.records import UndoReport
 
 app = group("job", "List what was done by itself, and take it back.")
-
-
-def _describe(detail: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {value:,}" for name, value in detail.items())
 
 
 _COLUMNS = (
@@ -43,7 +43,7 @@ _COLUMNS = (
     Column("state", "STATE"),
     Column("started_at", "BEGAN", format_instant),
     Column("can_be_undone", "CAN BE UNDONE", lambda can: "yes" if can else ""),
-    Column("detail", "CAME TO", _describe),
+    Column("detail", "CAME TO", format_counts),
     Column("error", "ERROR", wrap=True),
 )
 
@@ -121,8 +121,7 @@ def undo(
             return
         report = base.jobs.undo(report.job, again=again)
         context.say(f"took back {which}: {_gist(report)}")
-        if output is not None:
-            emit_facts(report, output)
+        emit_if_asked(report, output)
 
 
 def _undo_night(

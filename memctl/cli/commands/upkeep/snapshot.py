@@ -19,7 +19,7 @@ from memctl.cli.command_decorator import (
 )
 from memctl.cli.completion import complete_snapshot
 from memctl.cli.paging import Page
-from memctl.cli.rendering.output_formats import Column, emit, emit_facts, format_instant
+from memctl.cli.rendering.output_formats import Column, emit, emit_if_asked, format_instant
 from memctl.cli.rendering.terminal_text import format_count, format_moment, format_size
 from memctl.plain_values import to_plain
 
@@ -68,8 +68,7 @@ def create(
     with context.writing_existing(kb) as base:
         made = base.snapshots.create(name)
         context.say(f"made snapshot {name} of {base.name}: {_size(made)}")
-        if output is not None:
-            emit_facts(_row(base, made), output)
+        emit_if_asked(_row(base, made), output)
 
 
 @command(app, "list", "memctl snapshot list\nmemctl snapshot list -k notes -o json")
@@ -122,8 +121,7 @@ def restore(
         context.say(f"set {what}")
         for line in _describe(restored):
             context.say(line)
-        if output is not None:
-            emit_facts(restored, output)
+        emit_if_asked(restored, output)
 
 
 @command(app, "delete", "memctl snapshot delete monday\nmemctl snapshot delete monday --dry-run")

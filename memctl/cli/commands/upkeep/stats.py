@@ -22,6 +22,7 @@ from memctl.cli.rendering.terminal_text import (
     format_count,
     format_duration,
     format_money,
+    format_score,
     format_size,
     one_line,
 )
@@ -237,7 +238,7 @@ def _query_columns(label: str) -> Sequence[Column]:
         Column("nothing_found", "NOTHING FOUND", right=True),
         Column("good", "GOOD", right=True),
         Column("bad", "BAD", right=True),
-        Column("quality", "QUALITY", lambda value: "" if value is None else f"{value:.2f}"),
+        Column("quality", "QUALITY", format_score),
         Column("mean_seconds", "MEAN", format_duration, right=True),
         Column("p50_seconds", "P50", format_duration, right=True),
         Column("p95_seconds", "P95", format_duration, right=True),

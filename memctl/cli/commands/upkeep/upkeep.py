@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,13 +22,13 @@ from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
-    emit_facts,
+    emit_if_asked,
     emit_one,
     format_instant,
     to_plain,
     with_kb_column,
 )
-from memctl.cli.rendering.terminal_text import one_line, short_id
+from memctl.cli.rendering.terminal_text import format_counts, one_line, short_id
 from memctl.errors import PartialFailure, UsageError
 from memctl.language.inline_tags import without_wikilinks
 
@@ -41,22 +40,18 @@ app = group("upkeep", "Keep knowledge bases in order: jobs and their schedules."
 pages_app = typer.Typer()
 
 
-def _describe(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {value:,}" for name, value in counts.items())
-
-
 _JOBS = (
     Column("job", "JOB"),
     Column("schedule", "SCHEDULE"),
     Column("last_run", "LAST RUN", format_instant),
     Column("state", "STATE"),
     Column("next_run", "NEXT RUN", format_instant),
-    Column("came_to", "CAME TO", _describe),
+    Column("came_to", "CAME TO", format_counts),
 )
 _RUNS = (
     Column("job", "JOB"),
     Column("number", "NUMBER", right=True),
-    Column("counts", "CAME TO", _describe),
+    Column("counts", "CAME TO", format_counts),
     Column("error", "ERROR", wrap=True),
 )
 _DOUBTFUL = (
@@ -73,7 +68,7 @@ _AUDIT = (
     Column("actor", "WHO"),
     Column("action", "WHAT"),
     Column("objects", "ABOUT", lambda ids: one_line(", ".join(ids), 60)),
-    Column("counts", "ROWS", _describe),
+    Column("counts", "ROWS", format_counts),
 )
 JobArgument = Annotated[
     str | None, typer.Argument(metavar="JOB", help="A job; see memctl upkeep list.")
@@ -195,8 +190,7 @@ def set_(
     with context.writing_existing(kb) as base:
         status = Upkeep(base, context.home).set(job, schedule)
     context.say(f"{job} of {status.kb}: {status.schedule}")
-    if output is not None:
-        emit_facts(status, output)
+    emit_if_asked(status, output)
 
 
 @command(app, "report", "memctl upkeep report\nmemctl upkeep report -k notes -o json")
