@@ -22,7 +22,7 @@ from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import plain_rows, to_plain
 from memctl.records import Filters, IngestReport
 from memctl.server.http_calls import caller_of, calls_of, json_reply
-from memctl.server.http_endpoints import Endpoint, Place, changes_in, parsed, with_kb
+from memctl.server.http_endpoints import Endpoint, Listing, Place, changes_in, parsed, with_kb
 from memctl.server.http_routes import reading
 from memctl.server.http_uploads import (
     IngestParameters,
@@ -46,11 +46,6 @@ class PageOf(Struct, frozen=True, kw_only=True):
 
     limit: Annotated[int, Rule("At most this many.", low=1, high=_MOST)] = 50
     offset: Annotated[int, Rule("How many to skip.", low=0)] = 0
-
-
-def _paged(rows: Sequence[Any], total: int, asked: PageOf) -> dict[str, Any]:
-    end = asked.offset + len(rows)
-    return {"items": list(rows), "total": total, "next": end if end < total else None}
 
 
 # --- a chat server with knowledge bases -----------------------------------------------------------
@@ -106,7 +101,7 @@ def _named_memories(context: OperationContext, asked: PageOf, _: Place) -> objec
         {**row, "kb_name": base.name, "summary": row["text"]}
         for row in plain_rows(with_kb(base, rows))
     ]
-    return _paged(found, base.memories.count(filters), asked)
+    return Listing(found, base.memories.count(filters), asked.offset).plain()
 
 
 def _named_insights(context: OperationContext, asked: PageOf, _: Place) -> object:
@@ -116,7 +111,7 @@ def _named_insights(context: OperationContext, asked: PageOf, _: Place) -> objec
         {**row, "kb_name": base.name, "insight": row["text"], "memory_ids": row["source_ids"]}
         for row in plain_rows(with_kb(base, rows))
     ]
-    return _paged(found, base.insights.count(), asked)
+    return Listing(found, base.insights.count(), asked.offset).plain()
 
 
 def _delete_named(context: OperationContext, _: object, place: Place) -> object:
@@ -408,7 +403,7 @@ def _agent_documents(context: OperationContext, asked: AgentDocuments, _: Place)
     )
     rows = base.documents.list(filters, limit=asked.limit, offset=asked.offset)
     found = list(plain_rows(with_kb(base, rows)))
-    return _paged(found, base.documents.count(filters), asked)
+    return Listing(found, base.documents.count(filters), asked.offset).plain()
 
 
 @_of_agent
