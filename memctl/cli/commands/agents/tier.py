@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -40,7 +41,6 @@ from memctl.errors import NothingFound, UsageError
 from memctl.literals import ShortTermType, Tier, WorkingPlace
 
 if TYPE_CHECKING:
-    from memctl.identity import Identity
     from memctl.knowledge_base import KnowledgeBase
     from memctl.tiers import PromotionReport, Router, TierValue
 
@@ -142,9 +142,7 @@ def set_(
     key, words = _key_and_value(given, place)
     value = parse_value(_stdin() if words == "-" else words, as_text=text or place == "scratch_pad")
     seconds = None if ttl is None else _seconds(ttl)
-    identity = _identity(context, session)
-    with context.writing(kb) as base:
-        router = _router(base, identity)
+    with _routing(context, session, context.writing, kb) as router:
         if place is None:
             made = router.write(key, value, chosen, ttl=seconds, type_=type_ or "observation")
         else:
@@ -189,9 +187,7 @@ def get(
     if source is not None and (chosen or place or keep):
         raise UsageError("--from goes with a key alone", "leave out --tier, --place and --keep")
     name, _ = _key_and_value([*([] if key is None else [key]), ""], place)
-    identity = _identity(context, session)
-    with context.reading_existing(kb) as base:
-        router = _router(base, identity)
+    with _routing(context, session, context.reading_existing, kb) as router:
         if source is not None:
             found: TierValue | None = _shared(router, name, source)
         elif place is not None:
@@ -228,10 +224,8 @@ def list_(
     chosen = _tier(tier)
     if chosen == "long_term":
         raise UsageError("memories are listed by memctl memory list", "memctl memory list")
-    identity = _identity(context, session)
     rows: list[dict[str, Any]] = []
-    with context.reading_existing(kb) as base:
-        router = _router(base, identity)
+    with _routing(context, session, context.reading_existing, kb) as router:
         if chosen in (None, "working"):
             rows += [
                 {**to_plain(_shown_value(each)), "place": each.place}
@@ -262,9 +256,8 @@ def find(
 ) -> None:
     """Search short-term entries, pools and memories by meaning."""
     words = read_question(query)
-    identity = _identity(context, session)
-    with context.reading_existing(kb) as base:
-        hits = _router(base, identity).semantic_search(words, limit or 10_000)
+    with _routing(context, session, context.reading_existing, kb) as router:
+        hits = router.semantic_search(words, limit or 10_000)
     emit(hits, _FOUND, output)
 
 
@@ -277,9 +270,8 @@ def remove(
     kb: KnowledgeBaseOption = None,
 ) -> None:
     """Remove a key from working memory and short-term entries."""
-    identity = _identity(context, session)
-    with context.writing_existing(kb) as base:
-        if not _router(base, identity).remove(key, _tier(tier)):
+    with _routing(context, session, context.writing_existing, kb) as router:
+        if not router.remove(key, _tier(tier)):
             raise NothingFound(f"no tier has {key!r}", "memctl tier list shows what there is")
     context.say(f"removed {key}")
 
@@ -305,9 +297,7 @@ def clear(
     chosen = _tier(tier)
     if chosen in ("long_term", "shared"):
         raise UsageError(f"{chosen} is not cleared", "memctl forget and memctl pool delete do it")
-    identity = _identity(context, session)
-    with context.writing_existing(kb) as base:
-        router = _router(base, identity)
+    with _routing(context, session, context.writing_existing, kb) as router:
         parts = [
             part
             for name, part in (("working", router.working), ("short_term", router.short_term))
@@ -333,11 +323,10 @@ def refresh(
 ) -> None:
     """Let the time of a short-term entry start anew."""
     seconds = None if ttl is None else _seconds(ttl)
-    identity = _identity(context, session)
-    with context.writing_existing(kb) as base:
+    with _routing(context, session, context.writing_existing, kb) as router:
         from memctl.tiers.router import of_entry
 
-        made = of_entry(_router(base, identity).short_term.refresh_ttl(key, seconds))
+        made = of_entry(router.short_term.refresh_ttl(key, seconds))
     _tell(context, made, output)
 
 
@@ -372,9 +361,8 @@ def share(
 
     refuse_empty({"--to": target})
     seconds = None if ttl is None else _seconds(ttl)
-    identity = _identity(context, session)
-    with context.writing(kb) as base:
-        working = _router(base, identity).working
+    with _routing(context, session, context.writing, kb) as router:
+        working = router.working
         if value is None:
             kept = working.find("value", key)
             if kept is None:
@@ -397,9 +385,8 @@ def save(
     kb: KnowledgeBaseOption = None,
 ) -> None:
     """Keep a copy of a session's working memory under a name."""
-    identity = _identity(context, session)
-    with context.writing_existing(kb) as base:
-        count = _router(base, identity).working.save(name)
+    with _routing(context, session, context.writing_existing, kb) as router:
+        count = router.working.save(name)
     context.say(f"saved {format_count(count, 'value')} as {name}")
 
 
@@ -414,9 +401,8 @@ def load(
 
     Times to live start anew.
     """
-    identity = _identity(context, session)
-    with context.writing_existing(kb) as base:
-        count = _router(base, identity).working.load(name)
+    with _routing(context, session, context.writing_existing, kb) as router:
+        count = router.working.load(name)
     context.say(f"loaded {format_count(count, 'value')}")
 
 
@@ -427,9 +413,8 @@ def stats(
     output: Output = None,
 ) -> None:
     """Show how much each tier holds, and how much is soon over."""
-    identity = _identity(context, None)
-    with context.reading_existing(kb) as base:
-        emit(_router(base, identity).stats(), _STATISTICS, output)
+    with _routing(context, None, context.reading_existing, kb) as router:
+        emit(router.stats(), _STATISTICS, output)
 
 
 @command(
@@ -483,15 +468,20 @@ def _show_promotion(context: CommandContext, report: PromotionReport) -> None:
 # --- inside --------------------------------------------------------------------------------------
 
 
-def _identity(context: CommandContext, session: str | None) -> Identity:
+@contextmanager
+def _routing(
+    context: CommandContext,
+    session: str | None,
+    open_: Callable[[Sequence[str] | None], KnowledgeBase],
+    kb: Sequence[str] | None,
+) -> Iterator[Router]:
+    """Give the tiers as the agent sees them in a session, of a knowledge base that is opened."""
     from memctl.identity import Identity
 
     refuse_empty({"--session": session})
-    return Identity.of(context.config, session=session)
-
-
-def _router(base: KnowledgeBase, identity: Identity) -> Router:
-    return base.router(identity.agent, identity.session, identity.user)
+    identity = Identity.of(context.config, session=session)  # before anything is opened
+    with open_(kb) as base:
+        yield base.router(identity.agent, identity.session, identity.user)
 
 
 def _tier(name: str | None) -> Tier | None:
