@@ -88,21 +88,17 @@ def load_config(
     return Config(home=home, path=path, origins=sources.origins, **values)
 
 
-def config_path(
-    flags: Mapping[str, str] | None = None, environ: Mapping[str, str] | None = None
-) -> Path:
+def config_path(flags: Mapping[str, str]) -> Path:
     """Return where the settings file is, or would be, whatever is in it.
 
     Args:
         flags: As for ``load_config``.
-        environ: Instead of the process's environment.
 
     Raises:
         ConfigError: The home that it would be in cannot be one.
     """
-    given = flags or {}
-    variables = os.environ if environ is None else environ
-    return _config_path(given.get("config", ""), _chosen_home(given, variables), variables)[1]
+    home = _chosen_home(flags, os.environ)
+    return _config_path(flags.get("config", ""), home, os.environ)[1]
 
 
 _Home = tuple[Path, Origin]

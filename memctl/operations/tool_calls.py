@@ -33,8 +33,7 @@ from memctl.store.ledger.audit_repositories import reading_as
 MOST_CHARACTERS = 25_000
 """Of a result; what is more is cut, with a note."""
 _SHORTEST_TEXT = 200
-_NOTE = "note"
-_CUT = "cut to {most:,} characters; ask for fewer, or page with offset or start"
+_CUT = f"cut to {MOST_CHARACTERS:,} characters; ask for fewer, or page with offset or start"
 _UNKNOWN_TO_GEMINI = frozenset(("additionalProperties", "default"))
 
 
@@ -270,25 +269,25 @@ _CALL = 'write {"name": "answer", "arguments": {"question": "..."}}, or what a m
 # --- bounds ---------------------------------------------------------------------------------------
 
 
-def bounded(value: JsonObject, most: int = MOST_CHARACTERS) -> JsonObject:
-    """Return a result that is at most this many characters of JSON, with a note where it was cut.
+def bounded(value: JsonObject) -> JsonObject:
+    """Return a result that is not too many characters of JSON, with a note where it was cut.
 
     Long texts are cut first, then rows are left out at the end of the longest list.
     """
-    if len(_json(value)) <= most:
+    if len(_json(value)) <= MOST_CHARACTERS:
         return value
-    found, longest = value, min(most, _longest_text(value)) // 2
-    while longest >= _SHORTEST_TEXT and len(_json(found)) > most:
+    found, longest = value, min(MOST_CHARACTERS, _longest_text(value)) // 2
+    while longest >= _SHORTEST_TEXT and len(_json(found)) > MOST_CHARACTERS:
         found = _with_texts_cut(value, longest)
         longest //= 2
-    while (size := len(_json(found))) > most:
+    while (size := len(_json(found))) > MOST_CHARACTERS:
         key = max(found, key=lambda name: len(_json(found[name])))
         rows = found[key]
         if not isinstance(rows, list) or not rows:
             break
-        kept = rows[: min(len(rows) * most // size + 1, len(rows) - 1)]
+        kept = rows[: min(len(rows) * MOST_CHARACTERS // size + 1, len(rows) - 1)]
         found = _continued({**found, key: kept}, len(rows) - len(kept))
-    return {**found, _NOTE: _CUT.format(most=most)}
+    return {**found, "note": _CUT}
 
 
 def _continued(value: JsonObject, left_out: int) -> JsonObject:
@@ -315,9 +314,9 @@ def _with_texts_cut(value: Any, longest: int) -> Any:
     return value
 
 
-def cut_text(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Return a text of at most this many characters, with a note where it was cut."""
-    return text if len(text) <= most else f"{text[:most]}\n[{_CUT.format(most=most)}]"
+def cut_text(text: str) -> str:
+    """Return a text that is not too long, with a note where it was cut."""
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}\n[{_CUT}]"
 
 
 def _json(value: object) -> str:

@@ -56,7 +56,6 @@ def gathered(
     key: Callable[[Row], Any],
     offset: int,
     *,
-    descending: bool = True,
     count: Callable[[KnowledgeBase], int] | None = None,
     limit: int = PAGE_ROWS,
 ) -> RowList:
@@ -65,9 +64,8 @@ def gathered(
     Args:
         context: For whom.
         fetch: Returns sorted rows of one of them.
-        key: What rows of several are sorted by.
+        key: What rows of several are sorted by, the greatest first.
         offset: How many to skip.
-        descending: Whether the greatest comes first.
         count: Returns how many rows one has.
         limit: At most this many.
     """
@@ -77,7 +75,7 @@ def gathered(
         skipped, wanted = (offset, limit + 1) if len(bases) == 1 else (0, offset + limit + 1)
         rows += [{"kb": base.name, **row} for row in plain_rows(fetch(base, wanted, skipped))]
     if len(bases) > 1:
-        rows.sort(key=key, reverse=descending)
+        rows.sort(key=key, reverse=True)
         rows = rows[offset:]
     return RowList(
         tuple(rows[:limit]),
