@@ -203,13 +203,10 @@ def _json_content(schema: JsonObject) -> JsonObject:
 
 def _result_content(endpoint: Endpoint) -> JsonObject:
     """Return what an endpoint gives, as its function is annotated."""
-    result = get_type_hints(endpoint.run, localns=_LOCAL_NAMES).get("return")
+    result = get_type_hints(endpoint.run).get("return")
     if result is Listing:
         return {**_json_content(_page_schema()), ARROW: {"schema": {"type": "string"}}}
     return _json_content({})
-
-
-_LOCAL_NAMES: dict[str, Any] = {"GraphView": Any, "KnowledgeBase": Any}
 
 
 def _page_schema() -> JsonObject:
