@@ -274,14 +274,11 @@ def answer(context: OperationContext, asked: AnswerParameters) -> AnswerReply:
     result = bases.query(asked.question, mode=asked.mode, filters=filters, limit=asked.top_k)
     assert result.answer is not None  # which was asked for
     given = result.answer
-    return AnswerReply(
+    return record_like(
+        AnswerReply,
+        given,
         question=asked.question,
         answer=given.text,
-        found=given.found,
-        unsure=given.unsure,
-        confidence=given.confidence,
-        citations=given.citations,
-        method=given.method,
         notes=(*result.notes, *([given.note] if given.note else ())),
         query_id=result.query_id,
     )

@@ -83,15 +83,9 @@ def next_work(context: OperationContext, asked: NextWorkParameters) -> NextWork:
     for base in opened(context):
         item = base.work.next(context.filters(), kinds=kinds)
         if item is not None:
-            return NextWork(
-                waits=True,
-                id=f"{base.name}:{item.id}",
-                kb=base.name,
-                kind=item.kind,
-                about=item.about,
-                instructions=item.instructions,
-                data=item.data,
-                reply_schema=item.schema,
+            id_ = f"{base.name}:{item.id}"
+            return record_like(
+                NextWork, item, waits=True, id=id_, kb=base.name, reply_schema=item.schema
             )
     return NextWork(False, "", "", "", "", "", "", {})
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from memctl.literals import SkillStatus
 from memctl.operations.finding import first_with
 from memctl.operations.operation_context import OperationContext
+from memctl.operations.parameters import record_like
 from memctl.plain_values import to_plain
 from memctl.server.web.listing import RowList, bases_of
 from memctl.server.web.pages import PAGE_ROWS, Asked, Page
@@ -118,13 +119,8 @@ def skills(context: OperationContext, asked: Asked) -> Page:
     if words:
         rows.sort(key=lambda row: row["score"], reverse=True)
     listed = _page_of(rows, asked.offset)
-    data = SkillsState(
-        listed.rows,
-        listed.total,
-        listed.offset,
-        listed.next_offset,
-        tuple(each for each in proposed if each["status"] in _PROPOSED),
-    )
+    proposals = tuple(each for each in proposed if each["status"] in _PROPOSED)
+    data = record_like(SkillsState, listed, proposals=proposals)
     shown = {
         "fields": {"status": status or "", "q": words},
         "states": get_args(SkillStatus),

@@ -14,6 +14,7 @@ from memctl.knowledge_base import KnowledgeBase
 from memctl.knowledge_base.kb_statistics import KnowledgeBaseStatistics, QueryStatistics
 from memctl.models.model_status import ProbeResult, TaskModel, probe_models, task_models
 from memctl.operations.operation_context import OperationContext
+from memctl.operations.parameters import record_like
 from memctl.plain_values import plain_rows
 from memctl.records import JobView
 from memctl.server.web.pages import Asked, Done, Page, address
@@ -158,18 +159,8 @@ def _base_settings(entry: KnowledgeBaseEntry) -> BaseSettings:
     found = entry.settings
     if found is None:
         return BaseSettings(entry.name, "error", entry.problem)
-    return BaseSettings(
-        name=entry.name,
-        status=found.status,
-        problem="",
-        description=found.description,
-        always_on=found.always_on,
-        private=found.private,
-        redact=found.redact,
-        embedder=found.embedder,
-        consolidate_interval=found.consolidate_interval,
-        inboxes=tuple(str(each.path) for each in found.inboxes),
-    )
+    inboxes = tuple(str(each.path) for each in found.inboxes)
+    return record_like(BaseSettings, found, name=entry.name, problem="", inboxes=inboxes)
 
 
 def _value(value: object) -> str:

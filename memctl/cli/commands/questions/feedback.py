@@ -294,15 +294,9 @@ def show_statistics(
 
 def _overall(numbers: FeedbackStatistics) -> RewardMeans:
     from memctl.feedback.feedback_statistics import RewardMeans
+    from memctl.operations.parameters import record_like
 
-    return RewardMeans(
-        "",
-        numbers.conversations,
-        numbers.reward,
-        numbers.satisfaction,
-        numbers.completion,
-        numbers.grounding,
-    )
+    return record_like(RewardMeans, numbers, label="")
 
 
 def _means_columns(label: str) -> list[Column]:
