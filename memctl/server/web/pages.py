@@ -22,14 +22,7 @@ from memctl.instants import parse_instant
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.registry import Effect
 from memctl.plain_values import to_plain
-from memctl.server.http_calls import (
-    calls_of,
-    failure_reply,
-    json_body,
-    json_reply,
-    run,
-    status_of,
-)
+from memctl.server.http_calls import calls_of, failure_reply, json_body, json_reply, run, status_of
 from memctl.server.web.templating import address as address
 from memctl.server.web.templating import render
 

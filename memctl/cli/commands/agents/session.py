@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import typer
 
-from memctl.cli.arguments import (
-    input_file,
-    parse_instant,
-    parse_path,
-    read_question,
-    refuse_empty,
-)
+from memctl.cli.arguments import input_file, parse_instant, parse_path, read_question, refuse_empty
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     DryRun,
@@ -46,13 +40,7 @@ from memctl.cli.rendering.output_formats import (
     with_kb_column,
 )
 from memctl.cli.rendering.terminal_text import format_count, format_moment, one_line, shortened
-from memctl.errors import (
-    MemctlError,
-    NotFoundError,
-    NothingFound,
-    PartialFailure,
-    UsageError,
-)
+from memctl.errors import MemctlError, NotFoundError, NothingFound, PartialFailure, UsageError
 from memctl.literals import MessageType, SessionStatus
 
 if TYPE_CHECKING:
