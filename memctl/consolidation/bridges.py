@@ -57,8 +57,8 @@ _FORMS_OF_ADDRESS = word_set(
 )
 _RELATIVE_WORD = re.compile(rf"\b{_RELATIVE}\b", re.IGNORECASE)
 _APART = re.compile(r"[.;:!?\[\]|]")
-_FAR, _NEAR = 80, 30
-"""Characters to a name from what ties it to another one: before that, and after it."""
+_FAR = 80
+"""Characters to a name from what ties it to another one."""
 _MOST_DOCUMENTS = 0.25
 """A name that stands in a larger share of the documents, and in more than three, joins nothing."""
 _ALWAYS = 4

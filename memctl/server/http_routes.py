@@ -24,6 +24,7 @@ from memctl.literals import (
     KnowledgeBaseKind,
     KnowledgeBaseScope,
     Mode,
+    SessionStatus,
     Sort,
     StoredStatus,
     Verdict,
@@ -573,9 +574,7 @@ class NewSession(Struct, frozen=True, kw_only=True):
 class SessionPage(PageParameters, frozen=True, kw_only=True):
     """Which conversations."""
 
-    status: Annotated[Literal["open", "ended", "archived"] | None, Rule("Only of this status.")] = (
-        None
-    )
+    status: Annotated[SessionStatus | None, Rule("Only of this status.")] = None
     namespaces: Annotated[tuple[str, ...], Rule("Only these namespaces.")] = ()
     kbs: Annotated[tuple[str, ...], Rule(_KBS)] = ()
 

@@ -124,6 +124,9 @@ class EventParameters(Struct, frozen=True, kw_only=True):
     stream: Annotated[bool, Rule("Send them as they come.")] = True
 
 
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
+
+
 async def _all_events(request: Request) -> Response:
     """Send bulletins and other writes to pools as they come, or say which there were."""
     given = dict(request.query_params)
@@ -134,7 +137,7 @@ async def _all_events(request: Request) -> Response:
         elif key == "after":
             arguments[key] = int(text) if _EVENT_ID.fullmatch(text) else text
         elif key == "stream":
-            arguments[key] = {"false": False, "0": False}.get(text, True)
+            arguments[key] = _FLAGS.get(text, text)
         else:
             arguments[key] = text
     last = request.headers.get("last-event-id", "")

@@ -179,7 +179,8 @@ def archive_stale(context: UpkeepContext) -> Outcome:
     with base.store.write() as transaction:
         before = transaction.snapshot()
         again = stale_memories(before, decay, context.now, settings.archive_from)
-        ids = [each.id for each in again if each.id in set(ids)]
+        wanted = frozenset(ids)
+        ids = [each.id for each in again if each.id in wanted]
         archive_memories(transaction, ids, context.now)
         note_changes(transaction, context, before, ids, "rot")
     return Outcome(counts | {"archived": len(ids)}, ids, warning=warning, hint=hint)

@@ -48,7 +48,7 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 
 def json_safe(text: str) -> str:
-    """Return JSON with the characters escaped that :func:`safe` escapes, the way JSON does it."""
+    """Return JSON with the characters escaped, as JSON does it, that terminal_safe escapes."""
     return _BEYOND_ASCII.sub(
         lambda found: json.dumps(found[0])[1:-1] if _is_hidden(found[0]) else found[0], text
     )

@@ -198,6 +198,7 @@ class _TimedCache(Generic[K, V]):
     def put(self, key: K, value: V, valid: ValiditySpan) -> V:
         """Store a value, drop the oldest ones beyond the limit, and return the value."""
         self._values[key] = value, valid
+        self._values.move_to_end(key)
         while len(self._values) > self._size:
             self._values.popitem(last=False)
         return value
