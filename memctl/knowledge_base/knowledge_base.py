@@ -169,10 +169,10 @@ class KnowledgeBases(Sequence[KnowledgeBase]):
     def __init__(self, members: Sequence[KnowledgeBase]) -> None:
         self._members = tuple(members)
         stores = [member.store for member in self._members]
-        self._warm = self._members[0].resources.warm
+        self._warm = warm = self._members[0].resources.warm
+        kept = (warm.corpora(stores), warm.before_model) if warm is not None else ()
         self.queries = QueryService(
-            lambda: [member.resources.target for member in self._members],
-            None if self._warm is None else self._warm.corpora(stores),
+            lambda: [member.resources.target for member in self._members], *kept
         )
         self.links = Links(lambda: [member.resources for member in self._members])
         self.query = self.queries.query

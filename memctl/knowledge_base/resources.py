@@ -82,9 +82,8 @@ class Resources:
         self.warm = warm
         self.services = self._services_for(settings)
         self.query_log = QueryLog(store.ledger, config, layout.name)
-        self.queries = QueryService(
-            lambda: [self.target], None if warm is None else warm.corpora([store])
-        )
+        kept = (warm.corpora([store]), warm.before_model) if warm is not None else ()
+        self.queries = QueryService(lambda: [self.target], *kept)
         store.ledger.audit.actor = actor_of(config.user, config.agent)
 
     @classmethod

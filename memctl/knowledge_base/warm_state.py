@@ -23,9 +23,14 @@ class WarmState:
     """Open stores, and what queries have computed of them; for one thread.
 
     Settings, identities and models are no part of it: each command has its own.
+
+    Args:
+        before_model: Called before a model is asked to answer or to rerank, which may take longer
+            than the other commands can wait.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, before_model: Callable[[], None]) -> None:
+        self.before_model = before_model
         self._stores: dict[Path, Store] = {}
         self._corpora: OrderedDict[tuple[Store, ...], CorpusCache] = OrderedDict()
 

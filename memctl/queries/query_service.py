@@ -55,15 +55,18 @@ class QueryService:
     Args:
         targets: Returns the knowledge bases to ask as they are now, at least one.
         corpora: What earlier queries have computed about their tables, if there were any.
+        before_model: Called before a model is asked to answer or to rerank, which may take long.
     """
 
     def __init__(
         self,
         targets: Callable[[], Sequence[QueryTarget]],
         corpora: CorpusCache | None = None,
+        before_model: Callable[[], None] | None = None,
     ) -> None:
         self._targets = targets
         self._corpora = corpora or CorpusCache()
+        self._before_model = before_model
 
     def drop_caches(self) -> None:
         """Release what earlier queries have computed about the tables."""
@@ -324,7 +327,8 @@ class QueryService:
         return any(target.settings.allows_private(filters) for target in self._targets())
 
     def _context(self, *, private: bool, reranks: bool = True) -> SearchContext:
-        return SearchContext(self._targets(), private, self._corpora, reranks)
+        targets = self._targets()
+        return SearchContext(targets, private, self._corpora, reranks, self._before_model)
 
     def _session(self, mode: Mode | None, *, private: bool, reranks: bool = True) -> _QuerySession:
         return _QuerySession(self._context(private=private, reranks=reranks), mode)

@@ -127,12 +127,14 @@ class SearchContext(Struct, frozen=True):
         private: Whether the questions are about what is, or may be, private.
         corpora: Caches what queries compute about the tables.
         reranks: Whether a model that is configured for it reorders what is found.
+        before_model: Called before a model is asked to answer or to rerank, which may take long.
     """
 
     targets: Sequence[QueryTarget]
     private: bool
     corpora: CorpusCache
     reranks: bool = True
+    before_model: Callable[[], None] | None = None
 
     @property
     def config(self) -> Config:
@@ -227,7 +229,7 @@ class SearchContext(Struct, frozen=True):
         from memctl.search.ranking.reranking import Reranking
 
         named = self.config.models.rerank if self.reranks else ""
-        model = self._payer(self.targets[0].name).providers.reranker() if named else None
+        model = self._paying(self.targets[0].name).providers.reranker() if named else None
         return Reranking(model, self.config.query.rerank_hits)
 
     def _priors(self) -> Priors:
@@ -277,7 +279,7 @@ class SearchContext(Struct, frozen=True):
         """Return the chat model that answers for a knowledge base, if any, with its prompt."""
         from memctl.prompts import load_prompt
 
-        payer = self._payer(name)
+        payer = self._paying(name)
         payer.store.ledger.require_writable()
         chat = payer.providers.chat("answer")
         if chat is None:
@@ -285,6 +287,11 @@ class SearchContext(Struct, frozen=True):
         alone = len(self.targets) == 1  # else the prompts of one would speak for all
         key = self.config.session or question
         return chat, payer.prompt(prompt, key) if alone else load_prompt(prompt)
+
+    def _paying(self, name: str) -> ServiceFactory:
+        if self.before_model is not None:
+            self.before_model()
+        return self._payer(name)
 
     def _payer(self, name: str) -> ServiceFactory:
         """Return whose models are called and whose ledger records it: the strictest first."""

@@ -22,18 +22,17 @@ class Host:
     """
 
     def __init__(self, home: Path, memory_mb: int) -> None:
-        self.warm = WarmState()
+        self.warm = WarmState(self.leave_to_caller)
         self._home = identity_of(str(home))
         self._memory_bytes = memory_mb << 20
 
     def require_suited(self, config: Config) -> None:
-        """Leave a command to its caller that is about another home, or may ask a model for long.
+        """Leave a command to its caller that is about another home.
 
         Raises:
             RunInProcess: It is.
         """
-        models = config.models
-        if not config.resident.enabled or models.answer or models.rerank:
+        if not config.resident.enabled:
             raise RunInProcess
         try:
             is_same = identity_of(str(config.home)) == self._home

@@ -193,6 +193,16 @@ def test_settings_user_and_time_zone_are_those_of_the_caller(place: Place) -> No
     assert b"MEMCTL_QUERY_LIMITS" in same(mistaken, "memory", "list")[2]
 
 
+def test_only_what_asks_a_model_is_left_to_the_caller(place: Place) -> None:
+    endpoint = {"MEMCTL_ENDPOINT_BASE_URL": "http://127.0.0.1:9/v1", "MEMCTL_ENDPOINT_RETRIES": "0"}
+    answering = Place(place.home, place.folder, endpoint | {"MEMCTL_MODELS_ANSWER": "some-model"})
+    same(answering, "memory", "list")
+    same(answering, "query", QUESTION, "--no-answer")
+    before = place.served()
+    assert b"31 May 2026" in answering.piped(("query", QUESTION), resident=True)[1]
+    assert place.served() == before
+
+
 def test_a_private_knowledge_base_stays_out_unless_it_is_named(place: Place) -> None:
     assert b"4711" not in same(place, "memory", "list")[1]
     assert b"4711" in same(place, "memory", "list", "-k", "secret")[1]
