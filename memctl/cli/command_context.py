@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from memctl.config import Config, LogSettings
     from memctl.home import Home
     from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
-    from memctl.operations.operation_context import OperationContext
     from memctl.records import Answer, Progress, ProgressListener
     from memctl.resident.hosting import Host
     from memctl.schema.table_names import TableName
@@ -186,33 +185,6 @@ class CommandContext:
             if is_new:
                 self.home.delete(wanted)
             raise
-
-    def calling(
-        self,
-        names: Sequence[str] | None,
-        *,
-        user: str | None = None,
-        agent: str | None = None,
-        session: str | None = None,
-        read_only: bool = False,
-        allow_paths: Sequence[Path] = (),
-    ) -> OperationContext:
-        """Return for whom operations run; see ``OperationContext.of``.
-
-        Raises:
-            KnowledgeBaseNotFound: A knowledge base that is named is not there.
-        """
-        from memctl.operations.operation_context import OperationContext
-
-        return OperationContext.of(
-            self.home,
-            names or (),
-            user=user,
-            agent=agent,
-            session=session,
-            read_only=read_only,
-            allow_paths=allow_paths,
-        )
 
     @contextmanager
     def owning(

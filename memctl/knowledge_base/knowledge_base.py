@@ -22,12 +22,11 @@ from memctl.knowledge_base.maintenance import (
     Vectors,
 )
 from memctl.knowledge_base.memories import Insights, Memories, NameGraph
-from memctl.knowledge_base.resources import Clock, Resources
+from memctl.knowledge_base.resources import Clock, Resources, query_service
 from memctl.knowledge_base.sessions import Sessions
 from memctl.knowledge_base.shared_pools import SharedPools
 from memctl.knowledge_base.skills import SkillGraph
 from memctl.knowledge_base.tiers import Tiers
-from memctl.queries import QueryService
 
 if TYPE_CHECKING:
     from memctl.config import Config
@@ -169,10 +168,9 @@ class KnowledgeBases(Sequence[KnowledgeBase]):
     def __init__(self, members: Sequence[KnowledgeBase]) -> None:
         self._members = tuple(members)
         stores = [member.store for member in self._members]
-        self._warm = warm = self._members[0].resources.warm
-        kept = (warm.corpora(stores), warm.before_model) if warm is not None else ()
-        self.queries = QueryService(
-            lambda: [member.resources.target for member in self._members], *kept
+        self._warm = self._members[0].resources.warm
+        self.queries = query_service(
+            lambda: [member.resources.target for member in self._members], stores, self._warm
         )
         self.links = Links(lambda: [member.resources for member in self._members])
         self.query = self.queries.query

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -82,8 +82,7 @@ class Resources:
         self.warm = warm
         self.services = self._services_for(settings)
         self.query_log = QueryLog(store.ledger, config, layout.name)
-        kept = (warm.corpora([store]), warm.before_model) if warm is not None else ()
-        self.queries = QueryService(lambda: [self.target], *kept)
+        self.queries = query_service(lambda: [self.target], [store], warm)
         store.ledger.audit.actor = actor_of(config.user, config.agent)
 
     @classmethod
@@ -416,6 +415,15 @@ def audited(
         return run
 
     return decorate
+
+
+def query_service(
+    targets: Callable[[], Sequence[QueryTarget]], stores: Sequence[Store], warm: WarmState | None
+) -> QueryService:
+    """Return what can be asked of some knowledge bases, with what a warm process keeps of them."""
+    if warm is None:
+        return QueryService(targets)
+    return QueryService(targets, warm.corpora(stores), warm.before_model)
 
 
 def _with_own_models(config: Config, settings: KnowledgeBaseSettings, place: str) -> Config:

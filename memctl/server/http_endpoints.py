@@ -250,7 +250,7 @@ def _query(endpoint: Endpoint, given: QueryParams, but: Collection[str]) -> dict
         elif len(values) > 1:
             raise ShapeError(f"{key} is given twice")
         else:
-            found[key] = _typed(values[0], kind)
+            found[key] = typed(values[0], kind)
     return found
 
 
@@ -265,7 +265,8 @@ def refuse_query(request: Request, *but: str) -> None:
             raise ShapeError(f"{key[:60]} stands in the address", "put arguments into the body")
 
 
-def _typed(text: str, kind: object) -> object:
+def typed(text: str, kind: object) -> object:
+    """Return an argument of a query string as its type in JSON schema; the text if it is none."""
     if kind == "boolean":
         return {"": True, "true": True, "1": True, "false": False, "0": False}.get(text, text)
     with suppress(ValueError):

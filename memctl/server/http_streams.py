@@ -29,7 +29,7 @@ from memctl.server.http_calls import (
     json_reply,
     run,
 )
-from memctl.server.http_endpoints import kbs_of, parsed
+from memctl.server.http_endpoints import kbs_of, parsed, typed
 from memctl.server.http_routes import QuestionParameters, query_options
 from memctl.validation import Rule
 
@@ -124,9 +124,6 @@ class EventParameters(Struct, frozen=True, kw_only=True):
     stream: Annotated[bool, Rule("Send them as they come.")] = True
 
 
-_FLAGS = {"true": True, "1": True, "false": False, "0": False}
-
-
 async def _all_events(request: Request) -> Response:
     """Send bulletins and other writes to pools as they come, or say which there were."""
     given = dict(request.query_params)
@@ -137,7 +134,7 @@ async def _all_events(request: Request) -> Response:
         elif key == "after":
             arguments[key] = int(text) if _EVENT_ID.fullmatch(text) else text
         elif key == "stream":
-            arguments[key] = _FLAGS.get(text, text)
+            arguments[key] = typed(text, "boolean")
         else:
             arguments[key] = text
     last = request.headers.get("last-event-id", "")

@@ -295,6 +295,8 @@ def test_a_value_of_a_pool_is_written_for_the_version_that_was_read(client: Test
     rest = client.get(f"/v1/events?after={events['last']}&stream=false&kbs=notes").json()
     assert rest["items"] == []
     assert client.get("/v1/events?stream=no").status_code == 422
+    as_json = {"Accept": "application/json"}
+    assert client.get("/v1/events?stream=", headers=as_json).status_code == 200
 
 
 def test_values_of_tiers_are_kept_by_key(client: TestClient) -> None:

@@ -81,9 +81,10 @@ def hook(
         raise UsageError("these options are for: memctl hook install CLIENT")
     try:
         payload = _payload()
-        with context.calling(kb, user=user, agent=agent) as caller:
-            from memctl.operations.agent_hooks import handle_hook
+        from memctl.operations.agent_hooks import handle_hook
+        from memctl.operations.operation_context import OperationContext
 
+        with OperationContext.of(context.home, kb or (), user=user, agent=agent) as caller:
             reply = handle_hook(caller, event, payload, most_bytes=most_bytes)
     except MemctlError as error:  # 2 would stop the agent
         raise MemctlError(error.message, error.hint) from error

@@ -72,12 +72,13 @@ def list_(
     output: Output = None,
 ) -> None:
     """List what agents can call; with --agent, what that one may."""
+    from memctl.operations.operation_context import OperationContext
     from memctl.operations.registry import OPERATIONS
     from memctl.operations.tool_calls import allowed_operations
 
     found: Sequence[Operation] = OPERATIONS
     if agent is not None:
-        found = allowed_operations(context.calling(None, agent=agent))
+        found = allowed_operations(OperationContext.of(context.home, agent=agent))
     if format_ is not None:
         from memctl.operations.tool_calls import definitions
 
@@ -174,14 +175,15 @@ def call(
     A call as a model sends it, {"id", "function": {"name", "arguments"}}, may stand in place of
     the name or the arguments; it is answered with the message to send back.
     """
+    from memctl.operations.operation_context import OperationContext
     from memctl.operations.registry import OPERATIONS
     from memctl.operations.tool_calls import answer_call, run_tool
 
     reading = {each.name for each in OPERATIONS if each.effect == "read"}
     context.leave_to_caller_unless(reads=name in reading)
     given = _parse_given(name, arguments)
-    with context.calling(
-        kb, user=user, agent=agent, session=session, read_only=read_only
+    with OperationContext.of(
+        context.home, kb or (), user=user, agent=agent, session=session, read_only=read_only
     ) as caller:
         if isinstance(given, Mapping) and ("function" in given or name == "-"):
             print_line(answer_call(given, caller))
@@ -232,12 +234,13 @@ def serve(
     to have it, or as a model sends it.  A line that is no call is answered with an object with
     "error"; the others go on.
     """
+    from memctl.operations.operation_context import OperationContext
     from memctl.operations.tool_calls import answer_call
 
     if source != "-":
         raise UsageError(f"calls come from standard input, not {source!r}", "memctl tool serve -")
-    with context.calling(
-        kb, user=user, agent=agent, session=session, read_only=read_only
+    with OperationContext.of(
+        context.home, kb or (), user=user, agent=agent, session=session, read_only=read_only
     ) as caller:
         for line in sys.stdin:
             if line.strip():
@@ -293,6 +296,7 @@ def mcp(
     Standard output carries the protocol alone.  It opens no port, and ends when the client closes
     its end.  Every revision of the protocol from 2024-11-05 to 2026-07-28 is spoken.
     """
+    from memctl.operations.operation_context import OperationContext
     from memctl.server.mcp_server import McpServer, refuse_requests
     from memctl.server.mcp_session import McpSession
     from memctl.server.mcp_tools import choose_tools
@@ -305,8 +309,14 @@ def mcp(
                 raise UsageError(
                     f"--allow-path names no folder: {folder}", "name one that is there"
                 )
-        caller = context.calling(
-            kb, user=user, agent=agent, session=session, read_only=read_only, allow_paths=folders
+        caller = OperationContext.of(
+            context.home,
+            kb or (),
+            user=user,
+            agent=agent,
+            session=session,
+            read_only=read_only,
+            allow_paths=folders,
         )
         wanted = [name.strip() for name in tools.split(",") if name.strip()]
         chosen = choose_tools(wanted, caller)

@@ -41,9 +41,10 @@ def list_(
     output: Output = None,
 ) -> None:
     """List what waits for understanding."""
+    from memctl.operations.operation_context import OperationContext
     from memctl.operations.understanding_work import ListWorkParameters, list_work
 
-    with context.calling(kb) as caller:
+    with OperationContext.of(context.home, kb or ()) as caller:
         found = list_work(caller, ListWorkParameters(kind=kind, limit=limit or 200))
     emit(found.work, _LIST, output)
     if found.total > len(found.work):
@@ -67,9 +68,10 @@ def next_(
     It has the id to reply to, what to do, the data in fences, and the JSON schema of the reply.
     Exit code 4 says that nothing waits.
     """
+    from memctl.operations.operation_context import OperationContext
     from memctl.operations.understanding_work import NextWorkParameters, next_work, work_text
 
-    with context.calling(kb) as caller:
+    with OperationContext.of(context.home, kb or ()) as caller:
         found = next_work(caller, NextWorkParameters(kind=kind))
     if not found.waits:
         raise NothingFound("nothing waits for understanding")
@@ -100,6 +102,7 @@ def submit(
     """
     import json
 
+    from memctl.operations.operation_context import OperationContext
     from memctl.operations.understanding_work import SubmitWorkParameters, submit_work
 
     text = sys.stdin.read() if reply == "-" else reply
@@ -109,7 +112,7 @@ def submit(
         raise UsageError(f"the reply is no JSON: {error}") from None
     if not isinstance(given, dict):
         raise UsageError("the reply is no JSON object", "its schema comes with the item")
-    with context.calling(kb) as caller:
+    with OperationContext.of(context.home, kb or ()) as caller:
         done = submit_work(caller, SubmitWorkParameters(id=id_, reply=given, dry_run=dry_run))
     emit_one(done, output, lambda: print_text(_outcome_text(done)))
 
