@@ -53,13 +53,13 @@ class Rule(Struct, frozen=True):
 
 def rule_of(section: type[Any], key: str) -> Rule:
     """Return the rule of a setting, for a class that has the same one."""
-    return setting_rules(section)[key]
+    rule: Rule = _annotations(section)[key].__metadata__[0]
+    return rule
 
 
 def setting_rules(section: type[Any]) -> dict[str, Rule]:
     """Return the rule of every setting of a settings class, in order."""
-    annotated = _annotations(section)
-    return {key: annotated[key].__metadata__[0] for key in setting_keys(section)}
+    return {key: rule_of(section, key) for key in setting_keys(section)}
 
 
 def setting_keys(section: type[Any]) -> list[str]:
