@@ -266,6 +266,31 @@ def asks_how(question: str) -> bool:
     return _ASKS_HOW.match(question) is not None
 
 
+_ASKS_WHY = re.compile(
+    r"\b(?:why|how come|warum|wieso|weshalb|pourquoi|por qué|perché|waarom)\b", re.IGNORECASE
+)
+_REASON = re.compile(
+    r"\b(?:because|since|due|so|as|therefore|reasons?|hence|thus|caus(?:es?|ed|ing)|owing|otherwise"
+    r"|grounds?|weil|da|denn|wegen|damit|deshalb|parce|car|puisque|porque|ya que|omdat|want)\b"
+    r"|\b(?:to|for|pour|para|per|um)\s+(?P<purpose>\w+)",
+    re.IGNORECASE,
+)
+
+
+def asks_why(question: str) -> bool:
+    """Return whether a question asks for a reason."""
+    return _ASKS_WHY.search(question) is not None
+
+
+def has_reason(sentence: str, question: str) -> bool:
+    """Return whether a sentence has a word for a reason, or a purpose that its question has not."""
+    asked = question.lower()
+    return any(
+        not (purpose := match["purpose"]) or purpose.lower() not in asked
+        for match in _REASON.finditer(sentence)
+    )
+
+
 _ASKS_AMOUNT = re.compile(
     r"\b(?:how (?:many|much|deep|tall|large)|what percent(?:age)?"
     r"|what (?:is|was) the (?:number|amount) of|what (?:is|was) the (?:max|min|total|average)\w* "

@@ -23,9 +23,11 @@ from memctl.search.answering.evidence_parts import (
     Span,
     asks_for_amount,
     asks_what_happened,
+    asks_why,
     column_heads,
     entry_label,
     has_amount,
+    has_reason,
     is_question,
     is_table_row,
     quotable_parts,
@@ -60,6 +62,9 @@ _CHOICE = re.compile(r"\b(?:or|oder|ou)\b", re.IGNORECASE)
 """In a question of which what answers has one of two things."""
 _DOUBTFUL = -0.3
 """Log odds that a sentence has at most that lacks something of the question, or only repeats it."""
+_RESTATES = 0.7
+"""Share of a question for a reason from which on a sentence only says what is to be explained,
+unless it has a word for a reason."""
 _ALL = 0.9
 """Share of a question for yes or no that a sentence must cover to answer it."""
 _SAME_QUESTION, _ANSWERS_SAME = 0.6, 2.5
@@ -148,7 +153,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     asked = outcome.asked.text
     is_choice = _CHOICE.search(asked) is not None
     whether = _ASKS_WHETHER.match(asked) is not None and not is_choice
-    wants_amount = asks_for_amount(asked)
+    wants_amount, wants_reason = asks_for_amount(asked), asks_why(asked)
     subject = subject_question(asked)
     for_telling = _WRITTEN_OUT if subject and subject.asks_for_words else _TELLS_OF_SUBJECT
     may_repeat = is_choice or not is_question(asked)  # what is asked for by a statement of it
@@ -172,7 +177,12 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 may_repeat=may_repeat,
                 lacks_what_is_asked=misses_name
                 or is_of_another_option
-                or (wants_amount and not has_amount(draft.part.text)),
+                or (wants_amount and not has_amount(draft.part.text))
+                or (
+                    wants_reason
+                    and draft.own >= _RESTATES
+                    and not has_reason(draft.part.text, asked)
+                ),
                 for_telling=for_telling,
             ),
             draft.terms,
