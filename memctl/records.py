@@ -10,12 +10,27 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from memctl.literals import DocType, MemoryKind, SourceType
+
+R = TypeVar("R", bound=Struct)
+
+
+def record_like(kind: type[R], source: object, **others: Any) -> R:
+    """Return a record whose fields are what another one has under the same names.
+
+    Args:
+        kind: The class of the record.
+        source: The other one.
+        others: Fields that it does not have, or has as something else.
+    """
+    names = [name for name in kind.__struct_fields__ if name not in others]
+    return kind(**{name: getattr(source, name) for name in names}, **others)
+
 
 # --- what is stored: documents, memories, and the graph derived from them ------------------------
 

@@ -16,7 +16,7 @@ from memctl.operations.operation_context import (
     OperationContext,
     Unavailable,
 )
-from memctl.operations.parameters import record_like
+from memctl.records import record_like
 from memctl.validation import Rule
 
 if TYPE_CHECKING:

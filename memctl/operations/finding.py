@@ -23,9 +23,8 @@ from memctl.operations.operation_context import (
     SearchType,
     Unavailable,
 )
-from memctl.operations.parameters import record_like
 from memctl.plain_values import plain_rows
-from memctl.records import Citation, Context, Level
+from memctl.records import Citation, Context, Level, record_like
 from memctl.validation import Rule
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from memctl.errors import UsageError
 from memctl.instants import parse_instant
 from memctl.operations.finding import opened
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import record_like
+from memctl.records import record_like
 from memctl.validation import Rule
 
 TaskResult = Literal["done", "failed"]

@@ -19,9 +19,8 @@ from memctl.operations.finding import (
     opened,
 )
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import record_like
 from memctl.plain_values import to_plain
-from memctl.records import Level
+from memctl.records import Level, record_like
 from memctl.validation import Rule
 
 _KB = "A knowledge base, or a list of them; by default all that may be read."

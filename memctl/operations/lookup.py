@@ -13,8 +13,8 @@ from memctl.errors import NotFoundError
 from memctl.literals import Direction, DocType, SessionStatus
 from memctl.operations.finding import first_with, opened, readable_session
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import record_like
 from memctl.plain_values import plain_rows, to_plain
+from memctl.records import record_like
 from memctl.schema.document_types import doc_type_of
 from memctl.validation import Rule
 

@@ -18,7 +18,6 @@ from memctl.errors import UsageError
 from memctl.validation import Rule, nearest, setting_default, setting_rules, setting_type
 
 P = TypeVar("P")
-R = TypeVar("R", bound=Struct)
 JsonObject = dict[str, Any]
 _NAMES: Mapping[type, tuple[str, str]] = {
     bool: ("boolean", "true or false"),
@@ -194,18 +193,6 @@ def _strict_property(section: type[Any], key: str, rule: Rule) -> JsonObject:
 
 
 # --- results --------------------------------------------------------------------------------------
-
-
-def record_like(kind: type[R], source: object, **others: Any) -> R:
-    """Return a record whose fields are what another one has under the same names.
-
-    Args:
-        kind: The class of the record.
-        source: The other one.
-        others: Fields that it does not have, or has as something else.
-    """
-    names = [name for name in kind.__struct_fields__ if name not in others]
-    return kind(**{name: getattr(source, name) for name in names}, **others)
 
 
 def result_schema(annotation: Any) -> JsonObject:

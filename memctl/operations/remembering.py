@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from memctl.errors import UsageError
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import record_like
+from memctl.records import record_like
 from memctl.validation import Rule
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from memctl.errors import UsageError
 from memctl.identity import DEFAULT_USER
 from memctl.literals import PoolType
 from memctl.operations.operation_context import OperationContext, Unavailable
-from memctl.operations.parameters import record_like
+from memctl.records import record_like
 from memctl.validation import Rule
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from memctl.errors import NotFoundError, UsageError
 from memctl.literals import WorkKind
 from memctl.operations.finding import opened
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import record_like
+from memctl.records import record_like
 from memctl.validation import Rule
 
 if TYPE_CHECKING:

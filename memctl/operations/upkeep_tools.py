@@ -12,7 +12,7 @@ from memctl.errors import UsageError
 from memctl.instants import parse_instant
 from memctl.literals import LEARNING, LearningOutcome
 from memctl.operations.operation_context import OperationContext, Unavailable
-from memctl.operations.parameters import record_like
+from memctl.records import record_like
 from memctl.validation import Rule
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from msgspec import Struct
 from memctl.literals import SkillStatus
 from memctl.operations.finding import first_with
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import record_like
 from memctl.plain_values import to_plain
+from memctl.records import record_like
 from memctl.server.web.listing import RowList, bases_of
 from memctl.server.web.pages import PAGE_ROWS, Asked, Page
 

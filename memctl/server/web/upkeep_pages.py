@@ -14,9 +14,8 @@ from memctl.knowledge_base import KnowledgeBase
 from memctl.knowledge_base.kb_statistics import KnowledgeBaseStatistics, QueryStatistics
 from memctl.models.model_status import ProbeResult, TaskModel, probe_models, task_models
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.parameters import record_like
 from memctl.plain_values import plain_rows
-from memctl.records import JobView
+from memctl.records import JobView, record_like
 from memctl.server.web.pages import Asked, Done, Page, address
 
 if TYPE_CHECKING:

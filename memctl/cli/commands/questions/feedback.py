@@ -294,7 +294,7 @@ def show_statistics(
 
 def _overall(numbers: FeedbackStatistics) -> RewardMeans:
     from memctl.feedback.feedback_statistics import RewardMeans
-    from memctl.operations.parameters import record_like
+    from memctl.records import record_like
 
     return record_like(RewardMeans, numbers, label="")
 
