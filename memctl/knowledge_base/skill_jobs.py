@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 class SkillJobReport(Struct, frozen=True):
     """What a job on skills came to."""
 
-    job: str
     examined: int
     changed: int
     messages: tuple[str, ...] = ()
@@ -27,67 +26,74 @@ class SkillJobReport(Struct, frozen=True):
 
 
 def scan_skill_conflicts(kb: KnowledgeBase, now: datetime, _: int | None = None) -> SkillJobReport:
-    """Look for conflicts among the skills; daily."""
+    """Look for conflicts among the skills."""
     scan = kb.skills.conflicts(now=now).scan()
     messages = tuple(f"{each.type}: {each.explanation}" for each in scan.found)
-    return SkillJobReport("skill_conflicts", scan.skills, scan.new + scan.resolved, messages)
+    return SkillJobReport(scan.skills, scan.new + scan.resolved, messages)
 
 
 def decay_skills(kb: KnowledgeBase, now: datetime, _: int | None = None) -> SkillJobReport:
-    """Let the effectiveness of skills fade that are not used; weekly."""
+    """Let the effectiveness of skills fade that are not used."""
     skills = kb.skills.acting_as(now=now)
-    return SkillJobReport("skill_decay", kb.store.ledger.skills.count(), skills.decay())
+    return SkillJobReport(kb.store.ledger.skills.count(), skills.decay())
 
 
 def reembed_skills(kb: KnowledgeBase, now: datetime, _: int | None = None) -> SkillJobReport:
-    """Make vectors anew whose text or embedder has changed; weekly."""
+    """Make vectors anew whose text or embedder has changed."""
     skills = kb.skills.acting_as(now=now)
-    return SkillJobReport("skill_reembedding", kb.store.ledger.skills.count(), skills.reembed())
+    return SkillJobReport(kb.store.ledger.skills.count(), skills.reembed())
 
 
 def find_skill_gaps(kb: KnowledgeBase, now: datetime, _: int | None = None) -> SkillJobReport:
-    """Look for what no skill is for; monthly."""
+    """Look for what no skill is for."""
     gaps = kb.skills.gaps(now)
     messages = tuple(f"{each.team}: {each.kind} {each.name}" for each in gaps)
-    return SkillJobReport("skill_gaps", len(gaps), 0, messages)
+    return SkillJobReport(len(gaps), 0, messages)
 
 
 def expire_skill_proposals(
     kb: KnowledgeBase, now: datetime, _: int | None = None
 ) -> SkillJobReport:
-    """Mark proposals as expired that were not reviewed in time; hourly."""
+    """Mark proposals as expired that were not reviewed in time."""
     expired = kb.skills.proposals(now=now).expire()
-    return SkillJobReport("skill_proposals", kb.store.ledger.skills.proposals.count(), expired)
+    return SkillJobReport(kb.store.ledger.skills.proposals.count(), expired)
 
 
 def learn_from_skill_uses(
     kb: KnowledgeBase, now: datetime, job: int | None = None
 ) -> SkillJobReport:
-    """Propose experimental versions from the notes of uses; weekly."""
+    """Propose experimental versions from the notes of uses."""
     learned = kb.skills.proposals(now=now).learn(job=job)
     messages = tuple(f"version {each.version} of {each.slug} waits for review" for each in learned)
-    return SkillJobReport("skill_learning", kb.store.ledger.skills.count(), len(learned), messages)
+    return SkillJobReport(kb.store.ledger.skills.count(), len(learned), messages)
 
 
 def repair_skills(kb: KnowledgeBase, now: datetime, job: int | None = None) -> SkillJobReport:
-    """Repair simple conflicts, where the setting skills.auto_repair allows it; daily."""
+    """Repair simple conflicts, where the setting skills.auto_repair allows it."""
     if not kb.resources.program_config.skills.auto_repair:
-        return SkillJobReport("skill_repair", 0, 0)
+        return SkillJobReport(0, 0)
     report = kb.skills.conflicts(now=now).repair(job=job)
     messages = (f"memctl job undo {report.job} takes it back",) if report.job else ()
-    return SkillJobReport(
-        "skill_repair", report.left + len(report.repaired), len(report.repaired), messages
-    )
+    return SkillJobReport(report.left + len(report.repaired), len(report.repaired), messages)
 
 
 _Run = Callable[["KnowledgeBase", "datetime", int | None], SkillJobReport]
-SKILL_JOBS: Mapping[str, tuple[str, _Run]] = {
-    "skill_conflicts": ("04:15", scan_skill_conflicts),
-    "skill_repair": ("04:20", repair_skills),
-    "skill_decay": ("sun 05:00", decay_skills),
-    "skill_reembedding": ("sun 05:00", reembed_skills),
-    "skill_learning": ("sun 05:30", learn_from_skill_uses),
-    "skill_gaps": ("1 03:00", find_skill_gaps),
-    "skill_proposals": ("every 1h", expire_skill_proposals),
-}
-"""Every job on skills with its schedule, as ``memctl.schedules`` reads it."""
+SKILL_JOBS: Mapping[str, tuple[str, str, _Run]] = {
+    "skill_conflicts": ("04:15", "Look for conflicts among the skills.", scan_skill_conflicts),
+    "skill_repair": ("04:20", "Repair simple conflicts.", repair_skills),
+    "skill_decay": (
+        "sun 05:00", "Let the effectiveness of skills fade that are not used.", decay_skills
+    ),
+    "skill_reembedding": (
+        "sun 05:00", "Make vectors anew whose text or embedder has changed.", reembed_skills
+    ),
+    "skill_learning": (
+        "sun 05:30", "Propose experimental versions from the notes of uses.", learn_from_skill_uses
+    ),
+    "skill_gaps": ("1 03:00", "Look for what no skill is for.", find_skill_gaps),
+    "skill_proposals": (
+        "every 1h", "Mark proposals as expired that were not reviewed in time.",
+        expire_skill_proposals,
+    ),
+}  # fmt: skip
+"""Every job on skills: its schedule, as ``memctl.schedules`` reads it, and what it is for."""

@@ -107,7 +107,7 @@ def _reflect(context: UpkeepContext) -> Outcome:
 
 def _on_skills(name: str) -> UpkeepJob:
     """Return a job on skills, which changes nothing on a dry run."""
-    at, run = SKILL_JOBS[name]
+    at, about, run = SKILL_JOBS[name]
 
     def job(context: UpkeepContext) -> Outcome:
         """Run the job on skills; on a dry run, count them."""
@@ -117,7 +117,6 @@ def _on_skills(name: str) -> UpkeepJob:
         notices = [JobNotice("upkeep", text) for text in report.messages]
         return Outcome({"examined": report.examined, "changed": report.changed}, notices=notices)
 
-    about = (run.__doc__ or "").partition(";")[0].partition(", where")[0] + "."
     return UpkeepJob(name, about, job, parse_schedule(at))
 
 

@@ -231,7 +231,7 @@ def test_nothing_is_repaired_without_consent(memctl: Run, kb: KnowledgeBase, wri
     _repairable(memctl, write)
     assert memctl("skill", "repair").code == 2
     assert memctl("skill", "repair", "--yes", "--agent", "coder").code == 1
-    job = SKILL_JOBS["skill_repair"][1]
+    job = SKILL_JOBS["skill_repair"][-1]
     assert job(kb, kb.resources.clock()).changed == 0
 
 
@@ -278,13 +278,13 @@ def test_a_repaired_name_leads_to_one_skill_and_is_exported(
 def test_every_job_runs_on_an_empty_and_on_a_full_base(
     memctl: Run, kb: KnowledgeBase, write: Write, clock: Clock
 ) -> None:
-    for _, job in SKILL_JOBS.values():
+    for *_, job in SKILL_JOBS.values():
         assert job(kb, clock.now).changed == 0
     _repairable(memctl, write)
     assert scan_skill_conflicts(kb, clock.now).messages
-    for _, job in SKILL_JOBS.values():
+    for *_, job in SKILL_JOBS.values():
         job(kb, clock.now)
-    for name, (_, job) in SKILL_JOBS.items():
+    for name, (*_, job) in SKILL_JOBS.items():
         assert job(kb, clock.now).changed == 0, f"{name} did the same twice"
 
 
