@@ -7,7 +7,7 @@ Knows which model or built-in way each stage gets; does none of their work, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from memctl.ingest.ingest_preview import Estimator, Estimators
     from memctl.ingest.media_enrichment import MediaEnricher
     from memctl.literals import Purpose, Task, WhenUnavailable
+    from memctl.memories.importance_decay import Decay
     from memctl.memories.memory_editing import Editor
     from memctl.models.caller_model import CallerDesk
     from memctl.models.chat_model import ChatModel, ChatModels
@@ -326,6 +327,21 @@ class ServiceFactory(Struct, dict=True):
             if version := choose_variant(there, key):
                 return guarded(kept[version]) if version in kept else files[version]
         return own
+
+    def decay(self, ids: Collection[str] | None = None) -> Decay:
+        """Return how importance fades, with the confirmations of learnings.
+
+        Args:
+            ids: The memories that it is asked of; None for all.
+        """
+        from memctl.memories.importance_decay import Decay
+
+        known = self.store.ledger.confirmations
+        return Decay(
+            self.settings.half_life,
+            self.config.upkeep.importance_floor,
+            known.by_memory() if ids is None else known.of(ids),
+        )
 
     def editor(self, *, asks_model: bool = True) -> Editor:
         """Return what changes single memories and documents.

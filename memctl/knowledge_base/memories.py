@@ -180,7 +180,7 @@ class Memories(Part):
         kb, now = self._kb, self._kb.clock()
         view = view_memory(kb.seen_snapshot(), id_)
         memory, half_life = view.memory, kb.settings.half_life
-        decay = kb.decay([memory.id])
+        decay = kb.services.decay([memory.id])
         return replace(
             view,
             relevance=relevance(
@@ -277,7 +277,8 @@ class Memories(Part):
 
         kb = self._kb
         page = Page(sort, descending, limit, offset)
-        return list_memories(kb.snapshot(), kb.readable(filters), kb.clock(), kb.decay(), page)
+        decay = kb.services.decay()
+        return list_memories(kb.snapshot(), kb.readable(filters), kb.clock(), decay, page)
 
     def count(self, filters: Filters = _NO_FILTERS) -> int:
         """Return how many memories there are; see ``list``."""

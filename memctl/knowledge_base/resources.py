@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from memctl.forget import ForgetReport, Forgetter
     from memctl.knowledge_base.warm_state import WarmState
     from memctl.literals import Purpose, Task
-    from memctl.memories.importance_decay import Decay
     from memctl.models.chat_model import ChatModel
     from memctl.prompts import Prompt
     from memctl.sessions.conversations import Conversations
@@ -240,17 +239,6 @@ class Resources:
         services = self.services.for_private if is_private else self.services
         chat = services.providers.chat("understand")
         return (chat, services.prompt("profile")) if chat else None
-
-    def decay(self, ids: Collection[str] | None = None) -> Decay:
-        """Return how importance fades here.
-
-        Args:
-            ids: The memories that it is asked of; None for all.
-        """
-        from memctl.memories.importance_decay import Decay
-
-        floor = self.program_config.upkeep.importance_floor
-        return Decay.of(self.store.ledger, self.settings.half_life, floor, ids)
 
     def note_settings(self) -> None:
         """Keep a copy of kb.toml in the ledger, from which a lost one can be restored.

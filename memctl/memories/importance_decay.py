@@ -6,16 +6,15 @@ that is used again counts as it did.  Knows rows; never who asks.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
 from memctl.literals import LEARNING, STATED
 
 if TYPE_CHECKING:
-    from memctl.store.ledger.ledger import Ledger
     from memctl.store.ledger.upkeep_repositories import Confirmation
 
 IMPORTANT = 0.8
@@ -73,23 +72,9 @@ class Decay(Struct, frozen=True):
     half_life: float
     """Days without use after which what is above the floor has halved."""
     floor: float
+    """Importance never fades below it."""
     confirmations: Mapping[str, list[Confirmation]] = field(default_factory=dict)
     """Those of learnings, by the id of the memory."""
-
-    @classmethod
-    def of(
-        cls, ledger: Ledger, half_life: float, floor: float, ids: Collection[str] | None = None
-    ) -> Self:
-        """Return how importance fades, with the confirmations that a ledger has.
-
-        Args:
-            ledger: That of the knowledge base.
-            half_life: See above, as the floor.
-            floor: Never falls below it.
-            ids: The memories that it is asked of; None for all.
-        """
-        known = ledger.confirmations
-        return cls(half_life, floor, known.by_memory() if ids is None else known.of(ids))
 
     def importance(self, row: Mapping[str, Any], now: datetime) -> float:
         """Return the importance of a memory as it is now.

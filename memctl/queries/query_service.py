@@ -242,7 +242,7 @@ class QueryService:
         profiles = [profile for profile in found if profile is not None and is_shown]
         standing = standing_context(
             context.snapshots(),
-            {target.name: target.decay() for target in targets},
+            {target.name: target.services.decay() for target in targets},
             filters,
             max(profiles, key=lambda profile: profile.at, default=None),
             budget // 2 if question else budget,

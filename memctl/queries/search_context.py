@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from memctl.errors import ConfigError
 from memctl.literals import DEFAULT_HOPS, Duplicates, Fusion, Mode
-from memctl.memories.importance_decay import Decay
 from memctl.records import Filters
 
 if TYPE_CHECKING:
@@ -112,11 +111,6 @@ class QueryTarget(Struct, frozen=True):
     def settings(self) -> KnowledgeBaseSettings:
         """Its settings."""
         return self.services.settings
-
-    def decay(self) -> Decay:
-        """Return how importance fades in it."""
-        floor = self.services.config.upkeep.importance_floor
-        return Decay.of(self.store.ledger, self.settings.half_life, floor)
 
 
 class SearchContext(Struct, frozen=True):

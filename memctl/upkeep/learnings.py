@@ -97,7 +97,7 @@ def query_learnings(
         ids = table["id"].to_pylist()
     snapshot, ledger = base.store.snapshot(), base.store.ledger
     known = {each.id: each for each in memory_rows(snapshot.get("memories", ids))}
-    decay, judged = base.resources.decay(ids), judgements(ledger)
+    decay, judged = base.resources.services.decay(ids), judgements(ledger)
     return [
         _learning(base.name, known[id_], decay, judged.get(id_, NOT_JUDGED), now)
         for id_ in ids

@@ -157,7 +157,7 @@ def archive_stale(context: UpkeepContext) -> Outcome:
     base, settings = context.base, context.config.upkeep
     if settings.archive_from >= 1:
         return Outcome({"archived": 0, "withheld": 0})
-    decay = base.resources.decay()
+    decay = base.resources.services.decay()
     snapshot = base.store.snapshot()
     stale = stale_memories(snapshot, decay, context.now, settings.archive_from)
     holding = snapshot.count("memories", memory_filter(_EVERYTHING, context.now))

@@ -42,7 +42,7 @@ def doubtful_entries(base: KnowledgeBase, now: datetime) -> list[DoubtfulEntry]:
     """Return the memories that should be looked at, the worst first; each once."""
     resources = base.resources
     resources.query_log.flush()
-    snapshot, decay = resources.snapshot(), resources.decay()
+    snapshot, decay = resources.snapshot(), resources.services.decay()
     judged = judgements(base.store.ledger)
     stale = {each.id: each for each in stale_memories(snapshot, decay, now, _LONG_UNREAD)}
     reasons: dict[str, Why] = {}
