@@ -138,15 +138,16 @@ def _listed_document(base: KnowledgeBase, row: dict[str, Any]) -> ListedDocument
 
 # --- one document ---------------------------------------------------------------------------------
 
+_START = Rule("From which character on.", low=0, high=10**12)
+_MAX_CHARS = Rule("At most this many characters.", low=1, high=MOST_CHARACTERS)
+
 
 class GetDocumentParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``get_document``."""
 
     document_id: Annotated[str, Rule("The id of the document, or its title.")]
-    start: Annotated[int, Rule("From which character on.", low=0, high=10**12)] = 0
-    max_chars: Annotated[
-        int, Rule("At most this many characters.", low=1, high=MOST_CHARACTERS)
-    ] = 8000
+    start: Annotated[int, _START] = 0
+    max_chars: Annotated[int, _MAX_CHARS] = 8000
 
 
 class DocumentText(Struct, frozen=True):
@@ -196,10 +197,8 @@ class OpenParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``open``."""
 
     id: Annotated[str, Rule("The id or title of a document, or the id of a memory.")]
-    start: Annotated[int, Rule("From which character on.", low=0, high=10**12)] = 0
-    max_chars: Annotated[
-        int, Rule("At most this many characters.", low=1, high=MOST_CHARACTERS)
-    ] = 8000
+    start: Annotated[int, _START] = 0
+    max_chars: Annotated[int, _MAX_CHARS] = 8000
 
 
 def open_item(context: OperationContext, asked: OpenParameters) -> DocumentText:
