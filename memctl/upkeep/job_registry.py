@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import time, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
 from memctl.config import child_environment
 from memctl.errors import ConfigError, UsageError
-from memctl.knowledge_base.skill_jobs import SKILL_JOBS
 from memctl.schedules import OFF, Schedule, daily, parse_schedule
 from memctl.schema.table_names import COMPARISON, CONSOLIDATION, PROMOTION, UPKEEP
 from memctl.upkeep.daily_summary import write_missing_pages
@@ -105,17 +104,67 @@ def _reflect(context: UpkeepContext) -> Outcome:
     return Outcome({"findings": len(found.findings)}, ids=ids)
 
 
-def _on_skills(name: str) -> UpkeepJob:
-    """Return a job on skills, which changes nothing on a dry run."""
-    at, about, run = SKILL_JOBS[name]
+def _find_skill_conflicts(context: UpkeepContext) -> Outcome:
+    scan = context.base.skills.conflicts(now=context.now).scan()
+    said = [f"{each.type}: {each.explanation}" for each in scan.found]
+    return _skill_outcome(scan.skills, scan.new + scan.resolved, said)
+
+
+def _repair_skills(context: UpkeepContext) -> Outcome:
+    if not context.config.skills.auto_repair:
+        return _skill_outcome(0, 0)
+    report = context.base.skills.conflicts(now=context.now).repair(job=context.job)
+    said = [f"memctl job undo {report.job} takes it back"] if report.job else []
+    repaired = len(report.repaired)
+    return _skill_outcome(report.left + repaired, repaired, said)
+
+
+def _decay_skills(context: UpkeepContext) -> Outcome:
+    skills = context.base.skills.acting_as(now=context.now)
+    return _skill_outcome(_count_skills(context), skills.decay())
+
+
+def _reembed_skills(context: UpkeepContext) -> Outcome:
+    skills = context.base.skills.acting_as(now=context.now)
+    return _skill_outcome(_count_skills(context), skills.reembed())
+
+
+def _learn_from_skill_uses(context: UpkeepContext) -> Outcome:
+    learned = context.base.skills.proposals(now=context.now).learn(job=context.job)
+    said = [f"version {each.version} of {each.slug} waits for review" for each in learned]
+    return _skill_outcome(_count_skills(context), len(learned), said)
+
+
+def _find_skill_gaps(context: UpkeepContext) -> Outcome:
+    gaps = context.base.skills.gaps(context.now)
+    return _skill_outcome(len(gaps), 0, [f"{each.team}: {each.kind} {each.name}" for each in gaps])
+
+
+def _expire_skill_proposals(context: UpkeepContext) -> Outcome:
+    proposals = context.base.store.ledger.skills.proposals
+    expired = context.base.skills.proposals(now=context.now).expire()
+    return _skill_outcome(proposals.count(), expired)
+
+
+def _skill_outcome(examined: int, changed: int, said: Iterable[str] = ()) -> Outcome:
+    """Return an outcome with what a person should look at."""
+    notices = [JobNotice("upkeep", text) for text in said]
+    return Outcome({"examined": examined, "changed": changed}, notices=notices)
+
+
+def _count_skills(context: UpkeepContext) -> int:
+    return context.base.store.ledger.skills.count()
+
+
+def _on_skills(
+    name: str, about: str, run: Callable[[UpkeepContext], Outcome], at: str
+) -> UpkeepJob:
+    """Return a job on skills, which changes nothing on a dry run and counts them then."""
 
     def job(context: UpkeepContext) -> Outcome:
-        """Run the job on skills; on a dry run, count them."""
         if context.options.dry_run:
-            return Outcome({"skills": context.base.store.ledger.skills.count()})
-        report = run(context.base, context.now, context.job)
-        notices = [JobNotice("upkeep", text) for text in report.messages]
-        return Outcome({"examined": report.examined, "changed": report.changed}, notices=notices)
+            return Outcome({"skills": _count_skills(context)})
+        return run(context)
 
     return UpkeepJob(name, about, job, parse_schedule(at))
 
@@ -214,7 +263,40 @@ JOBS: tuple[UpkeepJob, ...] = (
     ),
 )
 """Every job but the user's own and those on skills."""
-ON_SKILLS = tuple(map(_on_skills, SKILL_JOBS))
+ON_SKILLS = (
+    _on_skills(
+        "skill_conflicts",
+        "Look for conflicts among the skills.",
+        _find_skill_conflicts,
+        "04:15",
+    ),
+    _on_skills("skill_repair", "Repair simple conflicts.", _repair_skills, "04:20"),
+    _on_skills(
+        "skill_decay",
+        "Let the effectiveness of skills fade that are not used.",
+        _decay_skills,
+        "sun 05:00",
+    ),
+    _on_skills(
+        "skill_reembedding",
+        "Make vectors anew whose text or embedder has changed.",
+        _reembed_skills,
+        "sun 05:00",
+    ),
+    _on_skills(
+        "skill_learning",
+        "Propose experimental versions from the notes of uses.",
+        _learn_from_skill_uses,
+        "sun 05:30",
+    ),
+    _on_skills("skill_gaps", "Look for what no skill is for.", _find_skill_gaps, "1 03:00"),
+    _on_skills(
+        "skill_proposals",
+        "Mark proposals as expired that were not reviewed in time.",
+        _expire_skill_proposals,
+        "every 1h",
+    ),
+)
 """The jobs of knowledge bases that have skills."""
 
 

@@ -13,8 +13,10 @@ from set_clock import Clock
 from memctl.config import load_config
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
+from memctl.upkeep.job_registry import ON_SKILLS
+from memctl.upkeep.upkeep_job import Outcome, UpkeepContext
 
-__all__ = ["Clock", "Run", "Write"]
+__all__ = ["Clock", "Run", "Write", "run_job"]
 
 TABLES = (
     "skills", "skill_versions", "skill_files", "skill_agents", "skill_usage", "skill_proposals",
@@ -75,3 +77,9 @@ def write(tmp_path: Path) -> Write:
         return path
 
     return folder
+
+
+def run_job(kb: KnowledgeBase, name: str) -> Outcome:
+    """Run a job on skills, which upkeep runs only where there are any."""
+    (job,) = (each for each in ON_SKILLS if each.name == name)
+    return job.run(UpkeepContext(kb, Home(kb.resources.program_config), kb.clock()))

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from memctl.knowledge_base import KnowledgeBase
-from memctl.knowledge_base.skill_jobs import SKILL_JOBS, scan_skill_conflicts
 from memctl.skills.skill_conflicts import opposite_instructions
 from memctl.skills.skill_files import parse_skill
 from memctl.skills.skill_health import conflict_priority
+from memctl.upkeep.job_registry import ON_SKILLS
 
-from .conftest import Clock, Run, Write
+from .conftest import Clock, Run, Write, run_job
 
 TOPICS = (
     ("mow-the-lawn", "Mow the lawn of the garden in stripes."),
@@ -231,8 +231,7 @@ def test_nothing_is_repaired_without_consent(memctl: Run, kb: KnowledgeBase, wri
     _repairable(memctl, write)
     assert memctl("skill", "repair").code == 2
     assert memctl("skill", "repair", "--yes", "--agent", "coder").code == 1
-    job = SKILL_JOBS["skill_repair"][-1]
-    assert job(kb, kb.resources.clock()).changed == 0
+    assert run_job(kb, "skill_repair").counts["changed"] == 0
 
 
 def test_a_renamed_skill_is_recognised_when_its_file_is_imported_again(
@@ -276,16 +275,16 @@ def test_a_repaired_name_leads_to_one_skill_and_is_exported(
 
 
 def test_every_job_runs_on_an_empty_and_on_a_full_base(
-    memctl: Run, kb: KnowledgeBase, write: Write, clock: Clock
+    memctl: Run, kb: KnowledgeBase, write: Write
 ) -> None:
-    for *_, job in SKILL_JOBS.values():
-        assert job(kb, clock.now).changed == 0
+    names = [job.name for job in ON_SKILLS]
+    assert [run_job(kb, name).counts["changed"] for name in names] == [0] * len(names)
     _repairable(memctl, write)
-    assert scan_skill_conflicts(kb, clock.now).messages
-    for *_, job in SKILL_JOBS.values():
-        job(kb, clock.now)
-    for name, (*_, job) in SKILL_JOBS.items():
-        assert job(kb, clock.now).changed == 0, f"{name} did the same twice"
+    assert run_job(kb, "skill_conflicts").notices
+    for name in names:
+        run_job(kb, name)
+    for name in names:
+        assert run_job(kb, name).counts["changed"] == 0, f"{name} did the same twice"
 
 
 @pytest.mark.parametrize("name", ["send-mail", "Send Mail"])

@@ -8,9 +8,8 @@ import pytest
 
 from memctl.errors import UsageError
 from memctl.knowledge_base import KnowledgeBase
-from memctl.knowledge_base.skill_jobs import expire_skill_proposals
 
-from .conftest import Clock, Run, Write
+from .conftest import Clock, Run, Write, run_job
 
 TOPIC = "Kubernetes deployment automation"
 
@@ -117,11 +116,11 @@ def test_a_proposal_that_nobody_reviews_expires_after_two_weeks(
     memctl: Run, kb: KnowledgeBase, clock: Clock
 ) -> None:
     made = kb.skills.proposals().propose(TOPIC, submitted=True)
-    assert expire_skill_proposals(kb, clock.now).changed == 0
+    assert run_job(kb, "skill_proposals").counts["changed"] == 0
     clock.forward(days=14)
     assert kb.skills.proposals().find(made.proposal_id).status == "expired"
-    assert expire_skill_proposals(kb, clock.now).changed == 1
-    assert expire_skill_proposals(kb, clock.now).changed == 0
+    assert run_job(kb, "skill_proposals").counts["changed"] == 1
+    assert run_job(kb, "skill_proposals").counts["changed"] == 0
     assert kb.skills.proposals().list("expired")[0].proposal_id == made.proposal_id
     clock.forward(days=-14)
 
