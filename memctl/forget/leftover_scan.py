@@ -26,13 +26,13 @@ from memctl.files import NotRegular, open_regular
 from memctl.forget.search_patterns import LIST_SEPARATOR, SearchPattern
 from memctl.ids import storable
 from memctl.literals import EXCHANGE
+from memctl.readers.zip_directory import MAX_DIRECTORY_BYTES, directory_bytes
 from memctl.schema.declarations import OF_NAMESPACES
 from memctl.schema.table_names import TABLES, TableName
 from memctl.store.store import LEDGER_FILE
 from memctl.store.tables.engine import Datasets, translate_open_errors
 from memctl.store.tables.filter_expressions import Expr, col, render
 from memctl.store.tables.storage import TableStorage, table_storage
-from memctl.zip_directory import MAX_DIRECTORY_BYTES, directory_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa

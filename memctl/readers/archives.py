@@ -27,8 +27,8 @@ from memctl.readers.file_kinds import kind_of_media_type
 from memctl.readers.file_names import display_name
 from memctl.readers.reader_errors import PARSER_ERRORS, damage_as_unreadable
 from memctl.readers.units import UnitKeys, broken
+from memctl.readers.zip_directory import MAX_DIRECTORY_BYTES, directory_bytes
 from memctl.records import SourceText, Unit
-from memctl.zip_directory import MAX_DIRECTORY_BYTES, directory_bytes
 
 MOST_MEMBERS = 10_000
 MOST_BYTES = 2 << 30

@@ -363,7 +363,7 @@ def office_type(path: Path) -> MediaType:
     import zipfile
     import zlib
 
-    from memctl.zip_directory import MAX_DIRECTORY_BYTES, directory_bytes
+    from memctl.readers.zip_directory import MAX_DIRECTORY_BYTES, directory_bytes
 
     try:
         if directory_bytes(path) > MAX_DIRECTORY_BYTES:

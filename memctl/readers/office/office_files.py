@@ -16,8 +16,8 @@ from memctl.readers.document_properties import plausible_authors, plausible_date
 from memctl.readers.file_names import clean_title, date_from_name, display_name, title_from_name
 from memctl.readers.pieces import new_document
 from memctl.readers.reader_errors import damage_as_unreadable
+from memctl.readers.zip_directory import MAX_DIRECTORY_BYTES, directory_bytes
 from memctl.records import SourceText
-from memctl.zip_directory import MAX_DIRECTORY_BYTES, directory_bytes
 
 WORD, POWERPOINT, EXCEL = "a Word document", "a PowerPoint file", "an Excel file"
 
