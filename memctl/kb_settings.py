@@ -37,7 +37,7 @@ from memctl.literals import (
     StoredStatus,
 )
 from memctl.locking import hold_lock
-from memctl.paths import expand_path
+from memctl.paths import expand_path, is_device_name
 from memctl.validation import Rule, check_keys, check_value, read_toml, setting_keys
 
 if TYPE_CHECKING:
@@ -68,14 +68,11 @@ _EXPORTED_GROUPS = (
 """Settings that an export takes along, in groups that only make sense together."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
-_RESERVED = frozenset(
-    ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
-)
 
 
 def is_kb_name(name: str) -> bool:
     """Return whether a knowledge base can have that name on every file system."""
-    return _NAME.fullmatch(name) is not None and name not in _RESERVED
+    return _NAME.fullmatch(name) is not None and not is_device_name(name)
 
 
 def check_name(name: str, what: str = "a knowledge base") -> str:
@@ -90,7 +87,7 @@ def check_name(name: str, what: str = "a knowledge base") -> str:
             f"{shown!r} cannot be the name of {what}",
             "use 1 to 64 of a-z, 0-9, - and _, starting with a letter or digit",
         )
-    if name in _RESERVED:
+    if is_device_name(name):
         raise UsageError(f"{shown!r} is a name that Windows keeps for a device", "choose another")
     return name
 

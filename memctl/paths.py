@@ -13,6 +13,7 @@ MAX_SHOWN_NAME = 120
 
 _LONGEST_PATH = 480
 _LONG_NAME = re.compile(rf"[^/\\]{{{MAX_SHOWN_NAME + 1},}}")
+_DEVICE_NAME = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 _NEXT_STEPS: Mapping[int, str] = {
     errno.EACCES: "check its permissions",
     errno.EPERM: "check its permissions",
@@ -27,6 +28,11 @@ _NEXT_STEPS: Mapping[int, str] = {
     errno.EISDIR: "that is a folder; name a file",
     errno.EEXIST: "something else has that name; move it away or choose another",
 }
+
+
+def is_device_name(name: str) -> bool:
+    """Return whether Windows keeps the name of a file for a device: ``con``, ``nul.txt``."""
+    return _DEVICE_NAME.fullmatch(name) is not None
 
 
 def expand_path(text: str) -> Path:

@@ -14,6 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from memctl.paths import is_device_name
+
 NOTE_ENDING = ".md"
 FIRST_BYTES = b"---\nid: "
 """How every file of a vault begins."""
@@ -26,8 +28,6 @@ _KB_LINE = re.compile(rb"^memctl: (\S+)\n", re.MULTILINE)
 _FRONT_MATTER = 64 << 10
 """The seal stands within this many bytes, or there is none."""
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"/\\|?*#^\[\]\u200e\u200f\u2028-\u202e\u2066-\u2069]+')
-_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
-"""Names that Windows keeps for devices."""
 _LONGEST_NAME = 120
 """Bytes; with a suffix and an ending there is room in the 255 of a file system."""
 
@@ -80,7 +80,7 @@ def safe_name(title: str) -> str:
     name = " ".join(_UNSAFE.sub(" ", unicodedata.normalize("NFC", title)).split())
     name = name.encode("utf-8", "ignore")[:_LONGEST_NAME].decode("utf-8", "ignore")
     name = name.strip(" .")
-    return f"{name}_" if _RESERVED.fullmatch(name) else name or "Untitled"
+    return f"{name}_" if is_device_name(name) else name or "Untitled"
 
 
 def name_key(name: str) -> str:

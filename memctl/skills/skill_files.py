@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from memctl.errors import UnreadableSource, UsageError
 from memctl.files import NotRegular, make_folder, open_regular, save_file
 from memctl.literals import SkillCategory, SkillStatus
-from memctl.paths import display_path, os_error_reason
+from memctl.paths import display_path, is_device_name, os_error_reason
 from memctl.readers.data_files.structured_data import FRONT_MATTER_CHARS, load_front_matter
 from memctl.store.ledger.skill_repositories import FileEncoding
 
@@ -50,7 +50,6 @@ _EXECUTION = (
     "allowed-tools", "command", "prompt", "inputs", "outputs", "license", "compatibility",
 )  # fmt: skip
 """Keys of the front matter that say how a skill is run, and under what terms."""
-_WINDOWS_NAMES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
 
 class AttachedFile(Struct, frozen=True):
@@ -429,7 +428,7 @@ def path_problem(name: str) -> str:
         return "its name has characters that not every system can show or store"
     if name.startswith("/") or name != "/".join(parts) or any(p in (".", "..") for p in parts):
         return "its name leads out of the folder"
-    if any(_WINDOWS_NAMES.fullmatch(part) or part != part.rstrip(" .") for part in parts):
+    if any(is_device_name(part) or part != part.rstrip(" .") for part in parts):
         return "its name means something else on Windows"
     return ""
 
