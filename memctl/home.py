@@ -11,7 +11,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -35,6 +35,7 @@ from memctl.files import make_folder, sync_entry
 from memctl.identity import (
     checked_name,
 )
+from memctl.instants import utc_now
 from memctl.kb_settings import (
     Grant,
     Inbox,
@@ -83,11 +84,6 @@ def _without_none(**values: Any) -> dict[str, Any]:
 def _own_values(settings: KnowledgeBaseSettings) -> dict[str, dict[str, Any]]:
     """Return what a knowledge base says instead of the program's settings, as objects."""
     return {name: dict(getattr(settings, name)) for name in ("models", "endpoint", "budget")}
-
-
-def utc_now() -> datetime:
-    """Return the present instant."""
-    return datetime.now(UTC)
 
 
 class ClearReport(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Dates as people write them: 2026-03-01, 2026-03, 7d, today."""
+"""The present instant, and dates as people write them: 2026-03-01, 2026-03, 7d, today."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ _DAYS = {"today": 0, "yesterday": 1, "tomorrow": -1}
 _DURATION = re.compile(r"(\d{1,11})\s*(s|min|h|d|w|m|y)?", re.ASCII)
 _SECONDS = {"s": 1, "min": 60} | {unit: hours * 3600 for unit, hours in _HOURS.items()}
 _DATE_HINT = "write 2026-03-01, 2026-03-01T09:30, 2026-03, 7d, 24h, today or yesterday"
+
+
+def utc_now() -> datetime:
+    """Return the present instant."""
+    return datetime.now(UTC)
 
 
 def parse_instant(text: str, now: datetime) -> datetime:

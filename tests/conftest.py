@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, settings
 from long_form import IS_LONG
 from pytest_httpserver import HTTPServer
 
+from memctl.instants import utc_now
 from memctl.store.ledger.ledger import Ledger
-from memctl.store.store import EMBEDDER, LEDGER_FILE, Store, utc_now
+from memctl.store.store import EMBEDDER, LEDGER_FILE, Store
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as there is a process for each core already
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell ran this behind

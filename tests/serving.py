@@ -14,7 +14,8 @@ from starlette.testclient import TestClient
 from waiting import PATIENCE
 
 from memctl.config import load_config
-from memctl.home import Home, utc_now
+from memctl.home import Home
+from memctl.instants import utc_now
 from memctl.server.http_access import AccessRules, Logins
 from memctl.server.http_app import ServeSettings, create_app
 from memctl.server.http_server import RunningServer, ServerAddress, ServerOptions, serve

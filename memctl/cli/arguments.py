@@ -13,12 +13,12 @@ import stat
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from memctl.errors import UsageError
-from memctl.instants import last_instant
+from memctl.instants import last_instant, utc_now
 from memctl.instants import parse_end as parse_end
 from memctl.instants import parse_expiry as parse_expiry
 from memctl.instants import parse_instant as parse_instant
@@ -181,7 +181,7 @@ def parse_filters(
     words = tuple(tag.removeprefix("#") for tag in tags or ())
     named = {"--namespace": namespaces, "--tag": words, "--type": types, "--level": levels}
     refuse_empty({**named, "--session": session, "--source": source})
-    present = now or datetime.now(UTC)
+    present = now or utc_now()
     start = None if since is None else parse_instant(since, present)
     end = None if until is None else parse_instant(until, present)
     if start and end and end <= start:

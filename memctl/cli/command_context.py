@@ -102,7 +102,8 @@ class CommandContext:
         Raises:
             KnowledgeBaseUnavailable: The home cannot be listed.
         """
-        from memctl.home import Home, utc_now
+        from memctl.home import Home
+        from memctl.instants import utc_now
 
         configure_logging(self.config.log)
         home = Home(self.config, utc_now, None if self._host is None else self._host.warm)

@@ -66,11 +66,6 @@ def listed(items: Sequence[str]) -> str:
     return f"{', '.join(items[:-1])} and {items[-1]}"
 
 
-def counted(count: int, noun: str, plural: str = "") -> str:
-    """``1 note`` or ``3 notes``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {plural or noun + 's'}"
-
-
 def capitalised(text: str) -> str:
     """The text with its first letter in upper case."""
     return text[:1].upper() + text[1:]

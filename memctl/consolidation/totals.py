@@ -11,6 +11,7 @@ from msgspec import Struct
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.statements import Slot, Statement, StemWeights
+from memctl.formatting import format_count
 from memctl.language.table_amounts import (
     Cells,
     amount_column,
@@ -108,7 +109,7 @@ def _total_finding(total: _Sum, limit: Statement, slot: Slot) -> Finding:
     days = sorted({row.statement.day for row in total.rows if row.statement.is_dated})
     when = f" ({insight_wording.day_after_day([days[0], days[-1]])})" if len(days) > 1 else ""
     headline = (
-        f"{total.name}: {insight_wording.counted(len(total.rows), 'entry', 'entries')} come to "
+        f"{total.name}: {format_count(len(total.rows), 'entry', 'entries')} come to "
         f"{written(total.amount)}{when}, over the {what} of {_amount_text(slot)} "
         f"by {written(total.amount - most)}."
     )

@@ -43,7 +43,8 @@ from memctl.doctor.table_checks import (
 )
 from memctl.errors import DamagedError, DiskRefused, KnowledgeBaseUnavailable
 from memctl.files import clear_temporaries
-from memctl.home import Home, utc_now
+from memctl.home import Home
+from memctl.instants import utc_now
 from memctl.kb_settings import Layout
 from memctl.knowledge_base import KnowledgeBase
 from memctl.schema.table_names import TABLES

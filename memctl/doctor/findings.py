@@ -91,8 +91,3 @@ def warning(layer: str, subject: str, message: str, hint: str = "") -> Finding:
 def damaged(layer: str, subject: str, message: str, hint: str = REPAIR) -> Finding:
     """Return a finding that something is not as it was written."""
     return Finding(layer, subject, "damaged", message, hint)
-
-
-def counted(number: int, one: str, several: str = "") -> str:
-    """Return a number with its noun: ``1 file``, ``2,000 files``."""
-    return f"{number:,} {one if number == 1 else several or one + 's'}"

@@ -14,22 +14,18 @@ from pathlib import Path
 from msgspec.structs import asdict
 
 from memctl.config import Config, unknown_variables, without_password
-from memctl.doctor.findings import Finding, counted, damaged, ok, warning
+from memctl.doctor.findings import Finding, damaged, ok, warning
 from memctl.errors import ConfigError, DamagedError, MemctlError
 from memctl.files import open_regular, quarantine, save_file
+from memctl.formatting import format_count
+from memctl.instants import utc_now
 from memctl.kb_settings import Inbox, KnowledgeBaseSettings, Layout, load_settings, save_settings
 from memctl.knowledge_base import SETTINGS
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.schema.table_names import TABLES
 from memctl.store.ledger.ledger import Ledger
 from memctl.store.locks import WriteLock, is_watched
-from memctl.store.store import (
-    DIMENSION,
-    EMBEDDER,
-    LEASES_FOLDER,
-    LEDGER_FILE,
-    utc_now,
-)
+from memctl.store.store import DIMENSION, EMBEDDER, LEASES_FOLDER, LEDGER_FILE
 from memctl.store.store_repair import Step
 from memctl.store.tables.storage import table_storage
 from memctl.validation import nearest
@@ -155,7 +151,9 @@ def cannot_be_read(layout: Layout) -> Finding | None:
     if not closed:
         return None
     error = closed[0]
-    message = f"{counted(len(closed), 'file')} cannot be opened, such as {_access_finding(error)}"
+    message = (
+        f"{format_count(len(closed), 'file')} cannot be opened, such as {_access_finding(error)}"
+    )
     hint = os_error_hint(error, "run this again when the system opens them")
     if isinstance(error, PermissionError):
         hint = "let this user read them (chown, chmod u+r): what stands in them is not lost"
@@ -232,7 +230,7 @@ def check_watcher(layout: Layout, ledger: Ledger) -> Iterator[Finding]:
     else:
         yield ok("locks", "watch lock", "held by another process")
     leases = len(list((layout.folder / LEASES_FOLDER).glob("*.json")))
-    yield ok("locks", "readers", f"{counted(leases, 'process', 'processes')} on record")
+    yield ok("locks", "readers", f"{format_count(leases, 'process', 'processes')} on record")
 
 
 def repair_settings(layout: Layout, config: Config, now: datetime) -> Iterator[Step]:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from memctl.doctor.findings import Examined, Finding, counted, ok, warning
+from memctl.doctor.findings import Examined, Finding, ok, warning
 from memctl.doctor.row_checks import CrossReferences
 from memctl.files import modified_ns
+from memctl.formatting import format_count
 from memctl.ids import root_id
 from memctl.ingest.discovery.inbox_scan import folder_tags
 from memctl.ingest.discovery.sources import Source, printable, walk
@@ -41,13 +42,13 @@ def _check_processing(examined: Examined) -> Iterator[Finding]:
     there = sorted(folder.iterdir()) if folder.is_dir() else []
     loose = [path for path in there if path.name.partition("-")[0] not in claimed]
     if is_watched(examined.layout):
-        yield ok("inbox", "processing", f"{counted(len(there), 'file')} being taken in")
+        yield ok("inbox", "processing", f"{format_count(len(there), 'file')} being taken in")
     elif loose:
-        amount = f"{counted(len(loose), 'file')} that no process has claimed"
+        amount = f"{format_count(len(loose), 'file')} that no process has claimed"
         hint = "memctl watch takes them in"
         yield warning("inbox", "processing", f"{amount}: {printable(loose[0].name)}", hint)
     elif there:
-        amount = f"{counted(len(there), 'file')} claimed by a process that is gone"
+        amount = f"{format_count(len(there), 'file')} claimed by a process that is gone"
         yield warning("inbox", "processing", amount, "memctl watch takes them in")
     else:
         yield ok("inbox", "processing", "empty")
@@ -74,10 +75,12 @@ def _check_failed(examined: Examined) -> Iterator[Finding]:
     ]
     silent = [path for path in files if not reason_path(path).exists()]
     if silent:
-        message = f"{counted(len(silent), 'file')} without a reason: {printable(silent[0].name)}"
+        message = (
+            f"{format_count(len(silent), 'file')} without a reason: {printable(silent[0].name)}"
+        )
         yield warning("inbox", "failed", message, "move them back into the inbox to try again")
     else:
-        yield ok("inbox", "failed", f"{counted(len(files), 'file')}, each with its reason")
+        yield ok("inbox", "failed", f"{format_count(len(files), 'file')}, each with its reason")
 
 
 def inbox_source(layout: Layout, entry: FileEntry) -> Source | None:
@@ -124,9 +127,9 @@ def repair_file_entries(
         Snapshots(base.store, base.clock).note_files(entries)
         ledger.set_meta(FILES_UNKNOWN, "0")
     if entries:
-        yield Step("ledger", f"wrote down {counted(len(entries), 'file')} found in processed/")
+        yield Step("ledger", f"wrote down {format_count(len(entries), 'file')} found in processed/")
     if deleted:
-        message = f"{counted(len(deleted), 'file')} in processed/ without a document"
+        message = f"{format_count(len(deleted), 'file')} in processed/ without a document"
         yield Step("ledger", f"left {message} as deleted; memctl ingest FILE takes one in again")
     elif unknown and not is_whole:
         message = "documents are missing, and nothing says any more which of them you had deleted"

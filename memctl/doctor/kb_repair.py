@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memctl.doctor.findings import counted
 from memctl.doctor.inbox_checks import inbox_source
 from memctl.doctor.rebuild import (
     documents_from_passages,
@@ -35,6 +34,7 @@ from memctl.doctor.row_checks import (
 )
 from memctl.doctor.table_checks import bad_vectors
 from memctl.errors import ChangedSource
+from memctl.formatting import format_count
 from memctl.graph.derivation import derive_all
 from memctl.ids import memory_id, root_id
 from memctl.ingest.batches import WantedSource
@@ -143,7 +143,9 @@ class Losses(Struct):
                 for row in missing
             )
             verb = "would be lost" if planned else "lost"
-            message = f"{counted(lost, *_NOUNS[table])} {verb} for good: {_row_names(rows, lost)}"
+            message = (
+                f"{format_count(lost, *_NOUNS[table])} {verb} for good: {_row_names(rows, lost)}"
+            )
             yield Step(table, message, lost, rows)
 
     def _missing(self, table: TableName, snapshot: Snapshot, hopes: bool) -> list[LostRow]:
@@ -233,7 +235,7 @@ class Repair(Struct):
             twins = list(self._agreement.twins(table))
             if twins:
                 self._write(partial(_keep_one, table=table, ids=twins))
-                yield Step(table, f"kept one row of each of {counted(len(twins), 'id')}")
+                yield Step(table, f"kept one row of each of {format_count(len(twins), 'id')}")
 
     # --- rows that are there again ---
 
@@ -247,7 +249,7 @@ class Repair(Struct):
         rows = self.base.store.snapshot().scan("memories", where, ["id"])["id"].to_pylist()
         self._write(lambda transaction: erase_rows(transaction, "memories", rows))
         verb = "would delete" if self.dry_run else "deleted"
-        amount = f"{_memories(rows)} of {counted(len(again), 'document')}"
+        amount = f"{_memories(rows)} of {format_count(len(again), 'document')}"
         yield Step("memories", f"{verb} again what had been deleted: {amount}")
 
     # --- documents and memories that are lost ---
@@ -276,7 +278,7 @@ class Repair(Struct):
         number, failed = self._planned(lost) if self.dry_run else self._read_again(lost)
         if number:
             verb = "would read" if self.dry_run else "read"
-            yield Step("documents", f"{verb} {counted(number, 'document')} again")
+            yield Step("documents", f"{verb} {format_count(number, 'document')} again")
         self.losses.waits = any(outcome.error not in _FINAL for outcome in failed)
         yield from _not_brought_back(failed)
 
@@ -365,7 +367,9 @@ class Repair(Struct):
             for some in in_portions(ids):
                 self._write(partial(_write_anew, table=table, ids=some))
             if left:
-                message = f"kept {counted(len(left), 'row')} of files in which bytes have changed"
+                message = (
+                    f"kept {format_count(len(left), 'row')} of files in which bytes have changed"
+                )
                 named = some_of(ids, MOST_FAILURES_NAMED)
                 yield Step(table, f"{message}, and one may be wrong: {named}", len(left), left)
 
@@ -390,11 +394,11 @@ class Repair(Struct):
         rows, bare = documents_from_passages(self.base.store.snapshot(), orphans, now)
         self._write(lambda t: append_rows(t, "documents", rows))
         if rows.num_rows:
-            amount = counted(rows.num_rows, "document")
+            amount = format_count(rows.num_rows, "document")
             yield Step("documents", f"made {amount} anew from the passages that are left")
         if bare:
             self._write(lambda t: _detach(t, bare))
-            amount = counted(len(bare), "document")
+            amount = format_count(len(bare), "document")
             yield Step("memories", f"kept what was drawn from {amount} without a trace, on its own")
 
     def _with_versions(self) -> Iterator[Step]:
@@ -461,7 +465,7 @@ class Repair(Struct):
         unfinished = self.base.store.ledger.jobs.unfinished(FORGET)
         if not unfinished:
             return
-        amount = counted(len(unfinished), "forget")
+        amount = format_count(len(unfinished), "forget")
         if self.dry_run:
             yield Step("forget", f"would complete {amount} that had been cut off")
             return
@@ -529,7 +533,7 @@ def _name(path: str) -> str:
 
 
 def _memories(rows: Sequence[str]) -> str:
-    return counted(len(rows), "memory", "memories")
+    return format_count(len(rows), "memory", "memories")
 
 
 def _is_incomplete(agreement: CrossReferences, document: Row, passages: Passages) -> bool:
@@ -548,7 +552,7 @@ def _not_brought_back(failed: Sequence[FileOutcome]) -> Iterator[Step]:
     for outcome in failed[:MOST_FAILURES_NAMED]:
         yield Step("documents", f"not brought back: {outcome.reason}", lost_rows=1)
     if others := len(failed[MOST_FAILURES_NAMED:]):
-        message = f"and {counted(others, 'other')} not brought back"
+        message = f"and {format_count(others, 'other')} not brought back"
         yield Step("documents", message, lost_rows=others)
 
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from memctl.doctor.findings import counted
 from memctl.doctor.row_checks import CrossReferences, passages_with_offsets
 from memctl.errors import DamagedError
+from memctl.formatting import format_count
 from memctl.graph.derivation import derive_all
 from memctl.ids import next_version_id, root_id
 from memctl.knowledge_base import KnowledgeBase
@@ -103,8 +103,8 @@ class Rebuild(Struct, frozen=True):
 def _report_counts(before: Snapshot, after: Snapshot) -> Iterator[Step]:
     counts = {table: (before.count(table), after.count(table)) for table in TABLES}
     documents, memories = counts["documents"][1], counts["memories"][1]
-    yield Step("documents", f"{counted(documents, 'document')}, the same as before")
-    amount = counted(memories, "memory", "memories")
+    yield Step("documents", f"{format_count(documents, 'document')}, the same as before")
+    amount = format_count(memories, "memory", "memories")
     yield Step("memories", f"{amount} with vectors made anew, the same as before")
     for table in ("entities", "relations"):
         was, now = counts[table]
@@ -127,7 +127,7 @@ def _require_same_vectors(before: Snapshot, made: VectorCache) -> None:
         off = _differ(stored, made.vectors(vector_keys(batch)))
         differing += [batch.column("id")[int(row)].as_py() for row in off.nonzero()[0]]
     if differing:
-        amount = counted(len(differing), "vector")
+        amount = format_count(len(differing), "vector")
         raise DamagedError(
             f"{amount} would not be as before, as that of {differing[0]}; nothing was changed",
             "is the embedder the one that made them? memctl kb reembed changes it",

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from memctl.doctor.findings import REPAIR, Examined, Finding, counted, damaged, ok, warning
+from memctl.doctor.findings import REPAIR, Examined, Finding, damaged, ok, warning
+from memctl.formatting import format_count
 from memctl.ids import memory_id
 from memctl.ingest.reprocessing import PASSAGE_COLUMNS, stored_part
 from memctl.language.inline_tags import is_navigation
@@ -138,12 +139,12 @@ def check_rows(examined: Examined) -> Iterator[Finding]:
         ids = agreement.of(table)
         committed = known.get((table, examined.states[table].version), len(ids))
         if ids.twins:
-            yield damaged("rows", table, f"{counted(ids.twins, 'id')} there twice")
+            yield damaged("rows", table, f"{format_count(ids.twins, 'id')} there twice")
         elif len(ids) != committed:
-            amount = f"{counted(len(ids), 'row')}, where the ledger knows of {committed:,}"
+            amount = f"{format_count(len(ids), 'row')}, where the ledger knows of {committed:,}"
             yield damaged("rows", table, amount)
         else:
-            yield ok("rows", table, f"{counted(len(ids), 'id')}, each once")
+            yield ok("rows", table, f"{format_count(len(ids), 'id')}, each once")
     if {"documents", "memories"}.issubset(readable):
         yield from _check_documents(agreement)
         yield from _check_files(agreement, examined)
@@ -156,11 +157,11 @@ def check_rows(examined: Examined) -> Iterator[Finding]:
 def _check_documents(agreement: CrossReferences) -> Iterator[Finding]:
     orphaned = list(agreement.orphans())
     if orphaned:
-        subject = f"memories of {counted(len(orphaned), 'document')} that are not there"
+        subject = f"memories of {format_count(len(orphaned), 'document')} that are not there"
         yield damaged("rows", "memories", f"{subject}: {some_of(orphaned)}")
     bare = agreement.without_memories()
     if bare:
-        bare_documents = f"{counted(len(bare), 'live document')} without any memory"
+        bare_documents = f"{format_count(len(bare), 'live document')} without any memory"
         yield damaged("rows", "documents", f"{bare_documents}: {some_of(bare)}")
     if not orphaned and not bare:
         yield ok("rows", "documents", "each live one has memories, and each memory its document")
@@ -170,17 +171,21 @@ def _check_files(agreement: CrossReferences, examined: Examined) -> Iterator[Fin
     done = examined.ledger.files.entries(["done"])
     lost = agreement.unknown(done)
     if lost:
-        message = f"{counted(len(lost), 'file')} done, of which the document is not there"
+        message = f"{format_count(len(lost), 'file')} done, of which the document is not there"
         yield damaged("rows", "ledger", f"{message}: {some_of([entry.path for entry in lost])}")
     else:
-        yield ok("rows", "ledger", f"{counted(len(done), 'file')} done, each with its document")
+        yield ok(
+            "rows", "ledger", f"{format_count(len(done), 'file')} done, each with its document"
+        )
 
 
 def _check_references(agreement: CrossReferences) -> Iterator[Finding]:
     for column in ("source_ids", "superseded_by"):
         lost = list(dict.fromkeys(agreement.dangling(column)))
         if lost:
-            message = f"{counted(len(lost), 'memory', 'memories')} with {column} that are not there"
+            message = (
+                f"{format_count(len(lost), 'memory', 'memories')} with {column} that are not there"
+            )
             yield damaged("rows", "memories", f"{message}: {some_of(lost)}")
         else:
             yield ok("rows", "memories", f"all {column} are there")
@@ -190,11 +195,11 @@ def _check_graph(agreement: CrossReferences) -> Iterator[Finding]:
     unborne = agreement.dangling("memory_ids", "relations")
     loose = list(dict.fromkeys([*agreement.loose_ends(), *unborne]))
     if loose:
-        message = f"{counted(len(loose), 'relation')} of what is not there: {some_of(loose)}"
+        message = f"{format_count(len(loose), 'relation')} of what is not there: {some_of(loose)}"
         yield warning("rows", "relations", message, REPAIR)
     unnamed = list(agreement.orphan_entities())
     if unnamed:
-        message = f"{counted(len(unnamed), 'entity', 'entities')} that nothing names"
+        message = f"{format_count(len(unnamed), 'entity', 'entities')} that nothing names"
         yield warning("rows", "entities", f"{message}: {some_of(unnamed)}", REPAIR)
     if not loose and not unnamed:
         yield ok("rows", "relations", "all that they and entities name is there")
@@ -286,7 +291,7 @@ def check_citations(examined: Examined) -> Iterator[Finding]:
     if wrong:
         yield damaged("citations", "memories", f"{wrong:,} of {part} do not stand where they say")
     if gappy:
-        amount = f"{counted(len(gappy), 'document')} of which passages are missing"
+        amount = f"{format_count(len(gappy), 'document')} of which passages are missing"
         hint = "read them again: memctl document reprocess"
         yield warning("citations", "documents", f"{amount}: {some_of(gappy)}", hint)
     if not wrong and not gappy:

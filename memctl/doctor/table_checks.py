@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memctl.doctor.findings import REPAIR, Examined, Finding, counted, damaged, ok, warning
+from memctl.doctor.findings import REPAIR, Examined, Finding, damaged, ok, warning
 from memctl.errors import KnowledgeBaseUnavailable
+from memctl.formatting import format_count
 from memctl.schema.arrow_tables import VECTOR, schemas, vector_rows
 from memctl.schema.migrations import SCHEMA_VERSION, require_known, tables_at
 from memctl.schema.table_names import FORGET, TABLES, TableName
@@ -66,7 +67,7 @@ def check_tables(examined: Examined) -> Iterator[Finding]:
             found.append(damaged("tables", table, "its manifest is not the one that was committed"))
         yield from found
         if not found:
-            size = f"{counted(state.rows, 'row')} in {counted(state.files, 'file')}"
+            size = f"{format_count(state.rows, 'row')} in {format_count(state.files, 'file')}"
             yield ok("tables", table, f"opens at version {state.version}; {size}")
 
 
@@ -74,10 +75,10 @@ def _check_files(state: TableState) -> Iterator[Finding]:
     if state.problem:
         yield damaged("tables", state.table, state.problem)
     if state.lost_files:
-        part = f"{state.lost_files} of its {counted(state.files, 'file')}"
+        part = f"{state.lost_files} of its {format_count(state.files, 'file')}"
         yield damaged("tables", state.table, f"{part} cannot be read")
     if state.changed_files:
-        part = f"{state.changed_files} of its {counted(state.files, 'file')}"
+        part = f"{state.changed_files} of its {format_count(state.files, 'file')}"
         yield damaged("tables", state.table, f"{part} not as written: bytes of it have changed")
     for name in state.broken_indexes:
         yield damaged("indexes", state.table, f"the index {name} is not as it was written")
@@ -106,12 +107,12 @@ def check_indexes(examined: Examined) -> Iterator[Finding]:
     for table, state in examined.states.items():
         if not state.is_readable or state.broken_indexes:
             continue
-        unindexed = f"{counted(state.unindexed, 'row')} of {state.rows:,} not in every index"
+        unindexed = f"{format_count(state.unindexed, 'row')} of {state.rows:,} not in every index"
         if state.unindexed > max_unindexed(state.rows):
             hint = "the next ingest, or memctl watch, brings them up to date"
             yield warning("indexes", table, f"{unindexed}, so that searches are slower", hint)
         elif state.unindexed:
-            few = f"{counted(state.unindexed, 'new row')} of {state.rows:,}"
+            few = f"{format_count(state.unindexed, 'new row')} of {state.rows:,}"
             yield ok("indexes", table, f"up to date but for {few}, few enough to read each")
         else:
             yield ok("indexes", table, "up to date")
@@ -138,7 +139,7 @@ def check_versions(examined: Examined) -> Iterator[Finding]:
             yield _later_versions(state, is_written_to)
         earlier = [number for number in state.lost_versions if number < state.version]
         if earlier and not is_written_to:
-            message = f"{counted(len(earlier), 'earlier version')} cannot be opened"
+            message = f"{format_count(len(earlier), 'earlier version')} cannot be opened"
             yield warning(
                 "versions", table, message, "nothing needs them; --repair clears them away"
             )
@@ -146,7 +147,9 @@ def check_versions(examined: Examined) -> Iterator[Finding]:
     yield from _check_tags(examined)
     unfinished = examined.ledger.jobs.unfinished(FORGET)
     if unfinished and not is_written_to:
-        message = f"{counted(len(unfinished), 'forget')} cut off: what went may still be in files"
+        message = (
+            f"{format_count(len(unfinished), 'forget')} cut off: what went may still be in files"
+        )
         name = examined.layout.name
         hint = f"whatever writes next completes it, or memctl forget -k {name}"
         yield warning("versions", "forget", message, hint)
@@ -159,7 +162,7 @@ def _is_written_to(examined: Examined) -> bool:
 
 
 def _later_versions(state: TableState, is_written_to: bool) -> Finding:
-    amount = counted(len(state.later_versions), "version")
+    amount = format_count(len(state.later_versions), "version")
     if is_written_to:
         return ok("versions", state.table, f"{amount} beyond HEAD: {WRITING}")
     message = f"{amount} beyond HEAD: a change that was cut off"
@@ -173,7 +176,7 @@ def _check_named(examined: Examined) -> Iterator[Finding]:
         if lost := _lost_tables(examined, head):
             yield damaged("snapshots", name, f"its {', '.join(lost)} cannot be opened")
         elif files := examined.verifier.damaged(head):
-            damage = f"{counted(len(files), 'file')} of it damaged or gone"
+            damage = f"{format_count(len(files), 'file')} of it damaged or gone"
             hint = f"let it go: memctl snapshot delete {name} -k {examined.layout.name}"
             yield damaged("snapshots", name, f"{damage}: it cannot be restored", hint)
         else:
@@ -221,7 +224,9 @@ def check_vectors(examined: Examined) -> Iterator[Finding]:
     for _, complaint in bad_vectors(examined.snapshot):
         found[complaint] += 1
     for complaint, number in sorted(found.items()):
-        yield damaged("vectors", "memories", f"{counted(number, 'memory', 'memories')} {complaint}")
+        yield damaged(
+            "vectors", "memories", f"{format_count(number, 'memory', 'memories')} {complaint}"
+        )
     if not found:
         yield ok("vectors", "memories", f"{wide} numbers each, finite, of length 1")
 
@@ -248,4 +253,6 @@ def check_audit(examined: Examined) -> Iterator[Finding]:
     for problem in problems:
         yield warning("ledger", "audit", problem, "the ledger was changed by other means")
     if not problems:
-        yield ok("ledger", "audit", f"{counted(examined.ledger.audit.count(), 'entry', 'entries')}")
+        yield ok(
+            "ledger", "audit", f"{format_count(examined.ledger.audit.count(), 'entry', 'entries')}"
+        )

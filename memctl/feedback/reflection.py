@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
+from memctl.formatting import format_count
 from memctl.language.inline_tags import without_wikilinks
 from memctl.language.term_analysis import terms
 from memctl.literals import LOOKING_BACK
@@ -189,7 +190,7 @@ class Reflector(Struct, frozen=True):
                 by_error.setdefault(detail.error, []).append(detail.query_id)
         for error, ids in sorted(by_error.items(), key=lambda pair: -len(pair[1])):
             yield _make_finding(
-                "failed", error, f"{_times(len(ids), 'question')} failed: {error}.", ids
+                "failed", error, f"{format_count(len(ids), 'question')} failed: {error}.", ids
             )
 
     def _contradictions(self) -> Iterable[Finding]:
@@ -239,7 +240,7 @@ class Reflector(Struct, frozen=True):
         for memory_id, number in rows:
             if memory_id in texts:
                 said = _short(texts[memory_id])
-                text = f"Answers relied {_times(number, 'time')} on: {said}."
+                text = f"Answers relied {format_count(number, 'time')} on: {said}."
                 yield _make_finding("asked_most", _topic([said]), text, (memory_id,), number)
 
     # --- inside ---
@@ -268,7 +269,7 @@ class Reflector(Struct, frozen=True):
         for topic, some in _by_topic(cases)[:_MOST]:
             said = "; ".join(dict.fromkeys(_short(each.note or each.text) for each in some[:3]))
             end = "" if said.endswith(("?", "!", ".", "…")) else "."
-            text = f"{_times(len(some), what)} on {topic} {how}: {said}{end}"
+            text = f"{format_count(len(some), what)} on {topic} {how}: {said}{end}"
             yield _make_finding(kind, topic, text, [each.id for each in some], len(some))
 
     def _sources(self, found: Reflection) -> Iterable[str]:
@@ -299,10 +300,6 @@ def _make_finding(
     ids = tuple(evidence)
     number = len(ids) if count is None else count
     return Finding(kind, topic, text, _SUGGESTIONS[kind], number, ids[:_MOST_EVIDENCE])
-
-
-def _times(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _short(text: str) -> str:

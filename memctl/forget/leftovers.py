@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from memctl.files import QUARANTINE_MARK
+from memctl.formatting import format_count
 from memctl.ids import root_id
 from memctl.ingest.discovery.sources import printable
 from memctl.kb_settings import reason_path
@@ -221,7 +222,6 @@ class ForgetReport(Struct, frozen=True):
     @property
     def summary(self) -> str:
         """What was completed, in a few words."""
-        forgets = "1 forget" if self.completed == 1 else f"{self.completed} forgets"
-        text = f"completed {forgets} that had been cut off"
+        text = f"completed {format_count(self.completed, 'forget')} that had been cut off"
         places = len({left.place for left in self.left})
         return f"{text}; some of it is left in {places} places" if places else text

@@ -6,7 +6,6 @@ import io
 import time
 import wave
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -14,6 +13,7 @@ from msgspec.structs import replace
 
 from memctl.config import BudgetSettings, Config, endpoint_key
 from memctl.errors import BadReply, MemctlError
+from memctl.instants import utc_now
 from memctl.literals import Task
 from memctl.models.call_accounting import CallUsage, ModelAccount
 from memctl.models.providers import TASKS, Providers
@@ -234,4 +234,4 @@ class _UsageCounter:
 
 
 def _account(counter: _UsageCounter) -> ModelAccount:
-    return ModelAccount(None, counter, BudgetSettings(), lambda: datetime.now(UTC))
+    return ModelAccount(None, counter, BudgetSettings(), utc_now)

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.errors import KnowledgeBaseNotFound, NotFoundError
+from memctl.formatting import format_count
 from memctl.language.inline_tags import without_wikilinks
 from memctl.literals import Mode, Verdict
 from memctl.operations.operation_context import (
@@ -94,8 +95,9 @@ def search_text(reply: SearchReply) -> str:
     """Return what was found as text, numbered for citing."""
     if not reply.results:
         return f"Nothing was found for {reply.query!r}."
-    count = "1 result" if reply.results_count == 1 else f"{reply.results_count} results"
-    paragraphs = [f"{count} for {reply.query!r}; cite them by [n]."]
+    paragraphs = [
+        f"{format_count(reply.results_count, 'result')} for {reply.query!r}; cite them by [n]."
+    ]
     for found in reply.results:
         name = found.title or (f"session {found.session_id}" if found.session_id else found.source)
         paragraphs.append(

@@ -8,11 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import CoverageLost, DamagedError, KnowledgeBaseUnavailable, UsageError
+from memctl.instants import utc_now
 from memctl.schema.arrow_tables import schemas
 from memctl.schema.migrations import FIRST_VERSION, SCHEMA_VERSION, require_known, tables_at
 from memctl.schema.table_names import TABLES, UPKEEP, TableName
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     from memctl.store.file_caches import VectorCache
 
-__all__ = ["Clock", "Ledger", "Snapshot", "Store", "Transaction", "UpkeepReport", "utc_now"]
+__all__ = ["Clock", "Ledger", "Snapshot", "Store", "Transaction", "UpkeepReport"]
 
 LEDGER_FILE = "ledger.sqlite"
 LEASES_FOLDER = "readers"
@@ -57,11 +58,6 @@ EMBEDDER_SINCE = "embedder_since"
 """The first version of the memories that may have the vectors of the embedder."""
 
 Clock = Callable[[], datetime]
-
-
-def utc_now() -> datetime:
-    """Return the time."""
-    return datetime.now(UTC)
 
 
 class Store:

@@ -13,13 +13,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from memctl.errors import DiskRefused, KnowledgeBaseUnavailable, LockedError, MemctlError
+from memctl.instants import utc_now
 from memctl.kb_settings import load_settings
 from memctl.locking import acquire_lock
 from memctl.store.ledger.audit_repositories import WATCHER
@@ -79,7 +80,7 @@ class WatchService:
         bases: WatchedBases,
         options: WatchOptions,
         listener: Listener,
-        clock: Clock = lambda: datetime.now(UTC),
+        clock: Clock = utc_now,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._bases = bases

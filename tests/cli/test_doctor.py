@@ -8,8 +8,8 @@ import pytest
 from damaged import manifests
 from fake_endpoint import FakeEndpoint
 
+from memctl.instants import utc_now
 from memctl.store.locks import WriteLock
-from memctl.store.store import utc_now
 
 from .conftest import Run
 

@@ -25,7 +25,8 @@ from waiting import PATIENCE
 from memctl.cli.main import run
 from memctl.config import load_config
 from memctl.errors import CoverageLost
-from memctl.home import Home, utc_now
+from memctl.home import Home
+from memctl.instants import utc_now
 from memctl.kb_settings import reason_path
 from memctl.store.ledger.ledger import job_context
 

@@ -23,13 +23,8 @@ from waiting import wait_for
 
 from memctl.cli.commands.upkeep.stats import bar
 from memctl.cli.main import interrupt_again
-from memctl.cli.rendering.terminal_text import (
-    format_clock,
-    format_duration,
-    format_size,
-    one_line,
-    terminal_safe,
-)
+from memctl.cli.rendering.terminal_text import one_line, terminal_safe
+from memctl.formatting import format_clock, format_duration, format_size
 from memctl.plain_values import to_plain
 
 from .conftest import Run

@@ -17,7 +17,8 @@ from long_form import IS_LONG
 from waiting import PATIENCE, wait_for
 
 from memctl.config import load_config
-from memctl.home import Home, utc_now
+from memctl.home import Home
+from memctl.instants import utc_now
 from memctl.models import BUILTIN_EMBEDDER
 
 from .conftest import Run

@@ -19,9 +19,9 @@ from memctl.doctor.doctor import CONTENT_CHECKS, FOLDER_CHECKS, LEDGER_CHECK, Do
 from memctl.doctor.findings import Finding
 from memctl.doctor.folder_checks import LEAST_FREE
 from memctl.home import Home
+from memctl.instants import utc_now
 from memctl.schema.arrow_tables import memory_rows, vector_array
 from memctl.store.locks import WriteLock
-from memctl.store.store import utc_now
 from memctl.store.tables import indexes
 from memctl.store.tables.filter_expressions import col
 from memctl.store.tables.transaction import Transaction

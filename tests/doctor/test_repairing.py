@@ -18,9 +18,9 @@ from memctl.config import load_config
 from memctl.doctor.doctor import Doctor
 from memctl.errors import KnowledgeBaseUnavailable, LockedError
 from memctl.home import Home
+from memctl.instants import utc_now
 from memctl.schema.arrow_tables import vector_array
 from memctl.store.locks import WriteLock
-from memctl.store.store import utc_now
 from memctl.store.tables.filter_expressions import Expr, col
 
 from .conftest import not_ok

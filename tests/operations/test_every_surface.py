@@ -31,7 +31,7 @@ PLAN = "# Release Plan\n\nWe ship the first release in May, when the tests have 
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     """What tells the time on every surface; local time is UTC."""
     made = Clock()
-    monkeypatch.setattr("memctl.home.utc_now", made)
+    monkeypatch.setattr("memctl.instants.utc_now", made)
     with utc_as_local_time(monkeypatch):
         yield made
 

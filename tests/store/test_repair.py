@@ -14,9 +14,10 @@ import pytest
 from damaged import lose_copies_of_manifests, manifests
 
 from memctl.errors import DamagedError
+from memctl.instants import utc_now
 from memctl.schema.arrow_tables import documents_table
 from memctl.store.ledger.ledger import Ledger
-from memctl.store.store import Store, utc_now
+from memctl.store.store import Store
 from memctl.store.store_repair import repair
 from memctl.store.tables.checksums import Verifier
 from memctl.store.tables.engine import Datasets

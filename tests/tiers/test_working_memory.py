@@ -194,7 +194,7 @@ def test_two_processes_that_write_at_once_lose_nothing(
     folder = str(home.config.home)
     running = [subprocess.Popen([sys.executable, "-c", APPENDS, folder, name]) for name in "xy"]
     assert [each.wait(120) for each in running] == [0, 0]
-    from memctl.home import utc_now
+    from memctl.instants import utc_now
 
     clock.now, before = utc_now(), clock.now
     try:

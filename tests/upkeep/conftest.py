@@ -50,7 +50,7 @@ def memctl(
     capsysbinary: pytest.CaptureFixture[bytes],
 ) -> Run:
     """Run a command as in a pipe, at the time that the clock tells."""
-    monkeypatch.setattr("memctl.home.utc_now", clock)
+    monkeypatch.setattr("memctl.instants.utc_now", clock)
     return runner(home.config.home, monkeypatch, capsysbinary)
 
 

@@ -20,8 +20,9 @@ from memctl.cli.command_decorator import command
 from memctl.cli.commands.content.graph import show_step
 from memctl.cli.rendering.answer_view import show_result
 from memctl.cli.rendering.output_formats import Column, emit, print_paragraph
-from memctl.cli.rendering.terminal_text import format_count, format_size, one_line
+from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import UsageError
+from memctl.formatting import format_count, format_size
 from memctl.plain_values import plain_rows
 
 if TYPE_CHECKING:

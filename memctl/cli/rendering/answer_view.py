@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memctl.cli.rendering.output_formats import print_marked, print_paragraph
-from memctl.cli.rendering.terminal_text import describe_location, format_count, one_line
+from memctl.cli.rendering.terminal_text import describe_location, one_line
+from memctl.formatting import format_count
 from memctl.language.inline_tags import without_wikilinks
 
 if TYPE_CHECKING:

@@ -1,13 +1,14 @@
-"""Text made safe for a terminal, and numbers, sizes and times made readable."""
+"""Text made safe for a terminal, and what is stored described on one line."""
 
 from __future__ import annotations
 
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from memctl.formatting import format_clock
 
 if TYPE_CHECKING:
     from memctl.graph.graph_views import Step
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 _KEPT = {"\n", "\t"}
 _BEYOND_ASCII = re.compile("[^\x00-\x7e]")
-_UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def terminal_safe(text: str) -> str:
@@ -71,15 +71,6 @@ def shortened(text: str, width: int) -> str:
     return f"{line[: width - tail - 1].rstrip()}…{line[-tail:].lstrip()}"
 
 
-def format_size(count: float) -> str:
-    """Return a number of bytes as people write it: ``1.4 MB``."""
-    for unit in _UNITS[:-1]:
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} {_UNITS[-1]}"
-
-
 def format_moment(instant: datetime | None) -> str:
     """Return an instant in local time to the minute, a midnight as its day; empty for None."""
     if instant is None:
@@ -89,49 +80,14 @@ def format_moment(instant: datetime | None) -> str:
     return f"{instant.astimezone():%Y-%m-%d %H:%M}"
 
 
-def format_duration(seconds: float) -> str:
-    """Return a number of seconds as people say it: ``40 ms``, ``3.2 s``, ``4 min``, ``2 h``."""
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 100:
-        return f"{seconds:.1f} s"
-    if seconds < 6000:
-        return f"{seconds / 60:.0f} min"
-    if seconds < 172_800:
-        return f"{seconds / 3600:.0f} h"
-    return f"{seconds / 86_400:.0f} days"
-
-
-def format_clock(seconds: float) -> str:
-    """Return a place in a recording: ``1:02:03`` or ``2:03``."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
 def short_id(id_: str) -> str:
     """Return the beginning of an id, enough to name it by; a part's id has to be whole."""
     return id_ if "." in id_ else id_[:10]
 
 
-def format_count(number: int, noun: str, plural: str = "") -> str:
-    """Return a count with its noun: ``1 file``, ``2 memories``."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
-def format_counts(counts: Mapping[str, int]) -> str:
-    """Return counts by name: ``archived 3, restored 1``."""
-    return ", ".join(f"{name} {value:,}" for name, value in counts.items())
-
-
 def format_score(score: float | None) -> str:
     """Return a score, to two digits; empty for None."""
     return "" if score is None else f"{score:.2f}"
-
-
-def format_money(amount: float) -> str:
-    """Return an amount, of small ones enough digits to tell them from nothing: ``0.0021``."""
-    return f"{amount:,.2f}" if amount >= 1 or not amount else f"{amount:.2g}"
 
 
 _LONGEST_NAME = 60

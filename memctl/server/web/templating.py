@@ -13,12 +13,12 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from memctl.formatting import format_clock, format_duration, format_money, format_size
 from memctl.language.inline_tags import without_wikilinks
 from memctl.understanding.sentence_reading import bare_statement
 
 _HIDDEN = re.compile("[^\n\t\x20-\x7e\xa0-\U0010ffff]|[\xad\u0600-\U000e0fff]")
 _KEPT = "\u200c\u200d\u00ad"
-_UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 @cache
@@ -34,11 +34,11 @@ def _environment() -> Environment:
     made.filters |= {
         "day": day,
         "moment": moment,
-        "size": size,
+        "size": format_size,
         "seconds": seconds,
-        "money": money,
+        "money": format_money,
         "percent": percent,
-        "clock": clock,
+        "clock": format_clock,
         "as_typed": as_typed,
         "file_name": file_name,
         "words": words,
@@ -144,34 +144,9 @@ def _time(value: str, text: str) -> Markup:
     return Markup('<time datetime="{}" title="{}">{}</time>').format(value, value, text)
 
 
-def size(count: float) -> str:
-    """Return a number of bytes: 1.4 MB."""
-    for unit in _UNITS[:-1]:
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} {_UNITS[-1]}"
-
-
 def seconds(value: float | None) -> str:
     """Return a duration: 40 ms, 3.2 s, 4 min."""
-    if value is None:
-        return "–"
-    if value < 1:
-        return f"{value * 1000:.0f} ms"
-    return f"{value:.1f} s" if value < 100 else f"{value / 60:.0f} min"
-
-
-def clock(value: float) -> str:
-    """Return a place in a recording: 1:02:03 or 2:03."""
-    minutes, rest = divmod(int(value), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def money(amount: float) -> str:
-    """Return an amount, of small ones enough digits to tell them from nothing."""
-    return f"{amount:,.2f}" if amount >= 1 or not amount else f"{amount:.2g}"
+    return "–" if value is None else format_duration(value)
 
 
 def percent(share: float) -> str:

@@ -12,8 +12,9 @@ from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import DryRun, Output, Yes, command, flag, group
 from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import Column, emit, emit_one, format_instant, print_facts
-from memctl.cli.rendering.terminal_text import format_count, format_moment, one_line
+from memctl.cli.rendering.terminal_text import format_moment, one_line
 from memctl.errors import NotFoundError, PartialFailure
+from memctl.formatting import format_count
 
 if TYPE_CHECKING:
     from memctl.user_contents import UserReport
@@ -55,7 +56,7 @@ def add_user(
 
     A user need not be added to store and ask: --user NAME is enough.
     """
-    from memctl.home import utc_now
+    from memctl.instants import utc_now
 
     user = context.home.accounts.add_user(name, title, utc_now())
     context.say(f"added user {user.name}")

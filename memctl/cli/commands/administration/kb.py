@@ -20,8 +20,9 @@ from memctl.cli.rendering.output_formats import (
     format_instant,
     print_facts,
 )
-from memctl.cli.rendering.terminal_text import format_count, one_line
+from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import NotFoundError, PartialFailure, UsageError
+from memctl.formatting import format_count
 from memctl.ids import storable
 from memctl.literals import AccessLevel, OwnTask
 

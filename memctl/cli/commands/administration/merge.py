@@ -14,8 +14,9 @@ from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import DryRun, Output, Yes, command
 from memctl.cli.commands.administration.kb import ExistingName, app
 from memctl.cli.rendering.output_formats import emit_one
-from memctl.cli.rendering.terminal_text import format_count, one_line
+from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import KnowledgeBaseNotFound
+from memctl.formatting import format_count
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase

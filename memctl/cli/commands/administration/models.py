@@ -10,8 +10,8 @@ import typer
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import Output, command, group
 from memctl.cli.rendering.output_formats import Column, emit, print_paragraph, resolve_format
-from memctl.cli.rendering.terminal_text import format_duration
 from memctl.errors import ModelError, UsageError
+from memctl.formatting import format_duration
 from memctl.literals import Task
 
 if TYPE_CHECKING:

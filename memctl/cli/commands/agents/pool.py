@@ -34,8 +34,9 @@ from memctl.cli.rendering.output_formats import (
     resolve_format,
     to_plain,
 )
-from memctl.cli.rendering.terminal_text import format_count, format_size, json_text
+from memctl.cli.rendering.terminal_text import json_text
 from memctl.errors import UsageError
+from memctl.formatting import format_count, format_size
 from memctl.literals import AccessLevel, Eviction, PoolType
 
 if TYPE_CHECKING:

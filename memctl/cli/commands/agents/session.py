@@ -39,8 +39,9 @@ from memctl.cli.rendering.output_formats import (
     to_plain,
     with_kb_column,
 )
-from memctl.cli.rendering.terminal_text import format_count, format_moment, one_line, shortened
+from memctl.cli.rendering.terminal_text import format_moment, one_line, shortened
 from memctl.errors import MemctlError, NotFoundError, NothingFound, PartialFailure, UsageError
+from memctl.formatting import format_count
 from memctl.literals import MessageType, SessionStatus
 
 if TYPE_CHECKING:
@@ -609,7 +610,7 @@ def _sessions_to_forget(
     Raises:
         NotFoundError: There are none.
     """
-    from memctl.home import utc_now
+    from memctl.instants import utc_now
 
     if id_ is not None:
         return [base.sessions.get(id_, namespace=namespace, user=user)]

@@ -33,8 +33,9 @@ from memctl.cli.rendering.output_formats import (
     print_text,
     to_plain,
 )
-from memctl.cli.rendering.terminal_text import format_count, one_line
+from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import NothingFound, PartialFailure, UsageError
+from memctl.formatting import format_count
 from memctl.literals import ChangeType, ConflictStatus, ProposalStatus, SkillCategory, SkillStatus
 
 if TYPE_CHECKING:

@@ -30,14 +30,9 @@ from memctl.cli.rendering.output_formats import (
     print_json,
     to_plain,
 )
-from memctl.cli.rendering.terminal_text import (
-    format_count,
-    format_moment,
-    format_size,
-    one_line,
-    short_id,
-)
+from memctl.cli.rendering.terminal_text import format_moment, one_line, short_id
 from memctl.errors import NothingFound, UsageError
+from memctl.formatting import format_count, format_size
 from memctl.literals import ShortTermType, Tier, WorkingPlace
 
 if TYPE_CHECKING:

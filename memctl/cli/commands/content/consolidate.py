@@ -9,8 +9,8 @@ import typer
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import KnowledgeBasesOption, Output, command, flag
 from memctl.cli.rendering.output_formats import emit_each, print_paragraph
-from memctl.cli.rendering.terminal_text import format_count, format_duration
 from memctl.errors import ModelUnavailable, PartialFailure
+from memctl.formatting import format_count, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -34,15 +34,9 @@ from memctl.cli.rendering.output_formats import (
     to_plain,
     with_kb_column,
 )
-from memctl.cli.rendering.terminal_text import (
-    format_count,
-    format_moment,
-    format_size,
-    one_line,
-    short_id,
-    shortened,
-)
+from memctl.cli.rendering.terminal_text import format_moment, one_line, short_id, shortened
 from memctl.errors import NotFoundError, UsageError
+from memctl.formatting import format_count, format_size
 
 if TYPE_CHECKING:
     from memctl.graph.page_names import Page

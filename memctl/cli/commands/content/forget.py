@@ -13,8 +13,9 @@ from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import DryRun, KnowledgeBaseOption, Output, Yes, command, flag
 from memctl.cli.completion import complete_document, complete_memory
 from memctl.cli.rendering.output_formats import emit_one, print_facts
-from memctl.cli.rendering.terminal_text import format_count, format_duration, format_size, one_line
+from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import KnowledgeBaseNotFound, NotFoundError, PartialFailure, UsageError
+from memctl.formatting import format_count, format_duration, format_size
 from memctl.plain_values import to_plain
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def _selection(
         UsageError: Several kinds at once, or a date that cannot be read.
     """
     from memctl.forget import Selection
-    from memctl.home import utc_now
+    from memctl.instants import utc_now
 
     of_place = bool(namespace or session or before)
     kinds = [bool(documents), bool(memories), bool(entities), of_place]

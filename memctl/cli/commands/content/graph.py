@@ -26,7 +26,8 @@ from memctl.cli.rendering.output_formats import (
     print_facts,
     print_paragraph,
 )
-from memctl.cli.rendering.terminal_text import describe_location, format_count, one_line, short_id
+from memctl.cli.rendering.terminal_text import describe_location, one_line, short_id
+from memctl.formatting import format_count
 from memctl.literals import Direction, GraphFormat
 
 if TYPE_CHECKING:

@@ -29,8 +29,9 @@ from memctl.cli.rendering.output_formats import (
     print_paragraph,
     resolve_format,
 )
-from memctl.cli.rendering.terminal_text import format_count, format_duration, format_money, one_line
+from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import MemctlError, PartialFailure, UsageError
+from memctl.formatting import format_count, format_duration, format_money
 from memctl.literals import DocType
 from memctl.paths import display_path
 

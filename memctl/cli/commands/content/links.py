@@ -18,7 +18,8 @@ from memctl.cli.commands.content import document
 from memctl.cli.commands.content.document import Document, document_meant
 from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import Column, emit, emit_one
-from memctl.cli.rendering.terminal_text import format_count, one_line, short_id, shortened
+from memctl.cli.rendering.terminal_text import one_line, short_id, shortened
+from memctl.formatting import format_count
 
 if TYPE_CHECKING:
     from memctl.links.link_records import LinkCheck

@@ -34,14 +34,9 @@ from memctl.cli.rendering.output_formats import (
     print_paragraph,
     with_kb_column,
 )
-from memctl.cli.rendering.terminal_text import (
-    describe_location,
-    format_count,
-    format_moment,
-    one_line,
-    short_id,
-)
+from memctl.cli.rendering.terminal_text import describe_location, format_moment, one_line, short_id
 from memctl.errors import UsageError
+from memctl.formatting import format_count
 from memctl.language.inline_tags import without_wikilinks
 from memctl.literals import LEARNING, LearningOutcome
 

@@ -17,8 +17,9 @@ from memctl.cli.command_decorator import (
     flag,
 )
 from memctl.cli.rendering.output_formats import terminal_file
-from memctl.cli.rendering.terminal_text import format_count, json_safe, one_line, terminal_safe
+from memctl.cli.rendering.terminal_text import json_safe, one_line, terminal_safe
 from memctl.errors import UsageError
+from memctl.formatting import format_count
 from memctl.literals import ExportFormat
 from memctl.schema.table_names import TABLES
 

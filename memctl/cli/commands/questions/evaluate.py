@@ -24,8 +24,9 @@ from memctl.cli.rendering.output_formats import (
     resolve_format,
     to_plain,
 )
-from memctl.cli.rendering.terminal_text import format_count, json_text
+from memctl.cli.rendering.terminal_text import json_text
 from memctl.errors import PartialFailure, UsageError
+from memctl.formatting import format_count
 from memctl.literals import Mode
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ def _evaluate(
 ) -> None:
     from memctl.evaluation.evaluation_runs import load_run, note_run, save_run
     from memctl.evaluation.question_sets import read_questions
-    from memctl.home import utc_now
+    from memctl.instants import utc_now
 
     corpus, queries = _files(wanted.folder, needs_corpus=not kb)
     saved = None

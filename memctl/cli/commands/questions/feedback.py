@@ -34,13 +34,9 @@ from memctl.cli.rendering.output_formats import (
     to_plain,
     with_kb_column,
 )
-from memctl.cli.rendering.terminal_text import (
-    format_count,
-    format_moment,
-    format_score,
-    shortened,
-)
+from memctl.cli.rendering.terminal_text import format_moment, format_score, shortened
 from memctl.errors import NotFoundError, PartialFailure, UsageError
+from memctl.formatting import format_count
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -26,8 +26,9 @@ from memctl.cli.rendering.output_formats import (
     print_text,
     resolve_format,
 )
-from memctl.cli.rendering.terminal_text import format_count, one_line
+from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import MemctlError, NothingFound, PartialFailure, UsageError
+from memctl.formatting import format_count
 from memctl.literals import MAX_HOPS, Duplicates, Fusion, Headings
 from memctl.plain_values import to_plain
 

@@ -13,8 +13,9 @@ from msgspec.structs import asdict
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import KnowledgeBasesOption, Output, Yes, command, flag
 from memctl.cli.rendering.output_formats import Column, emit, resolve_format
-from memctl.cli.rendering.terminal_text import format_count, one_line
+from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import DamagedError, DiskRefused, MemctlError, PartialFailure, UsageError
+from memctl.formatting import format_count
 from memctl.paths import os_error_hint, os_error_message
 
 if TYPE_CHECKING:

@@ -27,7 +27,8 @@ from memctl.cli.rendering.output_formats import (
     emit_if_asked,
     format_instant,
 )
-from memctl.cli.rendering.terminal_text import format_count, format_counts, format_moment
+from memctl.cli.rendering.terminal_text import format_moment
+from memctl.formatting import format_count, format_counts
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase

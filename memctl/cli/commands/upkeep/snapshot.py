@@ -20,7 +20,8 @@ from memctl.cli.command_decorator import (
 from memctl.cli.completion import complete_snapshot
 from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import Column, emit, emit_if_asked, format_instant
-from memctl.cli.rendering.terminal_text import format_count, format_moment, format_size
+from memctl.cli.rendering.terminal_text import format_moment
+from memctl.formatting import format_count, format_size
 from memctl.plain_values import to_plain
 
 if TYPE_CHECKING:

@@ -18,15 +18,9 @@ from memctl.cli.rendering.output_formats import (
     resolve_format,
     with_kb_column,
 )
-from memctl.cli.rendering.terminal_text import (
-    format_count,
-    format_duration,
-    format_money,
-    format_score,
-    format_size,
-    one_line,
-)
+from memctl.cli.rendering.terminal_text import format_score, one_line
 from memctl.errors import MemctlError, UsageError
+from memctl.formatting import format_count, format_duration, format_money, format_size
 from memctl.literals import QuerySplit
 
 if TYPE_CHECKING:

@@ -28,8 +28,9 @@ from memctl.cli.rendering.output_formats import (
     to_plain,
     with_kb_column,
 )
-from memctl.cli.rendering.terminal_text import format_counts, one_line, short_id
+from memctl.cli.rendering.terminal_text import one_line, short_id
 from memctl.errors import PartialFailure, UsageError
+from memctl.formatting import format_counts
 from memctl.language.inline_tags import without_wikilinks
 
 if TYPE_CHECKING:

@@ -18,8 +18,9 @@ from memctl.cli.rendering.output_formats import (
     print_paragraph,
     resolve_format,
 )
-from memctl.cli.rendering.terminal_text import format_count, format_moment, json_text, one_line
+from memctl.cli.rendering.terminal_text import format_moment, json_text, one_line
 from memctl.errors import MemctlError, PartialFailure
+from memctl.formatting import format_count
 from memctl.plain_values import to_plain
 
 if TYPE_CHECKING:

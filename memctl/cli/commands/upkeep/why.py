@@ -19,14 +19,9 @@ from memctl.cli.rendering.output_formats import (
     print_facts,
     resolve_format,
 )
-from memctl.cli.rendering.terminal_text import (
-    format_clock,
-    format_count,
-    format_duration,
-    format_money,
-    one_line,
-)
+from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import NothingFound
+from memctl.formatting import format_clock, format_count, format_duration, format_money
 from memctl.paths import display_path, expand_path
 
 if TYPE_CHECKING:
