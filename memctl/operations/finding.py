@@ -346,15 +346,19 @@ class RecallReply(Struct, frozen=True):
 def recall(context: OperationContext, asked: RecallParameters) -> RecallReply:
     """Return the passages that ``memctl query --no-answer`` finds, but none that is irrelevant.
 
+    Of passages that conflict the newest comes first, as in answers.
+
     Who asks is a model that reads better than the built-in one; ``answer`` has that one's answer.
     """
+    from memctl.search.answering.extractive_answer import newest_first
+
     filters = context.filters(
         namespace=asked.namespace, tags=asked.tags, since=asked.since, until=asked.until
     )
     bases = opened(context)
     result = bases.query(asked.question, filters=filters, limit=_RECALLED, answer=False)
     found = any(hit.relevance >= _RELEVANT for hit in result.hits)
-    relevant = _text_before_headers(result.hits)
+    relevant = _text_before_headers(newest_first(asked.question, result.hits))
     shown = relevant if found else relevant[:_RECALLED_PERHAPS]
     return RecallReply(
         question=asked.question,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from set_clock import Clock, home_at
 
 from memctl.config import load_config
 from memctl.home import Home
@@ -50,3 +52,29 @@ def test_what_a_mail_says_comes_before_its_header(context: OperationContext, que
     assert "euros for the tiles" in quotes[0]
     headers = [quote.startswith("From: ") for quote in quotes]
     assert headers == sorted(headers), "headers come last"
+
+
+@pytest.mark.parametrize(
+    ("question", "older", "newer", "first"),
+    [
+        ("What is the code of the safe?", "The code of the safe is 4711.",
+         "The code of the safe is 9933.", "newer"),
+        ("What is the budget of Lyra?", "The budget of the Lyra project is 40,000 euros.",
+         "The budget of the Lyra project was raised to 55,000 euros.", "newer"),
+        ("How much was the January invoice?", "The January invoice of Ardent is 120 euros.",
+         "The March invoice of Ardent is 90 euros.", "older"),
+    ],
+)  # fmt: skip
+def test_of_two_statements_that_conflict_the_newer_one_comes_first(
+    tmp_path: Path, question: str, older: str, newer: str, first: str
+) -> None:
+    clock = Clock()
+    home = home_at(tmp_path, clock)
+    with home.open("default") as base:
+        for text in (older, newer):
+            base.memories.add(text)
+            clock.forward(days=20)
+    with OperationContext.of(home) as context:
+        found = recall(context, RecallParameters(question=question)).citations
+    expected = [newer, older] if first == "newer" else [older, newer]
+    assert [each.quote for each in found] == expected

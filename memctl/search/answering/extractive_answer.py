@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from memctl.language.term_analysis import query_terms
-from memctl.records import Answer
+from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import (
     PATH_SEPARATOR,
     asks_how,
@@ -214,6 +214,27 @@ def _differ(one: EvidenceSentence, other: EvidenceSentence) -> bool:
     if left <= right or right <= left:
         return False
     return _jaccard(_subject(one), _subject(other)) >= _SAME_SUBJECT
+
+
+def newest_first(question: str, hits: Iterable[Hit]) -> list[Hit]:
+    """Return hits in their order, but of two that conflict the newer one first.
+
+    Where the older one has more words of the question, it is what was asked for, and stays first.
+    """
+    asked = frozenset(query_terms(question))
+    ordered: list[EvidenceSentence] = []
+    for hit in hits:
+        whole, terms = (0, len(hit.text)), frozenset(query_terms(hit.text))
+        item = EvidenceSentence(hit, *whole, whole, "", hit.relevance, terms)
+        older = (
+            place
+            for place, other in enumerate(ordered)
+            if other.hit.created_at < hit.created_at
+            and asked & other.terms <= terms
+            and _differ(other, item)
+        )
+        ordered.insert(next(older, len(ordered)), item)
+    return [item.hit for item in ordered]
 
 
 def _newest_value(
