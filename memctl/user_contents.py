@@ -37,7 +37,7 @@ class UserReport(Struct, frozen=True):
 def user_names(home: Home) -> list[str]:
     """Return the users who were added or own a namespace in which something is, sorted.
 
-    A user who is named is told of themselves alone.
+    A user who is named sees their own name alone.
     """
     found = {user.name for user in home.accounts.users()}
     for base in home.readable():

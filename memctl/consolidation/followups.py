@@ -184,7 +184,7 @@ def _due(
             if not today - _JUST_PASSED <= day <= today + _AHEAD:
                 continue
             later = [f for f in _about(each, holders, weights) if f.day > each.day]
-            if later or _is_told_of(day, each, everything):
+            if later or _is_named_later(day, each, everything):
                 continue
             has_passed = day < today
             title = phrase((each,), each.stems, weights)
@@ -200,7 +200,7 @@ def _due(
             )
 
 
-def _is_told_of(day: date, promise: Statement, found: Sequence[Statement]) -> bool:
+def _is_named_later(day: date, promise: Statement, found: Sequence[Statement]) -> bool:
     """Return whether something said later than a promise names the day that it is due."""
     return any(
         year in (None, day.year) and (month, number) == (day.month, day.day)

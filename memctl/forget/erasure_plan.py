@@ -386,13 +386,12 @@ def carry_out_erasure(
     mark_redacted(transaction, made.files)
     changed: set[str] = set()
     if made.redacted:
-        patterns, and_retold = made.patterns, not made.is_names
         changed = block_out(
             transaction,
             made.redacted,
-            patterns,
+            made.patterns,
             embedder,
-            and_retold=and_retold,
+            drops_summaries=not made.is_names,
             hidden=made.hidden,
         )
     return ErasedRows(drop_names(transaction), frozenset(() if made.is_names else changed))

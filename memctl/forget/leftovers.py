@@ -43,9 +43,9 @@ class Leftovers(Struct, dict=True):
     Args:
         layout: Where the knowledge base stands.
         store: Its tables and ledger.
-        snapshot: The tables as far as they may be told of.
+        snapshot: The tables as far as they may be shown.
         search_patterns: What was looked for.
-        sees: Whether a namespace may be told of; None where all may.
+        sees: Whether a namespace may be shown; None where all may.
     """
 
     layout: Layout
@@ -138,7 +138,7 @@ class Leftovers(Struct, dict=True):
         return RemainingPlace(place, "it has been written meanwhile", "run it again")
 
     def _is_open(self, document: str) -> bool:
-        """Return whether a document may be told of."""
+        """Return whether a document may be shown."""
         return self.sees is None or self.snapshot.count("documents", col("id") == document) > 0
 
     def _of_file(self, place: str, path: Path) -> RemainingPlace:

@@ -72,7 +72,7 @@ def block_out(
     patterns: Patterns,
     embedder: Callable[[], Embedder],
     *,
-    and_retold: bool,
+    drops_summaries: bool,
     hidden: Collection[str] = (),
 ) -> set[str]:
     """Block out words of documents, and drop relations and other rows with them.
@@ -82,7 +82,7 @@ def block_out(
         roots: The documents, by the ids of their first parts.
         patterns: What goes.
         embedder: Gives the embedder.
-        and_retold: Whether what a model made of a whole document goes too, for it may say the
+        drops_summaries: Whether what a model made of a whole document goes too, for it may say the
             same in other words.
         hidden: Namespaces; relations of what is in them stay.
 
@@ -95,7 +95,7 @@ def block_out(
         parts = [_blocked(row, patterns) for row in rows.to_pylist()]
         said = [_RemainingText(part) for part in parts]
         for part, left in zip(parts, said, strict=True):
-            if and_retold and part["method"].startswith(MODEL):
+            if drops_summaries and part["method"].startswith(MODEL):
                 part |= {"summary": "", "metadata": _without_reason(part["metadata"])}
             part["metadata"] = _with(part["metadata"], {REDACTED: True})
             left.keep(part)

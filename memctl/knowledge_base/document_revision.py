@@ -1,7 +1,7 @@
 """The text of a document, changed: a new version in its place, and in its file where there is one.
 
-The id of a document stands for one text of it, so who changes a document that has changed since
-they read it is told so.
+The id of a document stands for one text of it, so that a change to a document that has changed
+since it was read is refused.
 """
 
 from __future__ import annotations

@@ -316,8 +316,8 @@ class Documents(Part):
     def provenance(self, file: str) -> Sequence[FileProvenance]:
         """Return what became of a file each time it was read, the newest first.
 
-        Where others have stored something, a user who is named is told of files alone that became
-        a document that they may see: of the rest it is not known whose they are.
+        Where others have stored something, a user who is named sees only files that became a
+        document that they may see: of the rest it is not known whose they are.
 
         Args:
             file: Its path, as it was given or as it is now, or the last parts of that.

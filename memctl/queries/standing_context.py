@@ -161,8 +161,8 @@ def _most_important(
 
     weighed = [(-round(weight(name, row), 6), name, row["id"]) for name, row in rows]
     hits = _hits(snapshots, [(name, id_) for _, name, id_ in sorted(weighed)[:_MOST_READ]])
-    told = [replace(hit, text=bare_turn(hit.text)) if hit.session_id else hit for hit in hits]
-    return list({hit.text.casefold(): hit for hit in reversed(told)}.values())[::-1]
+    plain = [replace(hit, text=bare_turn(hit.text)) if hit.session_id else hit for hit in hits]
+    return list({hit.text.casefold(): hit for hit in reversed(plain)}.values())[::-1]
 
 
 def _newest_insights(snapshots: dict[str, Snapshot], filters: Filters, now: datetime) -> list[Hit]:

@@ -108,8 +108,8 @@ async def _answer(request: Request, message: Message, send: Send | None = None) 
     def answer(context: OperationContext) -> Message:
         """Answer it as on a pipe."""
         tools = choose_tools(wanted, context)
-        told = {} if send is None else {"send": send}
-        return McpSession(context, tools, **told, subscribes=False).answer(message)
+        options = {} if send is None else {"send": send}
+        return McpSession(context, tools, **options, subscribes=False).answer(message)
 
     try:
         return await run(request, answer, *query.getlist("kb"), effect=_effect(request, message))

@@ -133,7 +133,7 @@ def greeting(request: Message, *, subscribes: bool = True) -> Message | None:
 
     Args:
         request: The request.
-        subscribes: Whether the connection stays, so that changes of resources can be told.
+        subscribes: Whether the connection stays, so that changes of resources can be sent.
     """
     method = request.get("method")
     if method == "ping":

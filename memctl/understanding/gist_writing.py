@@ -164,11 +164,11 @@ def _of_sentences(
 
 
 def _rest(
-    told: str, read: Sequence[ReadLine], names: Sequence[str], language: str, most_words: int
+    written: str, read: Sequence[ReadLine], names: Sequence[str], language: str, most_words: int
 ) -> list[str]:
-    """Return names whose words stand most often in the sentences, and not in what is told."""
+    """Return names whose words stand most often in the sentences, and not in what is written."""
     counts = Counter(term for item in read for term in terms(item.text, language))
-    seen = set(terms(told, language))
+    seen = set(terms(written, language))
     terms_of = {name: terms(name, language) for name in names}
 
     def frequency(name: str) -> float:

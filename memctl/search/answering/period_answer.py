@@ -1,6 +1,6 @@
 """What happened at a time, for questions that name nothing but the time.
 
-The statements made in the period are told in their order: the weightiest of them, a few of each
+The statements made in the period are given in order: the weightiest of them, a few of each
 document, each quoted from the passage it stands in.
 """
 
@@ -109,7 +109,7 @@ def _happenings(statements: Sequence[tuple[Hit, Hit]]) -> Iterator[_Happening]:
 def _weightiest(found: Sequence[_Happening], period: TimeExpression) -> list[_Happening]:
     """Return the weightiest in the order of time; many of a document only where there is no other.
 
-    A single day is mostly told by one document: the page of a diary, or a conversation.
+    A single day is mostly described by one document: the page of a diary, or a conversation.
     """
     per_document = _MOST if period.first == period.last else _MOST_OF_A_DOCUMENT
     of_document: Counter[tuple[str, str]] = Counter()
