@@ -381,7 +381,7 @@ def carry_out_erasure(
     """Take out of the tables what goes."""
     _keep_deleted(transaction, sorted(made.memories))
     erase_rows(transaction, "memories", made.memories, drop_orphans=False)
-    transaction.deletions.let_go_of(made.parts)
+    transaction.deletions.remove_documents(made.parts)
     erase_rows(transaction, "documents", made.parts, drop_orphans=False)
     mark_redacted(transaction, made.files)
     changed: set[str] = set()

@@ -309,7 +309,7 @@ class Editor(Struct, frozen=True):
             root = root_id(resolve(snapshot, "documents", given))
             parts = snapshot.scan("documents", col("root_id") == root, ["id"])["id"].to_pylist()
             erased = erase_rows(transaction, "documents", parts)
-            transaction.deletions.let_go_of(parts)
+            transaction.deletions.remove_documents(parts)
             transaction.deletions.keep(dict.fromkeys(parts))
             transaction.ledger(lambda _: self.store.ledger.files.release_document(root))
             return erased.counts.get("memories", 0)
@@ -334,7 +334,7 @@ class Editor(Struct, frozen=True):
             memories = snapshot.scan("memories", where, ["id"])["id"].to_pylist()
             erase_rows(transaction, "documents", documents)
             erase_rows(transaction, "memories", memories, reconsider=False)
-            transaction.deletions.let_go_of(documents)
+            transaction.deletions.remove_documents(documents)
             transaction.deletions.keep(dict.fromkeys([*memories, *documents]))
             roots = {row["root_id"] for row in rows}
 

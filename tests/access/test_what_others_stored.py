@@ -458,7 +458,7 @@ def test_work_is_handed_out_of_ones_own_alone(own: Run, monkeypatch: pytest.Monk
     assert given.err.replace(theirs, UNKNOWN) == absent.err
 
 
-def test_a_named_user_is_told_of_no_other(own: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_user_sees_no_other(own: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMCTL_USER", "ann")
     assert [row["name"] for row in own("user", "list").rows] == ["ann"]
     refused = own("user", "show", "bob")

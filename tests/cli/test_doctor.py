@@ -28,7 +28,7 @@ def test_a_whole_knowledge_base_passes(memctl: Run) -> None:
     assert "1 knowledge base whole" in memctl("doctor", "-k", "default", "-k", "default").err
 
 
-def test_a_misspelt_prompt_is_told_of_with_the_name_that_was_meant(
+def test_a_misspelt_prompt_is_reported_with_the_name_that_was_meant(
     memctl: Run, tmp_path: Path
 ) -> None:
     memctl("ingest", "--text", "The lease starts on 1 June 2026.")

@@ -135,7 +135,7 @@ def test_while_the_endpoint_is_down_files_wait_in_their_inbox(
     assert [path.name for path in (base / "processed").rglob("*.txt")] == ["ferry.txt"]
 
 
-def test_another_model_under_the_same_name_is_told_of(memctl: Run, remote: FakeEndpoint) -> None:
+def test_another_model_under_the_same_name_is_reported(memctl: Run, remote: FakeEndpoint) -> None:
     memctl("ingest", "--text", FERRY)
     remote.dimension = 16
     for command in (["ingest", "--text", GARDEN], ["query", "ferry"]):
@@ -145,7 +145,7 @@ def test_another_model_under_the_same_name_is_told_of(memctl: Run, remote: FakeE
         assert "memctl kb reembed default" in failed.err
 
 
-def test_a_changed_kb_toml_is_told_of(memctl: Run, remote: FakeEndpoint, tmp_path: Path) -> None:
+def test_a_changed_kb_toml_is_reported(memctl: Run, remote: FakeEndpoint, tmp_path: Path) -> None:
     memctl("ingest", "--text", FERRY)
     settings = tmp_path / "home/kb/default/kb.toml"
     settings.write_text(settings.read_text().replace("endpoint/e", "endpoint/other"))

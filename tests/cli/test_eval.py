@@ -157,7 +157,7 @@ def test_models_of_vectors_are_measured_beside_each_other(
     assert memctl("eval", str(folder), "-k", "x", "--embedder", "builtin").code == 2
 
 
-def test_other_questions_than_the_saved_ones_are_told_of(memctl, folder, tmp_path) -> None:
+def test_other_questions_than_the_saved_ones_are_reported(memctl, folder, tmp_path) -> None:
     saved = str(tmp_path / "before.json")
     memctl("eval", str(folder), "--save", saved)
     write(folder / "queries.jsonl", [{**QUESTIONS[0], "id": "new"}, QUESTIONS[1]])

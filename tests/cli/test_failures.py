@@ -77,14 +77,14 @@ def test_a_failure_of_the_system_names_the_file(
     assert (result.code, result.err) == (1, expected)
 
 
-def test_a_home_that_is_a_file_is_told_of(memctl: Run, tmp_path: Path) -> None:
+def test_a_home_that_is_a_file_is_reported(memctl: Run, tmp_path: Path) -> None:
     (tmp_path / "home").write_text("a file where a folder should be")
     result = memctl("kb", "create", "notes")
     assert result.code == 2
     assert str(tmp_path / "home") in result.err
 
 
-def test_a_home_that_cannot_be_listed_is_told_of(memctl: Run, tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_listed_is_reported(memctl: Run, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home/kb").write_text("a file where a folder should be")
     for words in (["kb", "list"], ["query", "x"], ["doctor"], ["ingest", "--text", "x"]):
@@ -235,7 +235,7 @@ def test_a_path_that_cannot_be_looked_at_is_named_once_with_what_to_do(
 
 @pytest.mark.parametrize(("name", "message", "hint"), NOWHERE)
 @pytest.mark.parametrize("words", [["kb", "list"], ["ingest", "--text", "x"], ["config", "init"]])
-def test_a_home_that_cannot_be_looked_at_is_told_of_by_its_flag_or_variable(
+def test_a_home_that_cannot_be_looked_at_is_reported_by_its_flag_or_variable(
     odd: Run, monkeypatch: pytest.MonkeyPatch, words: list[str], name: str, message: str, hint: str
 ) -> None:
     by_flag = odd("--home", name, *words)

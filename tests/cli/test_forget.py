@@ -750,7 +750,9 @@ def test_killed_at_any_step_it_is_undone_or_completed_by_the_next_run(
     assert rows_with(SECRETS) == files_with(home, SECRETS) == []
 
 
-def test_one_that_was_cut_off_is_told_of_and_completed_by_a_repair(memctl: Run, home: Path) -> None:
+def test_one_that_was_cut_off_is_reported_and_completed_by_a_repair(
+    memctl: Run, home: Path
+) -> None:
     cut_off("memctl.store.store.Store.purge", document(memctl, "plan"))
     (status,) = memctl("status").rows
     assert status["forgets_unfinished"] == 1
@@ -962,7 +964,7 @@ def test_a_name_in_the_id_of_a_document_is_told_and_goes_with_whole_documents(
     assert names_in(home) == []
 
 
-def test_a_file_in_an_inbox_that_keeps_its_files_is_told_of_until_it_has_another_name(
+def test_a_file_in_an_inbox_that_keeps_its_files_is_reported_until_it_has_another_name(
     memctl: Run, home: Path, tmp_path: Path
 ) -> None:
     vault = tmp_path / "vault"

@@ -319,7 +319,7 @@ def test_failures_can_be_listed_as_rows(memctl: Run, tmp_path: Path) -> None:
     assert out.splitlines()[1].startswith("zeros.txt,failed") or ",failed," in out
 
 
-def test_a_recording_without_a_transcript_is_told_of(memctl: Run, tmp_path: Path) -> None:
+def test_a_recording_without_a_transcript_is_reported(memctl: Run, tmp_path: Path) -> None:
     import wave
 
     with wave.open(str(tmp_path / "memo.wav"), "wb") as sound:

@@ -137,7 +137,7 @@ def test_what_takes_one_refuses_a_second_and_does_nothing(memctl: Run, tmp_path:
     ],
     ids=["garbage", "empty", "missing"],
 )
-def test_one_whose_settings_are_broken_is_told_of_wherever_it_is_left_out(
+def test_one_whose_settings_are_broken_is_reported_wherever_it_is_left_out(
     memctl: Run, tmp_path: Path, content: str | None, why: str
 ) -> None:
     memctl("kb", "create", "broken")

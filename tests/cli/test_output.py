@@ -144,7 +144,7 @@ def test_an_empty_listing_is_empty_in_every_format(memctl: Run) -> None:
     assert memctl("memory", "list", "-o", "csv").out.startswith("kb,id,")
 
 
-def test_the_first_rows_are_shown_and_the_rest_is_told_of(two: Run) -> None:
+def test_the_first_rows_are_shown_and_the_rest_is_reported(two: Run) -> None:
     result = two("memory", "list", "-n", "1")
     assert len(result.rows) == 1
     assert "-n 0 shows all" in result.err

@@ -80,7 +80,7 @@ def test_without_the_model_the_question_is_answered_and_it_is_said(
     assert texts(memctl("query", QUESTION, "-o", "json")) == texts(without)
 
 
-def test_a_model_without_an_endpoint_is_told_of(
+def test_a_model_without_an_endpoint_is_reported(
     memctl: Run, reranked: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MEMCTL_ENDPOINT_BASE_URL")

@@ -52,7 +52,7 @@ def test_a_typo_in_the_file_is_one_line_with_the_nearest_key(memctl: Run, tmp_pa
         ("MEMCTL_ZZZ", "memctl config show -o json names those there are"),
     ],
 )
-def test_a_variable_that_is_no_setting_is_told_of_once_with_the_nearest(
+def test_a_variable_that_is_no_setting_is_reported_once_with_the_nearest(
     memctl: Run, monkeypatch: pytest.MonkeyPatch, variable: str, hint: str
 ) -> None:
     monkeypatch.setenv(variable, "1")

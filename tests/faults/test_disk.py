@@ -284,7 +284,7 @@ def test_files_of_a_share_that_is_not_mounted_are_not_gone(place: Place, small_d
     assert {row["status"] for row in place.rows("documents", "status")} == {"indexed"}
 
 
-def test_an_inbox_that_vanishes_is_told_of_once_and_looked_into_when_it_is_back(
+def test_an_inbox_that_vanishes_is_reported_once_and_looked_into_when_it_is_back(
     place: Place, tmp_path: Path
 ) -> None:
     share = tmp_path / "share"

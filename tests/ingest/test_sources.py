@@ -305,7 +305,7 @@ def test_labels_stand_where_a_record_says_nothing() -> None:
     assert (other.namespace, other.tags) == ("ns", ("all",))
 
 
-def test_folders_that_are_too_deep_are_told_of(tmp_path: Path) -> None:
+def test_folders_that_are_too_deep_are_reported(tmp_path: Path) -> None:
     write(tmp_path / "a.txt")
     write(tmp_path.joinpath(*["d"] * (DEEPEST_FOLDER + 1), "deep.txt"))
     taken, deep = from_paths([tmp_path])

@@ -79,7 +79,7 @@ def test_what_is_no_number_is_no_score(tmp_path: Path) -> None:
         scores(cross_encoder(tmp_path / "m", {"boat": math.nan}), "when", "boat")
 
 
-def test_a_model_that_wants_something_else_as_well_is_told_of(tmp_path: Path) -> None:
+def test_a_model_that_wants_something_else_as_well_is_reported(tmp_path: Path) -> None:
     folder = cross_encoder(tmp_path / "m", WEIGHTS)
     model = (folder / "model.onnx").read_bytes()
     (folder / "model.onnx").write_bytes(model.replace(b"token_type_ids", b"token_kind_ids"))
@@ -87,7 +87,7 @@ def test_a_model_that_wants_something_else_as_well_is_told_of(tmp_path: Path) ->
         scores(folder, "when", "boat")
 
 
-def test_a_folder_without_a_model_or_with_a_damaged_one_is_told_of(tmp_path: Path) -> None:
+def test_a_folder_without_a_model_or_with_a_damaged_one_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"reranker none: there is no model\.onnx or"):
         scores(tmp_path / "none", "when", "boat")
     folder = cross_encoder(tmp_path / "m", WEIGHTS)

@@ -89,7 +89,7 @@ def test_another_pooling_is_refused(tmp_path: Path) -> None:
         load_embedder(f"onnx/{folder}")
 
 
-def test_a_folder_without_a_model_or_with_a_damaged_one_is_told_of(tmp_path: Path) -> None:
+def test_a_folder_without_a_model_or_with_a_damaged_one_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"there is no model\.onnx or onnx/model\.onnx"):
         load_embedder(f"onnx/{tmp_path}")
     folder = exported(tmp_path / "m")

@@ -142,7 +142,7 @@ def test_json_lines_without_any_json_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("depth", [101, 500, 100_000])
-def test_a_bomb_in_a_line_is_kept_as_it_is_and_told_of(tmp_path: Path, depth: int) -> None:
+def test_a_bomb_in_a_line_is_kept_as_it_is_and_reported(tmp_path: Path, depth: int) -> None:
     deep = '{"a":' * depth + "1" + "}" * depth
     source = _read(tmp_path, f'{{"a": 1}}\noops\n{deep}\n{{"a": 3}}\n', "x.jsonl")
     assert source.text.startswith("a: 1\nline: oops\n")

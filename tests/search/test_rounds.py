@@ -101,7 +101,7 @@ def test_a_model_that_says_nothing_ends_the_search(films: Shelf, embedder: Embed
     assert found(outcome) == found(films.searcher().search(QUESTION))
 
 
-def test_a_model_that_is_down_is_asked_once_and_told_of(films: Shelf, embedder: Embedder) -> None:
+def test_a_model_that_is_down_is_asked_once_and_reported(films: Shelf, embedder: Embedder) -> None:
     times = 0
 
     def reformulate(question: str, hits: Sequence[Hit], missing: Sequence[str]) -> str:

@@ -48,7 +48,7 @@ def test_where_nothing_tells_of_mounts_no_folder_is_on_a_share(tmp_path: Path) -
     assert file_events.share_type(tmp_path, tmp_path / "mountinfo") == ""
 
 
-def test_an_inbox_on_a_share_is_told_of_and_looked_into(
+def test_an_inbox_on_a_share_is_reported_and_looked_into(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = f"22 1 0:1 / / rw - ext4 /dev/vda rw\n30 22 0:2 / {place.layout.inbox} rw - nfs n:/ rw\n"

@@ -67,7 +67,7 @@ def test_a_path_that_is_too_long_beside_the_inbox_loses_its_folders(place: Place
     assert place.tree(place.layout.processed) == sorted([name, "other.txt"])
 
 
-def test_folders_that_are_too_deep_are_told_of_and_the_rest_is_taken(place: Place) -> None:
+def test_folders_that_are_too_deep_are_reported_and_the_rest_is_taken(place: Place) -> None:
     deep = place.drop("/".join(["d"] * (DEEPEST_FOLDER + 1)) + "/deep.txt", "Ann keeps bees.")
     place.drop("/".join(["e"] * 300) + "/less.txt", "Tom keeps geese.")
     place.drop("other.txt", "Bob keeps goats.")

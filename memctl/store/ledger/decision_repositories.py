@@ -262,7 +262,7 @@ class Deletions:
         self._new |= rows
         self._again.difference_update(rows)
 
-    def let_go_of(self, documents: Iterable[str]) -> None:
+    def remove_documents(self, documents: Iterable[str]) -> None:
         """Record documents that go with everything made of them, so that nothing can come back."""
         self._removed_documents.update(documents)
 
