@@ -5,7 +5,6 @@ Knows folders and settings; what is inside a knowledge base only ``KnowledgeBase
 
 from __future__ import annotations
 
-import difflib
 import os
 import secrets
 import shutil
@@ -32,9 +31,7 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.files import make_folder, sync_entry
-from memctl.identity import (
-    checked_name,
-)
+from memctl.identity import checked_name
 from memctl.instants import utc_now
 from memctl.kb_settings import (
     Grant,
@@ -60,6 +57,7 @@ from memctl.literals import (
 from memctl.locking import hold_lock
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.store.tables.storage import TABLES_FOLDER
+from memctl.validation import nearest
 
 if TYPE_CHECKING:
     from memctl.knowledge_base.warm_state import WarmState
@@ -305,8 +303,8 @@ class Home:
 
     def _suggestion(self, name: str) -> str:
         names = self.names()
-        if close := difflib.get_close_matches(name, names, n=1):
-            return f"did you mean {close[0]!r}?"
+        if near := nearest(name, names):
+            return near
         if names:
             return f"there are {', '.join(names[:8])}; `memctl kb list` shows them all."
         return f"create it: memctl kb create {name}"
@@ -447,26 +445,20 @@ class Home:
             KnowledgeBaseNotFound: None is named, and there is none at all.
         """
         chosen = list(dict.fromkeys(names)) or ([self.config.kb] if self.config.kb else [])
-        chosen = chosen or [name for name in self.always_on() if self._is_open(name)]
         if not chosen:
-            if any(self._is_open_to_others(name) for name in self.always_on()):
+            settings = [entry.settings for entry in self.entries() if entry.settings]
+            shared = [each for each in settings if each.always_on and not each.private]
+            shared = [each for each in shared if each.status != "archived"]
+            chosen = [each.name for each in shared if self._allows(each, "read")]
+            if shared and not chosen:
                 who = self.config.agent
                 raise AccessRefused(
                     f"no knowledge base may be read by the agent {who!r}",
                     f"grant it one: memctl kb grant NAME --agent {who} read",
                 )
+        if not chosen:
             raise KnowledgeBaseNotFound("there is no knowledge base to read", self._no_base_hint())
         return chosen
-
-    def _is_open_to_others(self, name: str) -> bool:
-        """Return whether a knowledge base is left out only because of who asks."""
-        settings = self.settings(name)
-        return not settings.private and not self._allows(settings, "read")
-
-    def _is_open(self, name: str) -> bool:
-        """Return whether a knowledge base takes part where none is named."""
-        settings = self.settings(name)
-        return not settings.private and self._allows(settings, "read")
 
     def _allows(self, settings: KnowledgeBaseSettings, level: AccessLevel) -> bool:
         agent = self.config.agent
@@ -502,16 +494,6 @@ class Home:
             return f"none is always-on: name one with -k {entries[0].name}, or set one always-on"
         return "put something in first: memctl ingest FILE, or see memctl demo"
 
-    def always_on(self) -> list[str]:
-        """Return the names of the knowledge bases that take part where none is named."""
-        return [
-            entry.name
-            for entry in self.entries()
-            if entry.settings is not None
-            and entry.settings.always_on
-            and entry.settings.status != "archived"
-        ]
-
     def readable(self) -> Iterator[KnowledgeBase]:
         """Open each knowledge base in turn; those that cannot be opened are left out."""
         for entry in self.entries():
@@ -522,15 +504,14 @@ class Home:
     def grants_of(self, agent: str) -> dict[str, AccessLevel]:
         """Return what is granted to an agent or one of its teams, by knowledge base."""
         teams = self.accounts.teams_of(agent)
-        levels: tuple[AccessLevel, ...] = ("write", "read")
         found: dict[str, AccessLevel] = {}
         for entry in self.entries():
             if entry.settings is None or not entry.settings.grants:
                 continue
-            for level in levels:
-                if entry.settings.allows(agent, teams, level):
-                    found[entry.name] = level
-                    break
+            if entry.settings.allows(agent, teams, "write"):
+                found[entry.name] = "write"
+            elif entry.settings.allows(agent, teams, "read"):
+                found[entry.name] = "read"
         return found
 
     # --- changing --------------------------------------------------------------------------------

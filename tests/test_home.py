@@ -214,7 +214,7 @@ def test_one_with_damaged_settings_is_listed_with_its_problem_and_can_be_deleted
     entries = {entry.name: entry for entry in home.entries()}
     assert entries["good"].problem == ""
     assert "not valid TOML" in entries["bad"].problem
-    assert home.always_on() == ["good"]
+    assert home.names_to_read() == ["good"]
     home.delete("bad")
     assert home.names() == ["good"]
 

@@ -5,7 +5,6 @@ Writes take a transaction of the ledger and nothing else, so they wait for no wr
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -50,6 +49,7 @@ from memctl.store.ledger.pool_repositories import (
     PoolVersion,
     encode_json,
 )
+from memctl.validation import nearest
 
 if TYPE_CHECKING:
     from memctl.store.ledger.ledger import Ledger
@@ -750,11 +750,9 @@ class Pools:
 
     def _unknown(self, pool_id: str) -> NotFoundError:
         known = [pool.pool_id for pool in self.list()]
-        near = difflib.get_close_matches(pool_id, known, n=1)
         listed = ", ".join(known[:_NAMED_POOLS])
         hint = f"there are {listed}" if known else "make it: memctl pool create NAME"
-        if near:
-            hint = f"did you mean {near[0]!r}? {hint}"
+        hint = f"{nearest(pool_id, known)} {hint}".strip()
         return NotFoundError(f"there is no pool {pool_id[:64]!r}", hint)
 
     def _active(self, pool: Pool) -> Pool:

@@ -133,6 +133,12 @@ class Skills:
         if self.agent is not None:
             raise AccessRefused(f"agent {self.agent!r} may not {what}", _PERSON_HINT)
 
+    def _find_to_change(self, word: str, what: str) -> Skill:
+        """Return a skill that a person wants to change."""
+        self.require_person(what)
+        self.require_writable()
+        return self.find(word)
+
     def clean(self, text: str) -> str:
         """Return a text without secrets, where they are not to be stored."""
         return redact_secrets(text) if self._redact else text
@@ -335,8 +341,8 @@ class Skills:
     def views(self, skills: Sequence[Skill]) -> Sequence[SkillView]:
         """Return skills as listings show them."""
         now = self.clock()
-        versions = _grouped(self._stored.versions.all(), lambda each: each.skill_id)
-        agents = _grouped(self._stored.agents.all(), lambda each: each.skill_id)
+        versions = _by_skill(self._stored.versions.all())
+        agents = _by_skill(self._stored.agents.all())
         conflicts = open_conflicts_by_skill(self._stored.conflicts.open())
         last = self._stored.uses.last_at()
         views = []
@@ -584,9 +590,7 @@ class Skills:
             AccessRefused: An agent acts.
             NotFoundError: There is no such skill.
         """
-        self.require_person("assign skills")
-        self.require_writable()
-        skill = self.find(word)
+        skill = self._find_to_change(word, "assign skills")
         name = checked_name(agent, "an agent") or ""
         known = self._stored.agents.find(skill.skill_id, name)
         since = known.since if known else self.clock()
@@ -603,9 +607,7 @@ class Skills:
             AccessRefused: An agent acts.
             NotFoundError: There is no such skill, or the agent does not have it.
         """
-        self.require_person("take skills away")
-        self.require_writable()
-        skill = self.find(word)
+        skill = self._find_to_change(word, "take skills away")
         if self._stored.agents.find(skill.skill_id, agent) is None:
             raise NotFoundError(
                 f"agent {agent!r} does not have {skill.slug}", "memctl skill show says who has it"
@@ -704,9 +706,7 @@ class Skills:
             AccessRefused: An agent acts.
             NotFoundError: There is no such skill or version.
         """
-        self.require_person("activate a version")
-        self.require_writable()
-        skill = self.find(word)
+        skill = self._find_to_change(word, "activate a version")
         version = self.version(skill, number)
         self._activate(skill, number, parse_skill(version.content, skill.declared_name))
         return next(each for each in self.versions(skill.skill_id) if each.number == number)
@@ -732,9 +732,7 @@ class Skills:
             UsageError: The shares cannot be kept to.
             NotFoundError: There is no such skill or version.
         """
-        self.require_person("share tasks out among versions")
-        self.require_writable()
-        skill = self.find(word)
+        skill = self._find_to_change(word, "share tasks out among versions")
         for number in shares:
             self.version(skill, number)
         if len(shares) < 2 or min(shares.values()) < 1:
@@ -822,7 +820,7 @@ class Skills:
 
     def _set_effectiveness(self, skills: Sequence[Skill], last: Mapping[str, datetime]) -> int:
         now, changed = self.clock(), []
-        versions = _grouped(self._stored.versions.all(), lambda each: each.skill_id)
+        versions = _by_skill(self._stored.versions.all())
         for skill in skills:
             own = versions.get(skill.skill_id, [])
             value = effectiveness(
@@ -849,7 +847,7 @@ class Skills:
     def evolution(self, word: str | None = None) -> Sequence[Evolution]:
         """Compare each version that was used with the one that was used before it."""
         skills = self._stored.all() if word is None else [self.find(word)]
-        versions = _grouped(self._stored.versions.all(), lambda each: each.skill_id)
+        versions = _by_skill(self._stored.versions.all())
         found = []
         for skill in skills:
             used = [e for e in versions.get(skill.skill_id, []) if e.successes + e.failures]
@@ -872,9 +870,7 @@ class Skills:
             NotFoundError: There is no such skill.
             UsageError: It would replace itself.
         """
-        self.require_person(f"make a skill {status}")
-        self.require_writable()
-        skill = self.find(word)
+        skill = self._find_to_change(word, f"make a skill {status}")
         changed = replace(skill, status=status, updated_at=self.clock())
         if successor is not None:
             after = self.find(successor)
@@ -893,9 +889,7 @@ class Skills:
             AccessRefused: An agent acts.
             NotFoundError: There is no such skill.
         """
-        self.require_person("delete a skill")
-        self.require_writable()
-        skill = self.find(word)
+        skill = self._find_to_change(word, "delete a skill")
         with self.ledger.transaction():
             self._stored.remove_whole(skill.skill_id)
             self.note("delete", skill.skill_id)
@@ -967,10 +961,10 @@ def open_conflicts_by_skill(
     return found
 
 
-def _grouped(items: Iterable[Any], key: Callable[[Any], str]) -> dict[str, list[Any]]:
+def _by_skill(rows: Iterable[Any]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
-    for each in items:
-        found.setdefault(key(each), []).append(each)
+    for each in rows:
+        found.setdefault(each.skill_id, []).append(each)
     return found
 
 
