@@ -9,7 +9,12 @@ import pytest
 from msgspec.structs import replace
 
 from memctl.records import Answer, Memory
-from memctl.search.answering.evidence_parts import asks_for_amount, has_amount
+from memctl.search.answering.evidence_parts import (
+    asks_for_amount,
+    asks_why,
+    has_amount,
+    has_reason,
+)
 from memctl.search.answering.evidence_sentences import (
     candidate_sentences,
     rank_hits,
@@ -292,6 +297,34 @@ def test_a_heading_that_states_something_is_an_answer(
 def test_what_has_an_amount_is_known(question: str, sentence: str, expected: bool) -> None:
     assert asks_for_amount(question)
     assert has_amount(sentence) is expected
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "expected"),
+    [
+        ("Why were dues raised for 2018?", "The members voted to raise dues for 2018.", False),
+        ("Why were dues raised for 2018?", "Dues were raised to pay for the roof.", True),
+        ("Why is the ridge unfinished?", "The ridge waits because of the frost.", True),
+        ("how come the boat leaks", "The boat leaks again.", False),
+        ("Warum ist der Steg zu?", "Der Steg ist zu, weil das Holz morsch ist.", True),
+        ("Warum ist der Steg zu?", "Der Steg ist seit Montag zu.", False),
+    ],
+)
+def test_what_gives_a_reason_is_known(question: str, sentence: str, expected: bool) -> None:
+    assert asks_why(question)
+    assert has_reason(sentence, question) is expected
+
+
+def test_what_is_to_be_explained_is_no_reason(shelf: Shelf, memory_of: MemoryOf) -> None:
+    question = "Why did the club raise the dues for 2018?"
+    shelf.put([memory_of("x", "At the annual meeting the club voted to raise the dues for 2018.")])
+    assert ask(shelf.searcher(), question).unsure
+    shelf.put(
+        [memory_of("y", "The dues were raised for 2018 because the roof of the club needs repair.")]
+    )
+    given = ask(shelf.searcher(), question)
+    assert given.found
+    assert given.citations[0].memory_id == "m_y"
 
 
 def test_another_question_about_the_same_name_is_not_the_same_question(
