@@ -134,17 +134,14 @@ def expand_patterns(analysis: Analysis) -> Analysis:
     patterns = set(expression.patterns.values())
     patterns.update(iter_patterns(expression.required) if expression.required else ())
     found = {pattern: _expand(pattern, analysis) for pattern in sorted(patterns, key=str)}
+    expanded = {at: found[pattern] for at, pattern in expression.patterns.items()}
     question = analysis.question
     slots = tuple(
-        (found[expression.patterns[at]],)
-        if at in expression.patterns and found[expression.patterns[at]]
-        else own
-        for at, own in enumerate(question.word_slots)
+        (slot,) if (slot := expanded.get(at)) else own for at, own in enumerate(question.word_slots)
     )
-    question = replace(question, word_slots=slots)
     return replace(
         analysis,
-        question=replace(question, pairs=keep_known_pairs(question)),
+        question=keep_known_pairs(replace(question, word_slots=slots)),
         required=expression.required and resolve_patterns(expression.required, found),
         expansions=found,
     )
@@ -261,7 +258,7 @@ def shorten(analysis: Analysis) -> Analysis:
     short = replace(
         question, text=" ".join(words), words=tuple(words), word_slots=tuple(word_slots)
     )
-    short = replace(short, pairs=keep_known_pairs(short))
+    short = keep_known_pairs(short)
     note = f"of {total:,} different words the {len(short.slots)} that tell most were looked for"
     return replace(analysis, question=short, notes=(*analysis.notes, note))
 
@@ -304,8 +301,7 @@ def find_versions(analysis: Analysis) -> Analysis:
         slots = list(question.word_slots)
         for place, version in versions.items():
             slots[place] = (_version_slot(version, analysis.statistics),)
-        question = replace(question, word_slots=tuple(slots))
-        question = replace(question, pairs=keep_known_pairs(question))
+        question = keep_known_pairs(replace(question, word_slots=tuple(slots)))
     return replace(analysis, question=question)
 
 

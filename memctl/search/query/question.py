@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import pairwise, zip_longest
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import UsageError
 from memctl.language.term_analysis import WORD_PUNCTUATION, terms
@@ -143,10 +144,10 @@ def analyze_question(text: str, languages: Sequence[str] = ("en",)) -> Question:
     return Question(" ".join(words), words, slots, tuple(dict.fromkeys(pairs)))
 
 
-def keep_known_pairs(question: Question) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of a question whose terms are both still searched for."""
+def keep_known_pairs(question: Question) -> Question:
+    """Return a question with only the pairs whose terms are both still searched for."""
     known = set(question.terms)
-    return tuple(pair for pair in question.pairs if known.issuperset(pair))
+    return replace(question, pairs=tuple(filter(known.issuperset, question.pairs)))
 
 
 def _question_language(words: Sequence[str], languages: Sequence[str]) -> str | None:

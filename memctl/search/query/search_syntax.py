@@ -143,8 +143,10 @@ def parse_query(text: str, languages: Sequence[str]) -> Expression:
         return _required_patterns(_with_patterns(text), languages)
     try:
         expression = _Parser(pieces, languages).expression()
-        note = _interpretation_note(expression) if any(piece.in_doubt for piece in pieces) else ""
-        return replace(expression, note=note)
+        if expression.required and any(piece.in_doubt for piece in pieces):
+            note = f"what must hold: {describe_node(expression.required)}"
+            return replace(expression, note=note)
+        return expression
     except _MalformedError as error:
         return Expression(text, note=f"taken as plain words: {error}")
 
@@ -153,10 +155,6 @@ def _is_prose(text: str) -> bool:
     if text.rstrip().endswith(SENTENCE_MARKS) or text.split()[0].lower() in _ASKING:
         return True
     return len(split_sentences(_PHRASE.sub("quoted", text))) > 1
-
-
-def _interpretation_note(expression: Expression) -> str:
-    return f"what must hold: {describe_node(expression.required)}" if expression.required else ""
 
 
 def _with_patterns(text: str) -> Expression:
