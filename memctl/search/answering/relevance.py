@@ -9,15 +9,14 @@ set, ``tests/bench/retrieval.md`` has the figures.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from memctl.language.date_mentions import MONTHS, WEEKDAYS
 from memctl.language.term_analysis import query_terms
 from memctl.search.query.question import Question, Slot
-from memctl.search.retrieval.candidates import Candidate
+from memctl.search.retrieval.candidates import Candidate, coverage, slot_weights
 from memctl.search.term_statistics import TermStatistics
 
 RELEVANT = 0.35
@@ -118,7 +117,7 @@ def judge_relevance(
     best = candidates[:_MAX_JUDGED]
     if not best:
         return NOT_RELEVANT
-    weights = {slot: statistics.slot_weight(slot) for slot in question.slots}
+    weights = slot_weights(question, statistics)
     everything = frozenset[str]().union(*(candidate.terms for candidate in best))
     unknown = [slot for slot in weights if not _is_known(slot, everything, statistics)]
     squares = {
@@ -130,12 +129,12 @@ def judge_relevance(
         for slot in question.names
         if everything.isdisjoint(slot) and _CALENDAR.isdisjoint(slot)
     ]
-    single = max(_share(_covered(candidate.terms, squares), squares) for candidate in best)
-    together = _share(_covered(everything, squares), squares)
-    nearest = [candidate.vector for candidate in islice(best, _MAX_AVERAGED)]
+    single = max(coverage(squares, candidate.terms) for candidate in best)
+    together = coverage(squares, everything)
+    nearest = [candidate.vector for candidate in best[:_MAX_AVERAGED]]
     return Relevance(
         focus=max(single, _TOGETHER * together),
-        lost_names=_share(lost, weights),
+        lost_names=sum(weights[slot] for slot in lost) / sum(weights.values()) if lost else 0.0,
         cosine=sum(nearest) / len(nearest),
         unknown=sum(map(GENERIC_TERMS.isdisjoint, unknown)) / len(weights) if weights else 0.0,
     )
@@ -150,15 +149,6 @@ def _trust(unknown: Slot, question: Question) -> float:
     if unknown in question.names:
         return 1.0
     return _UNKNOWN_TRUST if GENERIC_TERMS.isdisjoint(unknown) else _GENERIC_TRUST
-
-
-def _covered(found: frozenset[str], slots: Iterable[Slot]) -> list[Slot]:
-    return [slot for slot in slots if not found.isdisjoint(slot)]
-
-
-def _share(slots: Iterable[Slot], weights: dict[Slot, float]) -> float:
-    total = sum(weights.values())
-    return sum(weights[slot] for slot in slots) / total if total else 0.0
 
 
 def _logistic(value: float) -> float:
