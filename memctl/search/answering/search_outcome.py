@@ -103,7 +103,7 @@ class SearchOutcome(Struct, frozen=True, dict=True):
     @cached_property
     def relevance(self) -> Relevance:
         """How relevant the hits are to the question, those with the best text before others."""
-        best = self._with_implied_terms()
+        best = self._implied(self.candidates, self.hits)
         if self.mode == "keyword":
             by_words_alone = self._judge(best)
             if by_words_alone.is_relevant:
@@ -114,8 +114,7 @@ class SearchOutcome(Struct, frozen=True, dict=True):
 
     def judged(self) -> SearchOutcome:
         """Return it with the relevance of each hit, and its cosine with the question."""
-        items = [item.candidate for item in self.ranked]
-        by_key = {candidate.key: candidate for candidate in items}
+        by_key = {item.candidate.key: item.candidate for item in self.ranked}
         others = [hit for hit in self.selected or () if hit not in self.hits]
         hits = [*self.hits, *others]
         best = self._implied([by_key[hit.kb, hit.memory_id] for hit in hits], hits)
@@ -140,11 +139,13 @@ class SearchOutcome(Struct, frozen=True, dict=True):
                 hit, relevance=round(relevance, 4), similarity=round(max(similarity, 0.0), 4)
             )
 
-        return replace(
+        judged = replace(
             self,
             hits=tuple(map(with_relevance, self.hits)),
             selected=self.selected and tuple(map(with_relevance, self.selected)),
         )
+        vars(judged)["_synonyms"] = self._synonyms  # the texts of the hits are the same
+        return judged
 
     @cached_property
     def evidence(self) -> SearchOutcome:
@@ -181,14 +182,11 @@ class SearchOutcome(Struct, frozen=True, dict=True):
         order = sorted(range(len(scores)), key=lambda at: -scores[at])
         return judge_relevance(self.question, [candidates[at] for at in order], self.statistics)
 
-    def _with_implied_terms(self) -> list[Candidate]:
-        """Return the candidates with the terms of the question that their texts imply.
+    def _implied(self, found: Sequence[Candidate], hits: Sequence[Hit]) -> list[Candidate]:
+        """Return candidates with the terms of the question that their texts imply.
 
         These are synonyms, and dates in any form.
         """
-        return self._implied(self.candidates, self.hits)
-
-    def _implied(self, found: Sequence[Candidate], hits: Sequence[Hit]) -> list[Candidate]:
         synonyms = frozenset[str]().union(*self._synonyms.values())
         dates = frozenset(term for slot in self.asked.dates for term in slot)
         candidates: list[Candidate] = []
@@ -205,8 +203,5 @@ class SearchOutcome(Struct, frozen=True, dict=True):
     @cached_property
     def _synonyms(self) -> Synonyms:
         return find_synonyms(
-            self.asked, self.statistics, self._load_words, self.languages, self.hits
+            self.asked, self.statistics, lambda: self.embedder, self.languages, self.hits
         )
-
-    def _load_words(self) -> Embedder:
-        return self.meaning.embedder
