@@ -264,10 +264,10 @@ class SearchContext(Struct, frozen=True):
         Raises:
             MemctlError: The model isn't available, or its cost could not be recorded.
         """
-        from memctl.search.agentic_search import ModelReformulator
+        from memctl.search.agentic_search import reformulate_by_model
 
         model = self._chat(hits[0].kb, "reformulate", question)
-        return ModelReformulator(*model).query(question, hits, missing) if model else ""
+        return reformulate_by_model(*model, question, hits, missing) if model else ""
 
     def _chat(self, name: str, prompt: str, question: str) -> tuple[ChatModel, Prompt] | None:
         """Return the chat model that answers for a knowledge base, if any, with its prompt."""

@@ -8,7 +8,8 @@ none of them has; a model may word a better one, which is only ever searched for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -22,7 +23,6 @@ from memctl.search.answering.evidence_context import numbered_excerpts
 from memctl.search.answering.relevance import judge_relevance
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.ranking.multi_hop import name_phrases
-from memctl.search.ranking.scored_candidates import ScoredCandidate
 from memctl.search.retrieval.candidates import Candidate, Key, KeywordScorer, cosines
 from memctl.search.term_statistics import TermStatistics
 
@@ -208,36 +208,29 @@ def _may_lead_on(name: Sequence[str], statistics: TermStatistics) -> bool:
     return is_sample or all(statistics.frequencies.get(term, 0) > 1 for term in name)
 
 
-class ModelReformulator(Struct, frozen=True):
-    """Lets a model word the next query.
+def reformulate_by_model(
+    chat: ChatModel, prompt: Prompt, question: str, hits: Sequence[Hit], missing: Sequence[str]
+) -> str:
+    """Return the next query in a model's words; "" where it sees nothing more to search for.
 
     Args:
         chat: The model.
         prompt: Its instructions.
+        question: The question, in words.
+        hits: The best of what was found.
+        missing: Words of the question that none of them has.
+
+    Raises:
+        ModelError: The model gave no query.
     """
+    from memctl.search.answering.reply_schemas import QueryReply
 
-    chat: ChatModel
-    prompt: Prompt
-
-    def query(self, question: str, hits: Sequence[Hit], missing: Sequence[str]) -> str:
-        """Return the next query; "" where the model sees nothing more to search for.
-
-        Args:
-            question: The question, in words.
-            hits: The best of what was found.
-            missing: Words of the question that none of them has.
-
-        Raises:
-            ModelError: The model gave no query.
-        """
-        from memctl.search.answering.reply_schemas import QueryReply
-
-        given = numbered_excerpts(hits, _MODEL_TOKENS, estimate_tokens)
-        asked = f"The question: {' '.join(question.split())}"
-        lost = f"Words that no memory has: {' '.join(missing) or 'none'}"
-        data = f"{fenced([item.text for item in given])}\n\n{asked}\n{lost}"
-        reply = self.chat.ask(self.prompt.text, data, QueryReply, version=self.prompt.id)
-        return " ".join(reply.query.split())[:_LONGEST_QUERY]
+    given = numbered_excerpts(hits, _MODEL_TOKENS, estimate_tokens)
+    asked = f"The question: {' '.join(question.split())}"
+    lost = f"Words that no memory has: {' '.join(missing) or 'none'}"
+    data = f"{fenced([item.text for item in given])}\n\n{asked}\n{lost}"
+    reply = chat.ask(prompt.text, data, QueryReply, version=prompt.id)
+    return " ".join(reply.query.split())[:_LONGEST_QUERY]
 
 
 # --- merging rounds ------------------------------------------------------------------------------
@@ -260,7 +253,9 @@ def _merge(
         places[key] = min(place, places.get(key, place))
     order = sorted(best, key=lambda key: (places[key], key))
     below = [item for item in so_far.ranked if item.candidate.key not in best]
-    ranked = tuple(_with_falling_scores([*(best[key] for key in order), *below]))
+    items = [*(best[key] for key in order), *below]
+    falling = accumulate((item.score for item in items), min)  # none above one before it
+    ranked = tuple(map(lambda item, score: replace(item, score=score), items, falling))
     hits = {(hit.kb, hit.memory_id): hit for hit in (*more.hits, *so_far.hits)}
     return replace(
         so_far,
@@ -270,14 +265,6 @@ def _merge(
             for rank, item in enumerate(ranked[:limit], start=1)
         ),
     )
-
-
-def _with_falling_scores(items: Iterable[ScoredCandidate]) -> Iterator[ScoredCandidate]:
-    """Yield the items, none with a higher score than those before it."""
-    least = float("inf")
-    for item in items:
-        least = min(least, item.score)
-        yield replace(item, score=least)
 
 
 def _rescore(first: SearchOutcome, scorer: KeywordScorer, candidate: Candidate) -> Candidate:
