@@ -130,10 +130,6 @@ class ScoringContext(Struct, frozen=True, dict=True):
         """Return those memories of one knowledge base that are in scope."""
         return self.collector.fetch(kb, ids, self.scope) if ids else {}
 
-    def texts(self, candidates: Sequence[Candidate]) -> list[str]:
-        """Return the texts of candidates, which their rows lack."""
-        return self.collector.texts(candidates)
-
     def score_more(self, more: Mapping[Key, Candidate]) -> dict[Key, ScoredCandidate]:
         """Return further candidates with their scores on the scale of the first."""
         if not more:

@@ -23,9 +23,7 @@ from memctl.models.vector_math import dot_products, normalize_rows
 from memctl.records import Hit
 from memctl.search.query.question import Question, TimeExpression
 from memctl.search.query.subject_questions import subject_question
-from memctl.search.ranking.dialogue import (
-    boost_turns,
-)
+from memctl.search.ranking.dialogue import boost_turns
 from memctl.search.ranking.multi_hop import (
     Phrase,
     boost_multi_hop,
@@ -34,11 +32,7 @@ from memctl.search.ranking.multi_hop import (
     title_phrases,
 )
 from memctl.search.ranking.reranking import RERANK
-from memctl.search.ranking.scored_candidates import (
-    ScoredCandidate,
-    boost_score,
-    sort_by_score,
-)
+from memctl.search.ranking.scored_candidates import ScoredCandidate, boost_score, sort_by_score
 from memctl.search.ranking.scoring_context import ScoringContext, apply_priors
 
 _TITLE_WEIGHT = 2.0
@@ -258,7 +252,7 @@ def boost_instructions(
     found = list(context.with_terms(written, _MAX_INSTRUCTIONS).values())
     topics = {
         each.key: (match["before"] or match["after"])
-        for each, text in zip(found, context.texts(found), strict=True)
+        for each, text in zip(found, context.collector.texts(found), strict=True)
         if (match := _INSTRUCTION.search(text))
     }
     near = dict(zip(topics, context.cosines_with_texts(list(topics.values())), strict=True))
@@ -285,7 +279,7 @@ def boost_definitions(
     asked = subject_question(context.question.text)
     if asked is None:
         return list(items)
-    texts = context.texts([item.candidate for item in items])
+    texts = context.collector.texts([item.candidate for item in items])
     weight = _DEFINITION_WEIGHT * context.spread
     return [
         boost_score(item, "definition", weight if asked.is_defined_in(text) else 0.0)

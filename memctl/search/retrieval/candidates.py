@@ -184,7 +184,7 @@ class CandidateCollector:
         return found
 
     def texts(self, candidates: Sequence[Candidate]) -> list[str]:
-        """Return the texts of candidates."""
+        """Return the texts of candidates, which their rows lack."""
         rows = read_rows(self._sources, candidates, ("text",))
         return [rows[each.key]["text"] or "" for each in candidates]
 
