@@ -80,6 +80,7 @@ class LoggedQuestion(Struct, frozen=True):
 
     at: datetime
     question: str
+    """Without text, only the names are noted of what it was limited to."""
     mode: str
     kind: QueryKind
     filters: Filters
@@ -92,21 +93,16 @@ class LoggedQuestion(Struct, frozen=True):
     id: str = field(default_factory=lambda: f"q_{secrets.token_hex(6)}")
 
 
-def without_text(asked: LoggedQuestion) -> LoggedQuestion:
-    """Return a question without its text; of what it was limited to only the names are left."""
-    return replace(asked, question="", vector=None)
-
-
 def _without_secrets(text: str) -> str:
     from memctl.redaction import redact_query
 
     return redact_query(text)
 
 
-def shown_text(asked: LoggedQuestion, *, redact: bool) -> LoggedQuestion:
-    """Return a question whose text is no longer than what is kept, without secrets."""
-    text = asked.question[:_LOOKED_AT]
-    return replace(asked, question=(_without_secrets(text) if redact else text)[:LONGEST_TEXT])
+def shown_text(question: str, *, redact: bool) -> str:
+    """Return the text of a question, no longer than what is kept, without secrets."""
+    text = question[:_LOOKED_AT]
+    return (_without_secrets(text) if redact else text)[:LONGEST_TEXT]
 
 
 class _Noted(Struct, frozen=True):

@@ -15,12 +15,7 @@ from memctl.errors import MemctlError, UsageError
 from memctl.identity import DEFAULT_USER, conversations_of, readable_by, within_reach
 from memctl.ids import storable
 from memctl.literals import Duplicates, Fusion, Headings, Mode, Verdict
-from memctl.queries.query_log import (
-    LoggedQuestion,
-    shown_text,
-    unknown_question,
-    without_text,
-)
+from memctl.queries.query_log import LoggedQuestion, shown_text, unknown_question
 from memctl.queries.search_context import (
     NO_FILTERS,
     CorpusCache,
@@ -405,8 +400,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
         )
         if not options.log:
             return result
-        found = bool(outcome.hits) and outcome.relevance.is_near
-        found = answer.found if answer else found
+        found = answer.found if answer else bool(outcome.hits) and outcome.relevance.is_near
         how = replace(
             self._how(outcome, search, limit, hits),
             status=_status(answer, found=found),
@@ -416,10 +410,10 @@ class _QuerySession(Struct, frozen=True, dict=True):
             prompt=_prompt_of(answer),
             cited=tuple(each.memory_id for each in answer.citations) if answer else (),
         )
-        logged = self._logged(
-            question.text, "query", options.filters, found, result.seconds, how, outcome
+        query_id = self._log(
+            question.text, "query", options.filters, found, result.seconds, how, hits, outcome
         )
-        return replace(result, query_id=self._log(logged, hits))
+        return replace(result, query_id=query_id)
 
     def _how(
         self, outcome: SearchOutcome, search: SearchOptions, limit: int, hits: Sequence[Hit]
@@ -463,7 +457,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             agent_id=config.agent,
             session_id=config.session,
         )
-        self._log(self._logged(question, "query", options.filters, False, seconds, how), ())
+        self._log(question, "query", options.filters, False, seconds, how, ())
 
     def _with_relevance(self, outcome: SearchOutcome, threshold: float | None) -> SearchOutcome:
         """Return what was found with the relevance of each hit, without those below a threshold.
@@ -548,17 +542,16 @@ class _QuerySession(Struct, frozen=True, dict=True):
         found = bool(context.text) and not in_doubt
         shown = [hit for hit in (*outcome.insights, *hits) if hit.memory_id in cited]
         how = replace(
-            self._how(outcome, search, limit, shown),
+            self._how(outcome, search, 0, shown),  # as many as there is room for
             status="answered" if found else "unsure" if context.text else "nothing",
-            top_k=0,  # as many as there is room for
             threshold=threshold or 0.0,
             cited=tuple(cited),
         )
         seconds = time.monotonic() - started
-        logged = self._logged(question, "context", filters, found, seconds, how, outcome)
-        return replace(context, notes=notes, why=why, query_id=self._log(logged, shown))
+        query_id = self._log(question, "context", filters, found, seconds, how, shown, outcome)
+        return replace(context, notes=notes, why=why, query_id=query_id)
 
-    def _logged(
+    def _log(
         self,
         question: str,
         kind: QueryKind,
@@ -566,28 +559,27 @@ class _QuerySession(Struct, frozen=True, dict=True):
         found: bool,
         seconds: float,
         how: QueryDetail,
+        shown: Iterable[Hit],
         outcome: SearchOutcome | None = None,
-    ) -> LoggedQuestion:
-        at = self.search_context.clock()
-        vector = None if outcome is None or self.search_context.private else _vector(outcome)
-        return LoggedQuestion(at, question, self._mode, kind, filters, found, seconds, how, vector)
+    ) -> str | None:
+        """Record a question in the log of each target; return its id, None if none records it.
 
-    def _log(self, logged: LoggedQuestion, shown: Iterable[Hit]) -> str | None:
-        """Record a question in the log of each target; return its id, None if none records it."""
-        if self.search_context.private:
-            logged = without_text(logged)
-        else:
-            logged = shown_text(logged, redact=self.search_context.config.query_log.redact)
-        targets = self.search_context.targets
+        Of one that is, or may be, about what is private, neither text nor vector is kept.
+        """
+        context, targets = self.search_context, self.search_context.targets
+        text, vector = "", None
+        if not context.private:
+            text = shown_text(question, redact=context.config.query_log.redact)
+            vector = _vector(outcome) if outcome else None
+        logged = LoggedQuestion(
+            context.clock(), text, self._mode, kind, filters, found, seconds, how, vector
+        )
         scores: dict[str, list[tuple[str, float]]] = {target.name: [] for target in targets}
         for hit in shown:
             scores[hit.kb].append((hit.memory_id, hit.score))
-        is_private = self.search_context.private
         recorded = [
             target.query_log.note(
-                logged,
-                scores[target.name],
-                is_private=is_private or target.settings.private,
+                logged, scores[target.name], is_private=context.private or target.settings.private
             )
             for target in targets
         ]
@@ -649,11 +641,7 @@ def _search_message(
     Returns:
         The outcome, and notes on what had to be left out.
     """
-    from memctl.search.answering.memory_need import (
-        MIN_RELEVANCE,
-        extract_question,
-        has_own_subject,
-    )
+    from memctl.search.answering.memory_need import MIN_RELEVANCE, extract_question, has_own_subject
 
     whole = _search(searcher, question, mode, search)
     score = whole[0].relevance.score

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from memctl.literals import Headings
 from memctl.memories.importance_decay import COLUMNS
-from memctl.records import Citation, Context, Filters, Hit
+from memctl.records import Context, Filters, Hit
 from memctl.search.answering.evidence_context import Excerpt, numbered_excerpts
 from memctl.search.ranking.scored_candidates import load_hits_by_id
 from memctl.store.ledger.profile_repositories import PROFILE_FIELDS
@@ -89,7 +89,8 @@ def standing_context(
             parts.append("\n".join((heading, *blocks)))
     text = "\n\n".join(parts)
     citations = tuple(
-        _numbered(each, number) for number, each in enumerate([*shown, *more], start=1)
+        replace(each.citation, number=number)
+        for number, each in enumerate([*shown, *more], start=1)
     )
     return Context("", text, count(text) if text else 0, budget, citations, why="standing")
 
@@ -134,10 +135,6 @@ def _excerpts(hits: Sequence[Hit], room: int, count: Callable[[str], int]) -> Se
 
 def _renumbered(excerpt: Excerpt, number: int) -> str:
     return f"[{number}]{excerpt.text.removeprefix(f'[{excerpt.number}]')}"
-
-
-def _numbered(excerpt: Excerpt, number: int) -> Citation:
-    return replace(excerpt.citation, number=number)
 
 
 def _most_important(
