@@ -13,7 +13,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from memctl.models.vector_math import dot_products, normalize_rows
-from memctl.schema.arrow_tables import VECTOR
+from memctl.schema.arrow_tables import VECTOR, vector_rows
 from memctl.store.tables.filter_expressions import Expr, both, col
 from memctl.store.tables.snapshot import ROW, Snapshot
 
@@ -192,11 +192,7 @@ class SearchScope(Struct, frozen=True):
 
 def vector_matrix(column: pa.ChunkedArray) -> NDArray[np.float32]:
     """Return a column of vectors as a matrix; a missing vector is a row of zeros."""
-    array = column.combine_chunks()
-    if array.null_count:  # `flatten` would skip their rows
-        array = array.fill_null([0.0] * column.type.list_size)
-    flat = np.asarray(array.flatten()).astype(np.float32)
-    return flat.reshape(len(column), column.type.list_size)
+    return vector_rows(column.combine_chunks()).astype(np.float32)
 
 
 def _columns(*, with_vectors: bool) -> tuple[str, ...]:
