@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from operator import add
 
 import numpy as np
 import pyarrow as pa
@@ -73,14 +75,11 @@ class TermStatistics(Struct, frozen=True):
         )
 
 
-NO_STATISTICS = TermStatistics(0, 0, 0, {})
-
-
 def joint_statistics(sources: Sources, where: Expr | None) -> TermStatistics:
     """Count the terms in samples of all sources for which a condition holds."""
     each = {kb: sample_term_statistics(source, where) for kb, source in sources.items()}
     lengths = {kb: statistics.average_length for kb, statistics in each.items()}
-    return replace(sum(each.values(), NO_STATISTICS), lengths=lengths)
+    return replace(reduce(add, each.values()), lengths=lengths)
 
 
 def sample_term_statistics(snapshot: Snapshot, where: Expr | None) -> TermStatistics:
