@@ -12,10 +12,8 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from memctl.literals import DEFAULT_HOPS
 from memctl.models.protocols import Embedder
@@ -183,17 +181,6 @@ class SearchPipeline(Struct, frozen=True):
 _MAX_INSIGHTS = 3
 
 
-class _EmbeddedQuestion(Struct, frozen=True):
-    """The question's vectors."""
-
-    meaning: QuestionMeaning
-    vectors: Mapping[str, NDArray[np.float32]]
-    """By the name of each source that has vectors to compare."""
-    is_by_words: bool
-    """Whether the vectors of all sources are the word vectors of ``meaning``."""
-    notes: tuple[str, ...]
-
-
 class Searcher:
     """Searches snapshots that were taken at one moment; keep it while they are searched.
 
@@ -310,11 +297,15 @@ class Searcher:
     def _search_once(self, expression: Expression, plan: SearchPlan) -> SearchOutcome:
         scope = self._corpus.scope(plan.main_filters)
         analysis = self._analyze(expression, scope, plan)
-        embedded = self._embed(analysis, plan)
-        plan = replace(plan, spaces=self._question_vectors.spaces(embedded.vectors.keys()))
         question, statistics = analysis.question, analysis.statistics
+        meaning = QuestionMeaning(analysis.embedded, statistics, self._load_words)
+        vectors, embedding_notes = self._question_vectors.vectors(plan.mode, meaning)
+        is_by_words = len(vectors) == len(self._sources) and all(
+            vector is meaning.vector for vector in vectors.values()
+        )
+        plan = replace(plan, spaces=self._question_vectors.spaces(vectors.keys()))
         collector = CandidateCollector(
-            self._sources, question, statistics, embedded.vectors, plan.mode, analysis.required
+            self._sources, question, statistics, vectors, plan.mode, analysis.required
         )
         pipeline = SearchPipeline(
             self._corpus,
@@ -324,7 +315,7 @@ class Searcher:
             statistics,
             self._priors,
             self._clock(),
-            embedded.meaning if embedded.is_by_words else None,
+            meaning if is_by_words else None,
             self._decisions,
         )
         found = pipeline.run()
@@ -347,13 +338,13 @@ class Searcher:
                 **explain_signals(shown),
                 **_explain_paths(shown),
             },
-            meaning=embedded.meaning,
+            meaning=meaning,
             ranked=tuple(ranked),
-            has_cosines=embedded.is_by_words,
+            has_cosines=is_by_words,
             load_turns_around=partial(load_turns_around, self._sources),
             load_document=partial(load_document, self._sources),
             load_statements_of=partial(load_statements_of, self._sources, scope),
-            notes=(*analysis.notes, *embedded.notes, *notes),
+            notes=(*analysis.notes, *embedding_notes, *notes),
             community_finder=self._community_finder(pipeline),
         )
 
@@ -368,15 +359,6 @@ class Searcher:
             self._clock().date(),
             partial(self._corpus.count, scope),
         )
-
-    def _embed(self, analysis: Analysis, plan: SearchPlan) -> _EmbeddedQuestion:
-        question = analysis.embedded
-        meaning = QuestionMeaning(question, analysis.statistics, self._load_words)
-        vectors, notes = self._question_vectors.vectors(question, plan.mode, meaning)
-        is_by_words = len(vectors) == len(self._sources) and all(
-            vector is meaning.vector for vector in vectors.values()
-        )
-        return _EmbeddedQuestion(meaning, vectors, is_by_words, notes)
 
     def _hits(self, items: Sequence[ScoredCandidate], plan: SearchPlan) -> tuple[Hit, ...]:
         at = plan.filters.as_of or self._clock()

@@ -115,7 +115,7 @@ class QuestionVectors:
         self._embedders = embedders
 
     def vectors(
-        self, question: Question, mode: Mode, meaning: QuestionMeaning
+        self, mode: Mode, meaning: QuestionMeaning
     ) -> tuple[dict[str, NDArray[np.float32]], tuple[str, ...]]:
         """Return the question's vector for each source that has one, and notes on the others.
 
@@ -132,7 +132,7 @@ class QuestionVectors:
                 if embedder is meaning.embedder:
                     vector = meaning.vector
                 else:
-                    vector = embedder.embed([question.text])[0]
+                    vector = embedder.embed([meaning.question.text])[0]
             except (*EMBEDDER_UNAVAILABLE, ModelRefused, ConfigError) as error:
                 if mode == "vector":
                     raise
