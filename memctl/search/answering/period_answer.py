@@ -48,7 +48,7 @@ def period_answer(outcome: SearchOutcome) -> Answer | None:
     None too where fewer than two statements were made then.
     """
     period = _asked_period(outcome)
-    if period is None or outcome.load_statements_of is None:
+    if period is None:
         return None
     shown = _weightiest(list(_happenings(outcome.load_statements_of(period))), period)
     if len(shown) < _FEWEST:

@@ -52,12 +52,12 @@ class SearchOutcome(Struct, frozen=True, dict=True):
     """All that was found, best first; the first of it became the hits."""
     has_cosines: bool
     """Whether the candidates' cosines are by word vectors."""
+    load_document: Callable[[Hit], tuple[Hit, ...]]
+    """Reads the passages of a hit's document."""
+    load_statements_of: Callable[[TimeExpression], tuple[tuple[Hit, Hit], ...]]
+    """Reads the weightiest statements made in a period, each with the passage it stands in."""
     load_turns_around: Callable[[Sequence[Hit]], tuple[Hit, ...]] | None = None
     """Reads what was said directly before and after turns of conversations."""
-    load_document: Callable[[Hit], tuple[Hit, ...]] | None = None
-    """Reads the passages of a hit's document."""
-    load_statements_of: Callable[[TimeExpression], tuple[tuple[Hit, Hit], ...]] | None = None
-    """Reads the weightiest statements made in a period, each with the passage it stands in."""
     notes: tuple[str, ...] = ()
     """What the search did without because a model was not available."""
     community_finder: CommunityFinder | None = None

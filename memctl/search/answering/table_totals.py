@@ -114,9 +114,7 @@ class _Total(Struct, frozen=True):
 def total_answer(outcome: SearchOutcome) -> Answer | None:
     """Return what the rows come to that a question asks for; None where no table tells."""
     asked = outcome.asked.text
-    if outcome.load_document is None or _QUALIFIES.search(asked):
-        return None
-    if not (_ASKS_TOTAL.search(asked) or _ASKS_COUNT.match(asked)):
+    if _QUALIFIES.search(asked) or not (_ASKS_TOTAL.search(asked) or _ASKS_COUNT.match(asked)):
         return None
     found = list(_totals(outcome))
     if not found:
@@ -143,16 +141,13 @@ def _totals(outcome: SearchOutcome) -> Iterator[_Total]:
         if hit.document in seen or not is_table_row(hit.text.partition("\n")[0]):
             continue
         seen.add(hit.document)
-        if outcome.load_document is not None and (
-            total := _total(outcome, _rows(outcome.load_document(hit)))
-        ):
+        if total := _total(outcome, _rows(outcome.load_document(hit))):
             yield total
 
 
 def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     question = outcome.asked.text
     counts = _ASKS_COUNT.match(question)
-    yes_no: list[str] | None = None
     column = (
         _counted_column(outcome, rows, counts["counted"])
         if counts
@@ -166,16 +161,15 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     rest = "".join([question[: spans[0].start], question[spans[0].end :]]) if spans else question
     wanted = frozenset(query_terms(rest, outcome.languages)) - _GENERAL
     by_row = wanted - _terms_of(outcome, *_titles(rows), *rows[0].cells)
-    if counts:
-        yes_no = _conditions(outcome, rows, wanted, by_row)
-        if yes_no is None:
-            return None
-        rows = [row for row in rows if all(row.cells.get(c, "").lower() in _YES for c in yes_no)]
-    said = [frozenset(query_terms(" ".join(row.cells.values()), outcome.languages)) for row in rows]
+    yes_no = _conditions(outcome, rows, wanted, by_row) if counts else []
+    if yes_no is None:
+        return None
     fitting = [
         row
-        for row, terms in zip(rows, said, strict=True)
-        if by_row <= terms and (not spans or _is_of(row, spans[0].iso))
+        for row in rows
+        if all(row.cells.get(name, "").lower() in _YES for name in yes_no)
+        and by_row.issubset(query_terms(" ".join(row.cells.values()), outcome.languages))
+        and (not spans or _is_of(row, spans[0].iso))
     ]
     if not fitting or not (wanted or spans) or (column and column not in fitting[0].cells):
         return None
@@ -183,7 +177,7 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         return None
     words = [word for word in re.findall(r"\w+", rest) if set(query_terms(word)) & by_row]
     chosen = [f"with {' '.join(words)}"] if words else []
-    chosen += [f"where {column} is yes" for column in yes_no or ()]
+    chosen += [f"where {column} is yes" for column in yes_no]
     chosen += [f"of {spans[0].iso}"] if spans else []
     return _Total(tuple(fitting), column, f" {' '.join(chosen)}" if chosen else "")
 
