@@ -121,7 +121,7 @@ def _new_names(
     seeds: Sequence[Candidate], context: ScoringContext
 ) -> Mapping[Key, Sequence[Phrase]]:
     """Return the names in each seed that the question lacks."""
-    asked = context.question_terms
+    asked = frozenset(context.question.terms)
     found = {
         seed.key: [
             phrase

@@ -108,11 +108,6 @@ class ScoringContext(Struct, frozen=True, dict=True):
         """The question."""
         return self.collector.question
 
-    @property
-    def question_terms(self) -> frozenset[str]:
-        """The terms that the question itself is searched by."""
-        return frozenset(self.question.terms)
-
     def turns(self, kb: str, places: Collection[tuple[str, int]]) -> dict[Key, Candidate]:
         """Return the turns of one knowledge base at these places: session and number."""
         return _passages(self.collector.turns(kb, places, self.scope))

@@ -174,7 +174,7 @@ def _names_something(best: Sequence[ScoredCandidate], context: ScoringContext) -
     """Return whether the question has a name, or all words of a name in the best hits."""
     if context.question.names:
         return True
-    asked = context.question_terms
+    asked = frozenset(context.question.terms)
     return any(
         asked.issuperset(phrase)
         for item in best[:_NAMED_IN]
