@@ -159,12 +159,11 @@ class QueryLog:
         accesses = self._accesses(ids, asked.kind, asked.at, asked.id)
         noted = _Noted(asked.at, accesses, is_private)
         if enabled:
-            vector = asked.vector and QueryVector(asked.id, *asked.vector)
             noted = replace(
                 noted,
                 entry=self._entry(asked, shown),
                 detail=_detail(asked, ids),
-                vector=vector or None,
+                vector=QueryVector(asked.id, *asked.vector) if asked.vector else None,
             )
         with self._mutex:
             self._waiting.append(noted)

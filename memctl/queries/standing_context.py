@@ -80,10 +80,7 @@ def standing_context(
     room_for_memories = room - for_insights - count(f"\n\n{of_memories}\n\n")
     shown = _excerpts(memories, room_for_memories, count)
     more = _excerpts(insights, for_insights - count(f"\n\n{of_insights}\n\n"), count)
-    for heading, excerpts, first in (
-        (of_memories, shown, 1),
-        (of_insights, more, len(shown) + 1),
-    ):
+    for heading, excerpts, first in ((of_memories, shown, 1), (of_insights, more, len(shown) + 1)):
         if excerpts:
             blocks = (_renumbered(each, number) for number, each in enumerate(excerpts, first))
             parts.append("\n".join((heading, *blocks)))
