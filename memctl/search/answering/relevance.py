@@ -58,8 +58,6 @@ class Relevance(Struct, frozen=True):
     """Share of the question's content that is names which no memory has, months and such aside."""
     cosine: float
     """Mean cosine of the best three hits with the question."""
-    unknown: float
-    """Share of the question's content words that no memory has, generic ones aside."""
 
     @property
     def score(self) -> float:
@@ -107,21 +105,17 @@ def hit_relevance(own: Relevance, whole: Relevance) -> float:
     return _logistic(min(odds, _OWN_SLOPE * own.log_odds + _OWN_SHIFT))
 
 
-NOT_RELEVANT = Relevance(0.0, 1.0, 0.0, 1.0)
-
-
 def judge_relevance(
     question: Question, candidates: Sequence[Candidate], statistics: TermStatistics
 ) -> Relevance:
     """Return the relevance of candidates, given best first."""
     best = candidates[:_MAX_JUDGED]
     if not best:
-        return NOT_RELEVANT
+        return Relevance(focus=0.0, lost_names=1.0, cosine=0.0)
     weights = slot_weights(question, statistics)
     everything = frozenset[str]().union(*(candidate.terms for candidate in best))
-    unknown = [slot for slot in weights if not _is_known(slot, everything, statistics)]
     squares = {
-        slot: weight**2 * (_trust(slot, question) if slot in unknown else 1.0)
+        slot: weight**2 * (1 if _is_known(slot, everything, statistics) else _trust(slot, question))
         for slot, weight in weights.items()
     }
     lost = [
@@ -136,7 +130,6 @@ def judge_relevance(
         focus=max(single, _TOGETHER * together),
         lost_names=sum(weights[slot] for slot in lost) / sum(weights.values()) if lost else 0.0,
         cosine=sum(nearest) / len(nearest),
-        unknown=sum(map(GENERIC_TERMS.isdisjoint, unknown)) / len(weights) if weights else 0.0,
     )
 
 
