@@ -74,7 +74,6 @@ _BACKWARD = (
 """Words that stand for something said before, or go on from it."""
 _MIN_OWN_WORDS = 2
 _MOST_REFERENCES = 3
-_DEFAULTS = AutoContextSettings()
 _SAYING = r"(?:said|told (?:me|you|us)|mentioned|discussed|talked about|spoke (?:about|of)|noted)"
 _SAY = r"(?:say|tell (?:me|you|us)|mention|discuss|talk about|speak (?:about|of)|note)"
 _WHO = r"(?:you|we|i)"
@@ -120,7 +119,7 @@ _ORDER = re.compile(
 )
 
 
-def refers_back(message: str, settings: AutoContextSettings = _DEFAULTS) -> str:
+def refers_back(message: str, settings: AutoContextSettings) -> str:
     """Return the words by which a message refers back; "" where there are none."""
     found = _REFERS.search(message) or _any_of(settings.search_triggers).search(message)
     if found is None and any(mark in message for mark in QUESTION_MARKS):
@@ -128,7 +127,7 @@ def refers_back(message: str, settings: AutoContextSettings = _DEFAULTS) -> str:
     return found.group() if found else ""
 
 
-def without_reference(message: str, settings: AutoContextSettings = _DEFAULTS) -> str:
+def without_reference(message: str, settings: AutoContextSettings) -> str:
     """Return a message without the words by which it refers back, and a closing "right?".
 
     What is left is what it is about.  Where that is nothing, the whole message is returned.
@@ -140,19 +139,21 @@ def without_reference(message: str, settings: AutoContextSettings = _DEFAULTS) -
         if shorter == about:
             break
         about = shorter
-    own = tuple(set(settings.search_triggers).difference(_DEFAULTS.search_triggers))
+    own = tuple(set(settings.search_triggers).difference(AutoContextSettings().search_triggers))
     about = _any_of(own).sub(" ", about)
     return " ".join(about.split()) if _says_something(about) else message
 
 
-def is_only_reference(message: str, settings: AutoContextSettings = _DEFAULTS) -> bool:
+def is_only_reference(message: str, settings: AutoContextSettings) -> bool:
     """Return whether a message that refers back says nothing of what it is about."""
-    from memctl.search.answering.relevance import GENERIC_TERMS
+    return not _own_words(without_reference(message, settings))
 
-    return not any(
-        GENERIC_TERMS.isdisjoint(slot)
-        for slot in analyze_question(without_reference(message, settings)).slots
-    )
+
+def _own_words(text: str) -> int:
+    """Return how many words of a text say what it is about."""
+    from memctl.search.answering.relevance import GENERIC_TERMS  # which needs numpy
+
+    return sum(map(GENERIC_TERMS.isdisjoint, analyze_question(text).slots))
 
 
 def _says_something(text: str) -> bool:
@@ -188,12 +189,9 @@ def has_own_subject(question: str) -> bool:
 
     A pronoun may stand for a name before it in the question itself.
     """
-    from memctl.search.answering.relevance import GENERIC_TERMS  # which needs numpy
-
     if not question:
         return False
     name = _NAME.search(question)
     if _REFERS_BACKWARD.search(question, 0, name.start() if name else len(question)):
         return False
-    slots = analyze_question(question).slots
-    return sum(map(GENERIC_TERMS.isdisjoint, slots)) >= _MIN_OWN_WORDS
+    return _own_words(question) >= _MIN_OWN_WORDS
