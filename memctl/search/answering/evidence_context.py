@@ -22,6 +22,7 @@ from memctl.search.answering.excerpts import (
     HitExcerpt,
     SharedOrigin,
     cite,
+    conversation_of,
     number_excerpts,
     render_block,
     render_excerpts,
@@ -306,7 +307,7 @@ def budget_order(hits: Sequence[Hit]) -> list[Hit]:
     ``tests/bench/retrieval.md``.
     """
     chances = [1 / rank for rank, _ in enumerate(hits, start=1)]
-    conversations = [_conversation(hit) for hit in hits]
+    conversations = [conversation_of(hit) for hit in hits]
     totals: dict[tuple[str, ...] | None, float] = defaultdict(float)
     for conversation, chance in zip(conversations, chances, strict=True):
         totals[conversation] += chance
@@ -320,10 +321,3 @@ def budget_order(hits: Sequence[Hit]) -> list[Hit]:
 
     others = sorted(range(1, len(hits)), key=value, reverse=True)
     return [*hits[:1], *(hits[at] for at in others)]
-
-
-def _conversation(hit: Hit) -> tuple[str, ...] | None:
-    """Return the conversation that a hit is a turn of; None if it is no turn."""
-    if hit.level != "evidence" or hit.type != "turn" or hit.session_id is None:
-        return None
-    return hit.kb, hit.namespace, hit.session_id

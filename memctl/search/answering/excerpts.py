@@ -59,9 +59,7 @@ class HitExcerpt(Struct, frozen=True):
     @property
     def group(self) -> tuple[str, ...]:
         """What is read together: a conversation, or a document."""
-        if self.is_turn and self.hit.session_id is not None:
-            return self.hit.kb, self.hit.namespace, self.hit.session_id
-        return self.hit.document
+        return conversation_of(self.hit) or self.hit.document
 
     @property
     def is_turn(self) -> bool:
@@ -71,7 +69,7 @@ class HitExcerpt(Struct, frozen=True):
     @property
     def position(self) -> tuple[datetime, int, int]:
         """Its position in its group."""
-        if self.is_turn and self.hit.session_id is not None:
+        if conversation_of(self.hit):
             return self.hit.created_at, self.hit.turn or 0, self.offset
         return _ANY_TIME, 0, self.offset
 
@@ -79,6 +77,13 @@ class HitExcerpt(Struct, frozen=True):
     def offset(self) -> int:
         """Where the hit's text begins in the document; 0 if unknown."""
         return self.hit.start if _has_offsets(self.hit) and self.hit.start is not None else 0
+
+
+def conversation_of(hit: Hit) -> tuple[str, ...] | None:
+    """Return the conversation that a hit is a turn of; None if it is no turn."""
+    if hit.level != "evidence" or hit.type != "turn" or hit.session_id is None:
+        return None
+    return hit.kb, hit.namespace, hit.session_id
 
 
 class SharedOrigin(Struct, frozen=True):
