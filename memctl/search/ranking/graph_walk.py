@@ -8,8 +8,8 @@ the best path that leads to it, in proportion to what it adds to the start.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -99,38 +99,28 @@ class _Walk:
         reached: dict[int, _Reached] = {}
         edge = starts
         for hop in range(self._context.plan.hops):
-            found = self._step(edge)
-            if not hop:
-                found = _merge_better(found, self._named_in_question())
+            steps = self._steps(edge)
+            found = _best_of(steps if hop else chain(steps, self._named_in_question()))
             found = self._read_best(found)
-            reached = _merge_better(reached, found)
+            reached = _best_of(chain(reached.items(), found.items()))
             new = {at: each for at, each in found.items() if at not in starts}
             best = sorted(new, key=lambda at: (-new[at].gain, at))[:_MAX_CONTINUED]
             edge = {at: _Reached(_STEP_DECAY * new[at].gain, new[at].path) for at in best}
         return {(self._kb, self._index.ids[at]): each for at, each in reached.items()}
 
-    def _named_in_question(self) -> dict[int, _Reached]:
-        """Return the passages that have a name of the question, however it is spelled there."""
-        found: dict[int, _Reached] = {}
+    def _named_in_question(self) -> Iterator[tuple[int, _Reached]]:
+        """Yield the passages that have a name of the question, however it is spelled there."""
         for node in self._asked:
-            gain = _QUESTION_NAME_WEIGHT * self._rarity(node)
-            if gain:
+            if gain := _QUESTION_NAME_WEIGHT * self._rarity(node):
                 name = self._index.nodes[node].name
-                new = {
-                    at: _Reached(gain, (name, self._index.ids[at]))
-                    for at in self._index.holders[node]
-                }
-                found = _merge_better(found, new)
-        return found
+                for at in self._index.holders[node]:
+                    yield at, _Reached(gain, (name, self._index.ids[at]))
 
-    def _step(self, edge: Mapping[int, _Reached]) -> dict[int, _Reached]:
-        found: dict[int, _Reached] = {}
+    def _steps(self, edge: Mapping[int, _Reached]) -> Iterator[tuple[int, _Reached]]:
         for at, start in edge.items():
             for other, strength, by in self._links(at):
-                gain = start.gain * strength
-                if other not in found or gain > found[other].gain:
-                    found[other] = _Reached(gain, (*start.path, by, self._index.ids[other]))
-        return found
+                path = (*start.path, by, self._index.ids[other])
+                yield other, _Reached(start.gain * strength, path)
 
     def _links(self, at: int) -> Iterable[tuple[int, float, str]]:
         """Yield where a passage leads, how strongly, and by which name or relation."""
@@ -169,12 +159,10 @@ class _Walk:
         return novelty_factor(added_share(first.terms, last, self._weights))
 
 
-def _merge_better(
-    one: Mapping[int, _Reached], other: Mapping[int, _Reached]
-) -> dict[int, _Reached]:
-    """Return the better path to each."""
-    best = dict(one)
-    for at, each in other.items():
+def _best_of(reached: Iterable[tuple[int, _Reached]]) -> dict[int, _Reached]:
+    """Return the best path to each, the first of those as good."""
+    best: dict[int, _Reached] = {}
+    for at, each in reached:
         if at not in best or each.gain > best[at].gain:
             best[at] = each
     return best
