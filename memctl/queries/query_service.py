@@ -161,9 +161,8 @@ class QueryService:
             filters = self._within_reach(filters)
             private = self._allows_private(filters)
             if private not in sessions:
-                sessions[private] = self._session(
-                    options.mode, private=private, reranks=options.rerank
-                )
+                context = self._context(private=private, reranks=options.rerank)
+                sessions[private] = _QuerySession(context, options.mode)
             yield sessions[private].ask(question, replace(options, filters=filters))
 
     def context(
@@ -194,7 +193,7 @@ class QueryService:
             UsageError: The question is empty, or an option cannot be used.
         """
         filters = self._within_reach(filters)
-        session = self._session(mode, private=self._allows_private(filters))
+        session = _QuerySession(self._context(private=self._allows_private(filters)), mode)
         return session.context(question, budget, filters, auto=auto, threshold=threshold)
 
     def standing_context(
@@ -325,9 +324,6 @@ class QueryService:
         targets = self._targets()
         return SearchContext(targets, private, self._corpora, reranks, self._before_model)
 
-    def _session(self, mode: Mode | None, *, private: bool, reranks: bool = True) -> _QuerySession:
-        return _QuerySession(self._context(private=private, reranks=reranks), mode)
-
     def latest_question(self) -> str:
         """Return the id of the question that was asked last; "" where none is noted."""
         targets = self._targets()
@@ -372,10 +368,9 @@ class _QuerySession(Struct, frozen=True, dict=True):
             rank_sentences,
         )
 
-        searcher = self._searcher
         limit = options.limit or self.search_context.config.query.limit
         search = self.search_context.search_options(max(limit, MAX_HITS_READ), options)
-        outcome, notes = _search_message(searcher, question.text, self._mode, search)
+        outcome = self._search_message(question.text, search)
         outcome = self._with_relevance(outcome, options.threshold)
         answer, hits = None, outcome.listed
         if options.answer:
@@ -385,7 +380,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             is_ordered = options.rerank and bool(self.search_context.config.models.rerank)
             if not is_ordered and outcome.selected is None:
                 hits = rank_hits(hits, sentences)
-        hits = searcher.with_document_metadata(hits[:limit])
+        hits = self._searcher.with_document_metadata(hits[:limit])
         result = QueryResult(
             question=question.text,
             hits=hits,
@@ -395,7 +390,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             seconds=time.monotonic() - started,
             id=question.id,
             explain=self._explained(outcome, hits) if options.explain else {},
-            notes=notes,
+            notes=outcome.notes,
             communities=outcome.communities,
         )
         if not options.log:
@@ -414,6 +409,39 @@ class _QuerySession(Struct, frozen=True, dict=True):
             question.text, "query", options.filters, found, result.seconds, how, hits, outcome
         )
         return replace(result, query_id=query_id)
+
+    def _search_message(self, message: str, search: SearchOptions) -> SearchOutcome:
+        """Search for a message; where nothing clearly bears on all of it, for its question alone.
+
+        A question that only the sentences before it say the subject of is never searched for alone.
+        """
+        from memctl.search.answering.memory_need import (
+            MIN_RELEVANCE,
+            extract_question,
+            has_own_subject,
+        )
+
+        whole = self._search(message, search)
+        score = whole.relevance.score
+        asked = extract_question(message) if score < MIN_RELEVANCE else ""
+        if not has_own_subject(asked):
+            return whole
+        alone = self._search(asked, search)
+        relevance = alone.relevance
+        return alone if relevance.is_relevant and relevance.score > score else whole
+
+    def _search(self, question: str, search: SearchOptions) -> SearchOutcome:
+        """Search; by keyword alone while the embedder is unavailable, and note that."""
+        from memctl.search.retrieval.question_vectors import EMBEDDER_UNAVAILABLE
+
+        searcher = self._searcher
+        try:
+            return searcher.search(question, mode=self._mode, **search)
+        except EMBEDDER_UNAVAILABLE as error:
+            if self._mode == "vector":
+                raise
+            found = searcher.search(question, mode="keyword", **search)
+            return replace(found, notes=(f"found by keyword alone: {error.message}",))
 
     def _how(
         self, outcome: SearchOutcome, search: SearchOptions, limit: int, hits: Sequence[Hit]
@@ -515,13 +543,13 @@ class _QuerySession(Struct, frozen=True, dict=True):
         limit = max(_FEWEST_EXCERPTS, budget // _SHORTEST_EXCERPT)
         options = QueryOptions(filters=filters, diversity=0.0, per_document=0)
         search = self.search_context.search_options(limit, options)
-        outcome, notes = _search_message(self._searcher, about, self._mode, search)
+        outcome = self._search_message(about, search)
         why = f"refers to what was before: {referring!r}" if auto and referring else ""
         if auto and not referring:
             why = f"relevance {outcome.relevance.score:.2f}"
             least = self.search_context.config.context.least_relevance
             if not is_memory_needed(outcome.asked, outcome.relevance, least):
-                return Context(question, "", 0, budget, (), notes, why=why)
+                return Context(question, "", 0, budget, (), outcome.notes, why=why)
         relevance = outcome.relevance
         outcome = self._with_relevance(outcome, threshold)
         count = token_counter(outcome.embedder)
@@ -549,7 +577,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
         )
         seconds = time.monotonic() - started
         query_id = self._log(question, "context", filters, found, seconds, how, shown, outcome)
-        return replace(context, notes=notes, why=why, query_id=query_id)
+        return replace(context, notes=outcome.notes, why=why, query_id=query_id)
 
     def _log(
         self,
@@ -629,41 +657,3 @@ def _context_hits(outcome: SearchOutcome, relevance: Relevance, *, auto: bool) -
     hits = outcome.hits[:_MOST_UNASKED] if auto else outcome.hits
     # BM25 has taken the length into account already.
     return hits if outcome.mode == "keyword" else budget_order(hits)
-
-
-def _search_message(
-    searcher: Searcher, question: str, mode: Mode, search: SearchOptions
-) -> tuple[SearchOutcome, tuple[str, ...]]:
-    """Search for a message; where nothing clearly bears on all of it, for its question alone.
-
-    A question that only the sentences before it say the subject of is never searched for alone.
-
-    Returns:
-        The outcome, and notes on what had to be left out.
-    """
-    from memctl.search.answering.memory_need import MIN_RELEVANCE, extract_question, has_own_subject
-
-    whole = _search(searcher, question, mode, search)
-    score = whole[0].relevance.score
-    asked = extract_question(question) if score < MIN_RELEVANCE else ""
-    if not has_own_subject(asked):
-        return whole
-    alone = _search(searcher, asked, mode, search)
-    relevance = alone[0].relevance
-    return alone if relevance.is_relevant and relevance.score > score else whole
-
-
-def _search(
-    searcher: Searcher, question: str, mode: Mode, search: SearchOptions
-) -> tuple[SearchOutcome, tuple[str, ...]]:
-    """Search; by keyword alone while the embedder is unavailable, and note that."""
-    from memctl.search.retrieval.question_vectors import EMBEDDER_UNAVAILABLE
-
-    try:
-        outcome = searcher.search(question, mode=mode, **search)
-        return outcome, outcome.notes
-    except EMBEDDER_UNAVAILABLE as error:
-        if mode == "vector":
-            raise
-        found = searcher.search(question, mode="keyword", **search)
-        return found, (f"found by keyword alone: {error.message}",)
