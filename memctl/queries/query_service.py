@@ -511,7 +511,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             answerer = self.search_context.answerer(best, asked) if best else None
             if answerer is None:
                 return extract_answer(outcome, sentences)
-            return answerer.answer(outcome, options.on_token)
+            return answerer.answer(outcome, sentences, options.on_token)
         except MemctlError as error:  # a question is answered, whatever is wrong with the model
             return replace(extract_answer(outcome, sentences), note=error.message, hint=error.hint)
 

@@ -19,13 +19,13 @@ from memctl.language.term_analysis import query_terms
 from memctl.prompts import fenced
 from memctl.records import Answer, AnswerSentence, Citation
 from memctl.search.answering.evidence_context import Excerpt, numbered_excerpts, token_counter
-from memctl.search.answering.evidence_sentences import rank_sentences
 from memctl.search.answering.extractive_answer import NOT_FOUND
 from memctl.understanding.evidence_support import Evidence, measure_support
 
 if TYPE_CHECKING:
     from memctl.models.chat_model import ChatModel
     from memctl.prompts import Prompt
+    from memctl.search.answering.evidence_sentences import EvidenceSentence
     from memctl.search.answering.search_outcome import SearchOutcome
 
 UNSUPPORTED = "[unsupported]"
@@ -75,12 +75,16 @@ class ModelAnswerer:
         return f"model/{self._chat.name}/{self._prompt.id}"
 
     def answer(
-        self, outcome: SearchOutcome, on_token: Callable[[str], None] | None = None
+        self,
+        outcome: SearchOutcome,
+        sentences: Sequence[EvidenceSentence],
+        on_token: Callable[[str], None] | None = None,
     ) -> Answer:
         """Return the model's answer, checked.
 
         Args:
             outcome: What the search found; there must be hits.
+            sentences: Its sentences, best first; the best tells how sure an answer can be.
             on_token: Receives the answer piece by piece while the model writes it.
 
         Raises:
@@ -92,7 +96,20 @@ class ModelAnswerer:
         data = f"{blocks}\n\nThe question: {' '.join(outcome.question.text.split())}"
         numbering = _Numbering(given)
         written = self._ask(data) if on_token is None else self._stream(data, numbering, on_token)
-        return self._check(written, numbering, outcome)
+        confidence = sentences[0].score if sentences else 0.0
+        if not written:
+            low = round(_NOT_FOUND_FACTOR * confidence, 3)
+            return Answer(NOT_FOUND, found=False, method=self.method, confidence=low)
+        checked = [_check_sentence(item, numbering, outcome.languages) for item in written]
+        supported = sum(not item.unsupported for item in checked)
+        return Answer(
+            text=" ".join(map(_with_marks, checked)),
+            found=supported > 0,
+            method=self.method,
+            confidence=round(confidence * supported / len(checked), 3),
+            citations=numbering.citations(checked, outcome.languages),
+            sentences=tuple(checked),
+        )
 
     def _ask(self, data: str) -> list[_DraftSentence]:
         from memctl.search.answering.reply_schemas import AnswerReply
@@ -118,24 +135,6 @@ class ModelAnswerer:
             on_token(pieces.add(piece))
         on_token(pieces.rest())
         return [] if _is_not_found(whole) else _sentences(whole)
-
-    def _check(
-        self, written: Sequence[_DraftSentence], numbering: _Numbering, outcome: SearchOutcome
-    ) -> Answer:
-        confidence = max((item.score for item in rank_sentences(outcome)), default=0.0)
-        if not written:
-            low = round(_NOT_FOUND_FACTOR * confidence, 3)
-            return Answer(NOT_FOUND, found=False, method=self.method, confidence=low)
-        checked = [_check_sentence(item, numbering, outcome.languages) for item in written]
-        supported = sum(not item.unsupported for item in checked)
-        return Answer(
-            text=" ".join(map(_with_marks, checked)),
-            found=supported > 0,
-            method=self.method,
-            confidence=round(confidence * supported / len(checked), 3),
-            citations=numbering.citations(checked, outcome.languages),
-            sentences=tuple(checked),
-        )
 
 
 def _is_not_found(text: str) -> bool:
