@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
-from memctl.language.word_lists import all_languages, month_numbers
+from memctl.language.word_lists import all_languages, any_of, month_numbers
 from memctl.records import Hit
 
 PATH_SEPARATOR = " > "
@@ -214,8 +214,8 @@ def _are_entries(text: str) -> bool:
 
 # --- dates and values in sentences ---------------------------------------------------------------
 
-_MONTHS = "|".join(sorted(month_numbers(), key=len, reverse=True))
-_WEEKDAYS = "|".join(f"{names[0]}s?" for each in all_languages() for names in each.weekdays)
+_MONTHS = any_of(month_numbers())
+_WEEKDAYS = f"(?:{any_of(names[0] for each in all_languages() for names in each.weekdays)})s?"
 _DATE = (
     r"(?:1\d|20)\d\d-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
     rf"|(?:{_MONTHS})\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? (?:1\d|20)\d\d)?"
@@ -305,7 +305,7 @@ _AMOUNTS = (
     r"|couple|several|few|many|most|handful|once|twice|single|double|triple|zero|both|pair|free"
     r"|nobody|nothing|everybody|everyone|everything|only|all of|hardly|unlimited|infinite"
 )
-_NUMBER_WORDS = "|".join(
+_NUMBER_WORDS = any_of(
     word for each in all_languages() for words in each.numbers[1:] for word in words
 )
 _AMOUNT = re.compile(rf"(?<![^\W\d])\d|[¼-¾⅐-⅞]|\b(?:{_AMOUNTS}|{_NUMBER_WORDS})\b", re.IGNORECASE)
