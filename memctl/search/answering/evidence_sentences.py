@@ -209,7 +209,7 @@ def candidate_sentences(outcome: SearchOutcome) -> list[CandidateSentence]:
     """Return the sentences of the best hits, those first that have most of the question."""
     # A gist is made of sentences that passages have, or counts what a file holds.
     hits = [hit for hit in outcome.hits[:MAX_HITS_READ] if hit.type not in RESTATING_TYPES]
-    around = outcome.load_turns_around(hits) if outcome.load_turns_around else ()
+    around = outcome.load_turns_around(hits)
     said = {place: hit.text for hit in (*hits, *around) if (place := _place(hit))}
     drafts = [
         draft

@@ -56,7 +56,7 @@ class SearchOutcome(Struct, frozen=True, dict=True):
     """Reads the passages of a hit's document."""
     load_statements_of: Callable[[TimeExpression], tuple[tuple[Hit, Hit], ...]]
     """Reads the weightiest statements made in a period, each with the passage it stands in."""
-    load_turns_around: Callable[[Sequence[Hit]], tuple[Hit, ...]] | None = None
+    load_turns_around: Callable[[Sequence[Hit]], tuple[Hit, ...]]
     """Reads what was said directly before and after turns of conversations."""
     notes: tuple[str, ...] = ()
     """What the search did without because a model was not available."""
