@@ -117,7 +117,7 @@ def _decoded(row: Row, short: frozenset[str]) -> dict[str, Any]:
     decoded = {}
     for key, value in row.items():
         if key in JSON_COLUMNS and isinstance(value, str) and value:
-            decoded[key] = json.loads(value)
+            decoded[key] = to_plain(json.loads(value))
         elif key in short and value is not None:
             decoded[key] = to_plain(float(f"{value:.7g}"))
         elif key != "vector":

@@ -172,12 +172,12 @@ def check_format(output: Format | None) -> None:
 
 
 def _write_json(source: object, _: Sequence[Column]) -> None:
-    print_json(list(plain_rows(source)))
+    _line(json_text(list(plain_rows(source)), indent=2))
 
 
 def _write_ndjson(source: object, _: Sequence[Column]) -> None:
     for row in plain_rows(source):
-        print_line(row)
+        _line(json_text(row))
 
 
 def _write_arrow(source: object, _: Sequence[Column]) -> None:
