@@ -43,6 +43,8 @@ IN_MEMORY = {
     "Does Mila drive at night?": "Mila never drives at night.",
     "Do we eat meat?": "We do not eat meat.",
     "Was the piano not sold in 2024?": "The piano was sold in 2024.",
+    # It need not have every word.
+    "Is Carla allowed to sign contracts with Siemens?": "Carla is not allowed to sign contracts.",
 }
 NOT_IN_MEMORY = (
     "Does Lena work at Siemens in Berlin?",

@@ -34,6 +34,7 @@ from memctl.search.answering.evidence_parts import (
     split_parts,
     stated_values,
 )
+from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.query.question import Question
 from memctl.search.query.subject_questions import GOES_ON, option_of_value, subject_question
@@ -65,8 +66,8 @@ _DOUBTFUL = -0.3
 _RESTATES = 0.7
 """Share of a question for a reason from which on a sentence only says what is to be explained,
 unless it has a word for a reason."""
-_ALL = 0.9
-"""Share of a question for yes or no that a sentence must cover to answer it."""
+_LEAST_FOR_YES_OR_NO = 0.6
+"""Share of a question for yes or no that a sentence must cover with what stands around it."""
 _SAME_QUESTION, _ANSWERS_SAME = 0.6, 2.5
 """Share of the words of two questions that makes them one, and what speaks for the sentence after
 it, which somebody wrote as its answer."""
@@ -566,7 +567,9 @@ def _probability(
         is_of_another=draft.is_of_another,
     )
     value = sum(WEIGHTS[name] * each for name, each in features.items()) + draft.time_weight
-    is_doubtful = draft.near < _ALL if whether else draft.says_nothing_new and not may_repeat
+    is_doubtful = (
+        draft.near < _LEAST_FOR_YES_OR_NO if whether else draft.says_nothing_new and not may_repeat
+    )
     is_doubtful = is_doubtful or draft.tells_of_subject is False
     if is_doubtful or lacks_what_is_asked:
         value = min(value, _DOUBTFUL)
@@ -575,11 +578,6 @@ def _probability(
         + _ANSWERS_SAME * (draft.answers_same and not lacks_what_is_asked)
         + for_telling * (draft.tells_of_subject is True)
     )
-
-
-def sigmoid(value: float) -> float:
-    """Return the probability of log odds."""
-    return 1 / (1 + math.exp(-value))
 
 
 def log_odds(probability: float) -> float:

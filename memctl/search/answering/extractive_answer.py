@@ -28,10 +28,10 @@ from memctl.search.answering.evidence_sentences import (
     EvidenceSentence,
     log_odds,
     rank_sentences,
-    sigmoid,
 )
 from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite, plain_quote
 from memctl.search.answering.period_answer import period_answer
+from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.answering.table_totals import total_answer
 
@@ -244,12 +244,13 @@ def _newest_value(
 
     That they tell of one thing is sure where an insight quotes both, or by their words.
     """
+    values = stated_values(best.text)
     newer = [
         item
         for item in sentences
         if item.hit.created_at.date() > best.hit.created_at.date()
         and not item.has_ended
-        and stated_values(item.text) - stated_values(best.text)
+        and stated_values(item.text) - values
         and (
             _are_quoted(outcome, best, item)
             or (item.score >= _MIN_STEP_SHARE * best.score and _differ(best, item))

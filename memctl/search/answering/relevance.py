@@ -62,7 +62,7 @@ class Relevance(Struct, frozen=True):
     @property
     def score(self) -> float:
         """The probability that these memories answer the question."""
-        return _logistic(self.log_odds)
+        return sigmoid(self.log_odds)
 
     @property
     def log_odds(self) -> float:
@@ -102,7 +102,7 @@ def hit_relevance(own: Relevance, whole: Relevance) -> float:
         whole: That of the best hits together, which knows what a question of several steps needs.
     """
     odds = _OWN_SHARE * own.log_odds + (1 - _OWN_SHARE) * whole.log_odds + _SHIFT
-    return _logistic(min(odds, _OWN_SLOPE * own.log_odds + _OWN_SHIFT))
+    return sigmoid(min(odds, _OWN_SLOPE * own.log_odds + _OWN_SHIFT))
 
 
 def judge_relevance(
@@ -144,5 +144,6 @@ def _trust(unknown: Slot, question: Question) -> float:
     return _UNKNOWN_TRUST if GENERIC_TERMS.isdisjoint(unknown) else _GENERIC_TRUST
 
 
-def _logistic(value: float) -> float:
+def sigmoid(value: float) -> float:
+    """Return the probability of log odds."""
     return 1 / (1 + math.exp(-value))
