@@ -162,6 +162,7 @@ def _on_skills(
     """Return a job on skills, which changes nothing on a dry run and counts them then."""
 
     def job(context: UpkeepContext) -> Outcome:
+        """Run the job; on a dry run, only count the skills."""
         if context.options.dry_run:
             return Outcome({"skills": _count_skills(context)})
         return run(context)
