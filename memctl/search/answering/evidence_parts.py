@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -339,6 +340,7 @@ def has_relative_time(sentence: str) -> bool:
     return _RELATIVE.search(sentence) is not None
 
 
+@lru_cache(maxsize=256)
 def stated_values(sentence: str) -> frozenset[str]:
     """Return the dates, days and numbers in a sentence, which are what an update changes."""
     return frozenset(" ".join(found.lower().split()) for found in _VALUE.findall(sentence))

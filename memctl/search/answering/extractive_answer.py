@@ -244,13 +244,12 @@ def _newest_value(
 
     That they tell of one thing is sure where an insight quotes both, or by their words.
     """
-    values = stated_values(best.text)
     newer = [
         item
         for item in sentences
         if item.hit.created_at.date() > best.hit.created_at.date()
         and not item.has_ended
-        and stated_values(item.text) - values
+        and stated_values(item.text) - stated_values(best.text)
         and (
             _are_quoted(outcome, best, item)
             or (item.score >= _MIN_STEP_SHARE * best.score and _differ(best, item))
