@@ -20,23 +20,11 @@ from msgspec.structs import replace
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding, phrase
 from memctl.consolidation.statements import Slot, Statement, StemWeights, slots_of
-from memctl.language.sentence_values import Value
+from memctl.language.sentence_values import CHANGE_WORDS, Value
 from memctl.language.table_amounts import amount_column, row_cells
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.search.answering.extractive_answer import WENT_FROM
 
-_CHANGE = re.compile(
-    r"\b(?:now|new|newly|moved?|moves|changed?|changes|postponed|instead|updated?|raised|increas\w+|"
-    r"reduced|lowered|dropped|drop|no longer|any ?more|rescheduled|corrected|correction|delayed|"
-    r"brought forward|(?:goes|went|came|is|come|put) (?:up|down)|rises|rose|as of|from now on|"
-    r"since then|replaced|"
-    r"slips?|slipped|pushed|cancelled|called off|in the end|after all|finally|final|back|stopped?|"
-    r"rather than|revised|extended|shifted|upped|taken over|takes over|"
-    r"statt|jetzt|nun|nicht mehr|neu|verschoben|doch|erst|ab sofort|steigt|"
-    r"maintenant|finalement|désormais|au lieu|repoussé|plus de|décal\w+|"
-    r"ahora|ya no|en vez|al final|nuevo|pasa a|invece|ora|adesso|alla fine|non più)\b|->|→",
-    re.IGNORECASE,
-)
 _MOVE = re.compile(
     r"\b(?:moved?|moves|moving|postponed|put .{0,40}?(?:off|back)|pushed|shift\w*|slip\w*|delay\w*|"
     r"rescheduled|brought forward|instead|not .{1,30} either|can['’]?t|cannot|won['’]?t|"
@@ -177,7 +165,7 @@ def stated_former(text: str, one: Value, other: Value, sentence: str) -> Value |
     if len(between) > 60:
         return None
     if _ARROW.fullmatch(between) or (
-        _FROM.search(before) and _TO.fullmatch(between) and _CHANGE.search(sentence)
+        _FROM.search(before) and _TO.fullmatch(between) and CHANGE_WORDS.search(sentence)
     ):
         return one
     if _FORMERLY.search(before) and _NOW.search(between):
@@ -257,7 +245,7 @@ def features(
         "date": float(value.kind == "date"),
         "unit": float(value.kind == "quantity"),
         "head": min(weights.sum(difference.head), 3.0),
-        "cue": float(bool(_CHANGE.search(second.text))),
+        "cue": float(bool(CHANGE_WORDS.search(second.text))),
         "names_old": float(_names(second, difference.earlier.value)),
         "length": -abs(math.log(len(first.text) / len(second.text))),
     }
@@ -372,7 +360,7 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
             is_price = (
                 mine.value.kind == "money"
                 and mine.value.unit == theirs.value.unit
-                and bool(_CHANGE.search(second.text))
+                and bool(CHANGE_WORDS.search(second.text))
             )
             if not (head or is_moved or is_price):
                 continue

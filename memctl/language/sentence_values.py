@@ -41,6 +41,19 @@ def _agree(first: Reading, second: Reading) -> bool:
     return all(a is None or b is None or abs(a - b) < 1e-9 for a, b in pairs)
 
 
+CHANGE_WORDS = re.compile(
+    r"\b(?:now|new|newly|moved?|moves|changed?|changes|postponed|instead|updated?|raised|increas\w+|"
+    r"reduced|lowered|dropped|drop|no longer|any ?more|rescheduled|corrected|correction|delayed|"
+    r"brought forward|(?:goes|went|came|is|come|put) (?:up|down)|rises|rose|as of|from now on|"
+    r"since then|replaced|"
+    r"slips?|slipped|pushed|cancelled|called off|in the end|after all|finally|final|back|stopped?|"
+    r"rather than|revised|extended|shifted|upped|taken over|takes over|"
+    r"statt|jetzt|nun|nicht mehr|neu|verschoben|doch|erst|ab sofort|steigt|"
+    r"maintenant|finalement|désormais|au lieu|repoussé|plus de|décal\w+|"
+    r"ahora|ya no|en vez|al final|nuevo|pasa a|invece|ora|adesso|alla fine|non più)\b|->|→",
+    re.IGNORECASE,
+)
+"""What says that something is not as it was."""
 _MONTH = "|".join(sorted(month_numbers(), key=len, reverse=True))
 _DAY = r"(?P<{0}>[0-3]?\d)(?:st|nd|rd|th|\.)?"
 _YEAR = r"(?P<{0}>(?:19|20)\d\d)"

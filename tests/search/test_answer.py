@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import pytest
@@ -30,6 +31,7 @@ from memctl.search.searcher import Searcher
 
 from .conftest import ROASTERY, MemoryOf, Shelf
 
+JANUARY = datetime(2026, 1, 10, tzinfo=UTC)
 MARCH = datetime(2026, 3, 24, tzinfo=UTC)
 MAY = datetime(2026, 5, 12, tzinfo=UTC)
 
@@ -382,6 +384,62 @@ def test_two_dates_for_one_thing_are_both_told_newest_first(
         "Earlier, on 2026-03-24: The lease for the workshop starts on 1 June 2026. [2]"
     )
     assert [c.memory_id for c in given.citations] == ["m_new", "m_old"]
+
+
+RENT = {
+    "jan": "Rent for the studio is 820 a month, deposit two months.",
+    "mar": "Letter from the landlord: rent for the studio goes up to 870 from April.",
+    "may": "Studio rent now 910 a month.",
+}
+GRANT = {
+    "jan": "The deadline for the Weller grant is 1 May.",
+    "mar": "Weller Foundation wrote: deadline for the grant moved to 15 May.",
+    "may": "Deadline for the Weller grant extended again: 1 June.",
+}
+NEWSLETTER = {
+    "jan": "Mara is in charge of the newsletter.",
+    "mar": "Jonas takes over the newsletter from Mara.",
+    "may": "The newsletter is now Priya's job, Jonas does the website instead.",
+}
+
+
+@pytest.mark.parametrize(
+    ("states", "question", "start", "months"),
+    [
+        (RENT, "How much is the studio rent?", "As of", ["may", "mar"]),
+        (RENT, "What was the studio rent at first?", "On 2026-01-10", ["jan", "may"]),
+        (GRANT, "What is the deadline for the Weller grant?", "As of", ["may", "jan"]),
+        (GRANT, "What was the previous deadline for the grant?", "As of", ["may", "mar"]),
+        (NEWSLETTER, "Who is in charge of the newsletter?", "As of", ["may", "jan"]),
+        (NEWSLETTER, "Who was originally in charge of the newsletter?", "On", ["jan", "mar"]),
+    ],
+)
+def test_of_several_states_the_newest_is_told_first_unless_it_is_asked_for_the_first(
+    shelf: Shelf,
+    memory_of: MemoryOf,
+    states: Mapping[str, str],
+    question: str,
+    start: str,
+    months: Sequence[str],
+) -> None:
+    days = {"jan": JANUARY, "mar": MARCH, "may": MAY}
+    shelf.put([memory_of(name, text, created_at=days[name]) for name, text in states.items()])
+    given = ask(shelf.searcher(), question)
+    assert [c.memory_id for c in given.citations] == [f"m_{name}" for name in months]
+    assert given.text.removeprefix(f"{UNSURE} ").startswith(start)
+
+
+def test_a_word_for_a_change_of_something_else_changes_nothing(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    shelf.put(
+        [
+            memory_of("home", "Bo lives in Graz, Annenstrasse 12.", created_at=JANUARY),
+            memory_of("bike", "Bo got a new bike, a red one.", created_at=MAY),
+        ]
+    )
+    given = ask(shelf.searcher(), "Where does Bo live?")
+    assert given.text == "Bo lives in Graz, Annenstrasse 12. [1]"
 
 
 def test_the_newest_value_counts_though_the_older_one_fits_the_question_better(

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from memctl.language.sentence_values import CHANGE_WORDS
 from memctl.language.term_analysis import query_terms
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import (
@@ -57,6 +58,9 @@ MIN_SCORE_SHARE = 0.85
 """A further sentence must be this likely an answer, as a share of the best one's probability."""
 _MIN_STEP_SHARE = 0.5
 """The same for lists, and where one thing is asked for by way of another, as none has all."""
+_CHANGED_SHARE, _SHORT = 0.65, 140
+"""The same for a sentence that says that something changed, and its most characters: in a longer
+one it may be something else."""
 _SEVERAL_STEPS = re.compile(
     r"\b(?:who|when|where|what|which|why|how)\b.*\b(?:who|when|where|what|which|why|how)\b"
     r"|\b(?:or|oder|ou)\b|(?:\bof\b|['’]s\b).*(?:\bof\b|['’]s\b)",
@@ -71,6 +75,19 @@ _SEVERAL_THINGS = re.compile(
     re.IGNORECASE,
 )
 """In a question whose answer is a list, or what happened at a time."""
+_ASKS_FOR_OLDEST = re.compile(
+    r"\b(?:at first|original(?:ly)?|initial(?:ly)?|in the beginning|to begin with|anfangs|zuerst"
+    r"|ursprünglich\w*|au début|à l['’]origine|initialement|al principio|originalmente"
+    r"|inizialmente|all['’]inizio|aanvankelijk)\b",
+    re.IGNORECASE,
+)
+_ASKS_FOR_EARLIER = re.compile(
+    rf"{_ASKS_FOR_OLDEST.pattern}|\b(?:previous(?:ly)?|former(?:ly)?|used to|before that"
+    r"|vorher\w*|bisher\w*|früher\w*|auparavant|précédent\w*"
+    r"|antes|anterior\w*|prima|precedente)\b",
+    re.IGNORECASE,
+)
+"""In a question for how something was before it changed."""
 _ABOUT = re.compile(
     r"\W*(?:who(?:['’]s| is| was)|(?:please )?tell me (?:more |all |everything )?about"
     r"|what (?:do|can) (?:i|we|you) (?:know|tell me) (?:about|of)|what is known (?:about|of)"
@@ -114,13 +131,9 @@ def extract_answer(
         return _answer(known, _plain_answer(known, ""), max(confidence, SURE), unsure=False)
     unsure = confidence < (SURE_OF_HOW if asks_how(outcome.asked.text) else SURE)
     likely = _likely(sentences, _MIN_STEP_SHARE) if unsure else likely
-    best, *others = likely
-    other = next((each for each in others if not is_list and _differ(best, each)), None)
-    if other is None and not is_list:
-        other = _newest_value(outcome, best, sentences)
-    if other is not None:
-        ordered = sorted((best, other), key=lambda item: item.hit.created_at, reverse=True)
-    else:
+    states = [] if is_list else _states(outcome, likely, sentences, unsure=unsure)
+    ordered = states
+    if not states:
         most = _MAX_LISTED if is_list else MAX_SENTENCES
         ordered = _without_repeats(likely)[:most]
         if not unsure:  # what is done step by step and lists are as they were written
@@ -128,7 +141,7 @@ def extract_answer(
             first = [] if is_in_order else ordered[:1]
             ordered = [*first, *_reading_order(ordered[len(first) :])]
     ordered = [_without_speaker(item) for item in ordered]
-    text = _differing(ordered) if other else _plain_answer(ordered, outcome.asked.text)
+    text = _differing(ordered) if states else _plain_answer(ordered, outcome.asked.text)
     return _answer(ordered, text, confidence, unsure=unsure)
 
 
@@ -237,25 +250,78 @@ def newest_first(question: str, hits: Iterable[Hit]) -> list[Hit]:
     return [item.hit for item in ordered]
 
 
-def _newest_value(
-    outcome: SearchOutcome, best: EvidenceSentence, sentences: Sequence[EvidenceSentence]
-) -> EvidenceSentence | None:
-    """Return the newest sentence that gives another value for what the best one tells.
+def _states(
+    outcome: SearchOutcome,
+    likely: Sequence[EvidenceSentence],
+    sentences: Sequence[EvidenceSentence],
+    *,
+    unsure: bool,
+) -> list[EvidenceSentence]:
+    """Return how what is asked about is and how it was, if sentences differ in that.
+
+    The newest state is first, or the oldest where that is asked for; the other one is the best
+    sentence's or, where that comes first, the one next to it in time.
+    """
+    best, question = likely[0], outcome.asked.text
+    wants_oldest = _ASKS_FOR_OLDEST.search(question) is not None
+    looks_back = _ASKS_FOR_EARLIER.search(question) is not None
+
+    def may_count(item: EvidenceSentence) -> bool:
+        is_later = item.hit.created_at.date() > best.hit.created_at.date()
+        return item in likely or (not item.has_ended and is_later) or looks_back
+
+    others = [
+        item
+        for item in sentences
+        if item is not best
+        and may_count(item)
+        and (
+            _tells_other_value(outcome, best, item)
+            or ((looks_back or not unsure) and _tells_other_state(outcome, best, item))
+        )
+    ]
+    if not others:
+        return []
+    order = sorted((best, *others), key=lambda item: item.hit.created_at, reverse=not wants_oldest)
+    return [order[0], order[1] if order[0] is best else best]
+
+
+def _tells_other_value(
+    outcome: SearchOutcome, best: EvidenceSentence, item: EvidenceSentence
+) -> bool:
+    """Return whether a sentence gives another value for what the best one tells.
 
     That they tell of one thing is sure where an insight quotes both, or by their words.
     """
-    newer = [
-        item
-        for item in sentences
-        if item.hit.created_at.date() > best.hit.created_at.date()
-        and not item.has_ended
-        and stated_values(item.text) - stated_values(best.text)
-        and (
-            _are_quoted(outcome, best, item)
-            or (item.score >= _MIN_STEP_SHARE * best.score and _differ(best, item))
-        )
-    ]
-    return max(newer, key=lambda item: (item.hit.created_at, item.score), default=None)
+    if stated_values(item.text) - stated_values(best.text) and _are_quoted(outcome, best, item):
+        return True
+    return item.score >= _MIN_STEP_SHARE * best.score and _differ(best, item)
+
+
+def _tells_other_state(
+    outcome: SearchOutcome, best: EvidenceSentence, item: EvidenceSentence
+) -> bool:
+    """Return whether a sentence of another day tells otherwise what the best one answers.
+
+    Either both have the same words of the question with other values, or the later one, which is
+    short and nearly as likely an answer, says that something changed.
+    """
+    earlier, later = sorted((best, item), key=lambda each: each.hit.created_at)
+    if _day(earlier) == _day(later) or is_table_row(best.text) or is_table_row(item.text):
+        return False
+    of_best, of_item = (
+        {slot for slot in outcome.question.slots if not each.terms.isdisjoint(slot)}
+        for each in (best, item)
+    )
+    left, right = stated_values(best.text), stated_values(item.text)
+    if len(of_best) > 1 and of_best == of_item and left and right and left.isdisjoint(right):
+        return item.score >= _MIN_STEP_SHARE * best.score
+    return (
+        not of_best.isdisjoint(of_item)
+        and max(len(best.text), len(item.text)) <= _SHORT
+        and item.score >= _CHANGED_SHARE * best.score
+        and CHANGE_WORDS.search(later.text) is not None
+    )
 
 
 def _are_quoted(outcome: SearchOutcome, one: EvidenceSentence, other: EvidenceSentence) -> bool:
@@ -307,11 +373,13 @@ def _reading_order(chosen: Sequence[EvidenceSentence]) -> list[EvidenceSentence]
 
 
 def _differing(ordered: Sequence[EvidenceSentence]) -> str:
-    newer, older = ordered
-    first, second = _numbered_sentence(newer, 1), _numbered_sentence(older, 2)
-    if _day(newer) == _day(older):
+    one, other = ordered
+    first, second = _numbered_sentence(one, 1), _numbered_sentence(other, 2)
+    if _day(one) == _day(other):
         return f"{first} But also: {second}"
-    return f"As of {_day(newer)}: {first} Earlier, on {_day(older)}: {second}"
+    if _day(one) < _day(other):
+        return f"On {_day(one)}: {first} Later, on {_day(other)}: {second}"
+    return f"As of {_day(one)}: {first} Earlier, on {_day(other)}: {second}"
 
 
 def _plain_answer(ordered: Sequence[EvidenceSentence], question: str) -> str:
