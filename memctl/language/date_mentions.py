@@ -47,6 +47,8 @@ _RELATIVE_HINT = re.compile(
 )
 _RELATIVE_WORDS = ("today", "tonight", "tomorrow", "yesterday", "next ", "last ", "this ")
 
+_SLASHED = re.compile(r"(?<![\w.,/-])(\d\d?)/(\d\d?)/(?:19|20)\d\d(?!\d)")
+_MONTHS = 12
 _QUARTERS = {"first": "1", "second": "2", "third": "3", "fourth": "4"}
 _HALF_YEAR = 183
 
@@ -87,11 +89,34 @@ class DateSpan(Struct, frozen=True):
     iso: str
 
 
-def date_spans(text: str, said: datetime | None = None) -> list[DateSpan]:
-    """Return the dates in a text; ``said`` is when it was written or said, if that is known."""
+def date_spans(text: str, said: datetime | None = None, around: str = "") -> list[DateSpan]:
+    """Return the dates in a text.
+
+    Args:
+        text: May hold dates.
+        said: When it was written or said, if that is known.
+        around: What it is a part of: in which order a day and a month with slashes stand is taken
+            from others there (``24/11/2026``) or in the text, if they agree.
+    """
+    is_day_first = _is_day_first(f"{around}\n{text}") if "/" in text else None
     if said is not None and _may_be_relative(text.lower()):
-        return list(_spans(_pattern().finditer(text), said.date()))
-    return list(_spans(_near_digits(text), said.date() if said else None))
+        return list(_spans(_pattern().finditer(text), said.date(), is_day_first))
+    return list(_spans(_near_digits(text), said.date() if said else None, is_day_first))
+
+
+def has_slashed_day(text: str) -> bool:
+    """Return whether a text has a day such as ``3/11/2026``, whichever of the two is the month."""
+    return _SLASHED.search(text) is not None
+
+
+def _is_day_first(text: str) -> bool | None:
+    """Return whether the day is before the month in days with slashes; None if nothing tells."""
+    told = {
+        first > second
+        for first, second in (map(int, found) for found in _SLASHED.findall(text))
+        if first <= _MONTHS < second or second <= _MONTHS < first
+    }
+    return told.pop() if len(told) == 1 else None
 
 
 @lru_cache(maxsize=256)
@@ -149,22 +174,24 @@ def _near_digits(text: str) -> Iterator[re.Match[str]]:
             start = position = found.end()
 
 
-def _spans(matches: Iterable[re.Match[str]], said: date | None) -> Iterator[DateSpan]:
+def _spans(
+    matches: Iterable[re.Match[str]], said: date | None, is_day_first: bool | None
+) -> Iterator[DateSpan]:
     for match in matches:
         if match["us_month"] == "may":
             continue
-        iso = _resolve(match, said)
+        iso = _resolve(match, said, is_day_first)
         if iso:
             start = match.start("bare_year") if match["bare_year"] else match.start()
             yield DateSpan(start, match.end(), iso)
 
 
-def _resolve(match: re.Match[str], said: date | None) -> str:
+def _resolve(match: re.Match[str], said: date | None, is_day_first: bool | None) -> str:
     found = {name: value for name, value in match.groupdict().items() if value}
-    return _absolute(found, said) or (_relative(found, said) if said else "")
+    return _absolute(found, said, is_day_first) or (_relative(found, said) if said else "")
 
 
-def _absolute(found: dict[str, str], said: date | None) -> str:
+def _absolute(found: dict[str, str], said: date | None, is_day_first: bool | None) -> str:
     match found:
         case {"iso": written}:
             return _day(written[:4], written[5:7], written[8:])
@@ -175,7 +202,7 @@ def _absolute(found: dict[str, str], said: date | None) -> str:
         case {"dot_day": day, "dot_month": month, "dot_year": year}:
             return _day(year, month, day)
         case {"slash_a": first, "slash_b": second, "slash_year": year}:
-            return _slashed(int(first), int(second), year)
+            return _slashed(int(first), int(second), year, is_day_first)
         case {"only_month": month, "only_year": year}:
             return f"{year}-{MONTHS[month.lower()]:02}"
         case {"quarter_year": year}:
@@ -201,11 +228,12 @@ def _day(year: str, month: str, day: str) -> str:
         return ""
 
 
-def _slashed(first: int, second: int, year: str) -> str:
-    """A day and a month with slashes is taken only where one of them cannot be the month."""
-    if first > 12 or first == second:
+def _slashed(first: int, second: int, year: str, is_day_first: bool | None) -> str:
+    """Return a day with slashes, unless it isn't known which of the two is the month."""
+    if first > _MONTHS or first == second or (is_day_first and second <= _MONTHS):
         return _day(year, str(second), str(first))
-    return _day(year, str(first), str(second)) if second > 12 else ""
+    is_known = second > _MONTHS or is_day_first is False
+    return _day(year, str(first), str(second)) if is_known else ""
 
 
 def _chinese(year: str, month: str | None, day: str | None) -> str:

@@ -212,3 +212,31 @@ def test_who_somebody_is_is_told_by_all_that_names_them(shelf: Shelf, memory_of:
         assert given.found
         assert [citation.quote for citation in given.citations] == [said[1][1], said[0][1]]
     assert not ask(shelf, "Who is Ole Brandt?").found
+
+
+def test_a_total_of_a_month_knows_in_which_order_days_are_written(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    days = ("03/11/2026", "05/11/2026", "24/11/2026", "02/12/2026")
+    rows = "\n".join(f"date: {day}; what: bread; amount: {n}.50" for n, day in enumerate(days, 1))
+    table = {"document_id": "d_x", "title": "expenses", "source": "expenses.csv"}
+    shelf.put([memory_of("x", rows, **table, row=1)])
+    given = ask(shelf, "How much did we spend in November 2026?")
+    assert given.text.startswith("7.50 in total: the sum of amount over 3 rows")
+
+
+def test_nothing_is_added_up_by_month_where_the_month_is_not_known(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    days = ("03/11/2026", "05/11/2026", "11/11/2026")
+    rows = "\n".join(f"date: {day}; what: bread; amount: {n}.50" for n, day in enumerate(days, 1))
+    table = {"document_id": "d_x", "title": "expenses", "source": "expenses.csv"}
+    shelf.put([memory_of("x", rows, **table, row=1)])
+    assert "in total" not in ask(shelf, "How much did we spend in November 2026?").text
+
+
+def test_a_note_in_another_language_changes_no_total(spend: Shelf, memory_of: MemoryOf) -> None:
+    note = memory_of("note", "Wir haben gestern die neuen Lampen im Garten angebracht.")
+    spend.put([note], language="de")
+    given = ask(spend, "How much have we paid Kestrel Build?")
+    assert given.text.startswith("17,000.50 in total")

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.language.date_mentions import date_spans
+from memctl.language.date_mentions import date_spans, has_slashed_day
 from memctl.language.table_amounts import (
     Cells,
     amount_column,
@@ -60,18 +60,16 @@ _YES, _NO = (
     frozenset({"yes", "y", "true", "x", "ja", "oui", "sì", "sí"}),
     frozenset({"no", "n", "false", "nein", "non", "-"}),
 )
-_TIMES = frozenset(query_terms("times time fois veces volte mal"))
-_GENERAL = frozenset(
-    query_terms(
-        "total totals altogether all sum add added up how much money have has had did do does we i "
-        "you they spend spent pay paid pays cost costs invoice invoiced bill billed out so far now "
-        "until today for on to from the our my what is are was were in of it amount everything "
-        "many often times time there number with by at can will be been "
-        "insgesamt zusammen summe wie viel haben wir ich für ausgegeben bezahlt gekostet bisher "
-        "combien avons nous dépensé payé coûté quanto abbiamo speso cuánto hemos gastado"
-    )
+_TIMES = "times time fois veces volte mal"
+_GENERAL = (
+    "total totals altogether all sum add added up how much money have has had did do does we i "
+    "you they spend spent pay paid pays cost costs invoice invoiced bill billed out so far now "
+    "until today for on to from the our my what is are was were in of it amount everything "
+    "many often times time there number with by at can will be been "
+    "insgesamt zusammen summe wie viel haben wir ich für ausgegeben bezahlt gekostet bisher "
+    "combien avons nous dépensé payé coûté quanto abbiamo speso cuánto hemos gastado"
 )
-"""Terms that every question for a total may have."""
+"""Words that every question for a total may have."""
 _HITS_LOOKED_AT = 10
 _MOST_CITED = 5
 _CONFIDENCE, _CONFIDENCE_OF_TWO = 0.8, 0.5
@@ -83,6 +81,15 @@ class _Row(Struct, frozen=True):
     start: int
     end: int
     cells: Cells
+
+    @property
+    def text(self) -> str:
+        """It as the table has it."""
+        return self.hit.text[self.start : self.end]
+
+    def dates(self, table: str) -> list[str]:
+        """Return its days, months and years in ISO 8601; the table tells how days are written."""
+        return [span.iso for span in date_spans(self.text, self.hit.created_at, table)]
 
 
 class _Total(Struct, frozen=True):
@@ -158,8 +165,11 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     spans = date_spans(question, rows[0].hit.created_at)
     if len(spans) > 1:
         return None  # a period, which rows may be in or not
+    table = "\n".join(row.text for row in rows)
+    if spans and any(has_slashed_day(row.text) and not row.dates(table) for row in rows):
+        return None  # it isn't known which rows are of that time
     rest = "".join([question[: spans[0].start], question[spans[0].end :]]) if spans else question
-    wanted = frozenset(query_terms(rest, outcome.languages)) - _GENERAL
+    wanted = _terms(outcome, rest) - _terms(outcome, _GENERAL)
     by_row = wanted - _terms_of(outcome, *_titles(rows), *rows[0].cells)
     yes_no = _conditions(outcome, rows, wanted, by_row) if counts else []
     if yes_no is None:
@@ -168,14 +178,14 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         row
         for row in rows
         if all(row.cells.get(name, "").lower() in _YES for name in yes_no)
-        and by_row.issubset(query_terms(" ".join(row.cells.values()), outcome.languages))
-        and (not spans or _is_of(row, spans[0].iso))
+        and by_row <= _terms(outcome, " ".join(row.cells.values()))
+        and (not spans or any(day.startswith(spans[0].iso) for day in row.dates(table)))
     ]
     if not fitting or not (wanted or spans) or (column and column not in fitting[0].cells):
         return None
     if column and len(currencies([row.cells for row in fitting], column)) > 1:
         return None
-    words = [word for word in re.findall(r"\w+", rest) if set(query_terms(word)) & by_row]
+    words = [word for word in re.findall(r"\w+", rest) if _terms(outcome, word) & by_row]
     chosen = [f"with {' '.join(words)}"] if words else []
     chosen += [f"where {column} is yes" for column in yes_no]
     chosen += [f"of {spans[0].iso}"] if spans else []
@@ -187,7 +197,7 @@ def _counted_column(outcome: SearchOutcome, rows: Sequence[_Row], counted: str) 
     if not rows:
         return None
     thing = counted.split()[-1] if counted.strip() else ""
-    terms = frozenset(query_terms(thing, outcome.languages)) - _TIMES
+    terms = _terms(outcome, thing) - _terms(outcome, _TIMES)
     for name in column_names([row.cells for row in rows]):
         if terms and terms == _terms_of(outcome, name):
             values = [row.cells[name] for row in rows if name in row.cells]
@@ -212,7 +222,7 @@ def _conditions(
         if values <= _YES | _NO:
             named.append(name)
         elif not all(map(is_number, values)) and by_row.isdisjoint(
-            query_terms(" ".join(values), outcome.languages)
+            _terms(outcome, " ".join(values))
         ):
             return None
     return named
@@ -225,14 +235,11 @@ def _titles(rows: Sequence[_Row]) -> tuple[str, str]:
 
 def _terms_of(outcome: SearchOutcome, *names: str) -> frozenset[str]:
     """Return the terms of names of tables and columns, in which ``_`` stands for a space."""
-    said = re.sub(r"[_\W]+", " ", " ".join(names))
-    return frozenset(query_terms(said, outcome.languages))
+    return _terms(outcome, re.sub(r"[_\W]+", " ", " ".join(names)))
 
 
-def _is_of(row: _Row, day: str) -> bool:
-    """Return whether a row has a date of a day, a month or a year in ISO 8601."""
-    text = row.hit.text[row.start : row.end]
-    return any(span.iso.startswith(day) for span in date_spans(text, row.hit.created_at))
+def _terms(outcome: SearchOutcome, text: str) -> frozenset[str]:
+    return frozenset(query_terms(text, outcome.languages))
 
 
 def _rows(passages: Sequence[Hit]) -> list[_Row]:
