@@ -50,6 +50,13 @@ def test_insights_come_first() -> None:
     assert [c.memory_id for c in context.citations] == ["m_9", "m_1"]
 
 
+def test_no_budget_that_an_insight_nearly_fills_gives_nothing() -> None:
+    insight = hit(9, "Rents rise. " * 20, level="insight", type="insight")
+    hits = [hit(1, "The rent is high.")]
+    texts = [build_context("q", hits, [insight], budget).text for budget in range(40, 160)]
+    assert all(texts)
+
+
 def test_passages_stand_as_they_read_in_their_document() -> None:
     hits = [
         hit(1, "third", start=200, document="d_a"),

@@ -18,6 +18,7 @@ from memctl.language.sentence_splitting import split_sentences
 from memctl.models.protocols import Embedder, TokenCounter, estimate_tokens
 from memctl.records import Citation, Community, Context, Hit
 from memctl.search.answering.excerpts import (
+    INSIGHTS,
     NO_SHARED_ORIGIN,
     HitExcerpt,
     SharedOrigin,
@@ -185,10 +186,12 @@ class _Selection(Struct):
         """Return the most tokens that an excerpt adds: a line where its conversation is there."""
         if excerpt.is_turn and self._heading(excerpt) in self._headings:
             return self.count("\n" + render_line(len(self.items) + 1, excerpt))
-        alone = render_block(len(self.items) + 1, excerpt, self.shared)
-        if not self.items:
-            return self.count(f"{self.shared.heading}\n\n{alone}")
-        return self.count(f"\n\n{alone}")
+        is_insight = excerpt.hit.level == "insight"
+        shared = NO_SHARED_ORIGIN if is_insight else self.shared
+        alone = render_block(len(self.items) + 1, excerpt, shared)
+        if not any((item.hit.level == "insight") == is_insight for item in self.items):
+            alone = f"{INSIGHTS if is_insight else shared.heading}\n\n{alone}"
+        return self.count(f"\n\n{alone}" if self.items else alone)
 
     def _heading(self, excerpt: HitExcerpt) -> tuple[tuple[str, ...], str]:
         return excerpt.group, self.shared.origin(excerpt.hit)
