@@ -47,6 +47,8 @@ FORMAT_VERSION = 1
 """The newest layout of a knowledge base's folder that this version can read."""
 _SETTINGS_LOCK_SECONDS = 30.0
 
+PROCESSING = "processing"
+"""The folder of files that are being ingested, each in one of its own."""
 MAX_FILE_NAME_BYTES = 255
 """Bytes of a file's name; what Linux and macOS allow."""
 REASON_SUFFIX = ".reason.json"
@@ -115,7 +117,7 @@ class Layout(Struct, frozen=True):
     @property
     def processing(self) -> Path:
         """Files that are being ingested."""
-        return self.folder / "processing"
+        return self.folder / PROCESSING
 
     @property
     def processed(self) -> Path:

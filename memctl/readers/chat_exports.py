@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.errors import UnreadableSource
+from memctl.kb_settings import PROCESSING
 from memctl.readers.data_files.structured_data import parse_json
 from memctl.readers.document_properties import parse_timestamp
 from memctl.readers.file_names import clean_title, display_name
@@ -203,23 +204,20 @@ def _flat(text: Any) -> str:
     )
 
 
-def _slack(raw: Sequence[Json], path: Path, name: str, users: Mapping[str, str]) -> _Conversation:
+def _slack(raw: Sequence[Json], path: Path, name: str, users: dict[str, str]) -> _Conversation:
+    profiles = ((each.get("user"), each.get("user_profile") or {}) for each in raw)
+    users = {user: said["real_name"] for user, said in profiles if said.get("real_name")} | users
     turns = []
     for message in raw:
-        profile = message.get("user_profile") or {}
         user = message.get("user") or message.get("bot_id") or ""
-        speaker = (
-            users.get(user)
-            or profile.get("real_name")
-            or message.get("username")
-            or user
-            or "Unknown"
-        )
+        speaker = users.get(user) or message.get("username") or user or "Unknown"
         files = [f"[{each['name']}]" for each in message.get("files") or () if each.get("name")]
         text = "\n".join(filter(None, (_slack_text(message.get("text") or "", users), *files)))
         if text and message.get("subtype") not in ("channel_join", "channel_leave"):
             turns.append(_Turn(speaker, text, parse_timestamp(message["ts"].partition(".")[0])))
-    return _Conversation(name, f"#{Path(name).parent.name or path.parent.name} {path.stem}", turns)
+    is_claimed = path.parent.parent.name == PROCESSING  # in a folder made for it
+    channel = Path(name).parent.name or ("" if is_claimed else path.parent.name)
+    return _Conversation(name, f"#{channel} {path.stem}" if channel else path.stem, turns)
 
 
 _SLACK_MENTION = re.compile(r"<@(\w+)(?:\|[^>]*)?>")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from memctl.readers import detect_media_type, kind_of_units, read
+from memctl.readers.chat_exports import read_slack
 from memctl.records import SourceText
 
 WHEN = 1_777_630_000.5
@@ -137,9 +138,18 @@ def test_slack_takes_names_from_the_users_beside_it(tmp_path: Path) -> None:
     (found,) = _read(tmp_path, day, "harbour/2026-05-01.json")
     assert found.title == "#harbour 2026-05-01"
     assert [text.partition("] ")[2] for _, text in _turns(found)] == [
-        "Ann Lee: Hi @U2 & all",
+        "Ann Lee: Hi @Bob Ray & all",
         "Bob Ray: See the offer (https://x.org)",
     ]
+
+
+def test_a_day_of_slack_in_an_inbox_is_not_named_after_where_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "processing" / "268dd53e39a61c1b" / "2026-05-01.json"
+    path.parent.mkdir(parents=True)
+    day = [{"type": "message", "user": "U1", "ts": "1777629600.000100", "text": "Hi all"}]
+    path.write_text(json.dumps(day))
+    (found,) = read_slack(path, path.name)
+    assert found.title == "2026-05-01"
 
 
 def test_a_whole_slack_channel_has_the_names_that_its_users_have(tmp_path: Path) -> None:
