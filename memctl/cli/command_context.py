@@ -197,17 +197,20 @@ class CommandContext:
 
     @contextmanager
     def reading_one(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
-        """Open one knowledge base to read: the one named, or the only one queried by default.
+        """Open one knowledge base to read: the one named, or of those queried by default the only
+        one or the one that is written to.
 
         Raises:
             UsageError: Several are named, or none is and several could be meant.
         """
         _only(names)
         with self.reading(names) as opened:
-            if len(opened) > 1:
-                found = ", ".join(base.name for base in opened)
-                raise UsageError(f"which knowledge base: {found}?", "name one with -k")
-            yield opened[0]
+            usual = self.home.name_to_write(None)
+            found = [base for base in opened if len(opened) == 1 or base.name == usual]
+            if not found:
+                several = ", ".join(base.name for base in opened)
+                raise UsageError(f"which knowledge base: {several}?", "name one with -k")
+            yield found[0]
 
     def say(self, text: str) -> None:
         """Write a message to standard error, unless --quiet."""
