@@ -471,6 +471,16 @@ def test_an_insight_tells_which_of_two_values_that_it_quotes_is_the_newest(
     assert old in given.text.partition("Earlier")[2]
 
 
+def test_the_same_value_in_another_form_is_no_change(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put(
+        [
+            memory_of("a", "The Christmas ride is on 19 December, 2 pm.", created_at=MARCH),
+            memory_of("b", "The Christmas ride is on Dec 19th at 14:00.", created_at=MAY),
+        ]
+    )
+    assert "Earlier" not in ask(shelf.searcher(), "When is the Christmas ride?").text
+
+
 def test_two_that_differ_on_the_same_day_are_told_without_an_order(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from memctl.language.sentence_values import CHANGE_WORDS
+from memctl.language.sentence_values import CHANGE_WORDS, values
 from memctl.language.term_analysis import query_terms
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import (
@@ -226,7 +226,18 @@ def _differ(one: EvidenceSentence, other: EvidenceSentence) -> bool:
     left, right = stated_values(one.text), stated_values(other.text)
     if left <= right or right <= left:
         return False
-    return _jaccard(_subject(one), _subject(other)) >= _SAME_SUBJECT
+    is_of_same = _jaccard(_subject(one), _subject(other)) >= _SAME_SUBJECT
+    return is_of_same and not _values_agree(one.text, other.text)
+
+
+def _values_agree(one: str, other: str) -> bool:
+    """Return whether two sentences say the same in other forms: ``14:00`` and ``2 pm``."""
+    left, right = values(one), values(other)
+    kinds = {value.kind for value in left} & {value.kind for value in right}
+    return bool(kinds) and all(
+        any(a.agrees_with(b) for a in left for b in right if a.kind == b.kind == kind)
+        for kind in kinds
+    )
 
 
 def newest_first(question: str, hits: Iterable[Hit]) -> list[Hit]:
@@ -314,8 +325,10 @@ def _tells_other_state(
         for each in (best, item)
     )
     left, right = stated_values(best.text), stated_values(item.text)
-    if len(of_best) > 1 and of_best == of_item and left and right and left.isdisjoint(right):
-        return item.score >= _MIN_STEP_SHARE * best.score
+    have_values = left and right and left.isdisjoint(right)
+    if have_values and len(of_best) > 1 and of_best == of_item:
+        is_likely = item.score >= _MIN_STEP_SHARE * best.score
+        return is_likely and not _values_agree(best.text, item.text)
     return (
         not of_best.isdisjoint(of_item)
         and max(len(best.text), len(item.text)) <= _SHORT
