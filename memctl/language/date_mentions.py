@@ -49,6 +49,9 @@ _RELATIVE_WORDS = ("today", "tonight", "tomorrow", "yesterday", "next ", "last "
 
 _SLASHED = re.compile(r"(?<![\w.,/-])(\d\d?)/(\d\d?)/(?:19|20)\d\d(?!\d)")
 _MONTHS = 12
+_DAY_WORDS = re.compile(r"\d+(?:st|nd|rd|th|er|[年月日])?|[^\W\d_]+")
+_BETWEEN_DAYS = frozenset(("the", "of", "de", "den", "der", "le", "w"))
+_NUMBERS_OF_A_DAY = 3
 _QUARTERS = {"first": "1", "second": "2", "third": "3", "fourth": "4"}
 _HALF_YEAR = 183
 
@@ -133,6 +136,17 @@ def leading_day(text: str) -> datetime | None:
         if span.start in begins and len(span.iso) == len("2026-06-11"):
             return datetime.fromisoformat(span.iso).replace(tzinfo=UTC)
     return None
+
+
+def is_mere_day(heading: str) -> bool:
+    """Return whether a heading says nothing but the day, as that of a daily note may."""
+    words = _DAY_WORDS.findall(heading.casefold())
+    weekdays = sum(word in WEEKDAYS for word in words)
+    months = sum(word in MONTHS for word in words)
+    numbers = sum(word[0].isdigit() for word in words)
+    others = sum(word not in _BETWEEN_DAYS for word in words) - weekdays - months - numbers
+    is_dated = numbers >= _NUMBERS_OF_A_DAY or (months and numbers)
+    return bool(words) and not others and bool(weekdays or is_dated)
 
 
 def _may_be_relative(text: str) -> bool:

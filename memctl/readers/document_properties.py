@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from memctl.language.date_mentions import is_mere_day, leading_day
 from memctl.language.word_lists import month_numbers
 from memctl.readers.file_names import clean_title, shorten
 
@@ -28,6 +29,13 @@ _OTHER_DESCRIPTIONS = ("aliases", "alias", "slug", "permalink", "layout", "lang"
 _DESCRIPTIONS = frozenset(
     (*_TITLE_KEYS, *_DATE_KEYS, *_AUTHOR_KEYS, *_TAG_KEYS, *_OTHER_DESCRIPTIONS)
 )
+_DAY_LINE = re.compile(
+    r"^\W{0,4}(?:(?:letter|invoice|meeting) )?(?:date|dated|sent|datum|fecha)\W{0,4}:\W{0,4}"
+    r"(?P<day>\w[^\n]{5,40})$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BEGINNING, _LINES_OF_HEAD = 1000, 5
+"""Characters in which a document says of which day it is, and lines that a letter's head has."""
 _MAX_DEPTH = 20
 
 
@@ -59,6 +67,26 @@ def document_properties(properties: Mapping[Any, Any]) -> DocumentProperties:
         },
         only_describe=known.keys() <= _DESCRIPTIONS,
     )
+
+
+def stated_day(text: str) -> datetime | None:
+    """Return the day that the beginning of a document says it is of.
+
+    By a line such as ``Date: 3 May 2026``, or of nothing but a day, as a letter has it in its head.
+    """
+    found = (leading_day(line["day"]) for line in _DAY_LINE.finditer(text, 0, _BEGINNING))
+    if day := next(filter(None, found), None):
+        return day
+    lines = text[:_BEGINNING].splitlines()
+    days = [(number, day) for number, line in enumerate(lines) if (day := _lone_day(line))]
+    if len(days) != 1 or days[0][0] >= _LINES_OF_HEAD:  # a diary has more of them
+        return None
+    number, day = days[0]
+    return None if "".join(lines[number + 1 : number + 2]).strip() else day
+
+
+def _lone_day(line: str) -> datetime | None:
+    return leading_day(line) if is_mere_day(line) else None
 
 
 def parse_title(value: object) -> str:

@@ -412,3 +412,45 @@ def test_times_without_a_date_take_the_day_of_the_files_name(tmp_path: Path) -> 
 )
 def test_what_is_no_conversation_is_not_taken_for_one(text: str) -> None:
     assert not looks_like_chat(text)
+
+
+# --- of which day -------------------------------------------------------------------------------
+
+
+def test_each_day_of_a_diary_in_plain_text_is_told_of_that_day(tmp_path: Path) -> None:
+    path = tmp_path / "diary.txt"
+    days = ("2026-11-01\nOrdered a cake.\n", "Fri 20 November 2026\nThe vet rang.\n", "Slept.\n")
+    path.write_text("\n".join(days))
+    (found,) = read(path)
+    told = [
+        (found.text[each.start : each.end], each.said_at.date().isoformat())
+        for each in found.segments
+        if each.kind == "prose" and each.said_at
+    ]
+    assert told == [
+        ("Ordered a cake.", "2026-11-01"),
+        ("The vet rang.", "2026-11-20"),
+        ("Slept.", "2026-11-20"),
+    ]
+    assert found.created_at is None
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("LEASE\n\nDate: 3 February 2026\nTenant: Ann Lee\n", "2026-02-03"),
+        ("Quayside Vets\n11 November 2026\n\nDear Ms Lee,\n", "2026-11-11"),
+        ("Quote\n\nValid until\n17 May 2026\nCostas Ltd\n", ""),
+        ("Date: 05/06/2026\n", ""),
+        ("We meet on 3 May 2026.\n", ""),
+    ],
+)
+def test_a_text_says_near_its_beginning_of_which_day_it_is(
+    tmp_path: Path, text: str, day: str
+) -> None:
+    for name in ("text.txt", "text.md"):
+        path = tmp_path / name
+        path.write_text(text)
+        (found,) = read(path)
+        written = found.created_at
+        assert (written.date().isoformat() if written else "") == day

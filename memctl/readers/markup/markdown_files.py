@@ -14,11 +14,14 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from memctl.language.date_mentions import leading_day
+from memctl.language.date_mentions import is_mere_day, leading_day
 from memctl.language.inline_tags import find_hashtags, find_wikilinks, is_navigation
-from memctl.language.word_lists import month_numbers, weekday_numbers
 from memctl.readers.data_files.structured_data import FRONT_MATTER_CHARS, front_matter_facts
-from memctl.readers.document_properties import DocumentProperties, document_properties
+from memctl.readers.document_properties import (
+    DocumentProperties,
+    document_properties,
+    stated_day,
+)
 from memctl.readers.file_names import clean_title
 from memctl.readers.pieces import (
     EMPHASIS_LEVEL,
@@ -46,9 +49,6 @@ _INLINE_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|\[\[(?:[^\]|]*\|)?([^\]]*)\]
 _EMPHASISED = re.compile(r" {0,3}(?P<marks>\*\*|__)(?P<text>[^*_\n]+)(?P=marks)[^\S\n]*\n\s*")
 _DATED_ENTRY = re.compile(r"(?:[-*+>]\s+)?(?:\*\*|__)([^*_\n]{4,60}?)[.:]?(?:\*\*|__)")
 """A paragraph of running notes that begins with emphasised words, which may be a day."""
-_DAY_WORDS = re.compile(r"\d+(?:st|nd|rd|th|er|[年月日])?|[^\W\d_]+")
-_BETWEEN_DAYS = frozenset(("the", "of", "de", "den", "der", "le", "w"))
-_NUMBERS_OF_A_DAY = 3
 
 
 def read(path: Path, name: str) -> Iterator[SourceText]:
@@ -62,7 +62,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         name,
         title=facts.title or ("" if is_mere_day(heading) else heading),
         authors=facts.authors,
-        created_at=facts.created_at,
+        created_at=facts.created_at or stated_day(body),
         tags=tuple(dict.fromkeys((*facts.tags, *find_hashtags(body)))),
         links=find_wikilinks(first),
         metadata=facts.metadata,
@@ -125,17 +125,6 @@ def _first_heading(body: str) -> str:
         if piece.kind == "heading" and not _EMPHASISED.fullmatch(piece.text):
             return clean_title(piece.heading.rpartition(" > ")[2])
     return ""
-
-
-def is_mere_day(heading: str) -> bool:
-    """Return whether a heading says nothing but the day, as that of a daily note may."""
-    words = _DAY_WORDS.findall(heading.casefold())
-    weekdays = sum(word in weekday_numbers() for word in words)
-    months = sum(word in month_numbers() for word in words)
-    numbers = sum(word[0].isdigit() for word in words)
-    others = sum(word not in _BETWEEN_DAYS for word in words) - weekdays - months - numbers
-    is_dated = numbers >= _NUMBERS_OF_A_DAY or (months and numbers)
-    return bool(words) and not others and bool(weekdays or is_dated)
 
 
 def plain_heading(text: str) -> str:

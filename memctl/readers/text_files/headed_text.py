@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memctl.language.date_mentions import is_mere_day, leading_day
 from memctl.readers.document_properties import parse_authors, parse_date, parse_tags, parse_title
 from memctl.readers.file_names import clean_title
 from memctl.readers.pieces import HeadingPath, Piece, assemble, named_document
@@ -28,8 +29,13 @@ _NO_TITLE = re.compile(r"\S {2,}\S|[\t|]|^[-*+•>] ")
 """Has columns as a row of a table, or begins as an item of a list."""
 _MOST_BEYOND_TITLE = 2
 """Characters by which the line under a title may be longer; a longer one only separates."""
+_DAY_LEVEL = 40
+"""Of the days of a diary; titles have as many levels as they have styles."""
+_LONGEST_DAY, _HAS_YEAR = 40, re.compile(r"(?:19|20)\d\d")
+_LINES_OF_HEAD = 5
+"""Of a letter: who writes, and when."""
 _TERM_LEVEL = 50
-"""Of what a list of definitions defines; titles have as many levels as they have styles."""
+"""Of what a list of definitions defines."""
 _TERM = re.compile(r"[^\s:][^\n]{0,150}?:{2,4}[^\S\n]*\n")
 """What a list of AsciiDoc defines: ``--quiet::``; what it means stands below, further in."""
 _ANCHOR = re.compile(r"\[\[[^\]\n]*\]\]")
@@ -144,7 +150,7 @@ class UnderlinedHeadings:
 
 
 class PlainHeadings(UnderlinedHeadings):
-    """Headings of plain text: lines underlined as long as they are, and what a list defines."""
+    """Headings of plain text: underlined lines, days of a diary or letter, what a list defines."""
 
     _across_empty_lines = False
     """Whether an empty line may follow what is defined; in reStructuredText an example does."""
@@ -152,7 +158,7 @@ class PlainHeadings(UnderlinedHeadings):
     def __call__(self, text: str) -> Iterator[Heading]:
         """Yield those of one block."""
         terms = _defined(text, across_empty_lines=self._across_empty_lines)
-        return _in_order(super().__call__(text), terms)
+        return _in_order(super().__call__(text), _days(text), terms)
 
     def _lines(self, text: str) -> Iterator[tuple[str, int, int]]:
         return (each for each in _underlined(text) if _is_title(text, *each))
@@ -170,6 +176,20 @@ class AsciiDocHeadings(PlainHeadings):
 
     def _level(self, style: tuple[str, bool]) -> int:
         return 1 + _ASCIIDOC_MARKS.find(style[0]) % len(_ASCIIDOC_MARKS)
+
+
+def _days(text: str) -> Iterator[Heading]:
+    """Yield the lines of nothing but a day that begin a paragraph, and that of a letter's head."""
+    lines = text.splitlines(keepends=True)
+    end = 0
+    for number, line in enumerate(lines):
+        start, end = end, end + len(line)
+        if len(line) > _LONGEST_DAY or not line[:1].strip() or _HAS_YEAR.search(line) is None:
+            continue
+        is_apart = not number or not lines[number - 1].strip()
+        is_in_head = number < _LINES_OF_HEAD and not "".join(lines[number + 1 : number + 2]).strip()
+        if (is_apart or is_in_head) and is_mere_day(line) and leading_day(line):
+            yield Heading(line.strip().rstrip(":"), start, end, _DAY_LEVEL)
 
 
 def _in_order(*found: Iterable[Heading]) -> Iterator[Heading]:

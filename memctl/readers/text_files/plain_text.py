@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from memctl.language.inline_tags import find_hashtags, find_wikilinks
-from memctl.readers.document_properties import parse_date
+from memctl.readers.document_properties import parse_date, stated_day
 from memctl.readers.file_kinds import CODE_LANGUAGES, extension_of
 from memctl.readers.file_names import clean_title, title_from_name
 from memctl.readers.pieces import Piece, assemble, named_document, new_document
@@ -37,7 +37,12 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     """Read plain text: paragraphs, or turns where it is a chat."""
     blocks = text_blocks(path)
     first = next(blocks, "")
-    head = named_document(name, tags=find_hashtags(first), links=find_wikilinks(first))
+    head = named_document(
+        name,
+        created_at=stated_day(first),
+        tags=find_hashtags(first),
+        links=find_wikilinks(first),
+    )
     is_chat = looks_like_chat(first)
     reader = ChatReader(first, head.created_at) if is_chat else HeadedText(PlainHeadings())
     return assemble(head, chain.from_iterable(map(reader.pieces, chain([first], blocks))))

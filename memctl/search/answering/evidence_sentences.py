@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memctl.language.date_mentions import is_mere_day
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.term_analysis import query_terms
 from memctl.literals import RESTATING_TYPES
@@ -415,6 +416,8 @@ def _is_heading(part: Part, hit: Hit) -> bool:
 
 def _has_value(heading: str) -> bool:
     """Return whether a heading may tell something besides what the text below it is about."""
+    if is_mere_day(heading):
+        return False
     words = _ITEM_NUMBER.sub("", heading)
     is_numbered = words != heading  # as chapters and questions are, not what somebody states
     states = not is_numbered and _HEADING_STATES.search(words) is not None
