@@ -116,7 +116,7 @@ class Graph:
     def find(self, name: str) -> tuple[int, ...]:
         """Return the nodes that a name, or an id or enough of its beginning, may mean.
 
-        Those that are mentioned most come first.
+        What is called just that comes first, then those that are mentioned most.
 
         Raises:
             NotFoundError: There is none; the hint has the nearest names.
@@ -126,7 +126,8 @@ class Graph:
             found = tuple(at for at, node in enumerate(self.nodes) if node.id.startswith(name))
         if not found:
             raise NotFoundError(f"nothing in the graph is called {name!r}", self._hint(name))
-        return found
+        exact = name.strip().casefold()
+        return tuple(sorted(found, key=lambda at: self.nodes[at].name.casefold() != exact))
 
     def _hint(self, name: str) -> str:
         from difflib import get_close_matches

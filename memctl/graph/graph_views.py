@@ -195,7 +195,7 @@ class GraphView(Struct, frozen=True, dict=True):
         return NodeView(node.id, node.name, node.type, node.aliases, node.mentions, len(near))
 
     def find(self, name: str) -> tuple[Node, ...]:
-        """Return the nodes that a name may mean, those most often mentioned first.
+        """Return the nodes that a name may mean; see ``Graph.find``.
 
         Raises:
             NotFoundError: There is none.

@@ -236,6 +236,18 @@ def test_a_first_name_of_another_conversation_is_nobody_of_this_one(
     assert node["mentions"] == 2
 
 
+def test_a_name_means_first_what_is_called_just_that(memctl: Run, tmp_path: Path) -> None:
+    jsonl(
+        memctl,
+        tmp_path,
+        {"text": "Anna B rode to Hull. Then Anna paid.", "session_id": "one", "turn": 1},
+        {"text": "Anna B called. Anna is in Hull.", "session_id": "one", "turn": 2},
+        {"text": "Anna K and Anna B met Anna in Leeds.", "session_id": "two", "turn": 1},
+    )
+    near = memctl("graph", "neighbors", "Anna")
+    assert "'Anna' is taken for Anna (" in near.err
+
+
 def test_two_companies_of_one_name_stay_two(memctl: Run) -> None:
     memctl("ingest", "--text", "Acme Inc bought the press from Acme GmbH in Ghent.")
     assert not merged(memctl, "Acme Inc", "Acme GmbH")
