@@ -334,7 +334,7 @@ def test_a_file_that_is_no_export_is_said_to_be_none(
 ) -> None:
     path = tmp_path / "other.bin"
     path.write_bytes(content)
-    with pytest.raises(MemctlError) as refused:
+    with pytest.raises(UsageError, match="that is not an export") as refused:
         import_all(fresh, path, embedder=MODEL, now=NOW)
     assert refused.value.hint
 

@@ -374,11 +374,13 @@ def import_all(
 @contextmanager
 def _archive(source: BinaryIO) -> Iterator[tarfile.TarFile]:
     """Open an export, translating errors of tar and Arrow."""
+    is_opened = False
     try:
         with tarfile.open(fileobj=source, mode="r|") as archive:
+            is_opened = True
             yield archive
     except tarfile.ReadError as error:
-        if "unexpected end" in str(error) or "truncated" in str(error):
+        if is_opened and ("unexpected end" in str(error) or "truncated" in str(error)):
             raise DamagedError(f"the export ends too early: {error}", "copy it again") from error
         raise UsageError(f"that is not an export: {error}", _HINT) from error
     except (tarfile.TarError, EOFError) as error:
