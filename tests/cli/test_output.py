@@ -166,6 +166,17 @@ def test_control_characters_never_reach_the_table(memctl: Run) -> None:
     assert memctl("memory", "list").rows[0]["text"].startswith("red \x1b[31m")
 
 
+def test_control_characters_never_reach_what_people_read(memctl: Run) -> None:
+    memctl("kb", "create", "default")
+    memctl("session", "start", "--id", "s1")
+    memctl("session", "say", "s1", "-", stdin="red \x1b[31mtext")
+    memctl("tier", "set", "colour", "-", stdin="red \x1b[31mtext")
+    for words in ("session summary s1", "tier get colour"):
+        out = memctl(*words.split(), "-o", "table").out
+        assert "\x1b" not in out
+        assert "red \\x1b[31mtext" in out
+
+
 @given(st.text(st.characters(exclude_categories=[])))
 def test_safe_text_holds_nothing_that_steers_a_terminal(text: str) -> None:
     kept = "\n\t\u200c\u200d\u00ad"  # the last three shape words of some scripts

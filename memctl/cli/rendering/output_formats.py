@@ -230,16 +230,21 @@ def console(*, stderr: bool = False) -> Console:
     """Return a Rich console; in a pipe it neither colours nor wraps."""
     from rich.console import Console
 
-    class Piped(Console):
-        """A console that raises BrokenPipeError for a closed pipe; Rich exits with 1."""
+    class SafeConsole(Console):
+        """A console that escapes what could steer a terminal, and never exits by itself."""
+
+        def print(self, *objects: Any, **options: Any) -> None:
+            """Print objects, and texts made safe: Rich leaves escape sequences in them."""
+            safe = (terminal_safe(each) if isinstance(each, str) else each for each in objects)
+            super().print(*safe, **options)
 
         def on_broken_pipe(self) -> None:
-            """Report that the reader has gone."""
+            """Raise the error of a closed pipe, for which Rich exits with 1."""
             raise BrokenPipeError
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _UNLIMITED_WIDTH
-    return Piped(file=stream, width=width, highlight=False, markup=False, emoji=False)
+    return SafeConsole(file=stream, width=width, highlight=False, markup=False, emoji=False)
 
 
 def print_paragraph(out: Console, text: str, style: str = "", indent: int = 0) -> None:
@@ -250,7 +255,7 @@ def print_paragraph(out: Console, text: str, style: str = "", indent: int = 0) -
     if out.is_terminal:
         out.print(Padding(Text(terminal_safe(text), style), (0, 0, 0, indent)))
     else:
-        out.print(" " * indent + terminal_safe(text), soft_wrap=True)
+        out.print(" " * indent + text, soft_wrap=True)
 
 
 def print_marked(out: Console, marker: str, text: str, indent: int = 0) -> None:

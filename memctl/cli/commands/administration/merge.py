@@ -96,7 +96,7 @@ def merge(
         if dry_run:
             tried = _try_merge(context, kb, second)
             if output is None:
-                context.console.print("\n".join(_would_be(tried)), soft_wrap=True, markup=False)
+                context.console.print("\n".join(_would_be(tried)), soft_wrap=True)
             else:
                 emit_one(tried, output, lambda: _print_report(context, tried))
             return
@@ -133,7 +133,7 @@ def _print_report(context: CommandContext, report: MergeReport) -> None:
     lines = [f"{report.kb} has taken in {report.other}: {_what_came(report)}", *_notes(report)]
     if report.snapshot:
         lines.append(f"memctl snapshot restore {report.snapshot} -k {report.kb} goes back")
-    context.console.print("\n".join(lines), soft_wrap=True, markup=False)
+    context.console.print("\n".join(lines), soft_wrap=True)
 
 
 def _what_came(report: MergeReport) -> str:
@@ -211,4 +211,4 @@ def _print_diff(context: CommandContext, found: KnowledgeBaseDiff) -> None:
         lines.append(f"  {disagreement.headline}")
         lines += [f"    {found.kb}: {text}" for text in disagreement.ours]
         lines += [f"    {found.other}: {text}" for text in disagreement.theirs]
-    context.console.print("\n".join(lines), soft_wrap=True, markup=False)
+    context.console.print("\n".join(lines), soft_wrap=True)

@@ -530,7 +530,6 @@ def _show_statistics(context: CommandContext, found: PoolStatistics) -> None:
         f" version {found.version}, {format_count(found.read_count, 'read')},"
         f" {format_count(found.write_count, 'write')}",
         soft_wrap=True,
-        markup=False,
     )
     emit(found.by_key, _BY_KEY, "table")
     emit(found.by_agent, _BY_AGENT, "table")

@@ -23,7 +23,6 @@ from memctl.cli.completion import complete_skill
 from memctl.cli.paging import Limit, Page
 from memctl.cli.rendering.output_formats import (
     Column,
-    console,
     emit,
     emit_facts,
     emit_if_asked,
@@ -268,18 +267,18 @@ def show(
     def table() -> None:
         """Print it for people."""
         plain = to_plain(details)
-        out = console()
+        out = context.console
         print_facts(out, {**plain["skill"], "source": details.source}, indent=0)
         for name in ("execution", "metadata"):
             if plain[name]:
                 out.print(f"{name}:")
                 print_facts(out, plain[name])
         for circle in details.cycles:
-            out.print(f"circle: {' -> '.join(circle)}", markup=False)
+            out.print(f"circle: {' -> '.join(circle)}")
         for missing in details.missing:
-            out.print(f"missing: {missing}", markup=False)
+            out.print(f"missing: {missing}")
         for file in details.files:
-            out.print(f"file: {file.path} ({file.size:,} bytes)", markup=False)
+            out.print(f"file: {file.path} ({file.size:,} bytes)")
         emit(details.versions, _VERSIONS, "table")
 
     emit_one(details, output, table)
@@ -851,15 +850,15 @@ def approve(
         context.say(f"proposed {each.name} as {each.proposal_id}, which it requires")
     if made is None:
         context.hint(f"make its skill: memctl skill create {done.proposal.proposal_id}")
-        emit_one(done, output, lambda: _show_approval(done))
+        emit_one(done, output, lambda: _show_approval(context, done))
         return
     context.say(f"made skill {made.slug}")
     emit_facts(made, output)
 
 
-def _show_approval(done: SkillApproval) -> None:
+def _show_approval(context: CommandContext, done: SkillApproval) -> None:
     proposed = [each.name for each in done.proposed]
-    print_facts(console(), {**to_plain(done.proposal), "proposed": proposed}, indent=0)
+    print_facts(context.console, {**to_plain(done.proposal), "proposed": proposed}, indent=0)
 
 
 @command(

@@ -457,7 +457,7 @@ def _show_promotion(context: CommandContext, report: PromotionReport) -> None:
     for each in report.promoted:
         id_ = short_id(each.memory_id) if each.memory_id else ""
         line = f"  {each.key}  {id_}  read {each.reads:,} times: {one_line(each.text, 80)}"
-        out.print(line, soft_wrap=True, markup=False, highlight=False)
+        out.print(line, soft_wrap=True)
 
 
 # --- inside --------------------------------------------------------------------------------------
@@ -550,7 +550,7 @@ def _as_text(value: Any) -> str:
 
 
 def _show(context: CommandContext, found: TierValue) -> None:
-    context.console.print(_as_text(found.value), markup=False, highlight=False, soft_wrap=True)
+    context.console.print(_as_text(found.value), soft_wrap=True)
     print_facts(
         context.console,
         {

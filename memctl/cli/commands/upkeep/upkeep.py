@@ -254,7 +254,7 @@ def summary(
     wanted = parse_day(day, context.home.now())
     with context.writing_existing(kb) if write else context.reading_one(kb) as base:
         made = summarise_day(base, wanted, write=write)
-    emit_one(made, output, lambda: context.console.print(made.text, markup=False, end=""))
+    emit_one(made, output, lambda: context.console.print(made.text, end=""))
 
 
 # --- who changed what ----------------------------------------------------------------------------
