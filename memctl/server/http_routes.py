@@ -605,14 +605,15 @@ class SessionEnd(Struct, frozen=True, kw_only=True):
 
 
 def _sessions(context: OperationContext, asked: SessionPage, _: Place) -> Listing:
-    rows = [
-        {"kb": base.name, **to_plain(each)}
+    found = [
+        (base.name, each)
         for base in context.reading()
         for each in base.sessions.list(
             user=context.identity.user, namespaces=asked.namespaces, status=asked.status
         )
     ]
-    return page_of(rows, asked)
+    found.sort(key=lambda pair: pair[1].last_at, reverse=True)
+    return page_of([{"kb": name, **to_plain(each)} for name, each in found], asked)
 
 
 def _start_session(context: OperationContext, asked: NewSession, _: Place) -> object:

@@ -44,3 +44,17 @@ def test_rows_go_by_a_key_and_those_without_it_come_last(memctl: Run) -> None:
     assert [row["name"] for row in down.rows] == ["ida"]
     refused = memctl("user", "list", "--sort", "titel")
     assert (refused.code, "did you mean 'title'?" in refused.err) == (2, True)
+
+
+def test_a_listing_of_several_knowledge_bases_goes_by_date(memctl: Run) -> None:
+    for name in ("a", "b"):
+        memctl("kb", "create", name)
+    for name in ("a", "b", "a"):
+        session = memctl("session", "start", "-k", name).out.strip()
+        memctl("feedback", "add", session, "good", "-k", name)
+        memctl("consolidate", "-k", name)
+        memctl("snapshot", "create", f"s{session[-8:].lower()}", "-k", name)
+    for listing in ("session list", "feedback list", "job list"):
+        assert [row["kb"] for row in memctl(*listing.split()).rows] == ["a", "b", "a"], listing
+    assert [row["kb"] for row in memctl("session", "list", "-n", "2").rows] == ["a", "b"]
+    assert [row["kb"] for row in memctl("snapshot", "list").rows] == ["a", "b", "a"]

@@ -256,16 +256,19 @@ def list_(
     output: Output = None,
 ) -> None:
     """List conversations, the latest first."""
-    rows: list[dict[str, Any]] = []
     with context.reading(kb) as bases:
-        for base in bases:
-            found = base.sessions.list(
+        found = [
+            (base.name, each)
+            for base in bases
+            for each in base.sessions.list(
                 user=context.config.user,
                 namespaces=namespace or (),
                 status=status,
                 limit=page.needed,
             )
-            rows += [{"kb": base.name, **to_plain(each)} for each in found]
+        ]
+        found.sort(key=lambda pair: pair[1].last_at, reverse=True)
+        rows = [{"kb": name, **to_plain(each)} for name, each in found]
         emit(context.page(rows, page), with_kb_column(_LIST, len(bases)), output)
 
 

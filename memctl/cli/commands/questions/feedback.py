@@ -184,14 +184,17 @@ def list_(
 ) -> None:
     """List judgements, the latest first."""
     start = parse_since(context, since)
-    rows: list[dict[str, Any]] = []
     with context.reading(kb) as bases:
-        for base in bases:
-            found = base.judgements.list(start, session=session)
-            rows += [
-                {"kb": base.name, **to_plain(each), "about": each.query_id or each.session_id}
-                for each in found
-            ]
+        found = [
+            (base.name, each)
+            for base in bases
+            for each in base.judgements.list(start, session=session)
+        ]
+        found.sort(key=lambda pair: pair[1].at, reverse=True)
+        rows = [
+            {"kb": name, **to_plain(each), "about": each.query_id or each.session_id}
+            for name, each in found
+        ]
         emit(context.page(rows, page), with_kb_column(_LIST, len(bases)), output)
 
 

@@ -69,6 +69,7 @@ def list_(
     """List automatic and long jobs, the newest first."""
     with context.reading(kb) as bases:
         rows = [job for base in bases for job in base.jobs.list(limit=page.needed)]
+    rows.sort(key=lambda job: job.started_at, reverse=True)
     emit(page.of(rows), _COLUMNS, output)
 
 

@@ -84,7 +84,9 @@ def list_(
     ITS ALONE is the space that deleting it would free.
     """
     with context.reading(kb) as bases:
-        rows = [_row(base, snapshot) for base in bases for snapshot in base.snapshots.list()]
+        found = [(base, snapshot) for base in bases for snapshot in base.snapshots.list()]
+        found.sort(key=lambda pair: pair[1].created_at)
+        rows = [_row(base, snapshot) for base, snapshot in found]
     emit(context.page(rows, page), _COLUMNS, output)
     if not rows:
         context.hint("there is none yet: memctl snapshot create NAME")
