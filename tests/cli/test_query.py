@@ -10,6 +10,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -198,6 +199,16 @@ def test_a_batch_gives_one_object_a_line_in_order(notes: Run, tmp_path: Path) ->
     assert Path(rows[2]["hits"][0]["source"]).name == "garden.txt"
     lines = "\n".join(map(json.dumps, questions))
     assert len(notes("query", "--batch", "-", "-o", "json", stdin=lines).json) == 3
+
+
+def test_a_batch_may_come_through_a_pipe_with_a_name(notes: Run, tmp_path: Path) -> None:
+    pipe = tmp_path / "questions"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=('{"question": "Rome?"}\n',))
+    writer.daemon = True
+    writer.start()
+    assert len(notes("query", "--batch", "questions", "-o", "ndjson").rows) == 1
+    writer.join()
 
 
 def test_a_bad_line_of_a_batch_is_told_and_the_others_are_answered(notes: Run) -> None:

@@ -6,13 +6,12 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 from msgspec.structs import replace
 
-from memctl.cli.arguments import read_question, type_hint
+from memctl.cli.arguments import input_file, read_question, type_hint
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import KnowledgeBasesOption, ModeOption, Output, command, flag
 from memctl.cli.rendering.answer_view import is_found, show_result
@@ -419,9 +418,7 @@ def _open_input(name: str) -> Iterator[IO[str]]:
     if name == "-":
         yield sys.stdin
         return
-    path = Path(name).expanduser()
-    if not path.is_file():
-        raise UsageError(f"no such file: {name}", "--batch takes a file of JSON lines, or -")
+    path = input_file(name, "--batch takes a file of JSON lines, or -")
     with path.open(encoding="utf-8-sig", errors="replace") as lines:
         yield lines
 
