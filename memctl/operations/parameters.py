@@ -30,6 +30,8 @@ _NAMES: Mapping[type, tuple[str, str]] = {
 }
 """How JSON schema calls a type, and how people do."""
 _LONGEST_VALUE = 60
+_STORABLE_BITS = 63
+"""Of a whole number without its sign, in tables and ledger."""
 
 
 class _Type(NamedTuple):
@@ -118,6 +120,8 @@ def _checked_value(section: type[Any], key: str, value: object, rule: Rule, name
 
 
 def _check_range(value: float, rule: Rule, name: str) -> None:
+    if isinstance(value, int) and value.bit_length() > _STORABLE_BITS:
+        raise UsageError(f"{name} is too large: {_shown_value(value)}")
     low, high = rule.low, rule.high
     if (low is not None and not value >= low) or (high is not None and not value <= high):
         bounds = f"from {low:g} to {high:g}" if high is not None else f"at least {low:g}"

@@ -23,7 +23,7 @@ from memctl.plain_values import plain_rows, to_plain
 from memctl.records import Filters, IngestReport
 from memctl.server.http_calls import caller_of, calls_of, json_reply
 from memctl.server.http_endpoints import Endpoint, Listing, Place, changes_in, parsed, with_kb
-from memctl.server.http_routes import reading
+from memctl.server.http_routes import PageParameters, reading
 from memctl.server.http_uploads import (
     IngestParameters,
     ingest_reply,
@@ -39,13 +39,6 @@ if TYPE_CHECKING:
 Run = Callable[[OperationContext, Any, Place], object]
 _MOST = 500
 _NAME = "The knowledge base."
-
-
-class PageOf(Struct, frozen=True, kw_only=True):
-    """Which rows of a listing."""
-
-    limit: Annotated[int, Rule("At most this many.", low=1, high=_MOST)] = 50
-    offset: Annotated[int, Rule("How many to skip.", low=0)] = 0
 
 
 # --- a chat server with knowledge bases -----------------------------------------------------------
@@ -93,7 +86,7 @@ def _consolidate(context: OperationContext, _: NamedKb, __: Place) -> object:
     return context.writing().consolidate()
 
 
-def _named_memories(context: OperationContext, asked: PageOf, _: Place) -> object:
+def _named_memories(context: OperationContext, asked: PageParameters, _: Place) -> object:
     base = reading(context)
     filters = Filters(levels=("memory", "evidence"))
     rows = base.memories.list(filters, limit=asked.limit, offset=asked.offset)
@@ -104,7 +97,7 @@ def _named_memories(context: OperationContext, asked: PageOf, _: Place) -> objec
     return Listing(found, base.memories.count(filters), asked.offset).plain()
 
 
-def _named_insights(context: OperationContext, asked: PageOf, _: Place) -> object:
+def _named_insights(context: OperationContext, asked: PageParameters, _: Place) -> object:
     base = reading(context)
     rows = base.insights.list(limit=asked.limit, offset=asked.offset)
     found = [
@@ -279,7 +272,7 @@ class AgentSearch(Struct, frozen=True, kw_only=True):
     session_id: Annotated[str, Rule("The conversation.")] = DEFAULT_SESSION
 
 
-class AgentDocuments(PageOf, frozen=True, kw_only=True):
+class AgentDocuments(PageParameters, frozen=True, kw_only=True):
     """Which documents of an agent."""
 
     namespace: Annotated[str | None, Rule("By default the documents of the user.")] = None
@@ -443,8 +436,12 @@ ALIASES: tuple[Endpoint, ...] = (
     Endpoint("GET", _A, "List always-on knowledge bases.", _always_on, of_home=True),
     Endpoint("POST", f"{_A}/ingest", "Remember a text.", _ingest_text, NamedText, "write"),
     Endpoint("POST", f"{_A}/consolidate", "Draw insights.", _consolidate, NamedKb, "write"),
-    Endpoint("GET", f"{_A}/{{kb_name}}/memories", "List memories.", _named_memories, PageOf),
-    Endpoint("GET", f"{_A}/{{kb_name}}/insights", "List insights.", _named_insights, PageOf),
+    Endpoint(
+        "GET", f"{_A}/{{kb_name}}/memories", "List memories.", _named_memories, PageParameters
+    ),
+    Endpoint(
+        "GET", f"{_A}/{{kb_name}}/insights", "List insights.", _named_insights, PageParameters
+    ),
     Endpoint(
         "DELETE", f"{_A}/{{kb_name}}/memory/{{id}}", "Delete a memory.", _delete_named,
         effect="destructive",

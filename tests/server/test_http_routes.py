@@ -195,6 +195,20 @@ def test_a_page_says_where_the_next_one_begins(client: TestClient) -> None:
         assert client.get(f"{KB}/memories?{wrong}").status_code == 422
 
 
+def test_a_number_that_cannot_be_stored_is_refused(client: TestClient) -> None:
+    id_ = client.post("/v1/sessions", json={"kbs": ["notes"]}).json()["session_id"]
+    large = 10**20
+    for method, path, body in (
+        ("GET", f"/v1/sessions/{id_}?last={large}&kbs=notes", None),
+        ("POST", f"/v1/sessions/{id_}/messages", {"content": "late", "turn": large}),
+        ("GET", f"/api/kb/always-on/notes/memories?offset={large}", None),
+        ("GET", f"/api/kb/always-on/notes/insights?offset={large}", None),
+        ("GET", f"{KB}/skills/none/files/SKILL.md?version={large}", None),
+    ):
+        reply = client.request(method, path, json=body)
+        assert (reply.status_code, str(large) in reply.text) == (422, True), path
+
+
 @pytest.mark.parametrize("place", ["ingest", "memories"])
 def test_arguments_in_the_address_of_a_write_are_refused(client: TestClient, place: str) -> None:
     before = client.get(f"{KB}/memories").json()["total"]
