@@ -231,16 +231,6 @@ class Calls:
         with self._context(replace(caller, kbs=kbs)) as context:
             return function(context)
 
-    def sql(self, context: OperationContext, statement: str, namespaces: Sequence[str]) -> pa.Table:
-        """Run SQL in a process of its own, whose memory is bounded, and return its rows.
-
-        Raises:
-            UsageError: It is no statement that may run.
-            OverLimit: It gives more than a reply may have.
-        """
-        names = [base.name for base in context.reading()]
-        return run_sql_apart(context.home.config, names, statement, tuple(namespaces))
-
     def _kbs(self, caller: Caller, effect: Effect) -> tuple[str, ...]:
         """Return the knowledge bases that a call is about; none for those that are always on.
 
@@ -313,23 +303,25 @@ class Calls:
             context.close()
 
 
-def run_sql_apart(
-    config: Config, kbs: Sequence[str], statement: str, namespaces: tuple[str, ...]
-) -> pa.Table:
-    """Run SQL in a process of its own; see ``Calls.sql``.
+def run_sql(context: OperationContext, statement: str, namespaces: tuple[str, ...]) -> pa.Table:
+    """Run SQL in a process of its own, whose memory is bounded, and return its rows.
 
     A statement can ask for more memory than DuckDB counts, which the whole process would lack.
+
+    Raises:
+        UsageError: It is no statement that may run.
+        OverLimit: It gives more than a reply may have.
     """
     import pyarrow as pa
 
-    if not statement.strip():
-        raise UsageError("the statement is empty", "try: from memories limit 5")
     if any("\ud800" <= character <= "\udfff" for character in statement):
         raise UsageError("the statement is not UTF-8", "write it in UTF-8")
+    kbs = [base.name for base in context.reading()]
     spawn = multiprocessing.get_context("spawn")
     try:
         with ProcessPoolExecutor(1, spawn) as pool:
-            stream = pool.submit(_sql_stream, config, kbs, statement, namespaces).result()
+            job = pool.submit(_sql_stream, context.home.config, kbs, statement, namespaces)
+            stream = job.result()
     except BrokenProcessPool:
         raise OverLimit("the statement took more memory than it may", "ask for less") from None
     return pa.ipc.open_stream(stream).read_all()

@@ -23,7 +23,7 @@ from memctl.server.http_routes import QuestionParameters
 from memctl.server.http_streams import EventParameters
 from memctl.server.http_uploads import ConsolidateParameters, IngestParameters
 
-_PLACE = re.compile(r"{(\w+)(?::(\w+))?}")
+_PLACE = re.compile(r"{(\w+)(?::\w+)?}")
 _SAID_BY: Mapping[str, str] = {
     USER_HEADER: "For which user.",
     AGENT_HEADER: "By which agent.",
@@ -143,12 +143,11 @@ def _endpoint(endpoint: Endpoint) -> _Described:
 
 def _path(template: str) -> tuple[str, list[JsonObject]]:
     """Return a path without the types of its parts, and its parts as parameters."""
-    places = []
-    for name, kind in _PLACE.findall(template):
-        schema: JsonObject = {"type": "string", "minLength": 1}
-        if kind == "int":
-            schema = {"type": "integer", "minimum": 0}
-        places.append({"name": name, "in": "path", "required": True, "schema": schema})
+    schema: JsonObject = {"type": "string", "minLength": 1}
+    places = [
+        {"name": name, "in": "path", "required": True, "schema": schema}
+        for name in _PLACE.findall(template)
+    ]
     return _PLACE.sub(r"{\1}", template), places
 
 
@@ -222,7 +221,7 @@ def _page_schema() -> JsonObject:
 
 
 def _responses(status: str, content: JsonObject) -> JsonObject:
-    error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    error = _json_content({"$ref": "#/components/schemas/Error"})
     failures = {code: {"description": text, "content": error} for code, text in _FAILURES.items()}
     return {status: {"description": "Done.", "content": content}, **failures}
 

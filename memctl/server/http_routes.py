@@ -34,6 +34,7 @@ from memctl.operations.memory_files import MemoryFileParameters, memory_file, on
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import to_plain
 from memctl.records import LEVELS, Filters, Level
+from memctl.server.http_calls import run_sql
 from memctl.server.http_endpoints import Endpoint, Listing, Place, Tagged, changes_in, with_kb
 from memctl.validation import Rule
 
@@ -474,8 +475,8 @@ class SqlParameters(Struct, frozen=True, kw_only=True):
     namespaces: Annotated[tuple[str, ...], Rule("Only rows of these namespaces.")] = ()
 
 
-def _sql(context: OperationContext, asked: SqlParameters, place: Place) -> Listing:
-    rows = place.calls.sql(context, asked.statement, asked.namespaces)
+def _sql(context: OperationContext, asked: SqlParameters, _: Place) -> Listing:
+    rows = run_sql(context, asked.statement, asked.namespaces)
     return Listing(rows, rows.num_rows)
 
 

@@ -43,6 +43,7 @@ _CACHED = frozenset(
         "server/discover",
         "tools/list",
         "resources/list",
+        "resources/read",
         "resources/templates/list",
         "prompts/list",
         "skills/list",
@@ -76,10 +77,9 @@ def has_sound_id(message: Message) -> bool:
 def result_of(request: Message, result: Mapping[str, Any]) -> Message:
     """Return the response to a request, with what its revision of the protocol wants besides."""
     found = dict(result)
-    method = str(request.get("method"))
-    if is_stateless(request):
+    if _is_stateless(request):
         found = {"resultType": "complete", **found, "_meta": {_INFO_KEY: _INFO}}
-        if method in _CACHED or method == "resources/read":
+        if request.get("method") in _CACHED:
             found = {**_CACHE, **found}
     return {"jsonrpc": "2.0", "id": request.get("id"), "result": found}
 
@@ -95,7 +95,7 @@ def problem_of(error: MemctlError) -> str:
     return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
-def is_stateless(request: Message) -> bool:
+def _is_stateless(request: Message) -> bool:
     """Return whether a request is of a revision without handshake."""
     return _VERSION_KEY in _meta(request) or request.get("method") == "server/discover"
 

@@ -14,7 +14,7 @@ import json
 import logging
 import zlib
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, suppress
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -108,8 +108,6 @@ class _Exchange(Struct):
     said: TranscriptTurn | None = None
     """What the user says in it; None where a tool or the model goes on."""
     session: str = ""
-    query: str = ""
-    """What memory is asked for; "" for nothing."""
     reply: bytearray = field(default_factory=bytearray)
     is_whole: bool = True
 
@@ -180,7 +178,7 @@ class Proxy:
 
     async def _passed(self, reply: httpx.Response, exchange: _Exchange) -> AsyncIterator[bytes]:
         """Yield a reply as it comes, byte for byte, and keep what is to be remembered of it."""
-        async with _closing(reply):
+        async with aclosing(reply):
             async for piece in reply.aiter_raw():
                 if exchange.said is not None and exchange.is_whole:
                     exchange.reply += piece
@@ -191,16 +189,16 @@ class Proxy:
 
     async def _remind(self, request: Request, exchange: _Exchange) -> Outcome:
         """Append what memory has to say to the latest message of the user."""
-        if not exchange.query:
+        if exchange.said is None:
             return "skipped"
-        query = exchange.query
+        message = exchange.said.content
 
-        def known(context: OperationContext) -> str:
+        def ask(context: OperationContext) -> str:
             """Ask memory."""
-            return memory_for_prompt(context, query, exchange.session)
+            return memory_for_prompt(context, message, exchange.session)
 
         try:
-            text = await asyncio.wait_for(run(request, known), self._settings.wait_seconds)
+            text = await asyncio.wait_for(run(request, ask), self._settings.wait_seconds)
         except TimeoutError:
             level = logging.INFO if self._has_warned else logging.WARNING
             _log.log(level, "without memory, which took too long; --proxy-wait gives it more time")
@@ -216,14 +214,6 @@ class Proxy:
             return "skipped"
         exchange.body = _with_memory(exchange.body, text)
         return "ok"
-
-
-@asynccontextmanager
-async def _closing(reply: httpx.Response) -> AsyncIterator[None]:
-    try:
-        yield
-    finally:
-        await reply.aclose()
 
 
 def _unreachable(upstream: str, error: httpx.HTTPError, outcome: Outcome) -> Response:
@@ -258,7 +248,6 @@ def _read(exchange: _Exchange, request: Request) -> None:
     exchange.session = request.headers.get("x-memctl-session") or _name_of(messages)
     number = sum(1 for each in messages if isinstance(each, dict) and each.get("role") == "user")
     exchange.said = TranscriptTurn(_id(number, "user", text), "user", text, None)
-    exchange.query = text
 
 
 def _text_of(content: object) -> str:
@@ -275,13 +264,15 @@ def _name_of(messages: Sequence[Any]) -> str:
     first = next(
         (each for each in messages if isinstance(each, dict) and each.get("role") == "user"), {}
     )
-    digest = hashlib.sha256(_text_of(first.get("content")).encode("utf-8", "replace")).hexdigest()
-    return f"proxy-{digest[:12]}"
+    return f"proxy-{_digest(_text_of(first.get('content')))}"
 
 
 def _id(number: int, sender: str, text: str) -> str:
-    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
-    return f"{number}-{sender}-{digest[:12]}"
+    return f"{number}-{sender}-{_digest(text)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
 
 
 def _with_memory(body: bytes, text: str) -> bytes:

@@ -249,7 +249,7 @@ def _route(path: str, view: Change, effect: Effect, methods: list[str]) -> Route
                 request, lambda context: view(context, asked), *asked.kbs, effect=effect
             )
         except MemctlError as error:
-            return error_page(request, error)
+            return _error_page(request, error)
         finally:
             await request.close()  # the files of its form
         if wants_json(request):
@@ -258,7 +258,7 @@ def _route(path: str, view: Change, effect: Effect, methods: list[str]) -> Route
             return reply
         if isinstance(found, Done):
             return RedirectResponse(_with_notice(found), 303, dict(_HEADERS))
-        return page_reply(request, found, asked.kbs, found.status)
+        return _page_reply(request, found, asked.kbs)
 
     return Route(path, endpoint, methods=methods)
 
@@ -288,9 +288,7 @@ def _with_notice(done: Done) -> str:
     return f"{path}{mark}done={done.notice}{hash_}{fragment}"
 
 
-def page_reply(
-    request: Request, found: Page, kbs: Sequence[str] = (), status: int = 200
-) -> Response:
+def _page_reply(request: Request, found: Page, kbs: Sequence[str] = ()) -> Response:
     """Return a page as HTML."""
     calls = calls_of(request)
     text = render(
@@ -303,20 +301,17 @@ def page_reply(
         kbs=[entry.name for entry in calls.entries()],
         read_only=calls.read_only,
         notice=NOTICES.get(request.query_params.get("done", ""), ""),
-        status=status,
+        status=found.status,
     )
-    return Response(text, status, dict(_HEADERS), "text/html; charset=utf-8")
+    return Response(text, found.status, dict(_HEADERS), "text/html; charset=utf-8")
 
 
-def error_page(request: Request, error: Exception) -> Response:
+def _error_page(request: Request, error: MemctlError) -> Response:
     """Return what went wrong, as a page or as JSON."""
-    reply = failure_reply(request, error)
     if wants_json(request):
-        return reply
-    message, hint = _message(error)
-    found = Page("error.html", "Not possible", {"message": message, "hint": hint})
-    status = status_of(error) if isinstance(error, MemctlError) else reply.status_code
-    return page_reply(request, found, status=status)
+        return failure_reply(request, error)
+    data = {"message": error.message, "hint": error.hint}
+    return _page_reply(request, Page("error.html", "Not possible", data, status=status_of(error)))
 
 
 _TITLES = {401: "Log in first", 403: "Not allowed", 404: "Not found"}
@@ -344,9 +339,3 @@ def as_page(accepted: str, reply: Response) -> Response:
         {name: value for name, value in reply.headers.items() if name.startswith(("www-", "retry"))}
     )
     return page
-
-
-def _message(error: Exception) -> tuple[str, str]:
-    if isinstance(error, MemctlError):
-        return error.message, error.hint
-    return getattr(error, "detail", "") or "something unexpected happened", ""
