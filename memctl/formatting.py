@@ -1,12 +1,16 @@
-"""Numbers, sizes and durations as people write them.
+"""Numbers, sizes and durations as people write them, and texts without hidden characters.
 
 Knows what a number is of, never who reads it.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Mapping
 
+_MAY_BE_HIDDEN = re.compile("[^\n\t\x20-\x7e\xa0-\U0010ffff]|[\xad\u0600-\U000e0fff]")
+_WORD_SHAPING = "\u200c\u200d\u00ad"
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -52,3 +56,26 @@ def format_clock(seconds: float) -> str:
 def format_money(amount: float) -> str:
     """Return an amount, of small ones enough digits to tell them from nothing: ``0.0021``."""
     return f"{amount:,.2f}" if amount >= 1 or not amount else f"{amount:.2g}"
+
+
+def escape_hidden(text: str) -> str:
+    """Return ``text`` with every character escaped that could steer a terminal or mislead a reader.
+
+    Control characters, escapes and text direction overrides become ``\\x1b`` and the like, and so
+    do lone surrogates, which stand for bytes of a file name that are not UTF-8.
+    """
+    if text.isprintable():
+        return text
+    return _MAY_BE_HIDDEN.sub(lambda found: _escaped(found[0]), text)
+
+
+def _escaped(character: str) -> str:
+    if not is_hidden(character):
+        return character
+    return character.encode("unicode_escape", "backslashreplace").decode("ascii")
+
+
+def is_hidden(character: str) -> bool:
+    """Return whether a character is not seen, and does more than shape a word."""
+    category = unicodedata.category(character)
+    return category in ("Cc", "Cs") or (category == "Cf" and character not in _WORD_SHAPING)

@@ -15,8 +15,9 @@ from msgspec.structs import replace
 
 from memctl.cli.arguments import refuse_empty
 from memctl.cli.paging import Page
-from memctl.cli.rendering.terminal_text import json_text, one_line, terminal_safe
+from memctl.cli.rendering.terminal_text import json_text, one_line
 from memctl.errors import MemctlError, UsageError
+from memctl.formatting import escape_hidden
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -215,7 +216,7 @@ class CommandContext:
     def say(self, text: str) -> None:
         """Write a message to standard error, unless --quiet."""
         if not self.quiet:
-            sys.stderr.write(f"{terminal_safe(text)}\n")
+            sys.stderr.write(f"{escape_hidden(text)}\n")
 
     def hint(self, text: str) -> None:
         """Suggest a next step on standard error, if that is a terminal."""
@@ -238,7 +239,7 @@ class CommandContext:
             return
         if not sys.stdin.isatty():
             raise UsageError(f"no terminal to ask on: {question}", "add --yes to agree to it")
-        sys.stderr.write(f"{terminal_safe(question)} [y/N] ")
+        sys.stderr.write(f"{escape_hidden(question)} [y/N] ")
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise MemctlError("nothing was done")

@@ -23,8 +23,8 @@ from waiting import wait_for
 
 from memctl.cli.commands.upkeep.stats import bar
 from memctl.cli.main import interrupt_again
-from memctl.cli.rendering.terminal_text import one_line, terminal_safe
-from memctl.formatting import format_clock, format_duration, format_size
+from memctl.cli.rendering.terminal_text import one_line
+from memctl.formatting import escape_hidden, format_clock, format_duration, format_size
 from memctl.plain_values import to_plain
 
 from .conftest import Run
@@ -181,7 +181,7 @@ def test_control_characters_never_reach_what_people_read(memctl: Run) -> None:
 def test_safe_text_holds_nothing_that_steers_a_terminal(text: str) -> None:
     kept = "\n\t\u200c\u200d\u00ad"  # the last three shape words of some scripts
     assert not any(
-        unicodedata.category(c) in ("Cc", "Cf", "Cs") and c not in kept for c in terminal_safe(text)
+        unicodedata.category(c) in ("Cc", "Cf", "Cs") and c not in kept for c in escape_hidden(text)
     )
 
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar
 
 from msgspec import Struct
 
-from memctl.cli.rendering.terminal_text import format_moment, json_text, one_line, terminal_safe
+from memctl.cli.rendering.terminal_text import format_moment, json_text, one_line
 from memctl.errors import UsageError
+from memctl.formatting import escape_hidden
 from memctl.plain_values import arrow_batches, plain_rows
 from memctl.plain_values import to_plain as to_plain
 
@@ -124,12 +125,12 @@ def print_line(value: object) -> None:
 
 def print_text(text: str) -> None:
     """Write text that came from a source; on a terminal it is made safe first."""
-    _line(terminal_safe(text) if sys.stdout.isatty() else text)
+    _line(escape_hidden(text) if sys.stdout.isatty() else text)
 
 
 def print_piece(text: str) -> None:
     """Write a part of a line that goes on later, at once, made safe for a terminal."""
-    sys.stdout.write(terminal_safe(text))
+    sys.stdout.write(escape_hidden(text))
     sys.stdout.flush()
 
 
@@ -200,7 +201,7 @@ def _write_csv(source: object, columns: Sequence[Column]) -> None:
     writer = csv.DictWriter(
         sys.stdout, names, restval="", extrasaction="ignore", lineterminator="\n"
     )
-    shown = terminal_safe if sys.stdout.isatty() else str
+    shown = escape_hidden if sys.stdout.isatty() else str
     writer.writerow({name: shown(name) for name in names})
     for row in chain([first] if first is not None else [], rows):
         cells = ((key, _cell(value)) for key, value in row.items())
@@ -235,7 +236,7 @@ def console(*, stderr: bool = False) -> Console:
 
         def print(self, *objects: Any, **options: Any) -> None:
             """Print objects, and texts made safe: Rich leaves escape sequences in them."""
-            safe = (terminal_safe(each) if isinstance(each, str) else each for each in objects)
+            safe = (escape_hidden(each) if isinstance(each, str) else each for each in objects)
             super().print(*safe, **options)
 
         def on_broken_pipe(self) -> None:
@@ -253,7 +254,7 @@ def print_paragraph(out: Console, text: str, style: str = "", indent: int = 0) -
     from rich.text import Text
 
     if out.is_terminal:
-        out.print(Padding(Text(terminal_safe(text), style), (0, 0, 0, indent)))
+        out.print(Padding(Text(escape_hidden(text), style), (0, 0, 0, indent)))
     else:
         out.print(" " * indent + text, soft_wrap=True)
 
@@ -270,7 +271,7 @@ def print_marked(out: Console, marker: str, text: str, indent: int = 0) -> None:
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column(no_wrap=True, style="cyan")
     grid.add_column(overflow="fold", style="cyan")
-    grid.add_row(Text(marker), Text(terminal_safe(text)))
+    grid.add_row(Text(marker), Text(escape_hidden(text)))
     out.print(Padding(grid, (0, 0, 0, indent)))
 
 
@@ -302,9 +303,9 @@ def _fact(value: object) -> str:
         return _readable(value)
     if isinstance(value, Mapping):
         return ", ".join(
-            f"{terminal_safe(key)} {_fact(item) or '-'}" for key, item in value.items()
+            f"{escape_hidden(key)} {_fact(item) or '-'}" for key, item in value.items()
         )
-    return format_moment(value) if isinstance(value, datetime) else terminal_safe(str(value))
+    return format_moment(value) if isinstance(value, datetime) else escape_hidden(str(value))
 
 
 def _write_table(source: object, columns: Sequence[Column]) -> None:
@@ -385,7 +386,7 @@ def _shown(column: Column, value: Any) -> Text:
     if value is None:
         return Text("")
     if column.show is not None:
-        return Text(terminal_safe(column.show(value)))
+        return Text(escape_hidden(column.show(value)))
     return Text(_readable(value))
 
 

@@ -4,39 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memctl.formatting import format_clock
+from memctl.formatting import escape_hidden, format_clock, is_hidden
 
 if TYPE_CHECKING:
     from memctl.graph.graph_views import Step
     from memctl.memories.memory_views import Evidence
     from memctl.records import Citation, DuplicateHit, Hit
 
-_KEPT = {"\n", "\t"}
 _BEYOND_ASCII = re.compile("[^\x00-\x7e]")
-
-
-def terminal_safe(text: str) -> str:
-    """Return ``text`` with every character escaped that could steer a terminal or mislead a reader.
-
-    Control characters, escapes and text direction overrides become ``\\x1b`` and the like, and so
-    do lone surrogates, which stand for bytes of a file name that are not UTF-8.
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c in _KEPT or not _is_hidden(c) else _escaped(c) for c in text)
-
-
-def _is_hidden(character: str) -> bool:
-    category = unicodedata.category(character)
-    return category in ("Cc", "Cs") or (category == "Cf" and character not in "\u200c\u200d\u00ad")
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape", "backslashreplace").decode("ascii")
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
@@ -48,15 +26,15 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 
 def json_safe(text: str) -> str:
-    """Return JSON with the characters escaped, as JSON does it, that terminal_safe escapes."""
+    """Return JSON with the characters escaped, as JSON does it, that escape_hidden escapes."""
     return _BEYOND_ASCII.sub(
-        lambda found: json.dumps(found[0])[1:-1] if _is_hidden(found[0]) else found[0], text
+        lambda found: json.dumps(found[0])[1:-1] if is_hidden(found[0]) else found[0], text
     )
 
 
 def one_line(text: str, width: int = 0) -> str:
     """Return ``text`` safe and on one line, cut to ``width`` characters where that is above 0."""
-    line = terminal_safe(" ".join(text.split()))
+    line = escape_hidden(" ".join(text.split()))
     return line if width <= 0 or len(line) <= width else f"{line[: width - 1].rstrip()}…"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -13,12 +11,15 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from memctl.formatting import format_clock, format_duration, format_money, format_size
+from memctl.formatting import (
+    escape_hidden,
+    format_clock,
+    format_duration,
+    format_money,
+    format_size,
+)
 from memctl.language.inline_tags import without_wikilinks
 from memctl.understanding.sentence_reading import bare_statement
-
-_HIDDEN = re.compile("[^\n\t\x20-\x7e\xa0-\U0010ffff]|[\xad\u0600-\U000e0fff]")
-_KEPT = "\u200c\u200d\u00ad"
 
 
 @cache
@@ -67,18 +68,9 @@ def address(path: str, **fields: Any) -> str:
 
 def visible(value: Any) -> Any:
     """Return a text with control characters and overrides of its direction shown, not acted on."""
-    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
+    if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    return _HIDDEN.sub(_visible_character, value)
-
-
-def _visible_character(found: re.Match[str]) -> str:
-    character = found[0]
-    category = unicodedata.category(character)
-    is_hidden = category in ("Cc", "Cs") or (category == "Cf" and character not in _KEPT)
-    if not is_hidden:
-        return character
-    return character.encode("unicode_escape", "backslashreplace").decode("ascii")
+    return escape_hidden(value)
 
 
 def as_typed(text: str) -> Markup:

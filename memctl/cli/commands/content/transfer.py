@@ -17,9 +17,9 @@ from memctl.cli.command_decorator import (
     flag,
 )
 from memctl.cli.rendering.output_formats import terminal_file
-from memctl.cli.rendering.terminal_text import json_safe, one_line, terminal_safe
+from memctl.cli.rendering.terminal_text import json_safe, one_line
 from memctl.errors import UsageError
-from memctl.formatting import format_count
+from memctl.formatting import escape_hidden, format_count
 from memctl.literals import ExportFormat
 from memctl.schema.table_names import TABLES
 
@@ -100,7 +100,7 @@ def export(
         if to is None or to == "-":
             if sys.stdout.isatty() and (table == "all" or format_ in ("arrow", "parquet")):
                 raise UsageError("that is binary, which a terminal cannot show", "add --to FILE")
-            made_safe = terminal_safe if format_ == "csv" else json_safe
+            made_safe = escape_hidden if format_ == "csv" else json_safe
             out = terminal_file(made_safe) if sys.stdout.isatty() else sys.stdout.buffer
             write(out)
             out.flush()

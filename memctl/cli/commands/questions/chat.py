@@ -10,7 +10,8 @@ import typer
 
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import KnowledgeBaseOption, SessionOption, command
-from memctl.cli.rendering.terminal_text import one_line, terminal_safe
+from memctl.cli.rendering.output_formats import print_piece
+from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import MemctlError, NotFoundError
 
 if TYPE_CHECKING:
@@ -52,14 +53,12 @@ def chat(
             said = ""
             try:
                 for piece in base.sessions.replies(conversation, message):
-                    sys.stdout.write(terminal_safe(piece))
-                    sys.stdout.flush()
+                    print_piece(piece)
                     said += piece
             except MemctlError as error:
                 context.say(f"error: {error.message}")
                 context.suggest(error.hint)
-            sys.stdout.write("\n")
-            sys.stdout.flush()
+            print_piece("\n")
             base.sessions.note_exchange(conversation, message, said)
         if conversation is not None:
             context.say(f"session {one_line(conversation.session_id, _SHOWN)}")
