@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from memctl.cli.arguments import parse_filters
 from memctl.cli.command_context import CommandContext
 from memctl.cli.completion import complete_kb
 from memctl.cli.rendering.output_formats import Format, check_format
@@ -205,7 +206,8 @@ def _with_context(
             function(command_context, **arguments)
             sys.stdout.flush()
         except BrokenPipeError:  # the reader has seen enough
-            raise typer.Exit(_close_stdout()) from None
+            _close_stdout()
+            raise typer.Exit from None
 
     _undeclared.append(functools.partial(_declare, run, function, without, identity))
     return run
@@ -221,8 +223,6 @@ def declare_options() -> None:
 
 
 def _filters(arguments: dict[str, Any]) -> Filters:
-    from memctl.cli.arguments import parse_filters
-
     given = [name for name in _FILTER_OPTIONS if name in arguments]
     return parse_filters(**{name: arguments.pop(name) for name in given})
 
@@ -277,13 +277,12 @@ def _option(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
-def _close_stdout() -> int:
+def _close_stdout() -> None:
     """Point standard output at nothing, so that the interpreter's own flush does not fail."""
     import os
 
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
-    return 0
 
 
 def _help(function: Callable[..., None], examples: str) -> str:

@@ -48,9 +48,7 @@ def serve(
     allow_origin: list[str] | None = typer.Option(
         None, "--allow-origin", metavar="URL", help="Let pages of it ask, too; repeatable."
     ),
-    read_only: bool = typer.Option(
-        False, "--read-only", help="Refuse everything that changes something."
-    ),
+    read_only: bool = flag("--read-only", "Refuse everything that changes something."),
     proxy: str | None = typer.Option(
         None, "--proxy", metavar="URL", help="Pass chats on to this OpenAI-compatible endpoint."
     ),

@@ -242,13 +242,11 @@ def list_(
 def show(
     context: CommandContext,
     skill: SkillWord,
-    text: Annotated[
-        bool, typer.Option("--text", help="Print its text, as it was imported.")
-    ] = False,
+    text: bool = flag("--text", "Print its text, as it was imported."),
     version: Annotated[
         int | None, typer.Option("--version", metavar="N", min=1, help="With --text, which one.")
     ] = None,
-    uses: Annotated[bool, typer.Option("--uses", help="List its uses instead.")] = False,
+    uses: bool = flag("--uses", "List its uses instead."),
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
@@ -299,9 +297,7 @@ def search(
         list[str], typer.Argument(metavar="WORDS", help="What is to be done; - is standard input.")
     ],
     category: CategoryOption = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="Also drafts, and what is deprecated or archived.")
-    ] = False,
+    every: bool = flag("--all", "Also drafts, and what is deprecated or archived."),
     limit: Limit = 10,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
@@ -368,10 +364,8 @@ def assign(
     context: CommandContext,
     skill: SkillWord,
     to: Annotated[str, typer.Option("--agent", metavar="NAME", help="The agent that gets it.")],
-    off: Annotated[
-        bool, typer.Option("--off", help="Switch it off: that agent no longer finds it.")
-    ] = False,
-    remove: Annotated[bool, typer.Option("--remove", help="Take it away instead.")] = False,
+    off: bool = flag("--off", "Switch it off: that agent no longer finds it."),
+    remove: bool = flag("--remove", "Take it away instead."),
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
@@ -439,9 +433,7 @@ def used(
 )
 def health(
     context: CommandContext,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="Compare versions: is the newer one better?")
-    ] = False,
+    compare: bool = flag("--compare", "Compare versions: is the newer one better?"),
     kb: KnowledgeBaseOption = None,
     page: Page = Page(),
     output: Output = None,
@@ -488,9 +480,7 @@ def suggest(
 )
 def gaps(
     context: CommandContext,
-    coverage: Annotated[
-        bool, typer.Option("--coverage", help="List what each team has skills for instead.")
-    ] = False,
+    coverage: bool = flag("--coverage", "List what each team has skills for instead."),
     kb: KnowledgeBaseOption = None,
     page: Page = Page(),
     output: Output = None,
@@ -588,9 +578,7 @@ def delete(
 def export(
     context: CommandContext,
     to: Annotated[str, typer.Option("--to", metavar="FOLDER", help="Where they go.")],
-    every: Annotated[
-        bool, typer.Option("--all", help="Also drafts, and what is deprecated or archived.")
-    ] = False,
+    every: bool = flag("--all", "Also drafts, and what is deprecated or archived."),
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
@@ -628,9 +616,7 @@ def version_add(
     ],
     type_: Change = "minor",
     notes: Notes = "",
-    at_once: Annotated[
-        bool, typer.Option("--activate", help="Have agents get it at once.")
-    ] = False,
+    at_once: bool = flag("--activate", "Have agents get it at once."),
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
@@ -750,7 +736,7 @@ def propose(
         list[str] | None,
         typer.Option("--requires", metavar="SKILL", help="A skill that it needs; repeatable."),
     ] = None,
-    submit_: Annotated[bool, typer.Option("--submit", help="Hand it in for review.")] = False,
+    submit_: bool = flag("--submit", "Hand it in for review."),
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
@@ -830,7 +816,7 @@ def approve(
     context: CommandContext,
     proposal: ProposalWord,
     because: Because = "",
-    create_: Annotated[bool, typer.Option("--create", help="Make its skill at once.")] = False,
+    create_: bool = flag("--create", "Make its skill at once."),
     file: Annotated[
         str | None,
         typer.Option("--file", metavar="FILE", help="With --create, its text; - for input."),
@@ -942,7 +928,7 @@ _NOTES = Column("notes", "NOTES", "; ".join, wrap=True)
 )
 def conflicts(
     context: CommandContext,
-    scan: Annotated[bool, typer.Option("--scan", help="Look for them first.")] = False,
+    scan: bool = flag("--scan", "Look for them first."),
     status: Annotated[
         ConflictStatus | None, typer.Option("--status", help="By default those that are open.")
     ] = None,

@@ -48,14 +48,17 @@ def _signed(value: float) -> str:
     return f"{value:+.2f}"
 
 
-_SCORES = (
-    Column("mode", "MODE"),
-    Column("category", "CATEGORY"),
-    Column("questions", "QUESTIONS", right=True),
+_METRICS = (
     Column("recall@5", "R@5", _percent, right=True),
     Column("recall@10", "R@10", _percent, right=True),
     Column("ndcg@10", "NDCG@10", _percent, right=True),
     Column("mrr", "MRR", _percent, right=True),
+)
+_SCORES = (
+    Column("mode", "MODE"),
+    Column("category", "CATEGORY"),
+    Column("questions", "QUESTIONS", right=True),
+    *_METRICS,
     Column("p50_ms", "P50 MS", _percent, right=True),
     Column("p95_ms", "P95 MS", _percent, right=True),
 )
@@ -245,10 +248,7 @@ _HISTORY = (
     Column("set", "SET"),
     Column("mode", "MODE"),
     Column("questions", "QUESTIONS", right=True),
-    Column("recall@5", "R@5", _percent, right=True),
-    Column("recall@10", "R@10", _percent, right=True),
-    Column("ndcg@10", "NDCG@10", _percent, right=True),
-    Column("mrr", "MRR", _percent, right=True),
+    *_METRICS,
 )
 
 
