@@ -143,6 +143,21 @@ def read_question(words: Sequence[str], hint: str = _ASK) -> str:
     return text.strip()
 
 
+def read_stdin(most_bytes: int, too_long: UsageError) -> str:
+    """Return the text on standard input.
+
+    Raises:
+        UsageError: It is longer, which raises ``too_long``, or no UTF-8.
+    """
+    content = sys.stdin.buffer.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise too_long
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError("standard input is no UTF-8", "convert it first") from None
+
+
 _TYPES = (
     "passage", "gist", "insight", "important_fact", "fact", "decision", "preference", "plan",
     "learning", "observation", "memories", "conversation_turn",

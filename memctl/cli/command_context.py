@@ -244,17 +244,21 @@ class CommandContext:
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise MemctlError("nothing was done")
 
-    def confirm_or_preview(self, preview: str, question: str, *, yes: bool, dry_run: bool) -> bool:
+    def confirm_or_preview(
+        self, action: str, question: str = "", *, yes: bool, dry_run: bool
+    ) -> bool:
         """Say what would be done on a dry run, else ask; return whether to do it.
+
+        The action is a command like ``delete pool notes``, and by default the question, too.
 
         Raises:
             UsageError: Standard input is not a terminal.
             MemctlError: The answer was no.
         """
         if dry_run:
-            self.console.print(f"would {preview}", soft_wrap=True)
+            self.console.print(f"would {action}", soft_wrap=True)
         else:
-            self.confirm(question, yes=yes)
+            self.confirm(question or f"{action}?", yes=yes)
         return not dry_run
 
     def note_all(self, notes: Iterable[str]) -> None:

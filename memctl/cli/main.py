@@ -20,7 +20,7 @@ import typer
 
 from memctl import __version__
 from memctl.cli.command_decorator import declare_options, verbatim
-from memctl.cli.rendering.terminal_text import one_line
+from memctl.cli.rendering.output_formats import print_error
 from memctl.errors import MemctlError
 from memctl.paths import os_error_hint, os_error_message
 from memctl.resident.client import command_words
@@ -323,9 +323,7 @@ def _report(
         import traceback
 
         traceback.print_exception(error)
-    sys.stderr.write(f"error: {one_line(message, _MAX_MESSAGE)}\n")
-    if hint:
-        sys.stderr.write(f"hint: {one_line(hint, _MAX_MESSAGE)}\n")
+    print_error(message, hint, _MAX_MESSAGE)
     return code
 
 

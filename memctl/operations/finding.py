@@ -142,7 +142,7 @@ def first_with(
         try:
             return base, find(base)
         except NotFoundError as error:
-            missing = error
+            missing = missing or error
     raise missing or NotFoundError(otherwise)
 
 

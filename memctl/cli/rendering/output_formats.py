@@ -134,6 +134,13 @@ def print_piece(text: str) -> None:
     sys.stdout.flush()
 
 
+def print_error(message: str, hint: str, width: int = 0) -> None:
+    """Write an error and its hint, if there is one, to standard error, each on one line."""
+    sys.stderr.write(f"error: {one_line(message, width)}\n")
+    if hint:
+        sys.stderr.write(f"hint: {one_line(hint, width)}\n")
+
+
 def _line(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 

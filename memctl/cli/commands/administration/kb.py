@@ -15,7 +15,7 @@ from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
-    emit_facts,
+    emit_if_asked,
     emit_one,
     format_instant,
     print_facts,
@@ -569,8 +569,8 @@ def reembed(
                 else:
                     report = base.vectors.reembed(embedder, progress=listener)
             _report(context, base, report)
-            if report is not None and output is not None:
-                emit_facts(report, output)
+            if report is not None:
+                emit_if_asked(report, output)
         if drop_old:
             freed = base.vectors.drop_former()
             context.say(f"removed {freed:,} bytes of former vectors")

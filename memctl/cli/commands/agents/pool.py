@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memctl.cli.arguments import parse_bytes, parse_end, parse_seconds, refuse_empty
+from memctl.cli.arguments import parse_bytes, parse_end, parse_seconds, read_stdin, refuse_empty
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     DryRun,
@@ -288,9 +288,7 @@ def delete(
         pools = base.pools.acting_as()
         found = pools.to_delete(pool)
         what = f"pool {pool} of {base.name} ({_gist(found)})"
-        if context.confirm_or_preview(
-            f"delete {what}", f"delete {what}?", yes=yes, dry_run=dry_run
-        ):
+        if context.confirm_or_preview(f"delete {what}", yes=yes, dry_run=dry_run):
             pools.delete(pool)
             context.say(f"deleted {what}")
 
@@ -453,13 +451,8 @@ def _value(text: str, *, as_text: bool = False) -> Any:
     from memctl.pools.pool_values import parse_json
 
     if text == "-":
-        content = sys.stdin.buffer.read(LARGEST_MAX_BYTES + 1)
-        if len(content) > LARGEST_MAX_BYTES:
-            raise UsageError(f"no pool has room for more than {format_size(LARGEST_MAX_BYTES)}")
-        try:
-            text = content.decode("utf-8")
-        except UnicodeDecodeError:
-            raise UsageError("standard input is no UTF-8", "convert it first") from None
+        most = format_size(LARGEST_MAX_BYTES)
+        text = read_stdin(LARGEST_MAX_BYTES, UsageError(f"no pool has room for more than {most}"))
     return text if as_text else parse_json(text)
 
 
@@ -628,9 +621,7 @@ def end(
         ending = base.pools.ending(run=run, session=session)
         names = ", ".join(pool.pool_id for pool in ending) or "no pool"
         verb = "archive and delete" if archive else "delete"
-        if not context.confirm_or_preview(
-            f"{verb} {names}", f"{verb} {names}?", yes=yes, dry_run=dry_run
-        ):
+        if not context.confirm_or_preview(f"{verb} {names}", yes=yes, dry_run=dry_run):
             return
         ended = base.pools.end(run=run, session=session, archive=archive)
     context.say(f"deleted {', '.join(ended.deleted) or 'no pool'}")

@@ -45,7 +45,7 @@ from memctl.formatting import format_count
 from memctl.literals import MessageType, SessionStatus
 
 if TYPE_CHECKING:
-    from memctl.knowledge_base import KnowledgeBase
+    from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
     from memctl.sessions.compression import Compression
     from memctl.store.ledger.session_repositories import Session, Turn
 
@@ -293,7 +293,7 @@ def show(
 ) -> None:
     """Show a conversation with its messages."""
     with context.reading(kb) as bases:
-        base, session = _find_session(list(bases), id_, namespace)
+        base, session = _find_session(bases, id_, namespace)
         turns = base.sessions.turns(session, last=last)
     whole = {**to_plain(session), "turns": [to_plain(turn) for turn in turns]}
     emit_one(whole, output, lambda: _show(context, session, turns))
@@ -423,7 +423,7 @@ def summary(
 ) -> None:
     """Print the summary of a conversation, made now if it has none."""
     with context.reading(kb) as bases:
-        base, session = _find_session(list(bases), id_, namespace)
+        base, session = _find_session(bases, id_, namespace)
         text, through = session.summary, session.summarized_through
         if not text and session.message_count:
             text = base.sessions.compress(session, keep=0, dry_run=True).summary
@@ -460,7 +460,7 @@ def recall(
     something clearly relevant is known.  See [auto_context] of the settings.
     """
     with context.reading(kb) as bases:
-        base, session = _find_session(list(bases), id_, namespace)
+        base, session = _find_session(bases, id_, namespace)
         found = base.sessions.recall(session, read_question([message]))
     if output not in (None, "table"):
         emit_one(found, output, lambda: None)
@@ -503,7 +503,7 @@ def prompt(
         file = input_file(system, "--system takes a file with the system prompt")
         text = file.read_text(encoding="utf-8", errors="replace").strip()
     with context.reading(kb) as bases:
-        base, session = _find_session(list(bases), id_, namespace)
+        base, session = _find_session(bases, id_, namespace)
         print_json(base.sessions.prompt(session, read_question([message]), text))
 
 
@@ -583,7 +583,7 @@ def forget(
     With them go their messages, memories, insights, archive documents and the copies of their
     files; see memctl forget.
     """
-    from memctl.cli.commands.content.forget import show_forgotten
+    from memctl.cli.commands.content.forget import raise_remaining, show_forgotten
 
     if id_ is None and user is None and before is None:
         raise UsageError("forget which conversations?", "name one, or --user NAME, --before DATE")
@@ -596,9 +596,7 @@ def forget(
         reports = [base.sessions.forget(each, dry_run=dry_run) for each in found]
     named = iter([f"conversation {each.session_id}" for each in found])
     emit_each(reports, output, lambda report: show_forgotten(context, report, next(named)))
-    if left := [left for report in reports for left in report.left]:
-        places = ", ".join(dict.fromkeys(each.place for each in left))
-        raise PartialFailure(f"some of it is left in {one_line(places, 200)}", left[0].hint)
+    raise_remaining([left for report in reports for left in report.left])
 
 
 def _sessions_to_forget(
@@ -655,17 +653,17 @@ def _open_session(
 
 
 def _find_session(
-    bases: list[KnowledgeBase], id_: str, namespace: str | None
+    bases: KnowledgeBases, id_: str, namespace: str | None
 ) -> tuple[KnowledgeBase, Session]:
     """Return the first knowledge base that has a conversation, and the conversation.
 
     Raises:
         NotFoundError: None has; says what there is.
     """
-    missing: NotFoundError | None = None
-    for base in bases:
-        try:
-            return base, base.sessions.get(id_, namespace=namespace)
-        except NotFoundError as error:
-            missing = missing or error
-    raise missing or NotFoundError(f"there is no session {id_!r}")
+    from memctl.operations.finding import first_with
+
+    return first_with(
+        bases,
+        lambda base: base.sessions.get(id_, namespace=namespace),
+        f"there is no session {id_!r}",
+    )

@@ -567,9 +567,7 @@ def delete(
         found = skills.find(skill)
         count = format_count(len(skills.versions(found.skill_id)), "version")
         what = f"skill {found.slug} of {base.name} ({count})"
-        if context.confirm_or_preview(
-            f"delete {what}", f"delete {what}?", yes=yes, dry_run=dry_run
-        ):
+        if context.confirm_or_preview(f"delete {what}", yes=yes, dry_run=dry_run):
             skills.delete(found.skill_id)
             context.say(f"deleted {what}")
 

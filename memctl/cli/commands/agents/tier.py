@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memctl.cli.arguments import parse_seconds, read_question, refuse_empty
+from memctl.cli.arguments import parse_seconds, read_question, read_stdin, refuse_empty
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     DryRun,
@@ -301,7 +301,7 @@ def clear(
         count = sum(len(part.list()) for part in parts)
         owner = router.working.owner
         what = f"remove {format_count(count, 'value')} of {owner.agent} in {owner.session}"
-        if not context.confirm_or_preview(what, f"{what}?", yes=yes, dry_run=dry_run):
+        if not context.confirm_or_preview(what, yes=yes, dry_run=dry_run):
             return
         gone = sum(part.clear() for part in parts)
     context.say(f"removed {format_count(gone, 'value')}")
@@ -511,16 +511,11 @@ def _seconds(ttl: str) -> int:
 def _stdin() -> str:
     from memctl.tiers.tier_values import LARGEST_VALUE
 
-    content = sys.stdin.buffer.read(2 * LARGEST_VALUE + 1)
-    if len(content) > 2 * LARGEST_VALUE:
-        raise UsageError(
-            f"a tier keeps at most {format_size(LARGEST_VALUE)} in one value",
-            "keep it in a file, have memctl ingest take that in, and store its id",
-        )
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError:
-        raise UsageError("standard input is no UTF-8", "convert it first") from None
+    too_long = UsageError(
+        f"a tier keeps at most {format_size(LARGEST_VALUE)} in one value",
+        "keep it in a file, have memctl ingest take that in, and store its id",
+    )
+    return read_stdin(2 * LARGEST_VALUE, too_long)
 
 
 def _shown_value(kept: Any) -> TierValue:

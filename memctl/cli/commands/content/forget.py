@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from memctl.formatting import format_count, format_duration, format_size
 from memctl.plain_values import to_plain
 
 if TYPE_CHECKING:
-    from memctl.forget import ForgetReport, Selection
+    from memctl.forget import ForgetReport, RemainingPlace, Selection
     from memctl.knowledge_base import KnowledgeBase
     from memctl.schema.table_names import TableName
 
@@ -112,9 +112,18 @@ def forget(
     emit_one(report, output, lambda: show_forgotten(context, report))
     if others and selection is not None:
         context.suggest(f"of {base.name} alone; name others with -k: {', '.join(others)}")
-    if report.left:
-        places = ", ".join(dict.fromkeys(left.place for left in report.left))
-        raise PartialFailure(f"some of it is left in {one_line(places, 200)}", report.left[0].hint)
+    raise_remaining(report.left)
+
+
+def raise_remaining(left: Sequence[RemainingPlace]) -> None:
+    """Say where some of what was forgotten is left.
+
+    Raises:
+        PartialFailure: There is such a place.
+    """
+    if left:
+        places = ", ".join(dict.fromkeys(each.place for each in left))
+        raise PartialFailure(f"some of it is left in {one_line(places, 200)}", left[0].hint)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from memctl.cli.rendering.output_formats import (
     Column,
     emit,
     emit_one,
+    print_error,
     print_line,
     print_paragraph,
     resolve_format,
@@ -336,9 +337,7 @@ def raise_failures(report: IngestReport, *, one_input: bool) -> None:
     if one_input:
         raise MemctlError(_reason(failures[0]), failures[0].hint)
     for failure in failures[:_SHOWN_FAILURES]:
-        sys.stderr.write(f"error: {one_line(_reason(failure))}\n")
-        if failure.hint:
-            sys.stderr.write(f"hint: {one_line(failure.hint)}\n")
+        print_error(_reason(failure), failure.hint)
     if report.failed > _SHOWN_FAILURES:
         more = f"{report.failed - _SHOWN_FAILURES:,} more failed"
         raise PartialFailure(more, "-o json lists them all")

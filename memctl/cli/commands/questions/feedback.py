@@ -357,7 +357,7 @@ def undo(
         found, changed = having[0].judgements.show(feedback_id)
         what = f"take back the judgement of {found.query_id or found.session_id}"
         action = f"{what}, which changed {format_count(len(changed), 'memory', 'memories')}"
-        if context.confirm_or_preview(action, f"{action}?", yes=yes, dry_run=dry_run):
+        if context.confirm_or_preview(action, yes=yes, dry_run=dry_run):
             for base in having:
                 base.judgements.undo(feedback_id)
             context.say(f"took back {feedback_id}")

@@ -252,9 +252,7 @@ def retire(
         action = f"retire {task} {version}"
         if shown is not None and shown.share:
             action += f", which {shown.share:.0%} of conversations use"
-        if context.confirm_or_preview(
-            action, f"{action}?", yes=yes or not _is_used(shown), dry_run=dry_run
-        ):
+        if context.confirm_or_preview(action, yes=yes or not _is_used(shown), dry_run=dry_run):
             base.prompts.writable().retire(task, version)
             context.say(f"retired {task} {version}")
 

@@ -119,7 +119,7 @@ def undo(
             emit_facts(report, output)
             return
         what = f"take back {which}: {_gist(report)}"
-        if not context.confirm_or_preview(what, f"{what}?", yes=yes, dry_run=dry_run):
+        if not context.confirm_or_preview(what, yes=yes, dry_run=dry_run):
             return
         report = base.jobs.undo(report.job, again=again)
         context.say(f"took back {which}: {_gist(report)}")
@@ -142,7 +142,7 @@ def _undo_night(
         for each in reports:
             context.say(f"{each.kind} {each.job}: {_gist(each)}")
         what = f"take back {format_count(len(reports), 'job')} of {base.name}"
-        if not context.confirm_or_preview(what, f"{what}?", yes=yes, dry_run=dry_run):
+        if not context.confirm_or_preview(what, yes=yes, dry_run=dry_run):
             return
         reports = base.jobs.undo_night(reports[0].job, again=again)
         context.say(f"took back {format_count(len(reports), 'job')}")

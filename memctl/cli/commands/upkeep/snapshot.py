@@ -118,7 +118,7 @@ def restore(
     with context.writing_existing(kb) as base:
         snapshot = base.snapshots.get(name)
         what = f"{base.name} to {name} of {format_moment(snapshot.created_at)} ({_size(snapshot)})"
-        if not context.confirm_or_preview(f"set {what}", f"set {what}?", yes=yes, dry_run=dry_run):
+        if not context.confirm_or_preview(f"set {what}", yes=yes, dry_run=dry_run):
             return
         restored = base.snapshots.restore(name)
         context.say(f"set {what}")

@@ -15,6 +15,7 @@ from memctl.cli.rendering.output_formats import (
     Column,
     emit,
     format_instant,
+    print_error,
     print_paragraph,
     resolve_format,
 )
@@ -99,9 +100,7 @@ def raise_left(drained: DrainResult) -> None:
         return
     *others, last = drained.left
     for left in others:
-        sys.stderr.write(f"error: {one_line(_describe(left))}\n")
-        if left.hint:
-            sys.stderr.write(f"hint: {one_line(left.hint)}\n")
+        print_error(_describe(left), left.hint)
     failure = PartialFailure if drained.dealt_with else MemctlError
     raise failure(_describe(last), last.hint)
 
