@@ -342,7 +342,12 @@ def error_reply(status: int, message: str, hint: str = "", code: int = 1) -> JSO
         hint: The next step.
         code: The exit code that the command line would end with.
     """
-    return JSONResponse({"error": {"message": message, "hint": hint, "code": code}}, status)
+    return JSONResponse(error_body(message, hint, code), status)
+
+
+def error_body(message: str, hint: str = "", code: int = 1) -> dict[str, dict[str, str | int]]:
+    """Return an error as JSON has it; see ``error_reply``."""
+    return {"error": {"message": message, "hint": hint, "code": code}}
 
 
 def _host_name(header: str) -> str:

@@ -24,6 +24,7 @@ from memctl.errors import MemctlError, NotFoundError
 from memctl.files import clear_temporaries, make_folder, save_file
 from memctl.operations.operation_context import OperationContext
 from memctl.records import Progress
+from memctl.server.http_access import error_body
 from memctl.server.http_calls import Caller, Calls
 
 FOLDER = "uploads"
@@ -223,12 +224,12 @@ class JobQueue:
                     "write",
                 )
             except MemctlError as error:
-                details = {"message": error.message, "hint": error.hint, "code": error.exit_code}
-                self._update(job_id, state="failed", error=details)
+                failed = error_body(error.message, error.hint, error.exit_code)
+                self._update(job_id, state="failed", **failed)
             except Exception as error:  # noqa: BLE001 - one job fails, and not the server
                 _log.exception("a job failed")
-                details = {"message": f"unexpected {type(error).__name__}", "hint": "", "code": 1}
-                self._update(job_id, state="failed", error=details)
+                failed = error_body(f"unexpected {type(error).__name__}")
+                self._update(job_id, state="failed", **failed)
             else:
                 shutil.rmtree(self.folder_of(job.kb, job.id), ignore_errors=True)
                 self._update(job_id, state="done", result=result)

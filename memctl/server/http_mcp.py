@@ -6,10 +6,8 @@ What carries requests out is what serves them on standard input and output.
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -20,7 +18,7 @@ from memctl.errors import MemctlError
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.registry import Effect
 from memctl.server.http_calls import calls_of, json_reply, run
-from memctl.server.http_streams import event, stream_reply
+from memctl.server.http_streams import event, start_in_pieces, stream_reply
 from memctl.server.mcp_protocol import (
     HANDSHAKE_VERSIONS,
     INVALID_PARAMS,
@@ -132,14 +130,12 @@ def _writing_tools() -> frozenset[str]:
 
 async def _answer_in_pieces(request: Request, message: Message) -> AsyncIterator[str]:
     """Yield notifications of progress as they come, then the response."""
-    loop, pieces = asyncio.get_running_loop(), asyncio.Queue[Message | None]()
 
-    def put(piece: Message | None) -> None:
-        with suppress(RuntimeError):  # the loop is closed: there is no reader any more
-            loop.call_soon_threadsafe(pieces.put_nowait, piece)
+    def answer(send: Send) -> Awaitable[Message]:
+        """Carry it out, and send its notifications."""
+        return _answer(request, message, send)
 
-    task = asyncio.ensure_future(_answer(request, message, put))
-    task.add_done_callback(lambda _: put(None))
-    while (piece := await pieces.get()) is not None:
+    pieces, response = start_in_pieces(answer)
+    async for piece in pieces:
         yield event("message", piece)
-    yield event("message", await task)
+    yield event("message", await response)

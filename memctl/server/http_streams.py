@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +21,7 @@ from starlette.routing import BaseRoute, Route
 from memctl.errors import MemctlError
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import to_plain
+from memctl.server.http_access import error_body
 from memctl.server.http_calls import (
     Calls,
     ShapeError,
@@ -33,6 +34,8 @@ from memctl.server.http_endpoints import kbs_of, parsed, typed
 from memctl.server.http_routes import QuestionParameters, query_options
 from memctl.validation import Rule
 
+PieceT = TypeVar("PieceT")
+ResultT = TypeVar("ResultT")
 _POLL_SECONDS = 0.5
 _KEEP_ALIVE_POLLS = 30
 _EVENT_ID = re.compile(r"\d{1,18}")
@@ -60,6 +63,26 @@ def stream_reply(pieces: AsyncIterator[str]) -> Response:
     return StreamingResponse(pieces, 200, headers, "text/event-stream")
 
 
+def start_in_pieces(
+    work: Callable[[Callable[[PieceT], None]], Awaitable[ResultT]],
+) -> tuple[AsyncIterator[PieceT], asyncio.Future[ResultT]]:
+    """Start work that hands on pieces from a thread; return them as they come, and its result."""
+    loop, waiting = asyncio.get_running_loop(), asyncio.Queue[PieceT | None]()
+
+    def put(piece: PieceT | None) -> None:
+        with suppress(RuntimeError):  # the loop is closed: there is no reader any more
+            loop.call_soon_threadsafe(waiting.put_nowait, piece)
+
+    async def pieces() -> AsyncIterator[PieceT]:
+        """Yield what there is until the work ends."""
+        while (piece := await waiting.get()) is not None:
+            yield piece
+
+    result = asyncio.ensure_future(work(put))
+    result.add_done_callback(lambda _: put(None))
+    return pieces(), result
+
+
 # --- answers --------------------------------------------------------------------------------------
 
 
@@ -81,32 +104,24 @@ async def _query(request: Request) -> Response:
 
 async def _answer(request: Request, asked: QuestionParameters) -> AsyncIterator[str]:
     """Yield pieces of an answer while a model writes it, then all that was found."""
-    loop, pieces = asyncio.get_running_loop(), asyncio.Queue[str | None]()
 
-    def put(piece: str | None) -> None:
-        with suppress(RuntimeError):  # the loop is closed: there is no reader any more
-            loop.call_soon_threadsafe(pieces.put_nowait, piece)
-
-    def ask(context: OperationContext) -> object:
+    def ask(put: Callable[[str], None]) -> Awaitable[object]:
         """Ask in a thread, and hand on what comes."""
-        options = replace(query_options(context, asked), on_token=put)
-        return context.reading().queries.ask(asked.question, options)
 
-    task = asyncio.ensure_future(run(request, ask, *kbs_of(request, asked)))
-    task.add_done_callback(lambda _: put(None))
-    while (piece := await pieces.get()) is not None:
+        def carry_out(context: OperationContext) -> object:
+            options = replace(query_options(context, asked), on_token=put)
+            return context.reading().queries.ask(asked.question, options)
+
+        return run(request, carry_out, *kbs_of(request, asked))
+
+    pieces, result = start_in_pieces(ask)
+    async for piece in pieces:
         if piece:
             yield event("token", {"text": piece})
     try:
-        yield event("result", await task)
+        yield event("result", await result)
     except MemctlError as error:
-        yield error_event(error)
-
-
-def error_event(error: MemctlError) -> str:
-    """Return what a stream that failed ends with."""
-    details = {"message": error.message, "hint": error.hint, "code": error.exit_code}
-    return event("error", {"error": details})
+        yield event("error", error_body(error.message, error.hint, error.exit_code))
 
 
 # --- events of knowledge bases --------------------------------------------------------------------

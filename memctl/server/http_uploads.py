@@ -36,7 +36,7 @@ from memctl.server.http_calls import (
     json_reply,
 )
 from memctl.server.http_endpoints import Listing, parsed, refuse_query
-from memctl.server.http_jobs import Job, JobQueue
+from memctl.server.http_jobs import FOLDER, Job, JobQueue
 from memctl.server.http_streams import event, stream_reply
 from memctl.validation import Rule
 
@@ -242,7 +242,7 @@ def _raise_failure(report: IngestReport) -> None:
 def run_ingest(context: OperationContext, job: Job, progress: Report) -> object:
     """Take in the upload of a job."""
     base = context.writing()
-    path = base.layout.folder / "uploads" / job.id / "file" / job.file if job.file else None
+    path = base.layout.folder / FOLDER / job.id / "file" / job.file if job.file else None
     return take_in(context, parsed(IngestParameters, job.arguments, INGEST), path, progress)
 
 

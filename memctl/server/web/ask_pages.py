@@ -76,7 +76,6 @@ def _page(question: str, result: QueryResult | None, asked: Asked, data: object)
         "answer": None if result is None or result.answer is None else answer_view(result.answer),
         "fields": {**filter_fields(asked), "mode": asked.text("mode")},
         "modes": get_args(Mode),
-        "verdict": "",
     }
     return Page("ask.html", question or "Ask", data, shown)
 

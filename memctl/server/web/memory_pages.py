@@ -170,15 +170,8 @@ def preview_memory(context: OperationContext, asked: Asked) -> Page:
     """Show what would go with a memory, as ``memctl forget --memory ID --dry-run`` does."""
     base, view = _memory(context, asked)
     report = base.forget(Selection(memories=(view.memory.id,)), dry_run=True)
-    shown = {
-        "base": base.name,
-        "what": "memory",
-        "id": view.memory.id,
-        "name": view.memory.text,
-        "versions": len(view.history),
-        "back": f"/memories/{view.memory.id}",
-    }
-    return Page("forget.html", "Forget a memory", report, shown)
+    row = view.memory
+    return forget_page(base, report, "memory", f"/memories/{row.id}", row.text)
 
 
 def remove_memory(context: OperationContext, asked: Asked) -> Done:
@@ -191,6 +184,20 @@ def remove_memory(context: OperationContext, asked: Asked) -> Done:
     return Done(
         address("/memories", kb=base.name), {"deleted": base.memories.delete(id_)}, "deleted"
     )
+
+
+def forget_page(base: KnowledgeBase, report: ForgetReport, what: str, back: str, name: str) -> Page:
+    """Return the page that shows what would go with something that is forgotten.
+
+    Args:
+        base: The knowledge base that has it.
+        report: What a dry run came to.
+        what: ``memory``, ``document`` or ``conversation``.
+        back: The address of its own page.
+        name: What it says, or what it is called.
+    """
+    shown = {"base": base.name, "what": what, "name": name, "back": back}
+    return Page("forget.html", f"Forget a {what}", report, shown)
 
 
 def forgotten(base: KnowledgeBase, report: ForgetReport, to: str) -> Done:
@@ -457,15 +464,8 @@ def preview_document(context: OperationContext, asked: Asked) -> Page:
     """Show what would go with a document, as ``memctl forget --document ID --dry-run`` does."""
     base, view = _document(context, asked)
     report = base.forget(Selection(documents=(view.document.id,)), dry_run=True)
-    shown = {
-        "base": base.name,
-        "what": "document",
-        "id": view.document.id,
-        "name": view.document.title or view.document.source,
-        "versions": 1,
-        "back": f"/documents/{view.document.id}",
-    }
-    return Page("forget.html", "Forget a document", report, shown)
+    row = view.document
+    return forget_page(base, report, "document", f"/documents/{row.id}", row.title or row.source)
 
 
 def remove_document(context: OperationContext, asked: Asked) -> Done:

@@ -9,7 +9,7 @@ from memctl.operations.finding import readable_session
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import to_plain
 from memctl.server.web.listing import RowList, bases_of
-from memctl.server.web.memory_pages import forgotten
+from memctl.server.web.memory_pages import forget_page, forgotten
 from memctl.server.web.pages import PAGE_ROWS, Asked, Done, Page, address
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def session(context: OperationContext, asked: Asked) -> Page:
     base, found = _session(context, asked)
     turns = base.sessions.turns(found, last=_TURNS)
     data = {"kb": base.name, "session": found, "turns": turns}
-    return Page("session.html", found.title or found.session_id, data, {"most": _TURNS})
+    return Page("session.html", found.title or found.session_id, data)
 
 
 def _session(context: OperationContext, asked: Asked) -> tuple[KnowledgeBase, Session]:
@@ -69,15 +69,8 @@ def preview(context: OperationContext, asked: Asked) -> Page:
     """Show what would go with a conversation."""
     base, found = _session(context, asked)
     report = base.sessions.forget(found, dry_run=True)
-    shown = {
-        "base": base.name,
-        "what": "conversation",
-        "id": found.session_id,
-        "name": found.title or found.session_id,
-        "versions": 1,
-        "back": f"/sessions/{found.session_id}",
-    }
-    return Page("forget.html", "Forget a conversation", report, shown)
+    back, name = f"/sessions/{found.session_id}", found.title or found.session_id
+    return forget_page(base, report, "conversation", back, name)
 
 
 def forget(context: OperationContext, asked: Asked) -> Done:
