@@ -22,7 +22,14 @@ from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import plain_rows, to_plain
 from memctl.records import Filters, IngestReport
 from memctl.server.http_calls import caller_of, calls_of, json_reply
-from memctl.server.http_endpoints import Endpoint, Listing, Place, changes_in, parsed, with_kb
+from memctl.server.http_endpoints import (
+    Endpoint,
+    Listing,
+    Place,
+    changes_in,
+    check_arguments,
+    with_kb,
+)
 from memctl.server.http_routes import PageParameters, reading
 from memctl.server.http_uploads import (
     IngestParameters,
@@ -232,7 +239,7 @@ async def _rag_upload(request: Request) -> Response:
     kb = calls.require_written(named)
     upload = await receive(request, kb)
     try:
-        asked: RagUpload = parsed(RagUpload, upload.arguments, "a document")
+        asked: RagUpload = check_arguments(RagUpload, upload.arguments, "a document")
     except UsageError:
         upload.discard()
         raise
@@ -335,7 +342,7 @@ async def _agent_upload(request: Request) -> Response:
         )
 
     try:
-        asked = parsed(AgentUpload, upload.arguments, "a document")
+        asked = check_arguments(AgentUpload, upload.arguments, "a document")
         if (asked.content is None) == (not upload.file):
             what = "a document is a file or content, and not both"
             raise UsageError(what if upload.file else "neither file nor content", "send one")

@@ -146,7 +146,7 @@ def route_of(endpoint: Endpoint) -> Route:
         if given is None:
             refuse_query(request, *in_address)
             given = await json_body(request)
-        asked = parsed(endpoint.parameters, given, f"{endpoint.method} {endpoint.path}")
+        asked = check_arguments(endpoint.parameters, given, f"{endpoint.method} {endpoint.path}")
         place = place_of(request)
         kbs = _named_kb(request) if endpoint.takes_kb else kbs_of(request, asked)
         try:
@@ -180,7 +180,7 @@ async def _operation(request: Request) -> Response:
         raise NotFoundError(error.message, error.hint) from None
     given = await json_body(request)
 
-    asked = parsed(operation.parameters, given, operation.name)
+    asked = check_arguments(operation.parameters, given, operation.name)
     kbs, effect = request.query_params.getlist(KB), operation.effect_of(asked)
     result = await run(
         request, lambda context: carry_out(operation, asked, context), *kbs, effect=effect
@@ -195,7 +195,7 @@ def _carry_out(endpoint: Endpoint, context: OperationContext, asked: Any, place:
     return endpoint.run(context, asked, place)
 
 
-def parsed(section: type[Any], given: Mapping[str, Any], name: str) -> Any:
+def check_arguments(section: type[Any], given: Mapping[str, Any], name: str) -> Any:
     """Return the arguments that a request gives.
 
     Raises:
@@ -250,7 +250,7 @@ def _query(endpoint: Endpoint, given: QueryParams, but: Collection[str]) -> dict
         elif len(values) > 1:
             raise ShapeError(f"{key} is given twice")
         else:
-            found[key] = typed(values[0], kind)
+            found[key] = convert_argument(values[0], kind)
     return found
 
 
@@ -265,7 +265,7 @@ def refuse_query(request: Request, *but: str) -> None:
             raise ShapeError(f"{key[:60]} stands in the address", "put arguments into the body")
 
 
-def typed(text: str, kind: object) -> object:
+def convert_argument(text: str, kind: object) -> object:
     """Return an argument of a query string as its type in JSON schema; the text if it is none."""
     if kind == "boolean":
         return {"": True, "true": True, "1": True, "false": False, "0": False}.get(text, text)

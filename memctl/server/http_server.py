@@ -343,26 +343,26 @@ class _Protocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
         super().connection_made(transport)
-        self._await_head()
+        self._start_head_timer()
 
     def data_received(self, data: bytes) -> None:
         """Take in what has come; the head of a request must not come too slowly."""
         super().data_received(data)
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
-            self._await_head()
+            self._start_head_timer()
         else:
-            self._forget_head()
+            self._stop_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
-        self._forget_head()
+        self._stop_head_timer()
         super().connection_lost(exc)
 
-    def _await_head(self) -> None:
+    def _start_head_timer(self) -> None:
         if self._head_timer is None:
             self._head_timer = self.loop.call_later(_HEADER_SECONDS, self.transport.close)
 
-    def _forget_head(self) -> None:
+    def _stop_head_timer(self) -> None:
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None

@@ -30,7 +30,7 @@ from memctl.server.http_calls import (
     json_reply,
     run,
 )
-from memctl.server.http_endpoints import kbs_of, parsed, typed
+from memctl.server.http_endpoints import check_arguments, convert_argument, kbs_of
 from memctl.server.http_routes import QuestionParameters, query_options
 from memctl.validation import Rule
 
@@ -87,7 +87,7 @@ def start_in_pieces(
 
 
 async def _query(request: Request) -> Response:
-    asked = parsed(QuestionParameters, await json_body(request), "a question")
+    asked = check_arguments(QuestionParameters, await json_body(request), "a question")
     if not any(map(str.isalnum, asked.question)):
         raise ShapeError("the question has no words")
     if not asked.stream:
@@ -149,13 +149,13 @@ async def _all_events(request: Request) -> Response:
         elif key == "after":
             arguments[key] = int(text) if _EVENT_ID.fullmatch(text) else text
         elif key == "stream":
-            arguments[key] = typed(text, "boolean")
+            arguments[key] = convert_argument(text, "boolean")
         else:
             arguments[key] = text
     last = request.headers.get("last-event-id", "")
     if _EVENT_ID.fullmatch(last):
         arguments["after"] = int(last)
-    asked = parsed(EventParameters, arguments, "GET /v1/events")
+    asked = check_arguments(EventParameters, arguments, "GET /v1/events")
 
     def fetch(after: int | None) -> Callable[[OperationContext], tuple[int, list[dict[str, Any]]]]:
         return lambda context: _events_after(context, after)

@@ -35,7 +35,7 @@ from memctl.server.http_calls import (
     json_body,
     json_reply,
 )
-from memctl.server.http_endpoints import Listing, parsed, refuse_query
+from memctl.server.http_endpoints import Listing, check_arguments, refuse_query
 from memctl.server.http_jobs import FOLDER, Job, JobQueue
 from memctl.server.http_streams import event, stream_reply
 from memctl.validation import Rule
@@ -243,12 +243,14 @@ def run_ingest(context: OperationContext, job: Job, progress: Report) -> object:
     """Take in the upload of a job."""
     base = context.writing()
     path = base.layout.folder / FOLDER / job.id / "file" / job.file if job.file else None
-    return take_in(context, parsed(IngestParameters, job.arguments, INGEST), path, progress)
+    return take_in(
+        context, check_arguments(IngestParameters, job.arguments, INGEST), path, progress
+    )
 
 
 def run_consolidation(context: OperationContext, job: Job, progress: Report) -> object:
     """Draw insights, as a job."""
-    asked = parsed(ConsolidateParameters, job.arguments, CONSOLIDATE)
+    asked = check_arguments(ConsolidateParameters, job.arguments, CONSOLIDATE)
     return context.writing().consolidate(dry_run=asked.dry_run, progress=progress)
 
 
@@ -282,7 +284,7 @@ async def ingest_reply(
     """
     calls, jobs = calls_of(request), jobs_of(request)
     try:
-        asked = parsed(IngestParameters, upload.arguments, INGEST)
+        asked = check_arguments(IngestParameters, upload.arguments, INGEST)
     except UsageError:
         upload.discard()
         raise
@@ -290,7 +292,7 @@ async def ingest_reply(
         job = Job(
             upload.job_id, kb, INGEST, caller, calls.home.now(), upload.arguments, upload.file
         )
-        return accepted(jobs.accept(job))
+        return accepted_reply(jobs.accept(job))
 
     def work() -> IngestReport:
         """Take it in, and remove what was sent."""
@@ -311,7 +313,7 @@ def is_async(request: Request) -> bool:
     return "respond-async" in (wish.partition(";")[0].strip() for wish in wishes)
 
 
-def accepted(job: Job) -> Response:
+def accepted_reply(job: Job) -> Response:
     """Return the reply to a request that becomes a job."""
     headers = {"location": f"/v1/jobs/{job.id}", "preference-applied": "respond-async"}
     return json_reply(job.view(), 202, headers)
@@ -321,12 +323,14 @@ async def _consolidate(request: Request) -> Response:
     calls, jobs = calls_of(request), jobs_of(request)
     kb = calls.require_served(request.path_params["kb"])
     given = await json_body(request)
-    asked = parsed(ConsolidateParameters, given, CONSOLIDATE)
+    asked = check_arguments(ConsolidateParameters, given, CONSOLIDATE)
     caller = caller_of(request, kb)
     if is_async(request):
         calls.require_writing()
         job_id, _ = jobs.new_folder(kb)
-        return accepted(jobs.accept(Job(job_id, kb, CONSOLIDATE, caller, calls.home.now(), given)))
+        return accepted_reply(
+            jobs.accept(Job(job_id, kb, CONSOLIDATE, caller, calls.home.now(), given))
+        )
     report = await calls.in_thread(
         lambda: calls.carry_out(
             caller,

@@ -49,7 +49,7 @@ _MOST_SUBSCRIPTIONS = 100
 _log = logging.getLogger(__name__)
 
 
-def _nowhere(_: Message) -> None:
+def _drop(_: Message) -> None:
     """Drop messages that cannot be sent between request and response."""
 
 
@@ -75,7 +75,7 @@ class McpSession:
         self,
         context: OperationContext,
         tools: Mapping[str, McpTool],
-        send: Send = _nowhere,
+        send: Send = _drop,
         *,
         subscribes: bool = True,
     ) -> None:

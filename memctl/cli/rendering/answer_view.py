@@ -110,14 +110,14 @@ def _show_hits(
         way = result.explain.get("paths", {}).get(hit.memory_id)
         if way:
             print_paragraph(console, f"by way of {' → '.join(map(one_line, way))}", "dim", 5)
-        _show_likest(console, result, hit)
+        _show_most_alike(console, result, hit)
     if len(shown) < len(result.hits):
         print_paragraph(
             console, f"{len(result.hits) - len(shown)} more: add --no-answer to list them", "dim", 2
         )
 
 
-def _show_likest(console: Console, result: QueryResult, hit: Hit) -> None:
+def _show_most_alike(console: Console, result: QueryResult, hit: Hit) -> None:
     """Print which better hit it is most like; that cost it what its legs say."""
     likest = result.explain.get("likest", {}).get(hit.memory_id)
     if likest:
@@ -153,13 +153,13 @@ def _show_community(
             print_paragraph(console, f"{each.name} — {each.relation} — {each.other}", "dim", 4)
 
 
-def _no_longer(hit: Hit) -> list[str]:
+def _ended_texts(hit: Hit) -> list[str]:
     """What of a hit does not hold any more, in its words."""
     offset = hit.start or 0
     return [hit.text[max(0, span.start - offset) : span.end - offset] for span in hit.ended]
 
 
-def _show_folded(console: Console, hit: Hit, *, name_kb: bool) -> None:
+def _show_duplicates(console: Console, hit: Hit, *, name_kb: bool) -> None:
     """Print where else a hit's text is, and how many more memories of its document were found."""
     for copy in hit.also_in[:_COPIES]:
         of = f"{copy.kb}: " if name_kb else ""
@@ -176,9 +176,9 @@ def _show_hit(console: Console, hit: Hit, *, explain: bool, name_kb: bool) -> No
     of = f"{hit.kb}: " if name_kb else ""
     print_marked(console, f"{hit.rank:3}.", f"{of}{kind}{describe_location(hit)}")
     print_paragraph(console, one_line(without_wikilinks(hit.text), _SNIPPET), "", 5)
-    for said in _no_longer(hit):
+    for said in _ended_texts(hit):
         print_paragraph(console, f"no longer: {one_line(said, _SNIPPET)}", "dim", 5)
-    _show_folded(console, hit, name_kb=name_kb)
+    _show_duplicates(console, hit, name_kb=name_kb)
     if explain:
         scores = "  ".join(f"{name} {score:.3f}" for name, score in hit.legs.items())
         print_paragraph(console, f"score {hit.score:.3f}: {scores}", "dim", 5)

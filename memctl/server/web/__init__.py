@@ -23,7 +23,7 @@ from memctl.server.web import (
     upkeep_pages,
 )
 from memctl.server.web.open_tabs import tab_routes
-from memctl.server.web.pages import change, page, ways_back
+from memctl.server.web.pages import change, page, parent_redirects
 
 _STATIC = Path(__file__).parent / "static"
 
@@ -75,7 +75,7 @@ def web_routes() -> Sequence[BaseRoute]:
         Mount("/static", StaticFiles(directory=_STATIC)),
         Route("/favicon.ico", _icon),
     )
-    return (*routes, *ways_back(routes), *tab_routes())
+    return (*routes, *parent_redirects(routes), *tab_routes())
 
 
 async def _icon(_: Request) -> Response:

@@ -50,7 +50,7 @@ def bases_of(context: OperationContext) -> list[KnowledgeBase]:
         return []
 
 
-def gathered(
+def collect_rows(
     context: OperationContext,
     fetch: Fetch,
     key: Callable[[Row], Any],

@@ -16,7 +16,7 @@ from memctl.operations.finding import opened
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.revising_documents import LinkMentionParameters, link_mention
 from memctl.records import LEVELS, Memory
-from memctl.server.web.listing import Row, RowList, filter_fields, filters_of, gathered
+from memctl.server.web.listing import Row, RowList, collect_rows, filter_fields, filters_of
 from memctl.server.web.pages import Asked, Done, Page, address
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def memories(context: OperationContext, asked: Asked) -> Page:
     level = asked.text("level", "memory")
     filters = replace(filters_of(context, asked), levels=(level,) if level in LEVELS else ())
     sort: Sort = asked.choice("sort", Sort, "created")
-    found = gathered(
+    found = collect_rows(
         context,
         lambda base, limit, offset: base.memories.list(
             filters, limit=limit, offset=offset, sort=sort, descending=True
@@ -180,7 +180,7 @@ def remove_memory(context: OperationContext, asked: Asked) -> Done:
     id_ = view.memory.id
     context.check_changeable(base, view.memory.namespace, f"memory {id_!r}")
     if asked.text("how") == _FORGET:
-        return forgotten(base, base.forget(Selection(memories=(id_,))), "/memories")
+        return forgotten_reply(base, base.forget(Selection(memories=(id_,))), "/memories")
     return Done(
         address("/memories", kb=base.name), {"deleted": base.memories.delete(id_)}, "deleted"
     )
@@ -200,7 +200,7 @@ def forget_page(base: KnowledgeBase, report: ForgetReport, what: str, back: str,
     return Page("forget.html", f"Forget a {what}", report, shown)
 
 
-def forgotten(base: KnowledgeBase, report: ForgetReport, to: str) -> Done:
+def forgotten_reply(base: KnowledgeBase, report: ForgetReport, to: str) -> Done:
     """Lead back to a list from which something was forgotten."""
     notice = "partly-forgotten" if report.left else "forgotten"
     return Done(address(to, kb=base.name), report, notice)
@@ -215,7 +215,7 @@ def documents(context: OperationContext, asked: Asked) -> Page:
     sort: DocumentSort | None = asked.choice("sort", DocumentSort, None)
     is_incomplete = asked.has("incomplete")
     column = _SORT_KEYS[sort] if sort else "ingested_at"
-    found: RowList = gathered(
+    found: RowList = collect_rows(
         context,
         lambda base, limit, offset: base.documents.list(
             filters,
@@ -474,7 +474,7 @@ def remove_document(context: OperationContext, asked: Asked) -> Done:
     _check_own(context, base, view)
     id_ = view.document.id
     if asked.text("how") == _FORGET:
-        return forgotten(base, base.forget(Selection(documents=(id_,))), "/documents")
+        return forgotten_reply(base, base.forget(Selection(documents=(id_,))), "/documents")
     gone = {"deleted_memories": base.documents.delete(id_)}
     return Done(address("/documents", kb=base.name), gone, "deleted")
 

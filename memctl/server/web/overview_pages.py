@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from memctl.operations.finding import first_with, opened
 from memctl.operations.operation_context import OperationContext
 from memctl.records import Filters, Memory
-from memctl.server.web.listing import Row, bases_of, filter_fields, filters_of, gathered
+from memctl.server.web.listing import Row, bases_of, collect_rows, filter_fields, filters_of
 from memctl.server.web.pages import Asked, Page
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def insights(context: OperationContext, asked: Asked) -> Page:
         kinds = (json.loads(each).get("kind") for each in every["metadata"].to_pylist())
         return every.filter([each == kind for each in kinds]).slice(offset, limit)
 
-    found = gathered(
+    found = collect_rows(
         context, fetch, lambda row: str(row["created_at"]), asked.offset, limit=_INSIGHT_ROWS
     )
     shown = {
@@ -98,7 +98,7 @@ def timeline(context: OperationContext, asked: Asked) -> Page:
     column = "valid_from" if by == "known" else "created_at"
     filters = replace(filters_of(context, asked), levels=("memory",))
     limits = _between(filters, column)
-    found = gathered(
+    found = collect_rows(
         context,
         lambda base, limit, offset: base.memories.list(
             limits,

@@ -257,30 +257,34 @@ def _route(path: str, view: Change, effect: Effect, methods: list[str]) -> Route
             reply.headers["vary"] = "Accept"
             return reply
         if isinstance(found, Done):
-            return RedirectResponse(_with_notice(found), 303, dict(_HEADERS))
+            return RedirectResponse(_address_with_notice(found), 303, dict(_HEADERS))
         return _page_reply(request, found, asked.kbs)
 
     return Route(path, endpoint, methods=methods)
 
 
-def ways_back(routes: Sequence[BaseRoute]) -> Sequence[BaseRoute]:
+def parent_redirects(routes: Sequence[BaseRoute]) -> Sequence[BaseRoute]:
     """Return routes that lead from each address of a form, where it is no page, to the page above.
 
     Somebody who reloads, bookmarks or goes back after sending a form asks for its address.
     """
     routed = [each for each in routes if isinstance(each, Route)]
     pages = {each.path for each in routed if "GET" in (each.methods or ())}
-    return [Route(each.path, _up, methods=["GET"]) for each in routed if each.path not in pages]
+    return [
+        Route(each.path, _redirect_to_parent, methods=["GET"])
+        for each in routed
+        if each.path not in pages
+    ]
 
 
-async def _up(request: Request) -> Response:
+async def _redirect_to_parent(request: Request) -> Response:
     if wants_json(request):
         raise HTTPException(405, headers={"allow": "POST"})
     above = request.url.path.rstrip("/").rpartition("/")[0] or "/"
     return RedirectResponse(address(above, kb=request.query_params.getlist("kb")), 303)
 
 
-def _with_notice(done: Done) -> str:
+def _address_with_notice(done: Done) -> str:
     if not done.notice:
         return done.to
     path, hash_, fragment = done.to.partition("#")

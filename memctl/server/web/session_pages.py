@@ -9,7 +9,7 @@ from memctl.operations.finding import readable_session
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import to_plain
 from memctl.server.web.listing import RowList, bases_of
-from memctl.server.web.memory_pages import forget_page, forgotten
+from memctl.server.web.memory_pages import forget_page, forgotten_reply
 from memctl.server.web.pages import PAGE_ROWS, Asked, Done, Page, address
 
 if TYPE_CHECKING:
@@ -76,4 +76,4 @@ def preview(context: OperationContext, asked: Asked) -> Page:
 def forget(context: OperationContext, asked: Asked) -> Done:
     """Remove a conversation for good, as ``memctl forget --session`` does."""
     base, found = _session(context, asked)
-    return forgotten(base, base.sessions.forget(found), "/sessions")
+    return forgotten_reply(base, base.sessions.forget(found), "/sessions")

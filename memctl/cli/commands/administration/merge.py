@@ -96,7 +96,7 @@ def merge(
         if dry_run:
             tried = _try_merge(context, kb, second)
             if output is None:
-                context.console.print("\n".join(_would_be(tried)), soft_wrap=True)
+                context.console.print("\n".join(_preview_lines(tried)), soft_wrap=True)
             else:
                 emit_one(tried, output, lambda: _print_report(context, tried))
             return
@@ -125,18 +125,18 @@ def _count_of(table: str, number: int) -> str:
     return format_count(number, one, rows)
 
 
-def _would_be(report: MergeReport) -> list[str]:
-    return [f"would take {_what_came(report)} of {report.other} into {report.kb}", *_notes(report)]
+def _preview_lines(report: MergeReport) -> list[str]:
+    return [f"would take {_added_rows(report)} of {report.other} into {report.kb}", *_notes(report)]
 
 
 def _print_report(context: CommandContext, report: MergeReport) -> None:
-    lines = [f"{report.kb} has taken in {report.other}: {_what_came(report)}", *_notes(report)]
+    lines = [f"{report.kb} has taken in {report.other}: {_added_rows(report)}", *_notes(report)]
     if report.snapshot:
         lines.append(f"memctl snapshot restore {report.snapshot} -k {report.kb} goes back")
     context.console.print("\n".join(lines), soft_wrap=True)
 
 
-def _what_came(report: MergeReport) -> str:
+def _added_rows(report: MergeReport) -> str:
     came = ", ".join(_count_of(table, n) for table, n in report.added.items() if n)
     return came or ("changes of what was known" if report.is_changed else "nothing new")
 

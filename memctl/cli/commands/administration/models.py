@@ -44,8 +44,8 @@ def list_(context: CommandContext, output: Output = None) -> None:
         _LIST,
         output,
     )
-    _below(context, [(d.task, _place(d), "") for d in found if d.url or d.folder])
-    _below(context, [(d.task, d.problem, d.hint) for d in found if d.problem], "red")
+    _print_notes(context, [(d.task, _place(d), "") for d in found if d.url or d.folder])
+    _print_notes(context, [(d.task, d.problem, d.hint) for d in found if d.problem], "red")
 
 
 def _place(duty: TaskModel) -> str:
@@ -54,7 +54,7 @@ def _place(duty: TaskModel) -> str:
     return f"{duty.url}, {'with a key' if duty.has_key else 'without a key'}"
 
 
-def _below(
+def _print_notes(
     context: CommandContext, entries: Sequence[tuple[str, str, str]], style: str = ""
 ) -> None:
     """Print notes on tasks; one that several tasks share is printed once."""
@@ -89,7 +89,7 @@ def try_out(
         emit(found, _TEST, output)
     if resolve_format(output) == "table":
         failures = [trial for trial in found if not trial.ok]
-        _below(context, [(t.task, t.error, t.hint) for t in failures], "red")
+        _print_notes(context, [(t.task, t.error, t.hint) for t in failures], "red")
     if not found:
         context.say("no model is configured for that; everything is done on this machine")
     failed = [trial.task for trial in found if not trial.ok]

@@ -84,7 +84,7 @@ def serve(
         allow_origins=tuple(allow_origin or ()),
         kbs=tuple(kb or ()),
         read_only=read_only,
-        proxy=None if proxy is None else _behind(context, proxy, proxy_wait),
+        proxy=None if proxy is None else _proxy_settings(context, proxy, proxy_wait),
     )
 
     def announce(address: ServerAddress, _: RunningServer) -> None:
@@ -101,7 +101,7 @@ def serve(
         run(context.home, options, announce)
 
 
-def _behind(context: CommandContext, url: str, wait: float) -> ProxySettings:
+def _proxy_settings(context: CommandContext, url: str, wait: float) -> ProxySettings:
     """Return what chats are passed on to, with the key that is configured for that place."""
     from memctl.config import endpoint_key
     from memctl.server.proxy import ProxySettings

@@ -287,13 +287,13 @@ def delete(
     with context.reading_existing(kb) as base:
         pools = base.pools.acting_as()
         found = pools.to_delete(pool)
-        what = f"pool {pool} of {base.name} ({_gist(found)})"
+        what = f"pool {pool} of {base.name} ({_size_and_version(found)})"
         if context.confirm_or_preview(f"delete {what}", yes=yes, dry_run=dry_run):
             pools.delete(pool)
             context.say(f"deleted {what}")
 
 
-def _gist(pool: Pool) -> str:
+def _size_and_version(pool: Pool) -> str:
     return f"{format_size(pool.data_size_bytes)}, version {pool.version}"
 
 

@@ -147,7 +147,7 @@ def set_(
                 else router.working.put(place, key, value, seconds)
             )
             made = _shown_value(kept)
-    _tell(context, made, output)
+    _report_value(context, made, output)
 
 
 @command(
@@ -322,7 +322,7 @@ def refresh(
         from memctl.tiers.router import of_entry
 
         made = of_entry(router.short_term.refresh_ttl(key, seconds))
-    _tell(context, made, output)
+    _report_value(context, made, output)
 
 
 @command(
@@ -530,7 +530,7 @@ def _shared(router: Router, key: str, source: str) -> TierValue:
     return TierValue("working", key, router.working.retrieve_shared(source, key), agent=source)
 
 
-def _tell(context: CommandContext, made: TierValue, output: Output) -> None:
+def _report_value(context: CommandContext, made: TierValue, output: Output) -> None:
     until = f" until {format_moment(made.expires_at)}" if made.expires_at else ""
     where = f", as {made.memory_id}" if made.memory_id else ""
     context.say(f"{made.key} is in {made.tier}{until}{where}")

@@ -51,10 +51,10 @@ def consolidate(
     emit_each(reports, output, lambda report: show_report(context, report))
     if dry_run and context.config.models.consolidate:
         context.say("note: a dry run asks no model: these are the built-in insights")
-    _tell_waiting(context, reports)
+    _report_waiting(context, reports)
 
 
-def _tell_waiting(context: CommandContext, reports: Sequence[ConsolidationReport]) -> None:
+def _report_waiting(context: CommandContext, reports: Sequence[ConsolidationReport]) -> None:
     """Say why a model did not write, where it did not.
 
     Raises:

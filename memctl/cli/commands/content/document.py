@@ -105,7 +105,7 @@ def list_(
         emit(rows, with_kb_column(_LIST, len(bases)), output)
 
 
-def document_meant(context: CommandContext, view: PageLinks, given: str) -> Page:
+def resolve_document(context: CommandContext, view: PageLinks, given: str) -> Page:
     """Return the document that is meant, and say so where it could be another one.
 
     Raises:
@@ -133,7 +133,7 @@ def _owning(
         try:
             base = bases.owner("documents", id_)
         except NotFoundError:
-            id_ = document_meant(context, bases.links.view(), given).id
+            id_ = resolve_document(context, bases.links.view(), given).id
             base = bases.owner("documents", id_)
         yield base, id_
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _SHOWN_FAILURES = 20
 _SHOWN_NOTES = 20
 _SUMMARY = ("ingested", "superseded", "skipped", "empty", "gone", "failed", "memories")
-_USUAL = ("hidden", "ignored", "subtitles")
+_EXPECTED = ("hidden", "ignored", "subtitles")
 
 
 app = typer.Typer()
@@ -131,7 +131,7 @@ def ingest(
     refuse_empty({"--title": title})
     if title is not None and (jsonl is not None or len(paths or ()) > 1 or _has_folder(folders)):
         raise UsageError("--title names one document", "give one file, - or --text")
-    passed_over = _PassedOver(context)
+    skipped = _SkippedSources(context)
     with ExitStack() as stack:
         inputs = _inputs(paths or [], text, jsonl, stack)
         base = stack.enter_context(context.trying(kb) if dry_run else context.writing(kb))
@@ -150,10 +150,10 @@ def ingest(
                 dry_run=dry_run,
                 allow_private=allow_private,
                 progress=listener,
-                left_out=passed_over,
+                left_out=skipped,
             )
     show_report(context, base.name, report, output)
-    passed_over.tell()
+    skipped.tell()
     raise_failures(report, one_input=jsonl is None and len(report.outcomes) == 1)
 
 
@@ -186,7 +186,7 @@ def _jsonl(name: str, stack: ExitStack) -> Any:
     return stack.enter_context(path.open("rb"))
 
 
-class _PassedOver:
+class _SkippedSources:
     """Tells what in a folder was not taken: each thing when asked to say more, else how much."""
 
     def __init__(self, context: CommandContext) -> None:
@@ -200,7 +200,7 @@ class _PassedOver:
             self._context.say(
                 f"skipped {display_path(left_out.source)}: {SKIP_REASONS_IN_WORDS[left_out.reason]}"
             )
-        elif left_out.reason not in _USUAL:
+        elif left_out.reason not in _EXPECTED:
             self._special += 1
 
     def tell(self) -> None:

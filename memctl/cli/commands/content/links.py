@@ -15,7 +15,7 @@ from memctl.cli.command_decorator import (
     group,
 )
 from memctl.cli.commands.content import document
-from memctl.cli.commands.content.document import Document, document_meant
+from memctl.cli.commands.content.document import Document, resolve_document
 from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import Column, emit, emit_one
 from memctl.cli.rendering.terminal_text import one_line, short_id, shortened
@@ -83,7 +83,7 @@ def links(
     """
     with context.reading(kb) as bases:
         view = bases.links.view(parse_filters(namespaces=namespace))
-        rows = view.outgoing(document_meant(context, view, id_).id, page.needed)
+        rows = view.outgoing(resolve_document(context, view, id_).id, page.needed)
     emit(context.page(rows, page), _OUTGOING, output)
 
 
@@ -107,7 +107,7 @@ def backlinks(
     """List the documents that link to one."""
     with context.reading(kb) as bases:
         view = bases.links.view(parse_filters(namespaces=namespace))
-        rows = view.backlinks(document_meant(context, view, id_).id, page.needed)
+        rows = view.backlinks(resolve_document(context, view, id_).id, page.needed)
     emit(context.page(rows, page), _PAGES, output)
 
 
@@ -135,7 +135,7 @@ def mentions(
     """
     with context.reading(kb) as bases:
         view = bases.links.view(parse_filters(namespaces=namespace))
-        rows = view.mentions(document_meant(context, view, id_).id, page.needed)
+        rows = view.mentions(resolve_document(context, view, id_).id, page.needed)
     emit(context.page(rows, page), _PAGES, output)
 
 
@@ -162,7 +162,7 @@ def related(
     """
     with context.reading(kb) as bases:
         view = bases.links.view(parse_filters(namespaces=namespace))
-        rows = view.related(document_meant(context, view, id_).id, page.needed)
+        rows = view.related(resolve_document(context, view, id_).id, page.needed)
     emit(page.of(rows), _RELATED, output)
 
 

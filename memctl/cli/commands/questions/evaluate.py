@@ -169,8 +169,8 @@ def evaluate(
             "a knowledge base has one model: memctl kb reembed NAME --embedder MODEL",
         )
     models = tuple(dict.fromkeys(embedder or ()))
-    wanted = _Wanted(folder, _modes(mode or []), limit or _HITS, save, compare, models)
-    _evaluate(context, wanted, kb, output)
+    options = _EvaluationOptions(folder, _modes(mode or []), limit or _HITS, save, compare, models)
+    _evaluate(context, options, kb, output)
 
 
 def _modes(names: Sequence[str]) -> tuple[Mode, ...]:
@@ -186,7 +186,7 @@ def _modes(names: Sequence[str]) -> tuple[Mode, ...]:
     return cast("tuple[Mode, ...]", tuple(dict.fromkeys(names)))
 
 
-class _Wanted(Struct, frozen=True):
+class _EvaluationOptions(Struct, frozen=True):
     """What is to be measured, and what becomes of it."""
 
     folder: str
@@ -201,45 +201,45 @@ class _Wanted(Struct, frozen=True):
 
 
 def _evaluate(
-    context: CommandContext, wanted: _Wanted, kb: KnowledgeBasesOption, output: Output
+    context: CommandContext, options: _EvaluationOptions, kb: KnowledgeBasesOption, output: Output
 ) -> None:
     from memctl.evaluation.evaluation_runs import load_run, note_run, save_run
     from memctl.evaluation.question_sets import read_questions
     from memctl.instants import utc_now
 
-    corpus, queries = _files(wanted.folder, needs_corpus=not kb)
+    corpus, queries = _files(options.folder, needs_corpus=not kb)
     saved = None
-    if wanted.compare is not None:
-        saved = load_run(input_file(wanted.compare, "give what memctl eval --save FILE wrote"))
-    if wanted.save is not None:  # before anything is done
+    if options.compare is not None:
+        saved = load_run(input_file(options.compare, "give what memctl eval --save FILE wrote"))
+    if options.save is not None:  # before anything is done
         input_folder(
-            str(parse_path(wanted.save).parent), "--save takes a file in a folder that is there"
+            str(parse_path(options.save).parent), "--save takes a file in a folder that is there"
         )
     questions = read_questions(queries)
     _report_bad_lines(context, queries, questions)
     if not questions.questions:
         raise UsageError(f"no question with evidence in {queries}", _FORMAT_HINT)
-    modes: Sequence[Mode] = wanted.modes or (context.config.query.mode,)
+    modes: Sequence[Mode] = options.modes or (context.config.query.mode,)
     run: dict[str, Sequence[QuestionResult]] = {}
     failed, named = 0, list[str]()
-    for embedder in wanted.embedders or ("",):
+    for embedder in options.embedders or ("",):
         with _ended_by_signals(), ExitStack() as stack:
             if kb:
                 bases = stack.enter_context(context.reading(kb))
                 named = [base.name for base in bases]
             else:
                 bases, failed = _filled(context, stack, corpus, embedder)
-            found = _run(context, bases, questions, modes, wanted.limit)
-        label = f" {embedder}" if len(wanted.embedders) > 1 else ""
+            found = _run(context, bases, questions, modes, options.limit)
+        label = f" {embedder}" if len(options.embedders) > 1 else ""
         run |= {f"{mode}{label}": results for mode, results in found.items()}
-    if wanted.save is not None:
-        save_run(parse_path(wanted.save), run, utc_now())
+    if options.save is not None:
+        save_run(parse_path(options.save), run, utc_now())
         note_run(context.home.config.home, run, str(queries.resolve()), named, utc_now())
     _write(context, run, saved, output)
     if questions.bad or failed:
         wrong = [format_count(len(questions.bad), "bad line")] if questions.bad else []
         wrong += [f"{format_count(failed, 'record')} that could not be taken in"] if failed else []
-        raise PartialFailure(f"{wanted.folder} has {' and '.join(wrong)}", "the rest was measured")
+        raise PartialFailure(f"{options.folder} has {' and '.join(wrong)}", "the rest was measured")
 
 
 _HISTORY = (

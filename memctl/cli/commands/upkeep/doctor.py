@@ -71,17 +71,17 @@ def doctor(
     limit_malloc_caching()
     if dry_run and not repair:
         raise UsageError("--dry-run is for --repair", "without either, nothing is changed anyway")
-    attending = Doctor(context.home)
-    names = list(dict.fromkeys(kb or attending.names()))
+    examiner = Doctor(context.home)
+    names = list(dict.fromkeys(kb or examiner.names()))
     if repair and rebuild:
         raise UsageError("--repair and --rebuild are two things", "first the one, then the other")
     if rebuild:
-        _rebuild(context, attending, names, yes, output)
+        _rebuild(context, examiner, names, yes, output)
         return
     if repair:
-        _repair(context, attending, names, dry_run, output)
+        _repair(context, examiner, names, dry_run, output)
         return
-    findings = list(_findings(context, attending, names, deep))
+    findings = list(_findings(context, examiner, names, deep))
     shows_all = context.verbose or resolve_format(output) != "table"
     shown = [found for found in findings if shows_all or found["verdict"] != "ok"]
     emit(shown, _COLUMNS, output)
@@ -89,22 +89,22 @@ def doctor(
 
 
 def _findings(
-    context: CommandContext, attending: Doctor, names: Sequence[str], deep: bool
+    context: CommandContext, examiner: Doctor, names: Sequence[str], deep: bool
 ) -> Iterator[dict[str, Any]]:
-    for finding in attending.machine(context.config_path):
+    for finding in examiner.machine(context.config_path):
         yield {"kb": "", **asdict(finding)}
     for name in names:
-        for finding in attending.examine(name, deep=deep):
+        for finding in examiner.examine(name, deep=deep):
             yield {"kb": name, **asdict(finding)}
 
 
 def _repair(
-    context: CommandContext, attending: Doctor, names: Sequence[str], dry_run: bool, output: Output
+    context: CommandContext, examiner: Doctor, names: Sequence[str], dry_run: bool, output: Output
 ) -> None:
-    steps, failed = _do_each(names, lambda name: attending.repair(name, dry_run=dry_run))
+    steps, failed = _do_each(names, lambda name: examiner.repair(name, dry_run=dry_run))
     emit(steps, _STEPS, output)
     if not steps and not failed:
-        _say_whole(context, names)
+        _say_undamaged(context, names)
     elif dry_run:
         context.say("nothing has been changed")
     lost = [step["message"] for step in steps if step["lost_rows"]]
@@ -119,14 +119,14 @@ def _repair(
 
 
 def _rebuild(
-    context: CommandContext, attending: Doctor, names: Sequence[str], yes: bool, output: Output
+    context: CommandContext, examiner: Doctor, names: Sequence[str], yes: bool, output: Output
 ) -> None:
     for name in names:
-        if where := attending.sends(name):
+        if where := examiner.sends(name):
             context.confirm(f"send the text of every memory of {name} to {where}?", yes=yes)
     began = time.monotonic()
     with context.progress("rebuilding") as listener:
-        steps, failed = _do_each(names, lambda name: attending.rebuild(name, listener))
+        steps, failed = _do_each(names, lambda name: examiner.rebuild(name, listener))
     emit(steps, _STEPS, output)
     _raise_worst(context, names, failed)
     context.say(f"{format_count(len(names), 'knowledge base')} in {time.monotonic() - began:.1f} s")
@@ -180,13 +180,13 @@ def _conclude(
         f"{format_count(verdicts['warning'], 'warning')}"
     )
     if not verdicts["damaged"]:
-        _say_whole(context, names)
+        _say_undamaged(context, names)
         return
     worst = next(finding for finding in findings if finding["verdict"] == "damaged")
     bases = format_count(len(names), "knowledge base")
     raise DamagedError(f"{format_count(verdicts['damaged'], 'finding')} in {bases}", worst["hint"])
 
 
-def _say_whole(context: CommandContext, names: Sequence[str]) -> None:
+def _say_undamaged(context: CommandContext, names: Sequence[str]) -> None:
     bases = format_count(len(names), "knowledge base")
     context.say(f"{bases} whole" if names else "no knowledge base yet")

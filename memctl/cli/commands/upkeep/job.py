@@ -118,11 +118,11 @@ def undo(
         if dry_run and output is not None:
             emit_facts(report, output)
             return
-        what = f"take back {which}: {_gist(report)}"
+        what = f"take back {which}: {_summary(report)}"
         if not context.confirm_or_preview(what, yes=yes, dry_run=dry_run):
             return
         report = base.jobs.undo(report.job, again=again)
-        context.say(f"took back {which}: {_gist(report)}")
+        context.say(f"took back {which}: {_summary(report)}")
         emit_if_asked(report, output)
 
 
@@ -140,7 +140,7 @@ def _undo_night(
     reports = base.jobs.undo_night(job, again=again, dry_run=True)
     if not (dry_run and output is not None):
         for each in reports:
-            context.say(f"{each.kind} {each.job}: {_gist(each)}")
+            context.say(f"{each.kind} {each.job}: {_summary(each)}")
         what = f"take back {format_count(len(reports), 'job')} of {base.name}"
         if not context.confirm_or_preview(what, yes=yes, dry_run=dry_run):
             return
@@ -158,7 +158,7 @@ _REMOVED = {
 """What is removed, by how its ids begin."""
 
 
-def _gist(report: UndoReport) -> str:
+def _summary(report: UndoReport) -> str:
     counts = Counter(id_[0] for id_ in report.removed)
     removed = [
         format_count(counts[prefix], *words) for prefix, words in _REMOVED.items() if counts[prefix]

@@ -135,7 +135,7 @@ def run(
             runs = [each for upkeep in upkeeps for each in upkeep.run_due(options)]
         else:
             runs = [upkeep.run(upkeep.find(job), options) for upkeep in upkeeps]
-        _tell(context, runs)
+        _say_warnings(context, runs)
         emit(runs, with_kb_column(_RUNS, len(bases)), output)
     if failed := [each for each in runs if each.error]:
         raise PartialFailure(f"{len(failed)} of {len(runs)} jobs failed", failed[0].hint)
@@ -149,7 +149,7 @@ def _check_name(bases: KnowledgeBases, job: str | None) -> None:
         find_job(base, str(job))
 
 
-def _tell(context: CommandContext, runs: list[JobRun]) -> None:
+def _say_warnings(context: CommandContext, runs: list[JobRun]) -> None:
     for each in runs:
         if each.warning:
             context.say(f"warning: {each.warning}")

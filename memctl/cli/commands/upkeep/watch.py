@@ -108,11 +108,11 @@ def raise_left(drained: DrainResult) -> None:
 def _describe(left: Leftover) -> str:
     if not left.files:
         return f"{left.kb}: {left.reason}"
-    what = f"{format_count(len(left.files), 'file')} left waiting ({_listed(left.files)})"
+    what = f"{format_count(len(left.files), 'file')} left waiting ({_first_names(left.files)})"
     return f"{left.kb}: {what}: {left.reason}"
 
 
-def _listed(files: Sequence[str]) -> str:
+def _first_names(files: Sequence[str]) -> str:
     """Return the names of the first files, and how many more there are."""
     names = ", ".join(name.rsplit("/", 1)[-1] for name in files[:_SHOWN_FILES])
     more = len(files) - _SHOWN_FILES
@@ -179,7 +179,7 @@ def status(context: CommandContext, kb: KnowledgeBasesOption = None, output: Out
             with context.home.open(name) as base:
                 found = watch_status(base)
                 is_named = kb is not None or not _takes_private(base.settings)
-                rows.append(found if is_named else _discreet(found))
+                rows.append(found if is_named else _without_private_details(found))
         except MemctlError as error:
             if kb:
                 raise
@@ -199,7 +199,7 @@ def _takes_private(settings: KnowledgeBaseSettings) -> bool:
     return settings.private or DEFAULT_NAMESPACE in settings.private_namespaces
 
 
-def _discreet(row: WatchStatus) -> WatchStatus:
+def _without_private_details(row: WatchStatus) -> WatchStatus:
     """Return what may be shown of a private knowledge base that was not named."""
     text = f"memctl status -k {row.kb} shows it" if row.last_error else ""
     return replace(row, oldest_waiting="", working="", last_error=text, never_taken=())
@@ -218,7 +218,7 @@ def _show_details(context: CommandContext, row: WatchStatus) -> None:
             context.console, f"\n{row.kb}: nothing is taken in now: {problem}", "yellow"
         )
     if row.never_taken:
-        names = _listed(row.never_taken)
+        names = _first_names(row.never_taken)
         what = format_count(len(row.never_taken), "file in an inbox is", "files in inboxes are")
         text = f"{what} never taken as things are ({names}); memctl why FILE says why"
         print_paragraph(context.console, f"\n{row.kb}: {text}")
