@@ -218,7 +218,7 @@ def parse_filters(
 
 
 def _metadata_filter(pairs: Sequence[str], given: str | None) -> dict[str, Any] | None:
-    """Return the filter that conditions like ``year>=2024`` and one in JSON make together.
+    """Return one filter of conditions like ``year>=2024`` and a filter in JSON.
 
     Raises:
         UsageError: One of them cannot be read.
@@ -297,7 +297,7 @@ _BYTES = {"b": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 
 
 def parse_bytes(text: str) -> int:
-    """Return how many bytes a size like ``5MB`` has; a number alone is of bytes.
+    """Return a size like ``5MB`` in bytes; a number alone is in bytes.
 
     Raises:
         UsageError: It is none.

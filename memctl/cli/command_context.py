@@ -85,7 +85,7 @@ class CommandContext:
         return config
 
     def leave_to_caller_unless(self, *, reads: bool) -> None:
-        """Have what changes something carried out by the caller's own process, and only once."""
+        """Leave a command that changes something to the caller's own process, to run only once."""
         if self._host is not None and not reads:
             self._host.leave_to_caller()
 
@@ -293,7 +293,7 @@ class CommandContext:
             listener.stop()
 
     def page(self, rows: Sequence[T], page: Page) -> Sequence[T]:
-        """Return the rows of a listing that are wanted, and say so if more follow.
+        """Return the requested rows of a listing, and say if more follow.
 
         Raises:
             UsageError: No row has the key that they are to be sorted by.

@@ -217,7 +217,7 @@ _undeclared: list[Callable[[], None]] = []
 
 
 def declare_options() -> None:
-    """Give every command that is registered its options, which the list of them does without."""
+    """Give every registered command its options; the list of commands does without them."""
     while _undeclared:
         _undeclared.pop()()
 

@@ -36,7 +36,7 @@ def complete_kb(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def _completing(find: Find) -> Callable[[typer.Context, str], Offers]:
-    """Return what offers things of the knowledge bases that are named, or queried by default."""
+    """Return a completion of what the named knowledge bases have, or those queried by default."""
 
     def complete(context: typer.Context, incomplete: str) -> Offers:
         """Offer what begins as it is written so far."""

@@ -78,7 +78,7 @@ def hook_file(client: str) -> HookFile:
 
 
 def memctl_command(home: Path) -> str:
-    """Return how this program is started on a home, as a shell has it."""
+    """Return the shell command that starts this program on a home."""
     from platformdirs import user_data_path
 
     name = Path(sys.argv[0])
@@ -90,7 +90,7 @@ def memctl_command(home: Path) -> str:
 
 
 def new_settings(file: HookFile, options: Sequence[str], program: str) -> dict[str, Any]:
-    """Return what is to stand in the file of an agent.
+    """Return the settings to write into an agent's file.
 
     Args:
         file: Of which agent.
@@ -108,7 +108,7 @@ def new_settings(file: HookFile, options: Sequence[str], program: str) -> dict[s
 
 
 def merge_hooks(known: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with new hooks; commands of memctl that stand there are brought up to date.
+    """Return settings with new hooks; existing hooks of memctl are updated.
 
     Raises:
         UsageError: The hooks that stand there have another shape.
@@ -129,7 +129,7 @@ def merge_hooks(known: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, A
 
 
 def _commands(entries: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the commands of an event, whether or not they stand in groups."""
+    """Return the commands of an event, grouped or not."""
     found: list[dict[str, Any]] = []
     for entry in entries:
         if isinstance(entry, dict):
@@ -140,7 +140,7 @@ def _commands(entries: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def write_settings(path: Path, new: Mapping[str, Any]) -> bool:
-    """Merge hooks into a file, and tell whether that changed it; the old one is kept beside it.
+    """Merge hooks into a file; return whether it changed. The old file is kept beside it.
 
     Raises:
         UsageError: What stands there is no JSON object.

@@ -64,7 +64,7 @@ _SYNONYMS = {
 
 
 class CommandGroup(NamedTuple):
-    """Commands that one module, or several together, have; it is imported when they are needed."""
+    """Commands of one module or several, which are imported when they are needed."""
 
     words: tuple[str, ...]
     """What it adds to the commands: its name, or its commands where it has none."""
@@ -179,7 +179,7 @@ def with_groups(groups: tuple[CommandGroup, ...]) -> typer.Typer:
 
 @cache
 def _without_options(groups: tuple[CommandGroup, ...]) -> typer.Typer:
-    """Return the same, of whose commands the names and texts alone may be known."""
+    """Return the same command line, whose commands may not have their options yet."""
     made = copy.copy(_root)
     made.registered_groups = []
     for group in groups:
@@ -197,7 +197,7 @@ def _commands(groups: tuple[CommandGroup, ...] = GROUPS) -> Any:
 
 
 def _commands_for(arguments: Sequence[str]) -> Any:
-    """Return the commands with their options, or of them alone what arguments ask for."""
+    """Return the commands that arguments ask for, or all if they name none."""
     words = command_words(arguments)
     if not words and arguments and set(arguments) <= _HELP_FLAGS:
         return _outline()
@@ -241,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def interrupt_again(lost: sys.UnraisableHookArgs) -> None:
-    """Let an interrupt end the command that came while Python called something back.
+    """Let an interrupt that came during a callback of Python end the command.
 
     An import does so to clean up, for example, and Python then only prints the interrupt.
     """
@@ -278,7 +278,7 @@ def _open_closed_streams() -> None:
 
 
 def accept_any_text(stream: TextIO | object) -> None:
-    """Let names that are not UTF-8, and text an odd locale lacks, be written escaped."""
+    """Have text that the stream's encoding lacks written escaped."""
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")
@@ -358,7 +358,7 @@ def _report_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:
 
 
 def _suggestion(word: str, group: Any) -> str:
-    """Return a hint at the command that is meant by a word which is none; "" if nothing is near."""
+    """Return a hint at the command that an unknown word may mean; "" if none is near."""
     import difflib
 
     # The message names such a one.

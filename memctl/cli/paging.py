@@ -26,7 +26,7 @@ _KEY = Annotated[
 
 
 class Page(Struct, frozen=True):
-    """Which rows of a listing are wanted; as the default of a parameter, which by default."""
+    """Which rows of a listing to show; as a parameter's default, the defaults of its options."""
 
     sort_option: ClassVar[Any] = _KEY
     limit: int = 0
@@ -38,18 +38,18 @@ class Page(Struct, frozen=True):
 
     @classmethod
     def options(cls) -> dict[str, Any]:
-        """Return the options that a parameter called ``page`` of a command stands for."""
+        """Return the options that a command's parameter ``page`` stands for."""
         return {
             "limit": Limit, "offset": _OFFSET, "sort": cls.sort_option, "desc": _DESCENDING,
         }  # fmt: skip
 
     @property
     def needed(self) -> int | None:
-        """How many rows have to be fetched to show it, and to tell whether more follow; or all."""
+        """How many rows to fetch: one more than are shown, to see whether more follow; or all."""
         return self.offset + self.limit + 1 if self.limit and self.sort is None else None
 
     def of(self, rows: Sequence[T]) -> Sequence[T]:
-        """Return the rows that are wanted.
+        """Return the requested rows.
 
         Raises:
             UsageError: No row has the key that they are to be sorted by.
@@ -57,7 +57,7 @@ class Page(Struct, frozen=True):
         return self.ordered(rows)[self.offset :][: self.limit or None]
 
     def ordered(self, rows: Sequence[T]) -> Sequence[T]:
-        """Return all rows in the order that is wanted; those without a value come last."""
+        """Return all rows in the requested order; those without a value come last."""
         if self.sort is None or not rows:
             return rows
         values = [to_plain(row).get(self.sort) for row in rows]
@@ -72,7 +72,7 @@ class Page(Struct, frozen=True):
 
 
 class MemoryPage(Page, frozen=True):
-    """Which memories are wanted, which are sorted where they are stored."""
+    """Which memories to show; they are sorted where they are stored."""
 
     sort_option: ClassVar[Any] = Annotated[
         Sort | None, typer.Option("--sort", help="What to sort by; by default the newest first.")
@@ -81,7 +81,7 @@ class MemoryPage(Page, frozen=True):
 
 
 class DocumentPage(Page, frozen=True):
-    """Which documents are wanted, which are sorted where they are stored."""
+    """Which documents to show; they are sorted where they are stored."""
 
     sort_option: ClassVar[Any] = Annotated[
         DocumentSort | None,
@@ -91,7 +91,7 @@ class DocumentPage(Page, frozen=True):
 
 
 def _sort_key(value: Any) -> tuple[float, str]:
-    """Numbers by size, words without regard to case, lists by length."""
+    """Return a key that sorts numbers by size, words ignoring case, and lists by length."""
     if isinstance(value, int | float):
         return float(value), ""
     if isinstance(value, list | dict):

@@ -79,7 +79,7 @@ def checked_origin(given: str) -> str:
 
 
 def load_token(path: Path) -> str:
-    """Return the token that a file has; it is made, for its owner alone, where there is none.
+    """Return the token in a file; if there is none, make one that only its owner can read.
 
     Raises:
         ConfigError: The file is open to others, or what is in it is too short.
@@ -104,7 +104,7 @@ def load_token(path: Path) -> str:
 
 
 class Logins:
-    """One-time login links for browsers, and the sessions that come of them.
+    """One-time login links for browsers, and the sessions they start.
 
     Args:
         clock: Seconds that only grow.
@@ -135,7 +135,7 @@ class Logins:
         return session
 
     def knows(self, session: str) -> bool:
-        """Return whether a session came of a login link."""
+        """Return whether a session was started by a login link."""
         return session in self._sessions
 
 

@@ -366,7 +366,7 @@ async def _agent_upload(request: Request) -> Response:
 
 
 def _doc_type_of(asked: AgentUpload, file: str, given: Mapping[str, Any]) -> DocType | None:
-    """Return the type of an upload; that of a file for which none is named is as its format."""
+    """Return the type of an upload; None, for a file without one, means by its format."""
     return asked.doc_type if "doc_type" in given or not file else None
 
 

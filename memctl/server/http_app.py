@@ -140,7 +140,7 @@ async def _health(_: Request) -> Response:
 
 
 async def _log_in(request: Request) -> Response:
-    """Turn a one-time code into a cookie, and lead to the page."""
+    """Exchange a one-time code for a cookie, and redirect to the page."""
     access: AccessRules = request.app.state.access
     if request.method == "HEAD":  # a program that looks ahead must not use up the code
         return Response()

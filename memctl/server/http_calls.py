@@ -47,11 +47,11 @@ _log = logging.getLogger(__name__)
 
 
 class ShapeError(UsageError):
-    """What was sent is JSON, and does not have the shape that is asked for."""
+    """What was sent is JSON of the wrong shape."""
 
 
 class ReadOnly(MemctlError):
-    """The server was started to be read from alone."""
+    """The server was started read-only."""
 
 
 _STATUS: Mapping[type[MemctlError], int] = {
@@ -132,7 +132,7 @@ class Calls:
 
     Args:
         home: All knowledge bases on this disk.
-        served: The private ones to offer, or if any is named, all that are offered.
+        served: The knowledge bases to offer; by default all that are not private.
         read_only: Refuse what changes something.
     """
 
@@ -180,7 +180,7 @@ class Calls:
         return name
 
     def require_written(self, name: str | None) -> str:
-        """Return the knowledge base to write to, which is named, or the one that usually is.
+        """Return the knowledge base to write to: the named one or the usual one.
 
         Raises:
             KnowledgeBaseNotFound: It is not there, or not offered.
@@ -206,7 +206,7 @@ class Calls:
     # --- calls ------------------------------------------------------------------------------------
 
     async def in_thread(self, function: Callable[[], T]) -> T:
-        """Have a function called in one of the threads; it is finished even if its client goes."""
+        """Call a function in one of the threads; it is finished even if its client disconnects."""
         loop = asyncio.get_running_loop()
         return await asyncio.shield(loop.run_in_executor(self._threads, function))
 
@@ -250,7 +250,7 @@ class Calls:
 
     @contextmanager
     def _context(self, caller: Caller) -> Iterator[OperationContext]:
-        """Give a context of a caller that no other request uses meanwhile."""
+        """Give a context of the caller that no other request uses at the same time."""
         with self._mutex:
             idle = self._idle.get(caller)
             context = idle.pop() if idle else None
@@ -275,7 +275,7 @@ class Calls:
         self._keep(caller, context)
 
     def _keep(self, caller: Caller, context: OperationContext) -> None:
-        """Keep a context for the next call of the same caller; the one unused longest goes."""
+        """Keep a context for the caller's next call; the least recently used one is closed."""
         with self._mutex:
             self._idle[caller] = [*self._idle.pop(caller, ()), context]
             surplus = sum(map(len, self._idle.values())) - _MOST_IDLE
@@ -349,7 +349,7 @@ def _sql_stream(
 
 
 def calls_of(request: Request) -> Calls:
-    """Return what carries out the calls of the server that received a request."""
+    """Return the calls of the server that received a request."""
     calls: Calls = request.app.state.calls
     return calls
 

@@ -60,7 +60,7 @@ class Place(Struct, frozen=True):
         return str(self.path[name])
 
     def matches(self, etag: str) -> None:
-        """Refuse to change what has changed since the client read it.
+        """Refuse to overwrite what has changed since the client read it.
 
         Raises:
             VersionConflict: It has.
@@ -98,7 +98,7 @@ class Listing(Struct, frozen=True):
 
 
 class Tagged(Struct, frozen=True):
-    """A result with the version that it is of."""
+    """A result with its version."""
 
     value: object
     etag: str
@@ -127,7 +127,7 @@ class Endpoint(Struct, frozen=True):
     """Tells of arguments whether it only reads with them; by default as ``effect`` says."""
 
     def effect_of(self, asked: object) -> Effect:
-        """Return what it does with some arguments."""
+        """Return its effect with the given arguments."""
         return "read" if self.only_reads is not None and self.only_reads(asked) else self.effect
 
     @property
@@ -266,7 +266,7 @@ def refuse_query(request: Request, *but: str) -> None:
 
 
 def convert_argument(text: str, kind: object) -> object:
-    """Return an argument of a query string as its type in JSON schema; the text if it is none."""
+    """Return an argument of a query string as a JSON schema type; the text if it does not fit."""
     if kind == "boolean":
         return {"": True, "true": True, "1": True, "false": False, "0": False}.get(text, text)
     with suppress(ValueError):
@@ -281,7 +281,7 @@ def convert_argument(text: str, kind: object) -> object:
 
 
 def reply(request: Request, result: object, status: int = 200) -> Response:
-    """Return what an endpoint gave as the client wants it: JSON, or rows as an Arrow stream."""
+    """Return an endpoint's result as the client accepts it: JSON, or rows as an Arrow stream."""
     if isinstance(result, Response):
         return result
     if isinstance(result, Tagged):

@@ -88,7 +88,7 @@ class JobQueue:
         self._thread = threading.Thread(target=self._work, name="memctl-jobs")
 
     def start(self) -> None:
-        """Take up what an earlier server had accepted and not done, and begin."""
+        """Queue what an earlier server accepted and did not finish, and start working."""
         for entry in self._calls.entries():
             self._take_up(entry.name, entry.folder / FOLDER)
         self._thread.start()
@@ -105,14 +105,14 @@ class JobQueue:
         return self._calls.home.layout(kb).folder / FOLDER / job_id
 
     def new_folder(self, kb: str) -> tuple[str, Path]:
-        """Make the folder of a new job; without its request it goes at the next start."""
+        """Make the folder of a new job; it is removed at the next start if no request is in it."""
         job_id = f"j_{secrets.token_hex(8)}"
         folder = self.folder_of(kb, job_id)
         make_folder(folder, mode=0o700)
         return job_id, folder
 
     def accept(self, job: Job) -> Job:
-        """Have a job done; it is on disk when this returns."""
+        """Queue a job; it is on disk when this returns."""
         folder = self.folder_of(job.kb, job.id)
         request = {
             "kind": job.kind,
@@ -145,7 +145,7 @@ class JobQueue:
             return [*self._jobs.values()][::-1]
 
     def retry(self, job_id: str) -> Job:
-        """Have a job that failed done again; any other stays as it is.
+        """Queue a failed job again; any other stays as it is.
 
         Raises:
             NotFoundError: There is none.

@@ -134,7 +134,7 @@ class DocumentPage(FilteredPage, frozen=True, kw_only=True):
 
 
 def page_of(rows: Sequence[Any], asked: PageParameters) -> Listing:
-    """Return a page of rows that are all there."""
+    """Return one page of a complete list of rows."""
     end = asked.offset + asked.limit
     return Listing(rows[asked.offset : end], len(rows), asked.offset)
 
@@ -315,7 +315,7 @@ def _delete_memory(context: OperationContext, _: object, place: Place) -> object
 
 
 def _newest(view: MemoryView) -> str:
-    """Return what tells the present version of a memory from earlier ones."""
+    """Return the tag of a memory's present version."""
     return view.history[-1].id if view.history else view.memory.id
 
 
@@ -346,7 +346,7 @@ def _show_document(context: OperationContext, _: object, place: Place) -> Tagged
 
 
 def document_tag(document: Any) -> str:
-    """Return what tells one state of a document from another."""
+    """Return the tag of a document's state."""
     return f"{document.id}-{document.ingested_at:%Y%m%d%H%M%S%f}"
 
 

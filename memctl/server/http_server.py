@@ -266,7 +266,7 @@ def _url(listener: socket.socket) -> str:
 
 
 def warning_of(options: ServerOptions) -> str:
-    """Return what to know before serving like this; "" where nothing is."""
+    """Return a warning about the options; "" if there is none."""
     if options.socket is not None or is_loopback(options.host):
         return ""
     return (
@@ -295,7 +295,7 @@ class RunningServer(uvicorn.Server):
         self._tabs = tabs
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and tell that it has."""
+        """Start, and call back when it listens."""
         await super().startup(sockets)
         self._on_start(self)
 
@@ -320,7 +320,7 @@ class RunningServer(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Record that it is to stop, and end what streams."""
+        """Record that it is to stop, and end all streams."""
         super().handle_exit(sig, frame)
         self._calls.closing.set()
 
@@ -346,7 +346,7 @@ class _Protocol(H11Protocol):
         self._start_head_timer()
 
     def data_received(self, data: bytes) -> None:
-        """Take in what has come; the head of a request must not come too slowly."""
+        """Process data; the head of a request must not come too slowly."""
         super().data_received(data)
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
             self._start_head_timer()

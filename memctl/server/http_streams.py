@@ -58,7 +58,7 @@ def event(name: str, data: object, id_: object = None) -> str:
 
 
 def stream_reply(pieces: AsyncIterator[str]) -> Response:
-    """Return a reply that goes on."""
+    """Return a streaming reply."""
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(pieces, 200, headers, "text/event-stream")
 

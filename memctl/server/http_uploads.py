@@ -148,7 +148,7 @@ async def _receive_form(request: Request, job_id: str, folder: Path) -> Upload:
 
 
 def _strings(items: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the fields of a form or query; what is a list or an object in JSON is so here."""
+    """Return the fields of a form or query, ``tags`` as a list and ``dry_run`` as a boolean."""
     found: dict[str, Any] = {}
     for key, value in items:
         if isinstance(value, str) and key == "tags":

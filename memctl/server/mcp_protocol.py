@@ -53,7 +53,7 @@ _CACHED = frozenset(
 
 
 class ProtocolError(Exception):
-    """What a request is answered with that cannot be served."""
+    """Why a request cannot be served, as its response says it."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)

@@ -164,7 +164,7 @@ class McpServer:
 
 
 def _key(message: Message) -> str | int:
-    """Return the id of a request as something that can be looked up."""
+    """Return the id of a request as a hashable key."""
     id_ = message.get("id")
     return id_ if isinstance(id_, (str, int)) else repr(id_)
 

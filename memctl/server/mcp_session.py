@@ -130,7 +130,7 @@ class McpSession:
         return bool(self._watched)
 
     def tell_changes(self) -> None:
-        """Tell the client which of the resources that it has subscribed to have changed."""
+        """Notify the client of changes to resources that it has subscribed to."""
         for uri, before in list(self._watched.items()):
             now = self._state(uri)
             if now != before:
@@ -167,7 +167,7 @@ class McpSession:
         return tool_result(result, plain=tool.is_plain)
 
     def _progress(self, token: object) -> Callable[[Progress], None]:
-        """Return what tells a client with a token how far a call is; the numbers only grow.
+        """Return a listener that sends progress to a client with a token; the numbers only grow.
 
         It ends a call that was cancelled, before the next of what the call writes.
         """
@@ -205,7 +205,7 @@ class McpSession:
         return {}
 
     def _state(self, uri: str) -> str:
-        """Return what tells whether a resource has changed; "" where it cannot be read."""
+        """Return a digest of a resource; "" if it cannot be read."""
         try:
             found = read_resource(self._context, {"uri": uri})
         except (MemctlError, ProtocolError):

@@ -60,7 +60,7 @@ _log = logging.getLogger(__name__)
 
 
 class ProxySettings(Struct, frozen=True):
-    """What is behind the proxy."""
+    """The endpoint behind the proxy."""
 
     upstream: str
     """Its URL up to ``/v1``, or without that."""
@@ -260,7 +260,7 @@ def _text_of(content: object) -> str:
 
 
 def _name_of(messages: Sequence[Any]) -> str:
-    """Return a name for a conversation that has none, by how it begins."""
+    """Return a name for an unnamed conversation, made from its first message."""
     first = next(
         (each for each in messages if isinstance(each, dict) and each.get("role") == "user"), {}
     )

@@ -259,7 +259,7 @@ def _consolidate(tour: _Tour, base: KnowledgeBase) -> None:
 
 
 def _show_graph(tour: _Tour, base: KnowledgeBase) -> None:
-    """Show the best connected name with those beside it, and the way to one that is not."""
+    """Show the best connected name, its neighbours, and the path to a name further away."""
     view = base.graph.view()
     best = view.overview().best_connected[:1]
     if not best:

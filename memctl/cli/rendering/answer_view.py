@@ -68,7 +68,7 @@ def show_result(
 
 
 def _show_syntax(console: Console, result: QueryResult) -> None:
-    """Print how an expression was understood; nothing of plain words."""
+    """Print how a search expression was read; for plain words there is nothing to print."""
     if "required" in result.explain:
         print_paragraph(console, f"\nrequired: {result.explain['required']}", "dim")
     for pattern, terms in result.explain.get("expanded", {}).items():
@@ -76,7 +76,7 @@ def _show_syntax(console: Console, result: QueryResult) -> None:
 
 
 def _show_rounds(console: Console, result: QueryResult) -> None:
-    """Print how an agentic search went on; nothing of others."""
+    """Print the rounds of an agentic search; other searches have none."""
     for number, each in enumerate(result.explain.get("rounds", ()), start=1):
         print_paragraph(
             console, f"\nround {number}, worded by {each['by']}: {each['query']}", "dim"
@@ -118,7 +118,7 @@ def _show_hits(
 
 
 def _show_most_alike(console: Console, result: QueryResult, hit: Hit) -> None:
-    """Print which better hit it is most like; that cost it what its legs say."""
+    """Print which better hit it resembles most, and so was ranked lower for."""
     likest = result.explain.get("likest", {}).get(hit.memory_id)
     if likest:
         rank = next(h.rank for h in result.hits if h.memory_id == likest["memory_id"])
@@ -154,7 +154,7 @@ def _show_community(
 
 
 def _ended_texts(hit: Hit) -> list[str]:
-    """What of a hit does not hold any more, in its words."""
+    """Return the parts of a hit's text that no longer hold."""
     offset = hit.start or 0
     return [hit.text[max(0, span.start - offset) : span.end - offset] for span in hit.ended]
 

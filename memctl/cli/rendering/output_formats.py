@@ -129,7 +129,7 @@ def print_text(text: str) -> None:
 
 
 def print_piece(text: str) -> None:
-    """Write a part of a line that goes on later, at once, made safe for a terminal."""
+    """Write part of a line at once, made safe for a terminal."""
     sys.stdout.write(escape_hidden(text))
     sys.stdout.flush()
 
@@ -145,29 +145,29 @@ def _line(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def terminal_file(made_safe: Callable[[str], str]) -> BinaryIO:
-    """Return standard output as a binary file for text, which is made safe first."""
-    return io.BufferedWriter(_Terminal(made_safe))
+def terminal_file(escape: Callable[[str], str]) -> BinaryIO:
+    """Return standard output as a binary file for text, which is escaped first."""
+    return io.BufferedWriter(_Terminal(escape))
 
 
 class _Terminal(io.RawIOBase):
-    def __init__(self, made_safe: Callable[[str], str]) -> None:
-        self._made_safe = made_safe
+    def __init__(self, escape: Callable[[str], str]) -> None:
+        self._escape = escape
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def writable(self) -> bool:
-        """Return whether it can be written to: it can."""
+        """Return True: it can be written to."""
         return True
 
     def write(self, content: ReadableBuffer) -> int:
         """Show some bytes of UTF-8; they may end within a character."""
         octets = bytes(content)
-        sys.stdout.write(self._made_safe(self._decoder.decode(octets)))
+        sys.stdout.write(self._escape(self._decoder.decode(octets)))
         return len(octets)
 
 
 def check_format(output: Format | None) -> None:
-    """Refuse a format that cannot be written to where standard output leads.
+    """Refuse a format that standard output cannot take.
 
     Raises:
         UsageError: Arrow was asked for on a terminal.
@@ -218,7 +218,7 @@ def _write_csv(source: object, columns: Sequence[Column]) -> None:
 
 
 def _names(source: object, columns: Sequence[Column]) -> list[str]:
-    """Return the header of no rows at all."""
+    """Return the names of the columns if there are no rows."""
     schema = getattr(source, "schema", None)
     if schema is not None:
         return [name for name in schema.names if name != "vector"]
@@ -333,7 +333,7 @@ def _write_table(source: object, columns: Sequence[Column]) -> None:
 def _filled(
     columns: Sequence[Column], cells: list[list[Text]]
 ) -> tuple[list[Column], list[list[Text]]]:
-    """Return the columns in which any row says something, and the cells of these."""
+    """Return the columns that are not empty, and their cells."""
     kept = [at for at in range(len(columns)) if any(row[at].plain for row in cells)]
     return [columns[at] for at in kept], [[row[at] for at in kept] for row in cells]
 

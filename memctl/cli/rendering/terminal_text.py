@@ -18,7 +18,7 @@ _BEYOND_ASCII = re.compile("[^\x00-\x7e]")
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """Return a value as JSON that a terminal can be shown: what could steer it is ``\\u`` escaped.
+    """Return a value as JSON that is safe on a terminal: what could steer it is ``\\u`` escaped.
 
     Letters of every language stay as they are, and a JSON parser gets the same value.
     """

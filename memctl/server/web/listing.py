@@ -86,7 +86,7 @@ def collect_rows(
 
 
 def filters_of(context: OperationContext, asked: Asked) -> Filters:
-    """Return what a list is limited to by the fields of its form.
+    """Return the filters that the fields of a form stand for.
 
     Raises:
         UsageError: One of them cannot be read, or names another user's namespace.

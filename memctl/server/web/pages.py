@@ -264,7 +264,7 @@ def _route(path: str, view: Change, effect: Effect, methods: list[str]) -> Route
 
 
 def parent_redirects(routes: Sequence[BaseRoute]) -> Sequence[BaseRoute]:
-    """Return routes that lead from each address of a form, where it is no page, to the page above.
+    """Return redirects to the page above for addresses that only take a form.
 
     Somebody who reloads, bookmarks or goes back after sending a form asks for its address.
     """

@@ -55,7 +55,7 @@ def _state(base: KnowledgeBase) -> UpkeepState:
 
 
 def _job(context: OperationContext, asked: Asked) -> tuple[KnowledgeBase, int]:
-    """Return the job that is meant, and its knowledge base.
+    """Return the knowledge base and the number of the requested job.
 
     Raises:
         UsageError: It may be one of several.

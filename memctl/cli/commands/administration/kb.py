@@ -236,7 +236,7 @@ def set_(
 
 
 def _endpoint(context: CommandContext, url: str) -> tuple[tuple[str, Any], ...]:
-    """Return what a kb.toml says of an endpoint of its own.
+    """Return the endpoint of a knowledge base as its kb.toml has it.
 
     Raises:
         UsageError: The settings of the program do not know it.
@@ -256,7 +256,7 @@ def _endpoint(context: CommandContext, url: str) -> tuple[tuple[str, Any], ...]:
 
 
 def _budget(settings: KnowledgeBaseSettings, given: Sequence[str]) -> tuple[tuple[str, Any], ...]:
-    """Return the budget of a knowledge base with other numbers.
+    """Return the budget of a knowledge base with the given numbers changed.
 
     Raises:
         UsageError: One is not written as KEY=NUMBER.
@@ -284,7 +284,7 @@ def _budget(settings: KnowledgeBaseSettings, given: Sequence[str]) -> tuple[tupl
 def _models(
     settings: KnowledgeBaseSettings, given: Sequence[str]
 ) -> tuple[tuple[OwnTask, str], ...]:
-    """Return the models of a knowledge base with some others.
+    """Return the models of a knowledge base with the given ones changed.
 
     Raises:
         UsageError: One is not written as TASK=NAME.
@@ -303,7 +303,7 @@ def _models(
 def _namespaces(
     before: Sequence[str], added: Sequence[str], removed: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return which namespaces are private then.
+    """Return the private namespaces after the change.
 
     Raises:
         UsageError: One that is to be so no more is not, or a name is empty.

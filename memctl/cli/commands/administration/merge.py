@@ -106,7 +106,7 @@ def merge(
 
 
 def _try_merge(context: CommandContext, kb: KnowledgeBase, other: KnowledgeBase) -> MergeReport:
-    """Merge a copy whose files are links, and return what came of it."""
+    """Merge into a copy whose files are hard links, and return the report."""
     from memctl.doctor.doctor import hard_linked_copy
     from memctl.knowledge_base import KnowledgeBase
     from memctl.merging.kb_merge import merge as merge_into
@@ -142,7 +142,7 @@ def _added_rows(report: MergeReport) -> str:
 
 
 def _notes(report: MergeReport) -> list[str]:
-    """Return the lines that say what came of what both have."""
+    """Return lines on what both knowledge bases have, and how it was merged."""
     values = format_count(report.kept_values, "value")
     conversations = format_count(report.split_sessions, "conversation")
     return [

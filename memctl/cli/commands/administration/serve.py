@@ -88,7 +88,7 @@ def serve(
     )
 
     def announce(address: ServerAddress, _: RunningServer) -> None:
-        """Say where the server is, and how to come in."""
+        """Say where the server is and how to log in."""
         where = f"the socket {address.socket}" if address.socket else address.url
         context.say(f"serving {context.config.home} at {where}")
         context.say(f"the token is in {address.token_file}")
@@ -102,7 +102,7 @@ def serve(
 
 
 def _proxy_settings(context: CommandContext, url: str, wait: float) -> ProxySettings:
-    """Return what chats are passed on to, with the key that is configured for that place."""
+    """Return the settings of the endpoint behind the proxy, with the key configured for it."""
     from memctl.config import endpoint_key
     from memctl.server.proxy import ProxySettings
 
@@ -164,7 +164,7 @@ def open_(
 
 
 def _show_page(context: CommandContext, link: str, *, to_print: bool) -> None:
-    """Open a link in a browser, or print it where that is asked for or there is none."""
+    """Open a link in a browser; print it if asked to, or if there is no browser."""
     import webbrowser
 
     if to_print:

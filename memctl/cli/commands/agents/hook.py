@@ -92,7 +92,7 @@ def hook(
 
 
 def _payload() -> dict[str, Any]:
-    """Return what the agent says.
+    """Return the JSON that the agent writes to standard input.
 
     Raises:
         MemctlError: It is no object.

@@ -442,7 +442,7 @@ def _change(
 
 
 def _value(text: str, *, as_text: bool = False) -> Any:
-    """Return the value that is meant by an argument, or by standard input for ``-``.
+    """Return the value of an argument, or of standard input for ``-``.
 
     Raises:
         UsageError: It is no JSON, no UTF-8, or longer than any pool may get.

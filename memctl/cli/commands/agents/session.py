@@ -208,7 +208,7 @@ def record(
 def _record(
     context: CommandContext, base: KnowledgeBase, session: Session, number: int, line: bytes
 ) -> bool:
-    """Add one message and print what it became; say why where it is none."""
+    """Add the message of a line and print what was stored; return False if it is no message."""
     from memctl.sessions.imports import recorded_message
 
     try:
@@ -647,7 +647,7 @@ def _show_said(context: CommandContext, turn: Turn, kept: Mapping[str, Any]) -> 
 def _open_session(
     context: CommandContext, id_: str, namespace: str | None, kb: list[str] | None
 ) -> Iterator[tuple[KnowledgeBase, Session]]:
-    """Open the knowledge base to change a conversation in; give both."""
+    """Open the knowledge base of a conversation to change it; give both."""
     with context.writing_existing(kb) as base:
         yield base, base.sessions.get(id_, namespace=namespace)
 

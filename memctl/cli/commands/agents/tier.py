@@ -470,7 +470,7 @@ def _routing(
     open_: Callable[[Sequence[str] | None], KnowledgeBase],
     kb: Sequence[str] | None,
 ) -> Iterator[Router]:
-    """Give the tiers as the agent sees them in a session, of a knowledge base that is opened."""
+    """Open a knowledge base, and give its tiers as the agent sees them in a session."""
     from memctl.identity import Identity
 
     refuse_empty({"--session": session})
@@ -488,7 +488,7 @@ def _tier(name: str | None) -> Tier | None:
 
 
 def _key_and_value(given: Sequence[str], place: WorkingPlace | None) -> tuple[str, str]:
-    """Return the key and the value that words mean: a place with one value has no key.
+    """Return the key and the value among the words; a place with a single value has no key.
 
     Raises:
         UsageError: There are too many or too few words.

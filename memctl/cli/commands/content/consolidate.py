@@ -55,7 +55,7 @@ def consolidate(
 
 
 def _report_waiting(context: CommandContext, reports: Sequence[ConsolidationReport]) -> None:
-    """Say why a model did not write, where it did not.
+    """Say why a model did not write, if it did not.
 
     Raises:
         ModelUnavailable: All groups wait for it.

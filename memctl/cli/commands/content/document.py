@@ -106,7 +106,7 @@ def list_(
 
 
 def resolve_document(context: CommandContext, view: PageLinks, given: str) -> Page:
-    """Return the document that is meant, and say so where it could be another one.
+    """Return the document of that id or name; if several fit, say which one is taken.
 
     Raises:
         NotFoundError: There is no such document.
@@ -299,7 +299,7 @@ def _derive_again(
     *,
     links: bool,
 ) -> None:
-    """Find links, or make vectors, in texts that are stored, and say what came of it."""
+    """Find links or make vectors in stored texts, and print the report."""
     with context.writing_existing(kb) as base:
         view = base.links.view() if ids else None
         wanted = [view.map.pages[view.map.find(id_).page].id for id_ in ids] if view else ()

@@ -130,7 +130,7 @@ def raise_remaining(left: Sequence[RemainingPlace]) -> None:
 def _open_for_forget(
     context: CommandContext, selection: Selection | None, kb: list[str] | None
 ) -> Iterator[KnowledgeBase]:
-    """Open the knowledge base to forget in: where none is named, the one that has it."""
+    """Open the knowledge base to forget in; if none is named, the one that has the selection."""
     if not kb and context.config.kb is None and (owner := _owner(context, selection)):
         kb = [owner]
     with context.writing_existing(kb) as base:
@@ -138,7 +138,7 @@ def _open_for_forget(
 
 
 def _owner(context: CommandContext, selection: Selection | None) -> str | None:
-    """Return the knowledge base that has the first document or memory, of those asked anyway."""
+    """Return which knowledge base queried by default has the first document or memory."""
     ids: list[tuple[TableName, str]] = []
     if selection is not None:
         ids += [("documents", id_) for id_ in selection.documents]

@@ -168,7 +168,7 @@ def neighbors(
 
 
 def _note_others(context: CommandContext, view: GraphView, name: str) -> None:
-    """Say that several have that name, and which one is shown."""
+    """Say which name is shown if several match."""
     found = view.find(name)
     if len(found) > 1:
         others = ", ".join(_name_and_id(node) for node in found[1:4])

@@ -187,7 +187,7 @@ def _jsonl(name: str, stack: ExitStack) -> Any:
 
 
 class _SkippedSources:
-    """Tells what in a folder was not taken: each thing when asked to say more, else how much."""
+    """Reports what was skipped in folders: each source with --verbose, otherwise how many."""
 
     def __init__(self, context: CommandContext) -> None:
         self._context = context
@@ -221,7 +221,7 @@ _OUTCOMES = (
 
 @contextmanager
 def reporting_a_stop(context: CommandContext, name: str, output: Output) -> Iterator[None]:
-    """Print what had been done when something stopped it all, before the error goes on."""
+    """Print what was done until something stopped it, then raise the error again."""
     from memctl.ingest.ingest_pipeline import IngestStopped
 
     try:
@@ -232,14 +232,14 @@ def reporting_a_stop(context: CommandContext, name: str, output: Output) -> Iter
 
 
 def show_report(context: CommandContext, name: str, report: IngestReport, output: Output) -> None:
-    """Print what became of the sources: a line, the whole report where it is asked for."""
+    """Print what became of the sources: one line, or the whole report if asked for."""
     if resolve_format(output) in ("csv", "arrow"):
         emit(report.outcomes, _OUTCOMES, output)
         return
     is_short = output is None and not context.verbose
 
     def line() -> None:
-        """Print what people want to know of it."""
+        """Print the report on one line."""
         verb = "to ingest" if report.dry_run else "ingested"
         counts = {
             verb: report.ingested - report.superseded,
@@ -276,7 +276,7 @@ def show_report(context: CommandContext, name: str, report: IngestReport, output
 
 
 def _say_gone(context: CommandContext, report: IngestReport) -> None:
-    """Say which documents ended, or would, because their files are gone."""
+    """Say which documents ended, or would end, because their files are gone."""
     gone = [outcome for outcome in report.outcomes if outcome.outcome == "gone"]
     verb = "would end" if report.dry_run else "ended"
     for outcome in gone if context.verbose else gone[:_SHOWN_NOTES]:
@@ -286,7 +286,7 @@ def _say_gone(context: CommandContext, report: IngestReport) -> None:
 
 
 def _say_facts(context: CommandContext, facts: FactComparison) -> None:
-    """Say how new facts compare with what was known, where that is not just new."""
+    """Say how new facts compare with known ones, unless all are simply new."""
     if facts.updated or facts.contradicted or facts.restated or (facts.added and context.verbose):
         context.say(f"facts: {facts.summary}")
     if facts.dropped:
@@ -300,7 +300,7 @@ def _say_facts(context: CommandContext, facts: FactComparison) -> None:
 
 
 def _notes(outcome: FileOutcome) -> Iterator[str]:
-    """What there is to say of a source that did not fail."""
+    """Yield the notes on a source that did not fail."""
     name = one_line(outcome.source)
     if outcome.outcome == "empty":
         yield f"{one_line(_reason(outcome))}; skipped"
@@ -311,7 +311,7 @@ def _notes(outcome: FileOutcome) -> Iterator[str]:
 
 
 def _show_estimates(context: CommandContext, report: IngestReport) -> None:
-    """Print what models would be asked, and that it is a guess."""
+    """Print an estimate of what models would be asked."""
     for found in report.estimates:
         tokens = f"{found.input_tokens:,} tokens in and {found.output_tokens:,} out"
         used = tokens if found.input_tokens else "paid by the minute"

@@ -100,8 +100,8 @@ def export(
         if to is None or to == "-":
             if sys.stdout.isatty() and (table == "all" or format_ in ("arrow", "parquet")):
                 raise UsageError("that is binary, which a terminal cannot show", "add --to FILE")
-            made_safe = escape_hidden if format_ == "csv" else json_safe
-            out = terminal_file(made_safe) if sys.stdout.isatty() else sys.stdout.buffer
+            escape = escape_hidden if format_ == "csv" else json_safe
+            out = terminal_file(escape) if sys.stdout.isatty() else sys.stdout.buffer
             write(out)
             out.flush()
             return

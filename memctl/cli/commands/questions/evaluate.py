@@ -187,7 +187,7 @@ def _modes(names: Sequence[str]) -> tuple[Mode, ...]:
 
 
 class _EvaluationOptions(Struct, frozen=True):
-    """What is to be measured, and what becomes of it."""
+    """What to measure, and what to do with the result."""
 
     folder: str
     modes: tuple[Mode, ...]
@@ -303,7 +303,7 @@ def _report_bad_lines(context: CommandContext, path: Path, questions: QuestionSe
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """End as Ctrl-C does where a signal ends the process, so that what is temporary goes."""
+    """Handle signals like Ctrl-C, so that temporary files are removed."""
     names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     former = {
         name: signal.signal(getattr(signal, name), signal.default_int_handler) for name in names
@@ -318,7 +318,7 @@ def _ended_by_signals() -> Iterator[None]:
 def _filled(
     context: CommandContext, stack: ExitStack, corpus: Path, embedder: str
 ) -> tuple[KnowledgeBases, int]:
-    """Give a throw-away knowledge base with a corpus, and how many records are not in it."""
+    """Fill a temporary knowledge base with a corpus; return it, and how many records failed."""
     from memctl.evaluation.evaluation_runs import temporary_base
     from memctl.knowledge_base import KnowledgeBases
 
@@ -372,7 +372,7 @@ def _write(context: CommandContext, run: Run, saved: Run | None, output: Output)
         value["comparison"] = comparisons
 
     def show() -> None:
-        """Print the scores, and below them what has changed."""
+        """Print the scores, and the comparison below them."""
         emit(scores, _SCORES, "table")
         if comparisons:
             context.console.print()

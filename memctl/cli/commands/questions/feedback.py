@@ -65,7 +65,7 @@ _LIST = (
 
 
 def parse_since(context: CommandContext, since: str | None) -> datetime | None:
-    """Return from when on something is meant; None for the beginning."""
+    """Return the instant that --since means; None for the beginning."""
     return None if since is None else parse_instant(since, context.home.now())
 
 
@@ -457,7 +457,7 @@ def enrich(
 
 
 def report_bad_lines(done: list[Enriched]) -> None:
-    """Say that a program printed lines that are no texts.
+    """Report lines of a program that could not be read.
 
     Raises:
         PartialFailure: It is so; the others are kept.

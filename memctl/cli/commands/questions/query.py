@@ -242,7 +242,7 @@ def _judge(
 def _enrich(
     context: CommandContext, kb: KnowledgeBasesOption, question: str, sources: list[str]
 ) -> None:
-    """Ask programs of the user's, and keep what they say where it is then found."""
+    """Ask the user's programs, and ingest what they reply before the question is asked."""
     with context.writing(kb) as base:
         for name in sources:
             done = base.judgements.enrich(name, question)
@@ -380,7 +380,7 @@ def ask_batch(
 
 
 def _with_notes(context: CommandContext, results: Iterable[QueryResult]) -> Iterator[QueryResult]:
-    """Say the first time that the model did not answer, and at the end how often.
+    """Pass results on; say the first time that the model did not answer, and at the end how often.
 
     Each note of a search is printed once.
     """

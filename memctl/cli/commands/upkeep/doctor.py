@@ -135,10 +135,10 @@ def _rebuild(
 def _do_each(
     names: Sequence[str], work: Callable[[str], Iterator[Step]]
 ) -> tuple[list[dict[str, Any]], dict[str, MemctlError]]:
-    """Do something to each knowledge base; one that cannot be keeps no other waiting.
+    """Do something to each knowledge base; a failure does not stop the others.
 
     Returns:
-        All that was done, and what kept which of them from being done with.
+        The steps that were done, and the error of each knowledge base that failed.
     """
     steps: list[dict[str, Any]] = []
     failed: dict[str, MemctlError] = {}
@@ -155,7 +155,7 @@ def _do_each(
 def _raise_worst(
     context: CommandContext, names: Sequence[str], failed: Mapping[str, MemctlError]
 ) -> None:
-    """Tell of each failure, and raise the one that a script should know of first.
+    """Report each failure, and raise the one with the highest exit code.
 
     That is the one of the highest exit code: damage before a lock before everything else.
     """

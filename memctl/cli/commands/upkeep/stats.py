@@ -278,7 +278,7 @@ def _show_similar(
 def _show_queries(
     context: CommandContext, kb: KnowledgeBasesOption, output: Output, by: QuerySplit | None
 ) -> None:
-    """Show the numbers of every query log that is meant."""
+    """Show the statistics of the query logs."""
     with context.reading(context.all_names(kb)) as bases:
         found = [base.statistics.queries(by) for base in bases]
     emit_each(found, output, lambda numbers: _show_query_statistics(context, numbers))

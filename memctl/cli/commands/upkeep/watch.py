@@ -90,7 +90,7 @@ def watch(
 
 
 def raise_left(drained: DrainResult) -> None:
-    """Say on standard error what had to be left and why, and end with the right exit code.
+    """Report what was left waiting and why, and end with the right exit code.
 
     Raises:
         MemctlError: Nothing could be done.
@@ -120,7 +120,7 @@ def _first_names(files: Sequence[str]) -> str:
 
 
 def listener(context: CommandContext) -> Listener:
-    """Return what writes one line an event: JSON to programs, text to people.
+    """Return a function that writes one line per event: JSON to programs, text to people.
 
     On a terminal a line is cut to its width, unless more is asked for.
     """
@@ -206,7 +206,7 @@ def _without_private_details(row: WatchStatus) -> WatchStatus:
 
 
 def _show_details(context: CommandContext, row: WatchStatus) -> None:
-    """Print, below the table, what would not fit into it."""
+    """Print below the table what does not fit into it."""
     if row.oldest_waiting:
         print_paragraph(context.console, f"\n{row.kb}: waiting longest is {row.oldest_waiting}")
     if row.working:
