@@ -58,3 +58,11 @@ def test_a_listing_of_several_knowledge_bases_goes_by_date(memctl: Run) -> None:
         assert [row["kb"] for row in memctl(*listing.split()).rows] == ["a", "b", "a"], listing
     assert [row["kb"] for row in memctl("session", "list", "-n", "2").rows] == ["a", "b"]
     assert [row["kb"] for row in memctl("snapshot", "list").rows] == ["a", "b", "a"]
+
+
+def test_learnings_of_several_knowledge_bases_go_by_importance(memctl: Run) -> None:
+    for name, importance in (("a", "0.4"), ("b", "0.9")):
+        memctl("kb", "create", name)
+        text = f"retry uploads of {name} once"
+        memctl(*f"memory add --type learning --importance {importance} -k {name}".split(), text)
+    assert [row["kb"] for row in memctl("memory", "learnings").rows] == ["b", "a"]

@@ -453,6 +453,8 @@ def learnings(
             for base in bases
             for each in query_learnings(base, now, query=words, limit=page.needed or 10_000)
         ]
+        if not words:
+            rows.sort(key=lambda each: each.importance, reverse=True)
         emit(page.of(rows), with_kb_column(_LEARNINGS, len(bases)), output)
 
 
