@@ -183,7 +183,6 @@ def parse_filters(
     doc_types: Sequence[str] | None = None,
     meta: Sequence[str] | None = None,
     metadata: str | None = None,
-    now: datetime | None = None,
 ) -> Filters:
     """Return what a query or listing is limited to.
 
@@ -196,9 +195,9 @@ def parse_filters(
     words = tuple(tag.removeprefix("#") for tag in tags or ())
     named = {"--namespace": namespaces, "--tag": words, "--type": types, "--level": levels}
     refuse_empty({**named, "--session": session, "--source": source})
-    present = now or utc_now()
-    start = None if since is None else parse_instant(since, present)
-    end = None if until is None else parse_instant(until, present)
+    now = utc_now()
+    start = None if since is None else parse_instant(since, now)
+    end = None if until is None else parse_instant(until, now)
     if start and end and end <= start:
         raise _nothing_between(since, until, start)
     return Filters(
@@ -208,7 +207,7 @@ def parse_filters(
         levels=tuple(_level(level) for level in levels or ()),
         since=start,
         until=end,
-        as_of=None if as_of is None else last_instant(as_of, present),
+        as_of=None if as_of is None else last_instant(as_of, now),
         session=session,
         source=None if source is None else _as_remembered(source),
         where=where,

@@ -199,8 +199,8 @@ def _with_context(
             page = type(parameters["page"].default)
             arguments["page"] = page(**{name: arguments.pop(name) for name in page.options()})
         if "kb_settings" in parameters:
-            given = {name: arguments.pop(name) for name in _kb_setting_options()}
-            arguments["kb_settings"] = {k: v for k, v in given.items() if v is not None}
+            settings = {name: arguments.pop(name) for name in _kb_setting_options()}
+            arguments["kb_settings"] = {k: v for k, v in settings.items() if v is not None}
         check_format(arguments.get("output"))  # before anything is done
         try:
             function(command_context, **arguments)

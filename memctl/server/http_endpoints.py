@@ -214,7 +214,7 @@ def place_of(request: Request) -> Place:
     return Place(request.path_params, calls_of(request), etag)
 
 
-def kbs_of(request: Request, asked: object = None) -> tuple[str, ...]:
+def kbs_of(request: Request, asked: object) -> tuple[str, ...]:
     """Return the knowledge bases that a request names in its path or arguments."""
     for name in ("kb", "kb_name"):
         found = request.path_params.get(name) or getattr(asked, name, None)

@@ -213,7 +213,7 @@ class McpSession:
         return hashlib.sha256(json.dumps(found).encode()).hexdigest()
 
 
-def tool_result(result: ToolResult, *, plain: bool = False) -> Message:
+def tool_result(result: ToolResult, *, plain: bool) -> Message:
     """Return the result of a call as MCP has it.
 
     Args:
