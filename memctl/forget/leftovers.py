@@ -62,7 +62,7 @@ class Leftovers(Struct, dict=True):
     def of(self, trace: Leftover) -> RemainingPlace:
         """Return why a text is still somewhere, and what to do about it."""
         if trace.snapshots:
-            return self._in_snapshots(trace.place, ", ".join(trace.snapshots))
+            return self._in_snapshots(trace.place, trace.snapshots)
         if trace.ids and trace.is_present:
             why = f"others say it too: {', '.join(trace.ids)}"
             return RemainingPlace(trace.place, why, self._of_rows(trace))
@@ -91,8 +91,11 @@ class Leftovers(Struct, dict=True):
     def _command(self, *words: str) -> str:
         return shlex.join(["memctl", "forget", *words, "-k", self.layout.name])
 
-    def _in_snapshots(self, place: str, names: str) -> RemainingPlace:
-        what = f"the snapshot {names} has it" if names else "a snapshot has it"
+    def _in_snapshots(self, place: str, names: Sequence[str] = ()) -> RemainingPlace:
+        what = "a snapshot has it"
+        if names:
+            are = "snapshot {} has" if len(names) == 1 else "snapshots {} have"
+            what = f"the {are.format(', '.join(names))} it"
         hint = f"{self._command('--snapshots')} deletes all snapshots"
         return RemainingPlace(place, what, hint)
 
@@ -115,7 +118,7 @@ class Leftovers(Struct, dict=True):
     def _of_ledger_table(self, place: str) -> RemainingPlace:
         table = place.removeprefix(f"{LEDGER_FILE}: ")
         if table.startswith(_OF_SNAPSHOTS):
-            return self._in_snapshots(place, "")
+            return self._in_snapshots(place)
         if table == TURNS.name and (others := self._conversations()):
             kb = ("-k", self.layout.name)
             words = [("memctl", "session", "forget", id_, *kb) for id_ in others]

@@ -385,8 +385,8 @@ def delete(
         question = f"delete {what}: {one_line(view.memory.text, 80)!r}?"
         if not context.confirm_or_preview(f"delete {what}", question, yes=yes, dry_run=dry_run):
             return
-        gone = base.memories.delete(view.memory.id)
-    context.say(f"deleted {format_count(gone, 'memory', 'memories')}")
+        base.memories.delete(view.memory.id)
+    context.say(f"deleted {what}")
 
 
 @command(app, "history", "memctl memory history m_3fa2b1", identity=True)
