@@ -17,14 +17,13 @@ from memctl.records import Distilled, EntityMention, SourceText, Understanding
 from memctl.understanding.entity_extraction import MAX_ENTITIES, extract_entities
 from memctl.understanding.gist_writing import gist
 from memctl.understanding.importance_score import ImportanceInputs, score_importance
-from memctl.understanding.keyword_extraction import choose_topics, extract_keywords
+from memctl.understanding.keyword_extraction import MAX_KEYWORDS, choose_topics, extract_keywords
 from memctl.understanding.sentence_reading import ReadLine, names, read_lines, statements
 from memctl.understanding.text_outline import Line, body_text, code_spans, text_outline
 from memctl.understanding.triggers import DEFAULT_TRIGGERS
 
 if TYPE_CHECKING:
     from memctl.config import LimitSettings, TriggerSettings
-    from memctl.models.protocols import Embedder
     from memctl.models.task_encoder import TaskEncoder
 
 METHOD = "builtin/2"
@@ -52,18 +51,15 @@ class BuiltinUnderstander:
     """Understands documents.
 
     Args:
-        embedder: Weighs keywords of longer texts by meaning where one is given.
         encoder: The reading model, which finds statements and names.
         triggers: Phrases by which a user says that something is to be kept.
     """
 
     def __init__(
         self,
-        embedder: Embedder | None = None,
         encoder: TaskEncoder | None = None,
         triggers: TriggerSettings = DEFAULT_TRIGGERS,
     ) -> None:
-        self._embedder = embedder
         self._encoder = encoder
         self._triggers = triggers
 
@@ -96,7 +92,8 @@ class BuiltinUnderstander:
             draft.language = identify_language(draft.source.text)
         for draft in drafts:
             text = body_text(draft.source, draft.lines)
-            draft.keywords = self._keywords(text, draft.language)
+            limit = _FEW_KEYWORDS if len(text) <= _SHORT else MAX_KEYWORDS
+            draft.keywords = extract_keywords(text, draft.language, limit=limit)
         for draft in drafts:
             self._find_names(draft)
         for draft in drafts:
@@ -110,11 +107,6 @@ class BuiltinUnderstander:
         draft.read = read_lines(draft.source, draft.lines, self._encoder, self._triggers)
         draft.entities = names(draft.read, draft.entities, MAX_ENTITIES)
         draft.distilled = statements(draft.source, draft.read)
-
-    def _keywords(self, text: str, language: str) -> tuple[str, ...]:
-        if len(text) <= _SHORT:
-            return extract_keywords(text, language, limit=_FEW_KEYWORDS)
-        return extract_keywords(text, language, embedder=self._embedder)
 
 
 def _understanding(draft: _Draft, method: str) -> Understanding:

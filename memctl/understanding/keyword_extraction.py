@@ -2,8 +2,7 @@
 
 Candidates are runs of words between stop words (as in RAKE: Rose et al., 2010), scored by how
 often their words come and how early, and chosen one after another so that they differ (maximal
-marginal relevance: Carbonell and Goldstein, 1998).  With an embedder they are also weighed by how
-near they are to the whole text.
+marginal relevance: Carbonell and Goldstein, 1998).
 """
 
 from __future__ import annotations
@@ -12,13 +11,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from math import log
-from typing import TYPE_CHECKING
 
 from memctl.language.word_lists import VERBS, WEAK_WORDS, stop_words
 from memctl.records import SourceText
-
-if TYPE_CHECKING:
-    from memctl.models.protocols import Embedder
 
 MAX_KEYWORDS = 10
 _SCANNED = 60_000
@@ -53,19 +48,10 @@ _Ranked = tuple[float, int, int, Words]
 """What a phrase counts for, negative so that the best comes first; its place; its words."""
 
 
-def extract_keywords(
-    text: str,
-    language: str = "",
-    *,
-    limit: int = MAX_KEYWORDS,
-    embedder: Embedder | None = None,
-) -> tuple[str, ...]:
+def extract_keywords(text: str, language: str, *, limit: int = MAX_KEYWORDS) -> tuple[str, ...]:
     """Return the phrases that say what a text is about, the most telling first."""
-    text = text[:_SCANNED]
-    tokens = _tokens(text)
+    tokens = _tokens(text[:_SCANNED])
     ranked = _ranked(tokens, _carriers(language or "en"))
-    if embedder is not None and len(ranked) > limit:
-        ranked = _weighed_by_meaning(text, tokens, ranked, embedder)
     return tuple(_phrase_text(tokens, phrase) for phrase in _different(ranked, limit))
 
 
@@ -155,17 +141,6 @@ def _score(phrase: Words, times: int, counts: Mapping[str, int]) -> float:
         weight += heft * (_LOG_OF_2 if count == 1 else log(1 + count))
     weight *= _BY_LENGTH[len(phrase)]
     return weight if times == 1 else weight * (1 + log(times))
-
-
-def _weighed_by_meaning(
-    text: str, tokens: Sequence[str], ranked: Sequence[_Ranked], embedder: Embedder
-) -> list[_Ranked]:
-    vectors = embedder.embed([text[:4000], *(_phrase_text(tokens, phrase) for phrase in ranked)])
-    likenesses = vectors[1:] @ vectors[0]
-    return sorted(
-        (score * (0.5 + max(0.0, float(likeness))), position, start, words)
-        for (score, position, start, words), likeness in zip(ranked, likenesses, strict=True)
-    )
 
 
 def _different(ranked: Sequence[_Ranked], limit: int) -> list[_Ranked]:

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.models.task_encoder import load_task_encoder
 from memctl.records import Segment, SegmentKind, SourceText, Understanding
 from memctl.understanding.builtin_understander import BuiltinUnderstander
@@ -159,15 +158,3 @@ def test_odd_text_never_raises_and_keeps_every_promise(odd: SourceText) -> None:
 )
 def test_long_monotonous_text_is_no_trap(text: str) -> None:
     assert understood(text).method == "builtin/2"
-
-
-def test_an_embedder_changes_only_which_keywords_win() -> None:
-    text = (
-        NOTE + " The cellar of the Lisbon office stores paper, maps, stamps and old ledgers. " * 9
-    )
-    with_vectors = BuiltinUnderstander(load_embedder(BUILTIN_EMBEDDER), load_task_encoder())
-    [weighed] = with_vectors.understand([source(text)])
-    plain = understood(text)
-    assert weighed.distilled == plain.distilled
-    assert weighed.keywords
-    assert all(keyword in text for keyword in weighed.keywords)
