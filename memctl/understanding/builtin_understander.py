@@ -14,7 +14,7 @@ from memctl.language.date_mentions import DateSpan, date_spans
 from memctl.language.identification import identify_language
 from memctl.language.inline_tags import find_hashtags, find_wikilinks
 from memctl.records import Distilled, EntityMention, SourceText, Understanding
-from memctl.understanding.entity_extraction import MAX_ENTITIES, extract_entities
+from memctl.understanding.entity_extraction import extract_entities
 from memctl.understanding.gist_writing import gist
 from memctl.understanding.importance_score import ImportanceInputs, score_importance
 from memctl.understanding.keyword_extraction import MAX_KEYWORDS, choose_topics, extract_keywords
@@ -105,7 +105,7 @@ class BuiltinUnderstander:
         if self._encoder is None:
             return
         draft.read = read_lines(draft.source, draft.lines, self._encoder, self._triggers)
-        draft.entities = names(draft.read, draft.entities, MAX_ENTITIES)
+        draft.entities = names(draft.read, draft.entities)
         draft.distilled = statements(draft.source, draft.read)
 
 

@@ -10,6 +10,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import cached_property
 from itertools import islice
 
 from msgspec import Struct
@@ -19,6 +21,7 @@ from memctl.language.sentence_splitting import has_empty_line
 from memctl.language.word_lists import word_set
 from memctl.models.task_encoder import STATEMENT_LABELS, SentenceReading, TaskEncoder
 from memctl.records import Distilled, EntityMention, SourceText
+from memctl.understanding.entity_extraction import MAX_ENTITIES
 from memctl.understanding.text_outline import DATED_PREFIX, Line
 from memctl.understanding.triggers import DEFAULT_TRIGGERS, detect_trigger, label_type
 
@@ -82,7 +85,7 @@ _USERS = word_set("user human me")
 _MACHINES = word_set("agent assistant ai bot system chatgpt claude copilot gemini tool model")
 
 
-class ReadLine(Struct, frozen=True):
+class ReadLine(Struct, frozen=True, dict=True):
     """A sentence with what the model makes of it."""
 
     line: Line
@@ -90,10 +93,10 @@ class ReadLine(Struct, frozen=True):
     reading: SentenceReading
     triggers: TriggerSettings = DEFAULT_TRIGGERS
 
-    @property
+    @cached_property
     def stated_type(self) -> str:
         """What its author says that it is, with a label or outright; "" if nothing."""
-        said = self.text.removeprefix(f"{self.line.speaker}: ")
+        said = self.bare_text
         if labelled := label_type(said, self.triggers):
             return labelled
         if (self.line.speaker or "").lower() in _USERS:
@@ -103,6 +106,11 @@ class ReadLine(Struct, frozen=True):
         if label := _LABEL.match(said):
             return _TYPE_OF_LABEL[label["label"].lower()]
         return next((kind for kind, outright in _OUTRIGHT.items() if outright.search(said)), "")
+
+    @property
+    def bare_text(self) -> str:
+        """The sentence without the name of who says it."""
+        return self.text.removeprefix(f"{self.line.speaker}: ")
 
     @property
     def type(self) -> str:
@@ -134,7 +142,7 @@ def read_lines(
     triggers: TriggerSettings = DEFAULT_TRIGGERS,
 ) -> list[ReadLine]:
     """Return the first sentences of a document as the model reads them, headings left out."""
-    date = f"{source.created_at.day} {source.created_at:%B %Y}" if source.created_at else ""
+    date = _day_in_words(source.created_at)
     chosen: list[tuple[Line, str]] = []
     inputs: list[tuple[str, str]] = []
     before = heading = ""
@@ -219,7 +227,7 @@ def _widened(
             and _ITEM.match(source.text, other.start) is None
         )
 
-    while _CONTINUES.match(_without_speaker(read[first])) and adds(first - 1, first, 0.0):
+    while _CONTINUES.match(read[first].bare_text) and adds(first - 1, first, 0.0):
         first -= 1
     while adds(last + 1, last, _JOINED):
         last += 1
@@ -228,9 +236,7 @@ def _widened(
     return first, last
 
 
-def names(
-    read: Sequence[ReadLine], by_rules: Sequence[EntityMention], limit: int
-) -> tuple[EntityMention, ...]:
+def names(read: Sequence[ReadLine], by_rules: Sequence[EntityMention]) -> tuple[EntityMention, ...]:
     """Return what a document names, most often named first.
 
     These are the names by rules that the model takes for names, too, and those that it is sure of.
@@ -238,7 +244,6 @@ def names(
     Args:
         read: The sentences as the model reads them.
         by_rules: Names that rules find by their capitals and their company.
-        limit: How many names to return at most.
     """
     seen: Counter[str] = Counter()
     sure: Counter[str] = Counter()
@@ -260,7 +265,7 @@ def names(
         if not any(name in other or other in name for other in found):
             kind = types[name].most_common(1)[0][0]
             found[name] = EntityMention(name, _TYPE_NAMES.get(kind, kind), count)
-    return tuple(sorted(found.values(), key=lambda each: -each.count)[:limit])
+    return tuple(sorted(found.values(), key=lambda each: -each.count)[:MAX_ENTITIES])
 
 
 def _rows(source: SourceText) -> Iterator[Line]:
@@ -277,17 +282,12 @@ def _text(text: str, line: Line) -> str:
     return f"{line.speaker}: {said}" if line.speaker else said
 
 
-def _without_speaker(item: ReadLine) -> str:
-    """Return a sentence without the name of who says it."""
-    return item.text.removeprefix(f"{item.line.speaker}: ")
-
-
 def _distilled(source: SourceText, items: Sequence[ReadLine]) -> Distilled:
     """Return sentences that follow each other as one statement."""
     weightiest = max(items, key=lambda item: item.weight)
     start, end = items[0].line.start, items[-1].line.end
     speaker = items[0].line.speaker
-    text = " ".join([items[0].text, *map(_without_speaker, items[1:])])
+    text = " ".join([items[0].text, *(item.bare_text for item in items[1:])])
     return Distilled(
         text=_standing_alone(source, items[0].line, text),
         type=weightiest.type,
@@ -302,11 +302,14 @@ def _distilled(source: SourceText, items: Sequence[ReadLine]) -> Distilled:
 def _standing_alone(source: SourceText, line: Line, text: str) -> str:
     """Return a statement after the titles that it stands under, and the day of its text."""
     titles = [each for each in _titles(source, line) if each.casefold() not in text.casefold()]
-    day = line.said_at or source.created_at
     where = " > ".join(titles)
-    when = f"{day.day} {day:%B %Y}" if day else ""
+    when = _day_in_words(line.said_at or source.created_at)
     prefix = f"{where} ({when})" if where and when else where or when
     return f"{prefix}: {text}" if prefix else text
+
+
+def _day_in_words(moment: datetime | None) -> str:
+    return f"{moment.day} {moment:%B %Y}" if moment else ""
 
 
 def bare_statement(text: str, title: str) -> str:
