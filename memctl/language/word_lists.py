@@ -168,6 +168,13 @@ _LISTS = _read(_HERE / "english_words.json")
 COMMON_WORDS, WEAK_WORDS, VERBS = _english(_LISTS, "common_words", "weak_words", "verbs")
 """Words that a capital alone makes no name of; that carry no keyword; that are seldom nouns."""
 
+
+def is_common_word(word: str) -> bool:
+    """Return whether a capital alone makes no name of a word, or of its singular."""
+    plain = word.lower()
+    return plain in COMMON_WORDS or plain.removesuffix("s") in COMMON_WORDS
+
+
 GIVEN_NAMES, PLACES = _english(_LISTS, "given_names", "places")
 PLACES_OF_SEVERAL_WORDS = frozenset(_LISTS["places_of_several_words"])
 PLACE_ENDS, PLACE_STARTS = _english(_LISTS, "place_ends", "place_starts")

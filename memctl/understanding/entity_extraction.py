@@ -23,6 +23,7 @@ from memctl.language.word_lists import (
     PLACES,
     PLACES_OF_SEVERAL_WORDS,
     TITLES,
+    is_common_word,
     stop_words,
 )
 from memctl.records import EntityMention, SourceText
@@ -260,7 +261,7 @@ def _without_sentence_start(words: list[str]) -> list[str]:
     if len(words) < 2 or first in GIVEN_NAMES or first in PLACES or first.rstrip(".") in TITLES:
         return words
     if words[1].rstrip(".") in TITLES or words[1] in GIVEN_NAMES:
-        return words[1:] if _is_common(first) or first.endswith("ly") else words
+        return words[1:] if is_common_word(first) or first.endswith("ly") else words
     if words[1][0].isdigit():
         return [] if first.lower() in COMMON_WORDS else words
     if first.isupper() or first in PLACE_STARTS:
@@ -292,7 +293,7 @@ def _type(words: list[str]) -> str:
         return "organization"
     if (len(words) > 1 and last in PLACE_ENDS) or words[-1] in PLACES or first in PLACES:
         return "person" if first in GIVEN_NAMES and len(words) > 1 else "place"
-    if len(words) == 2 and first in PLACE_STARTS and not _is_common(words[1]):
+    if len(words) == 2 and first in PLACE_STARTS and not is_common_word(words[1]):
         return "place"
     if first in GIVEN_NAMES or (len(words) > 1 and _INITIALS.match(words[0])):
         return "other" if last.isdigit() else "person"
@@ -326,10 +327,5 @@ def _is_single_name(name: str, type_: str) -> bool:
         return name not in BARE_TITLES
     if name.isupper():
         return 2 <= len(name) <= 5 and name.isalpha()
-    is_word = _is_common(name) or _ADJECTIVE.search(name.lower())
+    is_word = is_common_word(name) or _ADJECTIVE.search(name.lower())
     return len(name) > 2 and name.isalpha() and not is_word
-
-
-def _is_common(word: str) -> bool:
-    plain = word.lower()
-    return plain in COMMON_WORDS or plain.removesuffix("s") in COMMON_WORDS

@@ -16,7 +16,7 @@ from msgspec import Struct
 from memctl.language.date_mentions import date_spans
 from memctl.language.identification import identify_language
 from memctl.language.term_analysis import query_terms, terms
-from memctl.language.word_lists import COMMON_WORDS, numerals, stop_words
+from memctl.language.word_lists import is_common_word, numerals, stop_words
 
 MIN_SUPPORT = 0.5
 """The share of a sentence's content terms that its evidence must have."""
@@ -114,9 +114,7 @@ def _names(sentence: str, evidence: Iterable[Evidence], languages: Sequence[str]
 
 def _is_common(word: str, languages: Iterable[str]) -> bool:
     plain = word.lower()
-    if plain in COMMON_WORDS or plain.removesuffix("s") in COMMON_WORDS:
-        return True
-    return any(plain in stop_words(language) for language in (*languages, "en"))
+    return is_common_word(plain) or any(plain in stop_words(code) for code in (*languages, "en"))
 
 
 def _stands_in(word: str, known: frozenset[str], languages: Sequence[str]) -> bool:

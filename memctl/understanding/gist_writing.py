@@ -17,7 +17,7 @@ from memctl.language.date_mentions import DateSpan
 from memctl.language.inline_tags import without_wikilinks
 from memctl.language.term_analysis import terms
 from memctl.language.word_lists import month_numbers, weekday_numbers
-from memctl.records import Segment, SourceText
+from memctl.records import Segment, SegmentKind, SourceText
 from memctl.understanding.sentence_reading import ReadLine, most_telling
 from memctl.understanding.text_outline import Line, body_text
 
@@ -49,10 +49,10 @@ _LICENCE = re.compile(r"copyright|licen[sc]e|all rights reserved|coding[:=]|@fil
 def gist(
     source: SourceText,
     lines: Sequence[Line],
-    read: Sequence[ReadLine] = (),
-    dates: Sequence[DateSpan] = (),
-    names: Sequence[str] = (),
-    language: str = "",
+    read: Sequence[ReadLine],
+    dates: Sequence[DateSpan],
+    names: Sequence[str],
+    language: str,
 ) -> str:
     """Return the gist of a document; empty only for one without text.
 
@@ -66,10 +66,9 @@ def gist(
     """
     if _is_its_own(source, lines):
         return _plain(source.text)
-    shares = _shares(source)
-    if shares["table"] > 0.5:
+    if _share(source, "table") > 0.5:
         return _of_table(source, dates)
-    if shares["code"] > 0.5:
+    if _share(source, "code") > 0.5:
         return _of_code(source)
     found = _of_sentences(source, read, names, language)
     if not found and len(body_text(source, lines)) <= _SHORT:
@@ -125,13 +124,11 @@ def _is_ended(text: str) -> bool:
     return text.endswith(_END_MARKS) or _ENDED.search(text) is not None
 
 
-def _shares(source: SourceText) -> Mapping[str, float]:
-    """Which part of the text is of which kind."""
-    lengths: Counter[str] = Counter({"table": 0, "code": 0, "turn": 0})
-    for part in source.segments:
-        lengths[part.kind] += part.end - part.start
-    total = sum(lengths.values()) or 1
-    return {kind: length / total for kind, length in lengths.items()}
+def _share(source: SourceText, kind: SegmentKind) -> float:
+    """How much of the text is of a kind, 0 to 1."""
+    total = sum(part.end - part.start for part in source.segments)
+    own = sum(part.end - part.start for part in source.segments if part.kind == kind)
+    return own / total if total else 0.0
 
 
 # --- prose ----------------------------------------------------------------------------------------

@@ -140,7 +140,8 @@ class ModelUnderstander:
         model = self._model.of(source.document_id)
         spans = text_windows(source.text, size)
         chosen = spread_evenly(spans, window_budget(source.share, self._most_windows, size))
-        reading.unread = [span for n, span in enumerate(spans) if n not in set(chosen)]
+        unread = sorted(set(range(len(spans))).difference(chosen))
+        reading.unread = [spans[number] for number in unread]
         for number in chosen:
             start, end = spans[number]
             about = _about(source, number + 1, len(spans))

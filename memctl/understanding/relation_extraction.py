@@ -56,7 +56,6 @@ _TOOL = frozenset({"product", "identifier", "other"})
 _USER = frozenset({"person", "organization", "product", "identifier", "other"})
 _SYSTEM = frozenset({"organization", "product", "identifier", "other"})
 _LED = frozenset({"person", "organization", "product", "other"})
-_SITE = frozenset({"organization", "product", "place", "other"})
 
 _IS = r"(?:is|are|has been|have been|remains|has become)"
 _A = r"(?:an? |the |our |their |its |his |her |one of the )?"
@@ -138,7 +137,7 @@ _FORMS: tuple[_Form, ...] = (
         "located_in",
         rf"(?:{_IS} (?:located|based|situated|headquartered)|lies|"
         r"has its (?:headquarters|seat)) in",
-        _SITE,
+        _THING,
         _PLACE,
     ),
     _Form(
