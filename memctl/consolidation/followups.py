@@ -180,24 +180,24 @@ def _due(
             or _OPEN.search(each.text)
         ):
             continue
-        for day in _days_ahead(each):
-            if not today - _JUST_PASSED <= day <= today + _AHEAD:
-                continue
-            later = [f for f in _about(each, holders, weights) if f.day > each.day]
-            if later or _is_named_later(day, each, everything):
-                continue
-            has_passed = day < today
-            title = phrase((each,), each.stems, weights)
-            when = insight_wording.day(day)
-            said = "has passed with no later word on it" if has_passed else "is coming up"
-            yield Finding(
-                kind="overdue" if has_passed else "deadline",
-                title=title,
-                headline=f"“{title}”: {when} {said} (as of {insight_wording.day(today)}).",
-                evidence=(each,),
-                about=" ".join(["due", *sorted(each.stems)]),
-                strength=each.memory.importance - (0.5 if has_passed else 0.4),
-            )
+        day = _day_ahead(each)
+        if day is None or not today - _JUST_PASSED <= day <= today + _AHEAD:
+            continue
+        later = [f for f in _about(each, holders, weights) if f.day > each.day]
+        if later or _is_named_later(day, each, everything):
+            continue
+        has_passed = day < today
+        title = phrase((each,), each.stems, weights)
+        when = insight_wording.day(day)
+        said = "has passed with no later word on it" if has_passed else "is coming up"
+        yield Finding(
+            kind="overdue" if has_passed else "deadline",
+            title=title,
+            headline=f"“{title}”: {when} {said} (as of {insight_wording.day(today)}).",
+            evidence=(each,),
+            about=" ".join(["due", *sorted(each.stems)]),
+            strength=each.memory.importance - (0.5 if has_passed else 0.4),
+        )
 
 
 def _is_named_later(day: date, promise: Statement, found: Sequence[Statement]) -> bool:
@@ -212,14 +212,12 @@ def _is_named_later(day: date, promise: Statement, found: Sequence[Statement]) -
     )
 
 
-def _days_ahead(statement: Statement) -> Iterator[date]:
-    """Yield the first day in a statement that lay ahead when it was said."""
+def _day_ahead(statement: Statement) -> date | None:
+    """Return the first day in a statement that lay ahead when it was said."""
     for span in date_spans(statement.text, at_noon(statement.day)):
-        if len(span.iso) == len("2026-01-01"):
-            day = date.fromisoformat(span.iso)
-            if statement.day < day < statement.day + _PLAN_REACH:
-                yield day
-                return
+        if span.day and statement.day < span.day < statement.day + _PLAN_REACH:
+            return span.day
+    return None
 
 
 def _about(statement: Statement, holders: Holders, weights: StemWeights) -> list[Statement]:

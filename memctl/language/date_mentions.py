@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, lru_cache
 
 from msgspec import Struct
@@ -91,6 +91,11 @@ class DateSpan(Struct, frozen=True):
     end: int
     iso: str
 
+    @property
+    def day(self) -> date | None:
+        """The day that it means; None for anything longer."""
+        return date.fromisoformat(self.iso) if len(self.iso) == len("2026-06-11") else None
+
 
 def date_spans(text: str, said: datetime | None = None, around: str = "") -> list[DateSpan]:
     """Return the dates in a text.
@@ -133,8 +138,8 @@ def leading_day(text: str) -> datetime | None:
     if before and before["weekday"] and before["weekday"].lower() not in WEEKDAYS:
         begins = {before.start("weekday")}  # a word that may be the month
     for span in date_spans(text[:_LONGEST_DAY]):
-        if span.start in begins and len(span.iso) == len("2026-06-11"):
-            return datetime.fromisoformat(span.iso).replace(tzinfo=UTC)
+        if span.start in begins and span.day:
+            return datetime.combine(span.day, time(), UTC)
     return None
 
 

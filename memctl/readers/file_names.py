@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from pathlib import PurePath
 
 from memctl.language.date_mentions import date_spans
@@ -76,6 +76,6 @@ def _worded_date(name: str) -> datetime | None:
     """The first day that a name has in words or with dots, such as ``2 May 2025``."""
     if _YEAR.search(name) is None:
         return None
-    days = (span.iso for span in date_spans(title_from_name(name)))
-    first = next((iso for iso in days if len(iso) == len("2025-05-02")), None)
-    return datetime.fromisoformat(first).replace(tzinfo=UTC) if first else None
+    days = (span.day for span in date_spans(title_from_name(name)))
+    first = next(filter(None, days), None)
+    return datetime.combine(first, time(), UTC) if first else None

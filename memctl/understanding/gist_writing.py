@@ -209,7 +209,7 @@ def _of_table(source: SourceText, dates: Sequence[DateSpan]) -> str:
     of_what = f" of {source.title}" if source.title else ""
     part = f", part {source.part + 1}" if source.part else ""
     fields = f": {_listed(columns[:8], more=len(columns) > 8, last=', ')}" if columns else ""
-    days = sorted(span.iso for span in dates if len(span.iso) == 10)
+    days = sorted(span.iso for span in dates if span.day)
     reach = f", from {days[0]} to {days[-1]}" if len(set(days)) > 1 else ""
     return f"{rows} row{'s' if rows != 1 else ''}{of_what}{part}{fields}{reach}."
 
