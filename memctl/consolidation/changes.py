@@ -577,8 +577,8 @@ def _confirmed(
             if each.document == pair.later.document or not each.precedes(pair.later):
                 continue
             for slot in each.slots:
-                on_one_thing = weights.shared(each, pair.later) >= _OF_ONE_THING
-                if on_one_thing and _agree(slot.value, former.value):
+                is_former = _agree(slot.value, former.value)
+                if is_former and weights.shared(each, pair.later) >= _OF_ONE_THING:
                     yield Pair(each, pair.later, replace(pair.difference, earlier=slot), 0.0)
 
 

@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, time
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -93,7 +93,7 @@ class Slot(Struct, frozen=True):
     near: frozenset[str]
 
 
-class Statement(Struct, frozen=True):
+class Statement(Struct, frozen=True, dict=True):
     """One sentence."""
 
     memory: Memory
@@ -116,7 +116,7 @@ class Statement(Struct, frozen=True):
     titles: frozenset[str] = frozenset()
     """Stems of its titles, and of who says it."""
 
-    @property
+    @cached_property
     def context(self) -> frozenset[str]:
         """The stems of the sentence and of all that says more of it."""
         return self.stems | self.around | self.titles
@@ -327,7 +327,9 @@ def _statement(
     )  # fmt: skip
 
 
+@lru_cache(maxsize=1_000)
 def _stems(text: str, language: str) -> frozenset[str]:
+    """Return the stems of titles or of a quote, which neighbouring sentences share."""
     found = frozenset(terms(text, language)) - calendar_stems()
     return frozenset(stem for stem in found if not stem[0].isdigit())
 
@@ -394,22 +396,19 @@ def _day(memory: Memory, span: tuple[int, int], head: date | None) -> tuple[date
     """Return the day on which something was said, and whether the source says so.
 
     A row of a table, a line that begins with a date, and what stands under one has a day of its
-    own; a day in the name of a
-    file was put there by its author.  An instant with fractions of a second is when the file was
-    written to this disk, or read.
+    own; a day in the name of a file was put there by its author.  An instant with fractions of a
+    second is when the file was written to this disk, or read.
     """
     line = memory.text[memory.text.rfind("\n", 0, span[0]) + 1 : span[1]]
     if memory.row is None:
         begins = memory.turn is None and _ENTRY.match(line)
         line = line[:_ENTRY_DATE] if begins else ""
-    for said in (*date_spans(line), *date_spans(memory.heading)):
-        if len(said.iso) == 10:
-            return date.fromisoformat(said.iso), True
+    if day := _first_day(line) or _first_day(memory.heading):
+        return day, True
     if memory.turn is None and memory.row is None and memory.document_id is not None:
         name = re.split(r"[/\\]", memory.source)[-1]
-        for said in date_spans(name):
-            if len(said.iso) == 10:
-                return date.fromisoformat(said.iso), True
+        if day := _first_day(name):
+            return day, True
         if week := _WEEK.search(name):
             return date.fromisocalendar(int(week["year"]), int(week["week"]), 1), True
     day = memory.created_at.date()
@@ -418,12 +417,18 @@ def _day(memory: Memory, span: tuple[int, int], head: date | None) -> tuple[date
     return (head, True) if head is not None and head <= day else (day, False)
 
 
+@lru_cache(maxsize=1_000)
+def _first_day(text: str) -> date | None:
+    """Return the day that a text names first; headings and names of files come many times."""
+    return next(filter(None, (span.day for span in date_spans(text))), None)
+
+
 def _day_of_head(memory: Memory) -> date | None:
     """Return the day of a line that says little else; one in a sentence is what that is about."""
     for line in memory.text[:_HEAD].splitlines():
         for span in date_spans(line):
-            if len(span.iso) == 10 and len(line) - (span.end - span.start) <= _BESIDE_DAY:
-                return date.fromisoformat(span.iso)
+            if span.day and len(line) - (span.end - span.start) <= _BESIDE_DAY:
+                return span.day
     return None
 
 
