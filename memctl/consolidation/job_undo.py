@@ -55,7 +55,7 @@ class Jobs:
         """Return jobs, the newest first, or all of them."""
         known = set(self.undoable())
         found = self._ledger.jobs.recent(-1 if limit is None else limit)
-        return [self._row_text(job, job.id in known) for job in found]
+        return [self._view(job, job.id in known) for job in found]
 
     def undo(
         self,
@@ -104,7 +104,7 @@ class Jobs:
 
     # --- inside ---
 
-    def _row_text(self, job: Job, can_be_undone: bool) -> JobView:
+    def _view(self, job: Job, can_be_undone: bool) -> JobView:
         return JobView(
             id=job.id,
             kb=self._kb,

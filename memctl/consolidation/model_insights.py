@@ -138,7 +138,7 @@ class InsightWriter:
     ) -> tuple[Draft, ...]:
         members = self._members(reply.sources, group)
         connected = self._connections(reply, group, connections)
-        if len(members) < _FEWEST_SOURCES or not _says_something(reply):
+        if len(members) < _FEWEST_SOURCES or not _insight_text(reply):
             return ()
         self.written += 1
         return (self._draft(reply, group, members, tuple(dict.fromkeys(connected))),)
@@ -177,7 +177,7 @@ class InsightWriter:
         inside = connections_within(connections, members)
         contradicts = any(item.relationship == CONTRADICTS for item in inside)
         changed = bool(reply.changed.strip())
-        text = _says_something(reply)
+        text = _insight_text(reply)
         title = (
             _line(reply.connects)[:_LONGEST_TITLE]
             or insight_wording.quotable(text)[:_LONGEST_TITLE]
@@ -202,7 +202,7 @@ def _block(number: int, memory: Memory) -> str:
     )
 
 
-def _says_something(reply: InsightReply) -> str:
+def _insight_text(reply: InsightReply) -> str:
     text, changed = _line(reply.text), _line(reply.changed)
     return text if not text or changed in text else f"{text} {changed}"
 

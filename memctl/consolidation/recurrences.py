@@ -62,12 +62,13 @@ def find_recurrences(found: Sequence[Statement], weights: StemWeights) -> list[F
 def _recurrence_finding(
     two: frozenset[str], statements: Sequence[Statement], weights: StemWeights
 ) -> Finding | None:
-    times = _one_a_day(statements, two, weights)
-    days = [each.day for each in times]
-    documents = {each.document for each in times}
-    if not _FEWEST_DAYS <= len(days) <= _MOST_DAYS or len(documents) < 2:
+    days = sorted({each.day for each in statements})
+    if not _FEWEST_DAYS <= len(days) <= _MOST_DAYS:
         return None
     if any((b - a).days > _APART for a, b in pairwise(days)):
+        return None
+    times = _one_a_day(statements, two, weights)
+    if len({each.document for each in times}) < 2:
         return None
     again = sum(bool(_AGAIN.search(each.quote)) for each in times)
     kept = sum(each.is_kept for each in times)
@@ -101,18 +102,17 @@ def _one_a_day(
     statements: Sequence[Statement], two: frozenset[str], weights: StemWeights
 ) -> list[Statement]:
     """Return for each day the statement that says most, oldest first."""
-    best: dict[date, Statement] = {}
+    daily: dict[date, list[Statement]] = defaultdict(list)
+    for each in statements:
+        daily[each.day].append(each)
     common = Counter(stem for each in statements for stem in each.around)
     shared = {stem for stem, count in common.items() if count > 1}
-    for each in statements:
-        before = best.get(each.day)
-        worth = weights.sum(each.stems & two), weights.sum(each.around & shared)
-        if before is None or worth > (
-            weights.sum(before.stems & two),
-            weights.sum(before.around & shared),
-        ):
-            best[each.day] = each
-    return [best[day] for day in sorted(best)]
+
+    def worth(each: Statement) -> tuple[float, float]:
+        """How much of the two words is in a statement, and of what others have around it."""
+        return weights.sum(each.stems & two), weights.sum(each.around & shared)
+
+    return [max(daily[day], key=worth) for day in sorted(daily)]
 
 
 def _is_name(two: frozenset[str], statements: Sequence[Statement]) -> bool:
