@@ -10,7 +10,7 @@ import pytest
 from memctl.ingest.chunking import ChunkSizes, chunk
 from memctl.language.inline_tags import find_hashtags, find_wikilinks
 from memctl.readers import read
-from memctl.readers.text_files.chat_logs import looks_like_chat
+from memctl.readers.text_files.chat_logs import chat_style
 from memctl.readers.text_files.headed_text import (
     AsciiDocHeadings,
     HeadedText,
@@ -411,7 +411,7 @@ def test_times_without_a_date_take_the_day_of_the_files_name(tmp_path: Path) -> 
     ],
 )
 def test_what_is_no_conversation_is_not_taken_for_one(text: str) -> None:
-    assert not looks_like_chat(text)
+    assert not chat_style(text)
 
 
 # --- of which day -------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from memctl.readers.pieces import (
     is_title_line,
     named_document,
 )
-from memctl.readers.text_files.chat_logs import ChatReader, looks_like_chat
+from memctl.readers.text_files.chat_logs import ChatReader
 from memctl.readers.text_files.decoding import text_blocks
 from memctl.records import SourceText
 
@@ -55,8 +55,8 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     """Read Markdown: paragraphs under their headings, tables, code, front matter; or turns."""
     blocks = text_blocks(path)
     first = next(blocks, "")
-    front, body = split_front_matter(first)
-    facts = _facts(front)
+    front, facts = _front_matter(first)
+    body = first[len(front) :]
     heading = _first_heading(body)
     head = named_document(
         name,
@@ -67,7 +67,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         links=find_wikilinks(first),
         metadata=facts.metadata,
     )
-    reader = ChatReader(body, head.created_at) if looks_like_chat(body) else MarkdownReader()
+    reader = ChatReader.of(body, head.created_at) or MarkdownReader()
     properties = [Piece(front, None if facts.only_describe else "properties")] if front else []
     pieces = chain.from_iterable(map(reader.pieces, chain([body], blocks)))
     return assemble(head, chain(properties, without_navigation(pieces)))
@@ -101,19 +101,21 @@ def _may_lead_on(piece: Piece, held: Sequence[Piece]) -> bool:
 
 def split_front_matter(text: str) -> tuple[str, str]:
     """The front matter with its fences, ``""`` where there is none, and the text after it."""
+    front, _ = _front_matter(text)
+    return front, text[len(front) :]
+
+
+def _front_matter(text: str) -> tuple[str, DocumentProperties]:
+    """The front matter with its fences, ``""`` where there is none, and what it says."""
     opened = text[: FRONT_MATTER_CHARS + 10]
     match = _FRONT.match(opened) if opened.startswith(("---", "+++")) else None
-    if match is None or (match[1] == "---" and front_matter_facts(match[2] or "") is None):
-        return "", text
-    return text[: match.end()], text[match.end() :]
+    facts = _facts(match) if match else None
+    return (match[0], facts) if match and facts else ("", DocumentProperties())
 
 
-def _facts(front: str) -> DocumentProperties:
-    match = _FRONT.match(front)
-    if match is None:
-        return DocumentProperties()
+def _facts(match: re.Match[str]) -> DocumentProperties | None:
     if match[1] == "---":
-        return front_matter_facts(match[2] or "") or DocumentProperties()
+        return front_matter_facts(match[2] or "")
     try:
         return document_properties(tomllib.loads(match[2] or ""))
     except (tomllib.TOMLDecodeError, RecursionError):

@@ -11,6 +11,8 @@ from typing import Literal
 from memctl.readers.pieces import Piece
 
 Style = Literal["", "time", "role", "name"]
+_Opening = Literal["", "turn", "notice", "section"]
+"""What begins with a line; a notice is what the program says."""
 
 _CLOCK = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[.,]\d+)?(?:\s?[AaPp]\.?[Mm]\.?)?"
 _DAY = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}"
@@ -86,11 +88,6 @@ def chat_style(text: str) -> Style:
     return "name" if len(turns) >= 3 and share >= 0.5 and are_few and come_back else ""
 
 
-def looks_like_chat(text: str) -> bool:
-    """Return whether the text is a conversation written down."""
-    return bool(chat_style(text))
-
-
 def _has_time(turn: re.Match[str]) -> bool:
     """Return whether it opens with a time as in chats; lower-case names are those of programs."""
     if "<" in turn[0]:
@@ -99,30 +96,45 @@ def _has_time(turn: re.Match[str]) -> bool:
 
 
 class ChatReader:
-    """Turns of one conversation; remembers across blocks of it the day and who is speaking."""
+    """Turns of one conversation; remembers across blocks of it the day and who is speaking.
 
-    def __init__(self, sample: str, day: datetime | None = None) -> None:
-        self._style = chat_style(sample)
+    Args:
+        style: What opens its turns.
+        day: When it began, if that is known.
+        day_first: Whether its dates have the day before the month.
+    """
+
+    def __init__(self, style: Style, day: datetime | None, *, day_first: bool) -> None:
+        self._style = style
         self._day = day
-        self._day_first = _day_comes_first(sample)
+        self._day_first = day_first
         self._heading = ""
         self._speaker: str | None = None
         self._said_at: datetime | None = None
 
+    @classmethod
+    def of(cls, sample: str, day: datetime | None) -> ChatReader | None:
+        """Return a reader of what begins with a sample; None where that is no conversation."""
+        style = chat_style(sample)
+        return cls(style, day, day_first=_day_comes_first(sample)) if style else None
+
     def pieces(self, text: str) -> Iterator[Piece]:
         """One piece for each turn with the lines that belong to it; prose before the first turn."""
         run: list[str] = []
+        begun: _Opening = ""
         for line in text.splitlines(keepends=True):
-            turn = self._opening(line)
-            if run and (turn or _starts_section(line) or self._is_notice(line)):
-                yield self._piece(run)
+            turn = self._turn(line)
+            opening: _Opening = "turn" if turn else self._opening(line)
+            if run and opening:
+                yield self._piece(run, begun)
                 run = []
-            self._take_note(line, turn)
+            begun = begun if run else opening
+            self._take_note(line, turn, opening)
             run.append(line)
         if run:
-            yield self._piece(run)
+            yield self._piece(run, begun)
 
-    def _opening(self, line: str) -> re.Match[str] | None:
+    def _turn(self, line: str) -> re.Match[str] | None:
         """The turn that a line opens in a conversation of this style."""
         turn = _turn(line)
         if turn and self._style == "role":
@@ -131,29 +143,28 @@ class ChatReader:
             return turn if _has_time(turn) else None
         return turn
 
-    def _is_notice(self, line: str) -> bool:
-        """Return whether the program says it: a line with a time and no speaker."""
-        if self._style != "time":
-            return False
-        return self._opening(line) is None and bool(_NOTICE.match(line.lstrip(_INVISIBLE)))
+    def _opening(self, line: str) -> _Opening:
+        """What begins with a line that opens no turn; a notice has a time and no speaker."""
+        if self._style == "time" and _NOTICE.match(line.lstrip(_INVISIBLE)):
+            return "notice"
+        return "section" if _starts_section(line) else ""
 
-    def _piece(self, run: list[str]) -> Piece:
+    def _piece(self, run: list[str], begun: _Opening) -> Piece:
         text = "".join(run)
-        if self._speaker is None:
-            if self._is_notice(run[0]):  # "Messages are end-to-end encrypted"
-                return Piece(text, "properties", self._heading)
-            alone = len(run) == 1 or not "".join(run[1:]).strip()
-            is_heading = alone and _starts_section(run[0])
-            return Piece(text, "heading" if is_heading else "prose", self._heading)
-        return Piece(text, "turn", self._heading, speaker=self._speaker, said_at=self._said_at)
+        if self._speaker is not None:
+            return Piece(text, "turn", self._heading, speaker=self._speaker, said_at=self._said_at)
+        if begun == "notice":  # "Messages are end-to-end encrypted"
+            return Piece(text, "properties", self._heading)
+        is_heading = begun == "section" and not "".join(run[1:]).strip()
+        return Piece(text, "heading" if is_heading else "prose", self._heading)
 
-    def _take_note(self, line: str, turn: re.Match[str] | None) -> None:
+    def _take_note(self, line: str, turn: re.Match[str] | None, opening: _Opening) -> None:
         if turn:
             self._speaker = turn["speaker"].strip()
             self._said_at = self._moment(turn)
-        elif self._is_notice(line):
+        elif opening == "notice":
             self._speaker, self._said_at = None, None
-        elif _starts_section(line):
+        elif opening == "section":
             self._speaker, self._said_at = None, None
             self._heading = line.strip().strip("#-=* ").strip()
             if day := _DATE_LINE.match(line.strip()):

@@ -12,7 +12,7 @@ from memctl.readers.document_properties import parse_date, stated_day
 from memctl.readers.file_kinds import CODE_LANGUAGES, extension_of
 from memctl.readers.file_names import clean_title, title_from_name
 from memctl.readers.pieces import Piece, assemble, named_document, new_document
-from memctl.readers.text_files.chat_logs import ChatReader, looks_like_chat
+from memctl.readers.text_files.chat_logs import ChatReader
 from memctl.readers.text_files.decoding import text_blocks
 from memctl.readers.text_files.headed_text import HeadedText, PlainHeadings, prose_pieces
 from memctl.records import SourceText
@@ -43,8 +43,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         tags=find_hashtags(first),
         links=find_wikilinks(first),
     )
-    is_chat = looks_like_chat(first)
-    reader = ChatReader(first, head.created_at) if is_chat else HeadedText(PlainHeadings())
+    reader = ChatReader.of(first, head.created_at) or HeadedText(PlainHeadings())
     return assemble(head, chain.from_iterable(map(reader.pieces, chain([first], blocks))))
 
 
@@ -54,8 +53,7 @@ def read_log(path: Path, name: str) -> Iterator[SourceText]:
     first = next(blocks, "")
     head = named_document(name)
     whole = chain([first], blocks)
-    if looks_like_chat(first):
-        reader = ChatReader(first, head.created_at)
+    if reader := ChatReader.of(first, head.created_at):
         return assemble(head, chain.from_iterable(map(reader.pieces, whole)))
     return assemble(head, log_pieces(whole))
 
