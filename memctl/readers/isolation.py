@@ -397,7 +397,7 @@ def read(
     shown = name or path.name
     reader = kind_of_media_type(detect_media_type(path, shown))
     anything = False
-    for source in limit_expansion(run(reader, path, shown), path, shown, lambda it: len(it.text)):
+    for source in limit_expansion(run(reader, path, shown), path, shown):
         anything = anything or bool(source.text.strip() or source.missing or source.unit)
         own = (source.unit and FILE_KINDS.get(source.media_type)) or reader
         yield replace(source, media_type=own.media_type, reader=own.name)

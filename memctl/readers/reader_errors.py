@@ -7,15 +7,17 @@ import struct
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 from memctl.errors import OverLimit, UnreadableSource
 from memctl.readers.file_names import display_name, shorten
+from memctl.readers.pieces import Piece
+from memctl.records import SourceText
 
-Item = TypeVar("Item")
+Item = TypeVar("Item", Piece, SourceText)
 
 _LENGTH_OF_ANY = 10_000_000
 _LENGTH_PER_BYTE = 50
@@ -41,16 +43,13 @@ def check_size(path: Path, name: str, limit: int) -> None:
         )
 
 
-def limit_expansion(
-    items: Iterable[Item], path: Path, name: str, length: Callable[[Item], int]
-) -> Iterator[Item]:
+def limit_expansion(items: Iterable[Item], path: Path, name: str) -> Iterator[Item]:
     """Yield what is read from a file, and raise when its text is out of proportion to the file.
 
     Args:
         items: What is read.
         path: The file.
         name: What the source is called.
-        length: How many characters one has.
 
     Raises:
         OverLimit: It gives far more text than a file of its size holds.
@@ -58,7 +57,7 @@ def limit_expansion(
     size = path.stat().st_size
     left = _LENGTH_OF_ANY + _LENGTH_PER_BYTE * size
     for item in items:
-        left -= length(item)
+        left -= len(item.text)
         if left < 0:
             raise OverLimit(
                 f"{display_name(name)} gives far more text than a file of {size:,} bytes holds",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from msgspec import Struct
 
@@ -33,46 +34,40 @@ def guess_dialect(
     """
     lines = sample.split("\n")
     lines = lines[:-1] if len(lines) > _SAMPLE_ROWS else lines
-    candidates = [(_score(lines, mark), -rank, mark) for rank, mark in enumerate(separators)]
-    (share, columns, rows), _, mark = max(candidates)
+    samples = {mark: _sample_rows(lines, mark) for mark in separators}
+    candidates = [(_score(rows), -n, mark) for n, (mark, rows) in enumerate(samples.items())]
+    (share, columns), _, mark = max(candidates)
+    rows = samples[mark]
     if not strict and share < 0.6:
-        return _ragged_dialect(lines, separators)
-    if strict and (share < 0.9 or rows < 3 or not _is_tabular(lines, mark, columns)):
+        return _ragged_dialect(samples)
+    if strict and (share < 0.9 or len(rows) < 3 or not _is_tabular(lines, rows, mark, columns)):
         return None
     return Dialect(mark, columns)
 
 
-def _ragged_dialect(lines: Sequence[str], separators: Sequence[str]) -> Dialect | None:
+def _ragged_dialect(samples: Mapping[str, Sequence[Sequence[str]]]) -> Dialect | None:
     """The separator that stands in the first row and in most others, however ragged they are."""
-    for mark in separators:
-        rows = _sample_rows(lines, mark)
+    for mark, rows in samples.items():
         if rows and len(rows[0]) > 1 and sum(len(row) > 1 for row in rows) > 0.5 * len(rows):
             return Dialect(mark, len(rows[0]))
     return None
 
 
-def _score(lines: Sequence[str], mark: str) -> tuple[float, int, int]:
-    """Share of the rows that have the usual number of cells, that number, how many rows."""
-    counts = Counter(len(row) for row in _sample_rows(lines, mark))
-    if not counts:
-        return 0.0, 0, 0
-    columns, hits = max(counts.items(), key=lambda item: (item[1], item[0]))
-    share = round(hits / counts.total(), 2) if columns > 1 else 0.0
-    return share, columns, counts.total()
+def _score(rows: Sequence[Sequence[str]]) -> tuple[float, int]:
+    """Share of the rows that have the usual number of cells, and that number."""
+    counts = Counter(map(len, rows))
+    columns, hits = max(counts.items(), key=lambda item: (item[1], item[0]), default=(0, 0))
+    return (round(hits / len(rows), 2) if columns > 1 else 0.0), columns
 
 
 def _sample_rows(lines: Sequence[str], mark: str) -> list[list[str]]:
-    rows: list[list[str]] = []
-    for row in separated_rows(iter([f"{line}\n" for line in lines]), mark):
-        rows.append(row)
-        if len(rows) == _SAMPLE_ROWS:
-            break
-    return rows
+    return list(islice(separated_rows((f"{line}\n" for line in lines), mark), _SAMPLE_ROWS))
 
 
-def _is_tabular(lines: Sequence[str], mark: str, columns: int) -> bool:
+def _is_tabular(
+    lines: Sequence[str], rows: Sequence[Sequence[str]], mark: str, columns: int
+) -> bool:
     """Return whether the cells are as short as cells are, and the rows too even to be prose."""
-    rows = _sample_rows(lines, mark)
     cells = [cell.strip() for row in rows for cell in row]
     if not cells or sum(map(len, cells)) > 40 * len(cells):
         return False

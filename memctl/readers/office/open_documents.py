@@ -51,7 +51,7 @@ def read_book(path: Path, name: str) -> Iterator[SourceText]:
         package = _root_file(archive)
         book = _tree(archive, package)
         chapters = list(_chapters(archive, book, posixpath.dirname(package)))
-        pieces = list(limit_expansion(chapters, path, name, lambda piece: len(piece.text)))
+        pieces = list(limit_expansion(chapters, path, name))
         head = _head(book, name, f"{_DC}creator", (f"{_DC}date",))
     yield from assemble(head, pieces)
 
@@ -62,7 +62,7 @@ def read_text(path: Path, name: str) -> Iterator[SourceText]:
         archive, properties = _open_document(file, name)
         body = _tree(archive, "content.xml").find(f"{_OFFICE}body/{_OFFICE}text")
         blocks = _blocks(body if body is not None else (), HeadingPath())
-        pieces = list(limit_expansion(blocks, path, name, lambda piece: len(piece.text)))
+        pieces = list(limit_expansion(blocks, path, name))
         first = next((piece.heading for piece in pieces if piece.kind == "heading"), "")
         head = _document_head(properties, name, first)
     yield from assemble(head, pieces)
@@ -78,7 +78,7 @@ def read_sheets(path: Path, name: str) -> Iterator[SourceText]:
             for number, table in enumerate(tables, 1)
             for piece in grid_pieces(_rows(table), heading=_title(table), page=number)
         )
-        pieces = list(limit_expansion(sheets, path, name, lambda piece: len(piece.text)))
+        pieces = list(limit_expansion(sheets, path, name))
         head = _document_head(properties, name)
     yield from assemble(head, pieces)
 

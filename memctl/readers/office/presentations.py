@@ -34,7 +34,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     ):
         deck = pptx.Presentation(file)
         found = _pieces(deck.slides)
-        pieces = list(limit_expansion(found, path, name, lambda piece: len(piece.text)))
+        pieces = list(limit_expansion(found, path, name))
         title = next((piece.heading for piece in pieces if piece.page == 1), "")
         head = head_of(deck.core_properties, name, title, slides=len(deck.slides))
     yield from assemble(head, pieces)

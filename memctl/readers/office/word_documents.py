@@ -53,7 +53,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         reader = _WordReader(_heading_levels(document))
         blocks = reader.block_pieces(document.element.body)
         found = chain(blocks, _aside_pieces(docx, document.part))
-        pieces = list(limit_expansion(found, path, name, lambda piece: len(piece.text)))
+        pieces = list(limit_expansion(found, path, name))
         head = head_of(document.core_properties, name, reader.title)
     yield from assemble(head, pieces)
 

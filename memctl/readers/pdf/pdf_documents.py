@@ -337,7 +337,7 @@ def pdf_properties(reader: PdfReader) -> DocumentProperties:
         authors=plausible_authors(_text(info.get("author"))),
         created_at=plausible_date(info.get("created")),
         metadata={
-            key: text for key in ("subject", "keywords") if (text := _stated_title(info.get(key)))
+            key: text for key in ("subject", "keywords") if (text := _stated_text(info.get(key)))
         },
     )
 
@@ -373,6 +373,6 @@ def _text(value: object) -> str:
     return storable_text(value)[:_MAX_LENGTH] if isinstance(value, str) else ""
 
 
-def _stated_title(value: object) -> str:
+def _stated_text(value: object) -> str:
     text = clean_title(_text(value))
     return "" if text.lower().strip("()") in ("unspecified", "none") else text
