@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import quopri
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -57,15 +58,24 @@ class Property(Struct, frozen=True):
         ]
 
 
-class Component(Struct):
+class Component(Struct, dict=True):
     """What stands between ``BEGIN:NAME`` and its ``END``, without the components in it."""
 
     name: str
     line: int
-    properties: list[Property] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
     is_complete: bool = False
     """Whether its end was there."""
-    raw: str = ""
+
+    @cached_property
+    def properties(self) -> list[Property]:
+        """What its lines say, in their order."""
+        return list(_properties(self.lines))
+
+    @property
+    def raw(self) -> str:
+        """Its lines as they stand there."""
+        return "".join(f"{line}\n" for line in self.lines)
 
     def first(self, *names: str) -> Property | None:
         """The first property of one of some names, in the order of the names."""
@@ -117,45 +127,53 @@ def components(path: Path, name: str, wanted: tuple[str, ...]) -> Iterator[Compo
             yield current  # what it stands in ends before it does
             current = None
         elif not within:
-            current.raw += f"{line}\n"
-            _add(current.properties, line)
+            current.lines.append(line)
     if current is not None:
         yield current
 
 
 def _unfolded(text: str) -> Iterator[tuple[int, str]]:
     """Yield logical lines, each with the number of its first line in the file."""
-    held, begin = "", 0
+    parts: list[str] = []
+    begin = 0
     is_quoted = False
     for number, line in enumerate(text.split("\n"), start=1):
-        if is_quoted and held.endswith("="):
-            held = held[:-1] + line
-        elif held and line[:1] in (" ", "\t"):
-            held += line[1:]
+        if is_quoted and parts[-1].endswith("="):
+            parts[-1:] = filter(None, (parts[-1][:-1], line))
+        elif parts and line[:1] in (" ", "\t"):
+            parts += filter(None, [line[1:]])
         else:
-            if held:
-                yield begin, held
-            held, begin = line, number
+            if parts:
+                yield begin, "".join(parts)
+            parts, begin = [line] if line else [], number
             is_quoted = "QUOTED-PRINTABLE" in line.partition(":")[0].upper()
-    if held:
-        yield begin, held
+    if parts:
+        yield begin, "".join(parts)
 
 
-def _add(properties: list[Property], line: str) -> None:
-    """Add the property of a line; one that is none goes on with the value before it."""
-    found = _LINE.fullmatch(line)
-    if found is None:
-        if properties and line.strip():
-            last = properties.pop()
-            value = f"{last.value}\\n{line}"
-            properties.append(Property(last.name, value, last.parameters, last.group))
-        return
+def _properties(lines: Iterable[str]) -> Iterator[Property]:
+    """Yield the properties of lines; a line that is none goes on with the value before it."""
+    found: re.Match[str] | None = None
+    further: list[str] = []
+    for line in lines:
+        if match := _LINE.fullmatch(line):
+            if found:
+                yield _property(found, further)
+            found, further = match, []
+        elif line.strip():
+            further.append(line)
+    if found:
+        yield _property(found, further)
+
+
+def _property(found: re.Match[str], further: list[str]) -> Property:
     parameters = _parameters(found[3])
     value = found[4]
     if parameters.get("ENCODING", "").upper() == "QUOTED-PRINTABLE":
         raw = quopri.decodestring(value.encode("utf-8", "replace"))
         value = decode(raw, declared=parameters.get("CHARSET", "")).replace("\n", "\\n")
-    properties.append(Property(found[2].upper(), value, parameters, found[1] or ""))
+    value = "\\n".join([value, *further])
+    return Property(found[2].upper(), value, parameters, found[1] or "")
 
 
 def _parameters(text: str) -> dict[str, str]:

@@ -34,7 +34,7 @@ from memctl.readers.markup.web_pages import (
 from memctl.readers.pieces import Piece, assemble, new_document
 from memctl.readers.reader_errors import check_size
 from memctl.readers.text_files.decoding import decode
-from memctl.readers.text_files.headed_text import prose_pieces
+from memctl.readers.text_files.headed_text import PARAGRAPH, prose_pieces
 from memctl.readers.text_files.plain_text import code_pieces
 from memctl.records import SourceText
 
@@ -167,7 +167,6 @@ def _page_pieces(page: str) -> Iterator[Piece]:
             yield replace(piece, kind=None) if quoted else piece
 
 
-_PARAGRAPH = re.compile(r".*?(?:\n(?:[^\S\n]*\n)+|\Z)", re.S)
 _SIGNATURE = re.compile(r"^--[^\S\n]?\n|^_{20,}\n(?:[^\n]+\n){1,4}\s*\Z", re.M)
 """What a writer, or below a line a mailing list, puts under every message."""
 _SENT_FROM = re.compile(
@@ -175,7 +174,7 @@ _SENT_FROM = re.compile(
 )
 _INTRODUCTION = re.compile(r"(?=[^\n]*(?:\d|@|<))(?:[^\n]+\n){0,2}[^\n]*:\s*\Z")
 """``On Monday, 4 May, Ann Lee wrote:`` in any language: it ends so, with a date or an address."""
-_HEADER_LINE = re.compile(r"\*?[^\W\d_][^\W\d_ -]{1,14}:\*?[^\S\n]")
+_HEADERS = re.compile(r"\n*(?:\*?[^\W\d_][^\W\d_ -]{1,14}:\*?[^\S\n][^\n]*(?:\n|\Z)){3}")
 _ORIGINAL = re.compile(r"\s*(?:-{3,}[^\n-]{3,60}-{3,}|_{10,})\s*\n")
 _FORWARDED = re.compile(
     r"\s*-{3,}[^\S\n]*(?:Forwarded|Weitergeleitete|Message transféré|Mensaje reenviado)", re.I
@@ -205,7 +204,7 @@ def _own_end(text: str) -> int:
     found = _SIGNATURE.search(text)
     end = found.start() if found else len(text)
     place = 0
-    for match in _PARAGRAPH.finditer(text, 0, end):
+    for match in PARAGRAPH.finditer(text, 0, end):
         if _is_original(text, match) or (_SENT_FROM.match(match[0]) and match.end() >= end):
             return match.start()
         place = match.end()
@@ -217,9 +216,8 @@ def _is_original(text: str, paragraph: re.Match[str]) -> bool:
     if _FORWARDED.match(paragraph[0]):
         return False
     marked = _ORIGINAL.match(text, paragraph.start())
-    lines = text[marked.end() if marked else paragraph.start() :].lstrip("\n").split("\n", 4)[:3]
-    headers = sum(bool(_HEADER_LINE.match(line)) for line in lines)
-    return headers == 3 and ("@" in "".join(lines) or marked is not None)
+    headers = _HEADERS.match(text, marked.end() if marked else paragraph.start())
+    return headers is not None and ("@" in headers[0] or marked is not None)
 
 
 def _runs(text: str) -> Iterator[str]:

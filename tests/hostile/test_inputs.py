@@ -177,6 +177,17 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "parts.eml": lambda: b"".join(
         b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (n, n) for n in range(3_000)
     ),
+    "paragraphs.eml": lambda: b"Subject: words\n\n" + b"Words.\n\n" * 300_000,
+    "lines.ics": lambda: (
+        b"BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:20240512\nDESCRIPTION:Words\n"
+        + b"that no program would leave like this\n" * 200_000
+        + b"END:VEVENT\nEND:VCALENDAR\n"
+    ),
+    "quoted.vcf": lambda: (
+        b"BEGIN:VCARD\nFN:Ann\nNOTE;ENCODING=QUOTED-PRINTABLE:Words=\n"
+        + b"that are continued on the next line=\n" * 300_000
+        + b".\nEND:VCARD\n"
+    ),
     "year.eml": lambda: b"Date: Tue, 12 May 99999999999999999999 07:41 +0200\n\nWords.\n",
     "one line.txt": lambda: b"a" * 20_000_000,
     "one line.log": lambda: b"2024-01-01 " * 1_000_000,

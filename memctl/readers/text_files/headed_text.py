@@ -21,7 +21,7 @@ from memctl.readers.pieces import HeadingPath, Piece, assemble, named_document
 from memctl.readers.text_files.decoding import text_blocks
 from memctl.records import SourceText
 
-_PARAGRAPH = re.compile(r".*?(?:\n(?:[^\S\n]*\n)+|\Z)", re.S)
+PARAGRAPH = re.compile(r".*?(?:\n(?:[^\S\n]*\n)+|\Z)", re.S)
 _UNDERLINE = re.compile(r"([=\-~^\"'`#*+:.<>_])\1{2,}[^\S\n]*$")
 _EMPTY_LINE_BEFORE = re.compile(r"\n[^\S\n]*\n$")
 _TITLE_MARKS = "=-~^*#+"
@@ -95,7 +95,7 @@ class HeadedText:
 
 def prose_pieces(text: str, heading: str = "") -> Iterator[Piece]:
     """One piece for each paragraph, the blank lines after it included."""
-    for match in _PARAGRAPH.finditer(text):
+    for match in PARAGRAPH.finditer(text):
         if match[0]:
             yield Piece(match[0], heading=heading)
 
