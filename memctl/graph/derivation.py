@@ -287,7 +287,7 @@ def _passages(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Memory]]
 def _types(snapshot: Snapshot) -> dict[str, list[str]]:
     """Return of what types each name is, that of most mentions last; pages are no names."""
     columns = ["name", "aliases", "type", "mention_count"]
-    rows = snapshot.scan("entities", col("type") != "page", columns).to_pylist()
+    rows = snapshot.scan("entities", col("type") != PAGE, columns).to_pylist()
     rows.sort(key=lambda row: row["mention_count"])
     types: dict[str, list[str]] = {}
     for row in rows:

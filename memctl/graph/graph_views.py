@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.errors import UsageError
+from memctl.graph.derivation import LINKS_TO
 from memctl.graph.entity_graph import (
     FACT_WEIGHT,
     Graph,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from memctl.store.ledger.decision_repositories import NameDecisionRepository
     from memctl.store.tables.snapshot import Snapshot
 
-LINKS_TO = "links_to"
 _SYNONYMS = {"references": LINKS_TO}
 """Other names of relations."""
 _Insight = tuple[str, str, frozenset[int]]
@@ -300,7 +300,7 @@ class GraphView(Struct, frozen=True, dict=True):
             return "both"
         return "out" if leads else "in"
 
-    def _neighbour(self, found: Neighbour, relation: str | None = None) -> NeighbourView:
+    def _neighbour(self, found: Neighbour, relation: str | None) -> NeighbourView:
         nodes, edge = self.graph.nodes, self.graph.edge(*found.way[-2:])
         node = nodes[found.node]
         return NeighbourView(

@@ -1,6 +1,6 @@
 """Which names stand in which passages, as one snapshot has them.
 
-Knows the columns that names come from; what they mean is decided by ``resolution``.
+Knows the columns that names come from; what they mean is decided by ``name_resolution``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from memctl.graph.derivation import LINKS_TO, PAGE
 from memctl.graph.entity_names import WRITTEN_EXACTLY, is_everyday, name_key, parse_person
 from memctl.graph.page_names import PageNames, read_pages
 from memctl.language.word_lists import word_set
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
 
-PAGE = "page"
 _LIVE = col("status").is_in(LIVE_STATUSES)
 _COLUMNS = ("id", "document_id", "session_id", "speaker", "entities", "title", "source", "text")
 _Titles = tuple[str, str, str]
@@ -76,7 +76,7 @@ class Mentions(Struct, frozen=True):
         return found
 
     def ambiguous_speakers(self) -> frozenset[tuple[str, str]]:
-        """return speakers known by one name who mention another person with that name."""
+        """Return speakers known by one name who mention another person with that name."""
         return frozenset(
             (passage.context, passage.speaker)
             for passage in self.passages
@@ -179,7 +179,7 @@ def _spotted(
 def _link_rows(snapshot: Snapshot) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Yield each wikilink: document, what it names, passages that it stands in."""
     columns = ["source_id", "text", "memory_ids"]
-    table = snapshot.scan("relations", col("relation_type") == "links_to", columns)
+    table = snapshot.scan("relations", col("relation_type") == LINKS_TO, columns)
     values = (table[name].to_pylist() for name in columns)
     for source, text, memory_ids in zip(*values, strict=True):
         if text:

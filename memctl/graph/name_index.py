@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct, msgpack
 from msgspec.structs import replace
 
-from memctl.graph.derivation import OBJECT, SUBJECT
+from memctl.graph.derivation import LINKS_TO, OBJECT, PAGE, SUBJECT
 from memctl.graph.entity_names import (
     is_everyday,
     is_given_name,
@@ -23,7 +23,7 @@ from memctl.graph.entity_names import (
     parse_company,
     parse_person,
 )
-from memctl.graph.mentions import PAGE, Link, Mentions, Passage, context_of, read_mentions
+from memctl.graph.mentions import Link, Mentions, Passage, context_of, read_mentions
 from memctl.graph.name_resolution import Decisions, Resolution, people_by_name_part, resolve
 from memctl.ids import entity_id, storable
 from memctl.rows.references import BETWEEN_ENTITIES
@@ -104,9 +104,9 @@ class NameIndex(Struct, frozen=True, dict=True):
 def build_index(
     snapshot: Snapshot,
     where: Expr | None,
-    decisions: Decisions = NO_DECISIONS,
+    decisions: Decisions,
     *,
-    evidence_only: bool = True,
+    evidence_only: bool,
 ) -> NameIndex:
     """Read and resolve the names in the memories for which a condition holds.
 
@@ -303,7 +303,7 @@ class _Numbered:
             source = self.places[link.context, link.source]
             target = self.places[link.context, link.target]
             if source != target:
-                yield Fact(source, target, "links_to", link.memory_ids)
+                yield Fact(source, target, LINKS_TO, link.memory_ids)
 
     def stated(
         self, statements: Iterable[tuple[str, str, str, str, tuple[str, ...]]]
@@ -417,7 +417,7 @@ def _stated_relations(
 def _ties(snapshot: Snapshot, numbers: Mapping[str, int]) -> Mapping[int, tuple[Tie, ...]]:
     """The connections between the passages, or between what was distilled from them."""
     columns = ["source_id", "target_id", "relation_type", "weight"]
-    where = ~(col("relation_type") == "links_to") & ~BETWEEN_ENTITIES
+    where = ~(col("relation_type") == LINKS_TO) & ~BETWEEN_ENTITIES
     table = snapshot.scan("relations", where, columns)
     if not table.num_rows:
         return {}
@@ -453,9 +453,9 @@ def cached_name_index(
     snapshot: Snapshot,
     where: Expr | None,
     what: str,
-    decisions: Decisions = NO_DECISIONS,
+    decisions: Decisions,
     *,
-    evidence_only: bool = True,
+    evidence_only: bool,
 ) -> NameIndex:
     """Return what ``build_index`` makes, read from disk where it was made before.
 

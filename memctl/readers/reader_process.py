@@ -71,10 +71,10 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not get among the answers
     questions = os.fdopen(0, "rb", buffering=0, closefd=False)
-    terms = questions.readline()
-    if not terms:
+    opening = questions.readline()
+    if not opening:
         return
-    most_bytes = int(json.loads(terms)["memory"])
+    most_bytes = int(json.loads(opening)["memory"])
     _limit_memory(most_bytes)
     threading.Thread(target=_watch, args=(parent, most_bytes), daemon=True).start()
     _answer_all(questions, answers, most_bytes)

@@ -327,7 +327,7 @@ def _span(message: str, place: _Place) -> tuple[int, int]:
     last = paragraph.start() if paragraph else len(message)
     end = begin
     for _, sentence_end in split_sentences(message[begin:last]):
-        if message[: begin + sentence_end].endswith(QUESTION_MARKS):
+        if message.endswith(QUESTION_MARKS, begin, begin + sentence_end):
             break
         end = begin + sentence_end
     return begin, end

@@ -339,7 +339,10 @@ class _PageParser:
     # --- tables -----------------------------------------------------------------------------------
 
     def _in_cell(self, tag: str) -> bool:
-        """Return whether text goes on inside a table's cell, where only table elements break it."""
+        """Return whether text goes on inside a table's cell, its words kept apart by a blank.
+
+        Only table elements break it there.
+        """
         table = self._tables[-1] if self._tables else None
         inside = table is not None and table.in_cell and not table.is_layout
         if inside and tag not in ("table", "tr", "td", "th", "thead", "tbody", "tfoot", "caption"):
