@@ -156,7 +156,7 @@ def _add_handles(text: str, found: _Found) -> None:
 def _add_names(text: str, start: int, end: int, found: _Found, is_heading: bool) -> None:
     sentence = text[start:end]
     capitals = (_ASCII_CAPITALISED if sentence.isascii() else _CAPITALISED).findall(sentence)
-    if not any(map(_may_name, capitals)) or _is_shouted(text, start, end, capitals):
+    if all(map(_names_nothing, capitals)) or _is_shouted(text, start, end, capitals):
         return
     for position, written in _runs(text, start, end, capitals):
         is_first = position == start or _is_first_word(text, position, start)
@@ -175,18 +175,6 @@ def _runs(text: str, start: int, end: int, capitals: Sequence[str]) -> Iterable[
     if is_first_alone and _DIGIT.search(text, start, end) is None:
         return [(start, capitals[0])]
     return [(match.start(), match.group()) for match in _NAMES.finditer(text, start, end)]
-
-
-class _MayName(dict[str, bool]):
-    """Whether a capitalised word can be a name or part of one, wherever it stands."""
-
-    def __missing__(self, word: str) -> bool:
-        if len(self) > 50_000:
-            self.clear()
-        return self.setdefault(word, not _names_nothing(word))
-
-
-_may_name = _MayName().__getitem__
 
 
 def _is_shouted(text: str, start: int, end: int, capitals: Sequence[str]) -> bool:
@@ -273,6 +261,7 @@ def _without_sentence_start(words: list[str]) -> list[str]:
 
 @lru_cache(maxsize=50_000)
 def _names_nothing(word: str) -> bool:
+    """Return whether a capitalised word is no name, nor part of one, wherever it stands."""
     plain = word.rstrip(".").lower().replace("’", "'")
     if plain in NOT_ENTITIES and word.rstrip(".") not in TITLES:
         return True

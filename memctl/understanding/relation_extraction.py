@@ -260,7 +260,7 @@ def _may_state(sentence: str) -> bool:
     return (
         len(bare) <= _LONGEST
         and not bare.endswith(("?", "?”", '?"', "…", "..."))
-        and not bare.startswith((">", "|"))
+        and not bare.startswith(">")
         and "|" not in bare
         and "\t" not in bare
         and _CUES.search(bare) is not None

@@ -30,7 +30,7 @@ _NOT_NAMES = word_set(
     subject re from to cc bcc title summary agenda next question answer q a example idea tip
     step status price cost total result results present apologies update edit source see also
     ingredients location where when who what why how wall goal goals problem solution
-    conclusion context outcome debug error notice trace fatal critical critical http https file
+    conclusion context outcome debug error notice trace fatal critical http https file
     log output input usage returns raises args type default today tomorrow monday tuesday
     wednesday thursday friday saturday sunday lesson observation finding blood name names
     birthday email tel web url hint info"""
