@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from msgspec.structs import replace
 
 from memctl.readers.content_lines import Component, Property, components
+from memctl.readers.document_properties import parse_date
 from memctl.readers.file_names import clean_title, title_from_name
 from memctl.readers.pieces import Piece, assemble, new_document
 from memctl.readers.text_files.headed_text import prose_pieces
@@ -65,7 +66,7 @@ def _head(event: Component, name: str) -> SourceText:
     return new_document(
         title=clean_title(event.text("SUMMARY")) or title_from_name(name),
         authors=(_person(organiser),) if organiser else (),
-        created_at=_utc(start or _stamp(event)),
+        created_at=parse_date(start or _stamp(event)),
         tags=tuple(tag for each in event.all("CATEGORIES") for tag in each.items),
         metadata={key: value for key, value in metadata.items() if value},
     )
@@ -151,17 +152,6 @@ def _zone(stated: Property) -> ZoneInfo | None:
     try:
         return ZoneInfo(name) if name else None
     except (ValueError, KeyError, OSError):  # no zone has such a name, or no such file is there
-        return None
-
-
-def _utc(moment: Moment | None) -> datetime | None:
-    if moment is None:
-        return None
-    if not isinstance(moment, datetime):
-        return datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
-    try:
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except OverflowError:
         return None
 
 

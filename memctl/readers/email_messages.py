@@ -265,9 +265,10 @@ def _attachments(message: EmailMessage) -> list[EmailMessage]:
 
 def _attachment_name(part: EmailMessage) -> str:
     try:
-        return display_name(part.get_filename() or "") if part.get_filename() else ""
+        name = part.get_filename()
     except _BROKEN:
         return ""
+    return display_name(name) if name else ""
 
 
 def _attachment_entry(part: EmailMessage) -> dict[str, Any]:

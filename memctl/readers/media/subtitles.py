@@ -83,7 +83,7 @@ def _cues(text: str) -> Iterator[Cue]:
     """Cues in the order of the file; a cue's lines end at a blank line or the next cue's times."""
     times: tuple[float, float] | None = None
     lines: list[str] = []
-    for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+    for line in text.split("\n"):
         match = _CUE.match(line) if "-->" in line else None
         if match is None and line.strip():
             lines.append(line.strip())

@@ -12,6 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
@@ -115,11 +116,11 @@ class Fonts:
 
     def named(self, resources: Mapping[str, Any], name: object) -> _Font:
         """The font that a page or form calls by a name."""
-        reference = _dictionary(resources.get("/Font")).get(name)
-        number = getattr(_raw(_dictionary(resources.get("/Font")), name), "idnum", None)
+        fonts = _dictionary(resources.get("/Font"))
+        number = getattr(_raw(fonts, name), "idnum", None)
         if number in self._known:
             return self._known[number]
-        font = _Font(_dictionary(reference))
+        font = _Font(_dictionary(fonts.get(name)))
         if number is not None:
             self._known[number] = font
         return font
@@ -190,13 +191,6 @@ class _State(Struct):
     stretch: float = 1.0
     leading: float = 0.0
 
-    def copy(self) -> _State:
-        """Another one with the same values."""
-        return _State(
-            self.matrix, self.font, self.size, self.letter_gap, self.word_gap, self.stretch,
-            self.leading,
-        )  # fmt: skip
-
 
 class _Canvas(Struct):
     """Follows the operators of a page and of the forms that it draws."""
@@ -219,14 +213,14 @@ class _Canvas(Struct):
         """Record every run of text of a stream."""
         from pypdf.generic import ContentStream
 
-        before, self._state = self._state, self._state.copy()
+        before, self._state = self._state, copy(self._state)
         self._state.matrix = matrix
         saved: list[_State] = []
         operations = ContentStream(stream, None, "bytes").operations
         self.work.spend(len(operations))
         for operands, operator in operations:
             if operator == b"q":
-                saved.append(self._state.copy())
+                saved.append(copy(self._state))
             elif operator == b"Q":
                 self._state = saved.pop() if saved else self._state
             elif operator == b"Do":
