@@ -205,8 +205,8 @@ def _flat(text: Any) -> str:
 
 
 def _slack(raw: Sequence[Json], path: Path, name: str, users: dict[str, str]) -> _Conversation:
-    profiles = ((each.get("user"), each.get("user_profile") or {}) for each in raw)
-    users = {user: said["real_name"] for user, said in profiles if said.get("real_name")} | users
+    profiles = ((str(each.get("user")), each.get("user_profile") or {}) for each in raw)
+    users = {user: str(of["real_name"]) for user, of in profiles if of.get("real_name")} | users
     turns = []
     for message in raw:
         user = message.get("user") or message.get("bot_id") or ""
