@@ -195,8 +195,12 @@ def test_a_format_is_for_one_table_alone(notes: Run) -> None:
     )
 
 
-def test_which_one_to_export_must_be_clear(notes: Run) -> None:
+def test_of_several_the_usual_one_is_exported_and_else_one_must_be_named(
+    notes: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     notes("kb", "create", "second")
+    assert notes("export", "memories").code == 0
+    monkeypatch.setenv("MEMCTL_DEFAULT_KB", "third")
     result = notes("export", "memories")
     assert result.code == 2
     assert "default, second" in result.err

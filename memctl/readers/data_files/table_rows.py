@@ -22,7 +22,7 @@ from memctl.readers.data_files.separated_values import (
     looks_like_header,
     separated_rows,
 )
-from memctl.readers.pieces import Piece, assemble, named_document
+from memctl.readers.pieces import PART_CHARS, Piece, assemble, named_document
 from memctl.readers.text_files.decoding import text_blocks, text_lines
 from memctl.readers.text_files.headed_text import prose_pieces
 from memctl.records import SourceText
@@ -122,7 +122,7 @@ def read_csv(path: Path, name: str, separators: Sequence[str] = SEPARATORS) -> I
     rows = separated_rows(text_lines(path), dialect.delimiter)
     preamble, header, rest = _split_header(rows, dialect)
     head = replace(head, metadata={"columns": header, "delimiter": dialect.delimiter})
-    return assemble(head, chain(preamble, row_pieces(header, rest)))
+    return assemble(head, chain(preamble, row_pieces(header, rest)), PART_CHARS)
 
 
 def separated_pieces(text: str) -> Iterator[Piece]:
