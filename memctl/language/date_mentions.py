@@ -97,16 +97,19 @@ class DateSpan(Struct, frozen=True):
         return date.fromisoformat(self.iso) if len(self.iso) == len("2026-06-11") else None
 
 
-def date_spans(text: str, said: datetime | None = None, around: str = "") -> list[DateSpan]:
+def date_spans(
+    text: str, said: datetime | None = None, *, is_day_first: bool | None = None
+) -> list[DateSpan]:
     """Return the dates in a text.
 
     Args:
         text: May hold dates.
         said: When it was written or said, if that is known.
-        around: What it is a part of: in which order a day and a month with slashes stand is taken
-            from others there (``24/11/2026``) or in the text, if they agree.
+        is_day_first: Whether the day is before the month in days with slashes; by default the text
+            tells, see ``is_day_before_month``.
     """
-    is_day_first = _is_day_first(f"{around}\n{text}") if "/" in text else None
+    if is_day_first is None and "/" in text:
+        is_day_first = is_day_before_month(text)
     if said is not None and _may_be_relative(text.lower()):
         return list(_spans(_pattern().finditer(text), said.date(), is_day_first))
     return list(_spans(_near_digits(text), said.date() if said else None, is_day_first))
@@ -117,8 +120,11 @@ def has_slashed_day(text: str) -> bool:
     return _SLASHED.search(text) is not None
 
 
-def _is_day_first(text: str) -> bool | None:
-    """Return whether the day is before the month in days with slashes; None if nothing tells."""
+def is_day_before_month(text: str) -> bool | None:
+    """Return in which order days with slashes are written; None if none tells or they disagree.
+
+    ``24/11/2026`` tells of the others of its text, too.
+    """
     told = {
         first > second
         for first, second in (map(int, found) for found in _SLASHED.findall(text))
@@ -141,6 +147,11 @@ def leading_day(text: str) -> datetime | None:
         if span.start in begins and span.day:
             return datetime.combine(span.day, time(), UTC)
     return None
+
+
+def lone_day(line: str) -> datetime | None:
+    """Return the day of a line that says nothing else; None of any other line."""
+    return leading_day(line) if is_mere_day(line) else None
 
 
 def is_mere_day(heading: str) -> bool:

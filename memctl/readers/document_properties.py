@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from memctl.language.date_mentions import is_mere_day, leading_day
+from memctl.language.date_mentions import leading_day, lone_day
 from memctl.language.word_lists import month_numbers
 from memctl.readers.file_names import clean_title, shorten
 
@@ -34,8 +34,10 @@ _DAY_LINE = re.compile(
     r"(?P<day>\w[^\n]{5,40})$",
     re.IGNORECASE | re.MULTILINE,
 )
-_BEGINNING, _LINES_OF_HEAD = 1000, 5
-"""Characters in which a document says of which day it is, and lines that a letter's head has."""
+_BEGINNING = 1000
+"""Characters in which a document says of which day it is."""
+LINES_OF_HEAD = 5
+"""Of a letter: who writes, and when."""
 _MAX_DEPTH = 20
 
 
@@ -78,15 +80,11 @@ def stated_day(text: str) -> datetime | None:
     if day := next(filter(None, found), None):
         return day
     lines = text[:_BEGINNING].splitlines()
-    days = [(number, day) for number, line in enumerate(lines) if (day := _lone_day(line))]
-    if len(days) != 1 or days[0][0] >= _LINES_OF_HEAD:  # a diary has more of them
+    days = [(number, day) for number, line in enumerate(lines) if (day := lone_day(line))]
+    if len(days) != 1 or days[0][0] >= LINES_OF_HEAD:  # a diary has more of them
         return None
     number, day = days[0]
     return None if "".join(lines[number + 1 : number + 2]).strip() else day
-
-
-def _lone_day(line: str) -> datetime | None:
-    return leading_day(line) if is_mere_day(line) else None
 
 
 def parse_title(value: object) -> str:

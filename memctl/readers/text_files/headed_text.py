@@ -14,8 +14,14 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.language.date_mentions import is_mere_day, leading_day
-from memctl.readers.document_properties import parse_authors, parse_date, parse_tags, parse_title
+from memctl.language.date_mentions import lone_day
+from memctl.readers.document_properties import (
+    LINES_OF_HEAD,
+    parse_authors,
+    parse_date,
+    parse_tags,
+    parse_title,
+)
 from memctl.readers.file_names import clean_title
 from memctl.readers.pieces import HeadingPath, Piece, assemble, named_document
 from memctl.readers.text_files.decoding import text_blocks
@@ -32,8 +38,6 @@ _MOST_BEYOND_TITLE = 2
 _DAY_LEVEL = 40
 """Of the days of a diary; titles have as many levels as they have styles."""
 _LONGEST_DAY, _HAS_YEAR = 40, re.compile(r"(?:19|20)\d\d")
-_LINES_OF_HEAD = 5
-"""Of a letter: who writes, and when."""
 _TERM_LEVEL = 50
 """Of what a list of definitions defines."""
 _TERM = re.compile(r"[^\s:][^\n]{0,150}?:{2,4}[^\S\n]*\n")
@@ -187,8 +191,8 @@ def _days(text: str) -> Iterator[Heading]:
         if len(line) > _LONGEST_DAY or not line[:1].strip() or _HAS_YEAR.search(line) is None:
             continue
         is_apart = not number or not lines[number - 1].strip()
-        is_in_head = number < _LINES_OF_HEAD and not "".join(lines[number + 1 : number + 2]).strip()
-        if (is_apart or is_in_head) and is_mere_day(line) and leading_day(line):
+        is_in_head = number < LINES_OF_HEAD and not "".join(lines[number + 1 : number + 2]).strip()
+        if (is_apart or is_in_head) and lone_day(line):
             yield Heading(line.strip().rstrip(":"), start, end, _DAY_LEVEL)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.language.date_mentions import date_spans, has_slashed_day
+from memctl.language.date_mentions import date_spans, has_slashed_day, is_day_before_month
 from memctl.language.table_amounts import (
     Cells,
     amount_column,
@@ -86,10 +86,6 @@ class _Row(Struct, frozen=True):
     def text(self) -> str:
         """It as the table has it."""
         return self.hit.text[self.start : self.end]
-
-    def dates(self, table: str) -> list[str]:
-        """Return its days, months and years in ISO 8601; the table tells how days are written."""
-        return [span.iso for span in date_spans(self.text, self.hit.created_at, table)]
 
 
 class _Total(Struct, frozen=True):
@@ -165,8 +161,8 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     spans = date_spans(question, rows[0].hit.created_at)
     if len(spans) > 1:
         return None  # a period, which rows may be in or not
-    table = "\n".join(row.text for row in rows)
-    if spans and any(has_slashed_day(row.text) and not row.dates(table) for row in rows):
+    dates = _dates(rows) if spans else [[] for _ in rows]
+    if dates is None:
         return None  # it isn't known which rows are of that time
     rest = "".join([question[: spans[0].start], question[spans[0].end :]]) if spans else question
     wanted = _terms(outcome, rest) - _terms(outcome, _GENERAL)
@@ -176,10 +172,10 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         return None
     fitting = [
         row
-        for row in rows
+        for row, days in zip(rows, dates, strict=True)
         if all(row.cells.get(name, "").lower() in _YES for name in yes_no)
         and by_row <= _terms(outcome, " ".join(row.cells.values()))
-        and (not spans or any(day.startswith(spans[0].iso) for day in row.dates(table)))
+        and (not spans or any(day.startswith(spans[0].iso) for day in days))
     ]
     if not fitting or not (wanted or spans) or (column and column not in fitting[0].cells):
         return None
@@ -240,6 +236,18 @@ def _terms_of(outcome: SearchOutcome, *names: str) -> frozenset[str]:
 
 def _terms(outcome: SearchOutcome, text: str) -> frozenset[str]:
     return frozenset(query_terms(text, outcome.languages))
+
+
+def _dates(rows: Sequence[_Row]) -> list[list[str]] | None:
+    """Return the days, months and years of each row in ISO 8601; None if some can't be told."""
+    is_day_first = is_day_before_month("\n".join(row.text for row in rows))
+    found = []
+    for row in rows:
+        spans = date_spans(row.text, row.hit.created_at, is_day_first=is_day_first)
+        if not spans and has_slashed_day(row.text):
+            return None
+        found.append([span.iso for span in spans])
+    return found
 
 
 def _rows(passages: Sequence[Hit]) -> list[_Row]:
