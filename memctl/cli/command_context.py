@@ -198,8 +198,9 @@ class CommandContext:
 
     @contextmanager
     def reading_one(self, names: Sequence[str] | None) -> Iterator[KnowledgeBase]:
-        """Open one knowledge base to read: the one named, or of those queried by default the only
-        one or the one that is written to.
+        """Open one knowledge base to read.
+
+        It is the one named; else, of those queried by default, the only one or the usual one.
 
         Raises:
             UsageError: Several are named, or none is and several could be meant.

@@ -317,6 +317,8 @@ def _tells_other_state(
     Either both have the same words of the question with other values, or the later one, which is
     short and nearly as likely an answer, says that something changed.
     """
+    if item.score < _MIN_STEP_SHARE * best.score:
+        return False
     earlier, later = sorted((best, item), key=lambda each: each.hit.created_at)
     if _day(earlier) == _day(later) or is_table_row(best.text) or is_table_row(item.text):
         return False
@@ -327,8 +329,7 @@ def _tells_other_state(
     left, right = stated_values(best.text), stated_values(item.text)
     have_values = left and right and left.isdisjoint(right)
     if have_values and len(of_best) > 1 and of_best == of_item:
-        is_likely = item.score >= _MIN_STEP_SHARE * best.score
-        return is_likely and not _values_agree(best.text, item.text)
+        return not _values_agree(best.text, item.text)
     return (
         not of_best.isdisjoint(of_item)
         and max(len(best.text), len(item.text)) <= _SHORT
