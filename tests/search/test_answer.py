@@ -511,6 +511,19 @@ def test_when_it_was_said_is_told_with_yesterday(shelf: Shelf, memory_of: Memory
     assert given.text.endswith("Kim: I sold the old boat yesterday. [1] (2026-05-12)")
 
 
+def test_when_it_was_is_told_by_the_heading_of_a_diary(shelf: Shelf, memory_of: MemoryOf) -> None:
+    text = "Marek rang about the tiles and said they were cracked."
+    shelf.put([memory_of("x", text, heading="Week 20 > 12 May 2026", created_at=MAY)])
+    given = ask(shelf.searcher(), "When did Marek ring about the tiles?")
+    assert given.text == f"{text} [1] (2026-05-12)"
+
+
+def test_when_it_was_is_not_told_by_the_day_of_a_file(shelf: Shelf, memory_of: MemoryOf) -> None:
+    text = "Marek rang about the tiles and said they were cracked."
+    shelf.put([memory_of("x", text, created_at=MAY)])
+    assert ask(shelf.searcher(), "When did Marek ring about the tiles?").text == f"{text} [1]"
+
+
 def test_parts_of_a_question_are_answered_from_several_memories(roastery: Searcher) -> None:
     given = ask(roastery, "Tell me about the flue, the tomatoes and the hazelnuts")
     assert given.citations

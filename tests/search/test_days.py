@@ -94,3 +94,16 @@ def test_the_day_an_answer_names_counts_from_when_it_was_said(
     shelf.put([memory_of("y", "The freezer raised an alarm today.", created_at=said)])
     given = ask(shelf, "What happened on 19 March 2026?")
     assert [citation.memory_id for citation in given.citations] == ["m_x"]
+
+
+def test_being_of_the_month_that_is_asked_about_makes_nothing_an_answer(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    texts = (
+        "The van goes to Rob on Friday, he wants it for the fair.",
+        "The van and the two trailers stand in the yard at Hill Farm.",
+        "Signed for the new van on its bonnet, four payments of 900.",
+    )
+    november = datetime(2026, 11, 9, tzinfo=UTC)
+    shelf.put([memory_of(str(n), t, created_at=november) for n, t in enumerate(texts)])
+    assert not ask(shelf, "What was stolen out of the van in November 2026?").found

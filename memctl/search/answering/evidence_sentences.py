@@ -54,8 +54,9 @@ _WHOLE = 0.8
 _OF_TIME, _OF_OTHER_DAY, _OF_OTHER_PERIOD = 4.2, -4.0, -1.0
 """Where it is asked what happened at some time: for a sentence of that time, and for one of another
 day or period; what happened in a period may have been written down after it."""
-_TIME_SHARE = 0.5
-"""The share of these for other questions, in which the time is one word among others."""
+_NAMES_DAY, _NEAR_DAY = 2.0, 0.6
+"""The same for other questions: for a sentence that names the day or month, and against one that
+names another; and where what stands around it does, as most of what is of a day answers nothing."""
 _ASKS_WHETHER = re.compile(
     r"\W*(?:did|do|does|was|were|is|are|has|have|had|can|could|will|would)(?:n['’]t)?\b",
     re.IGNORECASE,
@@ -391,7 +392,11 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
             terms_of[place],
             own,
             _coverage(near_terms, outcome),
-            _time_weight(near_terms, outcome.question),
+            _time_weight(
+                date_terms(part.text, hit.created_at) if dates else frozenset(),
+                near_terms,
+                outcome.question,
+            ),
             _is_of_another(
                 " ".join((hit.title, hit.heading, before if needs_before else "", part.text)),
                 near_terms,
@@ -439,13 +444,22 @@ def _asks_same(before: str, outcome: SearchOutcome) -> bool:
     return shared >= _SAME_QUESTION * max(1, len(asked) + len(other.difference(*asked)))
 
 
-def _time_weight(found: frozenset[str], question: Question) -> float:
-    """Return what speaks for or against a sentence by the time that the question names."""
+def _time_weight(own: frozenset[str], near: frozenset[str], question: Question) -> float:
+    """Return what speaks for or against a sentence by the time that the question names.
+
+    Args:
+        own: The days and months that it names.
+        near: Its terms with those of what stands around it.
+        question: The question.
+    """
     dates, periods = question.dates, {each.term for each in question.times}
-    share = 1.0 if asks_what_happened(question.text) else _TIME_SHARE
-    if any(not found.isdisjoint(slot) for slot in dates) or not found.isdisjoint(periods):
-        return share * _OF_TIME
-    return share * (_OF_OTHER_DAY if dates else _OF_OTHER_PERIOD if periods else 0.0)
+    is_near = any(not near.isdisjoint(slot) for slot in dates) or not near.isdisjoint(periods)
+    if asks_what_happened(question.text):
+        of_other = _OF_OTHER_DAY if dates else _OF_OTHER_PERIOD if periods else 0.0
+        return _OF_TIME if is_near else of_other
+    names_it = any(not own.isdisjoint(slot) for slot in dates)
+    weight = _NAMES_DAY if names_it or (own and not is_near) else _NEAR_DAY
+    return weight if is_near else -weight if dates else 0.0
 
 
 def _is_of_another(text: str, found: frozenset[str], question: Question, *, is_row: bool) -> bool:

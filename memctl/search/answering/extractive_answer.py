@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from memctl.language.date_mentions import date_spans
 from memctl.language.sentence_values import CHANGE_WORDS, values
 from memctl.language.term_analysis import query_terms
 from memctl.records import Answer, Hit
@@ -407,9 +408,17 @@ def _plain_answer(ordered: Sequence[EvidenceSentence], question: str) -> str:
 
 def _needs_date(item: EvidenceSentence) -> bool:
     """Return whether a sentence answers nothing without the day on which it was said."""
-    text = item.quoted_text
-    said = item.hit.session_id is not None or (has_relative_time(text) and not item.path)
-    return said and not has_date(text)
+    text, hit = item.quoted_text, item.hit
+    is_said = hit.session_id is not None or hit.turn is not None or hit.doc_type == "email"
+    is_relative = has_relative_time(text) and not item.path
+    return (is_said or is_relative or _is_of_stated_day(hit)) and not has_date(text)
+
+
+def _is_of_stated_day(hit: Hit) -> bool:
+    """Return whether a heading, the title or the name of the file says of which day a hit is."""
+    day = hit.created_at.date()
+    places = (hit.heading, hit.title, re.split(r"[/\\]", hit.source)[-1])
+    return any(span.day == day for place in places for span in date_spans(place))
 
 
 def _numbered_sentence(item: EvidenceSentence, number: int) -> str:
