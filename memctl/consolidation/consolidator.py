@@ -84,6 +84,7 @@ class Consolidator:
         self,
         *,
         dry_run: bool = False,
+        again: bool = False,
         batch_size: int = 20,
         progress: ProgressListener | None = None,
         job: int | None = None,
@@ -92,6 +93,8 @@ class Consolidator:
 
         Args:
             dry_run: Find out everything, ask no model and write nothing.
+            again: Look at what has been looked at before, too, so that insights come back that
+                were taken back or deleted.
             batch_size: How many memories are looked at together.
             progress: Called after every batch, with memories.
             job: Its number in the ledger, under which what it changes is noted.
@@ -104,7 +107,7 @@ class Consolidator:
         started, now = time.monotonic(), self._clock()
         known = self._current_insights(now, dry_run, job)
         snapshot = self._store.snapshot()
-        pool = load_pool(snapshot, now)
+        pool = load_pool(snapshot, now, again=again)
         writer = None if dry_run else self._writer
         planner = InsightPlanner(snapshot, pool, known, self._thresholds, now, writer)
         examined = 0

@@ -97,11 +97,11 @@ class Pool(Struct, frozen=True):
     names: Postings
     words: Postings
     fresh: list[int]
-    """Rows not yet consolidated, oldest first."""
+    """Rows to look at, oldest first: those not yet consolidated, or all of them."""
 
 
-def load_pool(snapshot: Snapshot, now: datetime) -> Pool:
-    """Read what one run looks at."""
+def load_pool(snapshot: Snapshot, now: datetime, *, again: bool = False) -> Pool:
+    """Read what one run looks at; ``again`` with what has been looked at before."""
     is_new = col("is_consolidated") == False  # noqa: E712
     worth = _is_candidate(now)
     fresh = snapshot.scan(
@@ -110,7 +110,7 @@ def load_pool(snapshot: Snapshot, now: datetime) -> Pool:
     known = snapshot.scan(
         "memories", worth & ~is_new, _LIGHT, order_by=[("created_at", "desc")], limit=MOST_KNOWN
     )
-    return make_pool(_without_split(snapshot, pa.concat_tables([fresh, known])))
+    return make_pool(_without_split(snapshot, pa.concat_tables([fresh, known])), again=again)
 
 
 def count_waiting(snapshot: Snapshot, now: datetime) -> int:
@@ -145,13 +145,13 @@ def _without_split(snapshot: Snapshot, rows: pa.Table) -> pa.Table:
     return rows.filter(pc.invert(pc.and_(is_passage, represented)))
 
 
-def make_pool(rows: pa.Table) -> Pool:
-    """Index rows of the ``memories`` table."""
+def make_pool(rows: pa.Table, *, again: bool = False) -> Pool:
+    """Index rows of the ``memories`` table; ``again`` where all of them count as fresh."""
     rows = rows.sort_by([("created_at", "ascending"), ("id", "ascending")])
     documents = _codes(pc.coalesce(rows["document_id"], rows["id"]))
     count = int(documents.max(initial=-1)) + 1
     ids = rows["id"].to_pylist()
-    fresh = np.flatnonzero(~rows["is_consolidated"].to_numpy(zero_copy_only=False).astype(bool))
+    is_known = rows["is_consolidated"].to_numpy(zero_copy_only=False).astype(bool) & (not again)
     return Pool(
         ids=ids,
         row_of={id_: row for row, id_ in enumerate(ids)},
@@ -161,7 +161,7 @@ def make_pool(rows: pa.Table) -> Pool:
         vectors=_matrix(rows["vector"]),
         names=_postings(_named_entities(rows["entities"]), documents, most_documents(count, 12)),
         words=_postings(_worded(rows["search_text"]), documents, most_documents(count, 8)),
-        fresh=[int(row) for row in fresh],
+        fresh=[int(row) for row in np.flatnonzero(~is_known)],
     )
 
 

@@ -325,7 +325,11 @@ class Insights(Part):
         return Memories(self._kb).count(replace(filters, levels=("insight",)))
 
     def consolidate(
-        self, *, dry_run: bool = False, progress: ProgressListener | None = None
+        self,
+        *,
+        dry_run: bool = False,
+        again: bool = False,
+        progress: ProgressListener | None = None,
     ) -> ConsolidationReport:
         """Draw insights from memories that belong together; nothing is deleted.
 
@@ -333,6 +337,8 @@ class Insights(Part):
 
         Args:
             dry_run: Write nothing and ask no model; report what would be drawn.
+            again: Look at what has been looked at before, too, so that insights come back that
+                were taken back or deleted.
             progress: Receives how far it is.
 
         Raises:
@@ -349,7 +355,7 @@ class Insights(Part):
         def run(job: int | None = None) -> ConsolidationReport:
             """Consolidate; only now are the models loaded."""
             return services.consolidator(asks_model=not dry_run).run(
-                dry_run=dry_run, batch_size=batch_size, progress=progress, job=job
+                dry_run=dry_run, again=again, batch_size=batch_size, progress=progress, job=job
             )
 
         if dry_run:

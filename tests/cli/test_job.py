@@ -82,9 +82,9 @@ def undo(memctl: Run, *more: str) -> Any:
     return done.json
 
 
-def consolidate(memctl: Run) -> list[str]:
+def consolidate(memctl: Run, *more: str) -> list[str]:
     """The ids of the insights that it made."""
-    done = memctl("consolidate", "-o", "json")
+    done = memctl("consolidate", "-o", "json", *more)
     assert done.code == 0, done.err
     return [insight["id"] for insight in done.json[0]["insights"]]
 
@@ -170,6 +170,15 @@ def test_with_again_the_next_one_says_what_was_taken_back(told: Run) -> None:
     assert undo(told, "--again")["waiting"] >= len(NOTES)
     assert consolidate(told) == made
     assert sorted(undo(told)["removed"]) == sorted(made)
+
+
+def test_what_was_taken_back_can_be_said_again_later(told: Run) -> None:
+    made = consolidate(told)
+    undo(told)
+    assert consolidate(told) == []
+    assert consolidate(told, "--again") == made
+    assert consolidate(told, "--again") == []
+    assert insights(told) == set(made)
 
 
 def test_each_undo_takes_back_the_one_before_and_then_says_there_is_none(told: Run) -> None:

@@ -27,12 +27,14 @@ app = typer.Typer()
     """
     memctl consolidate
     memctl consolidate -k notes --dry-run
+    memctl consolidate --again
     memctl consolidate -o json | jq '.[].insights[].text'
     """,
 )
 def consolidate(
     context: CommandContext,
     kb: KnowledgeBasesOption = None,
+    again: bool = flag("--again", "Look at what has been looked at before, too."),
     dry_run: bool = flag("--dry-run", "Show the insights without writing them."),
     output: Output = None,
 ) -> None:
@@ -42,12 +44,15 @@ def consolidate(
     a budget or overdue, or who is connected, and names them.  Nothing is deleted, and memctl job
     undo takes it back.  While the model that writes insights is down, its groups wait for the
     next run.
+
+    Each memory is looked at once.  With --again all are looked at, so that insights come back that
+    were taken back or deleted.
     """
     reports = []
     with context.reading(kb) as bases:
         for base in bases:
             with context.progress(f"consolidating {base.name}") as listener:
-                reports.append(base.consolidate(dry_run=dry_run, progress=listener))
+                reports.append(base.consolidate(dry_run=dry_run, again=again, progress=listener))
     emit_each(reports, output, lambda report: show_report(context, report))
     if dry_run and context.config.models.consolidate:
         context.say("note: a dry run asks no model: these are the built-in insights")

@@ -29,6 +29,7 @@ from memctl.cli.rendering.output_formats import (
 )
 from memctl.cli.rendering.terminal_text import format_moment
 from memctl.formatting import format_count, format_counts
+from memctl.schema.table_names import CONSOLIDATION
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
@@ -106,8 +107,8 @@ def undo(
     until a snapshot is restored.
 
     The memories count as processed, so the next consolidation says the same again only if they
-    change, or together with new ones.  With --again it looks at them anew, for example with
-    another model or other settings.
+    change, or together with new ones.  With --again, or later with memctl consolidate --again, it
+    looks at them anew, for example with another model or other settings.
     """
     with context.reading_one(kb) as base:
         if night:
@@ -123,6 +124,8 @@ def undo(
             return
         report = base.jobs.undo(report.job, again=again)
         context.say(f"took back {which}: {_summary(report)}")
+        if report.kind == CONSOLIDATION and not again:
+            context.hint("memctl consolidate --again draws insights from the same memories again")
         emit_if_asked(report, output)
 
 
