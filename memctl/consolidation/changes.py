@@ -33,6 +33,7 @@ _MOVE = re.compile(
     re.IGNORECASE,
 )
 """What says that a day is not the one it was."""
+_CALLED_OFF = re.compile(r"\b(?:cancel\w*|called off|abgesagt|annul\w*|cancelad\w*)\b", re.I)
 _FROM = re.compile(r"\b(?:from|von|vom|de|du|desde|da)\s+(?:\w+\s+){0,2}\W?$", re.IGNORECASE)
 _TO = re.compile(r"\s*(?:[\w'’-]+\s+){0,4}?(?:to|till|auf|bis|à|au|a|al)\s+\W?$", re.IGNORECASE)
 _ARROW = re.compile(r"\s*(?:->|→|=>)\s*$")
@@ -74,8 +75,8 @@ _LEAST_BARE = 10.0
 """A smaller whole number without a unit mostly counts something, or is a place in a list."""
 _RATIO = 2.5
 """A value that changes becomes at most this many times as large or as small."""
-_PLANNED = timedelta(days=400)
-"""A day that lies farther from when it was named is no plan."""
+_PLANNED, _PLANNED_WITHOUT_YEAR = timedelta(days=400), timedelta(days=270)
+"""A day that lies farther from when it was named is no plan; one without a year rather was then."""
 
 
 class Difference(Struct, frozen=True):
@@ -206,6 +207,8 @@ def differing_pairs(found: Sequence[Statement], weights: StemWeights) -> list[Pa
     holders = _value_holders(found)
     pairs = []
     for first, second, difference in candidates:
+        if _are_of_own_days(first, second, difference):
+            continue
         cosine = float(vectors[texts[first.text]] @ vectors[texts[second.text]])
         seen = features(first, second, difference, cosine, weights)
         share = len(first.stems & second.stems) / len(first.stems | second.stems)
@@ -240,7 +243,7 @@ def features(
         "cosine": cosine,
         "weightiest": min(weights.most(shared), 3.0),
         "of_shorter": both / (min(one, other) + 1),
-        "context": min(weights.shared(first, second) - both, 3.0),
+        "context": min(0.5 * _around(first, second, weights, of_days=value.kind == "date"), 3.0),
         "money": float(value.kind in ("money", "percent")),
         "date": float(value.kind == "date"),
         "unit": float(value.kind == "quantity"),
@@ -249,6 +252,22 @@ def features(
         "names_old": float(_names(second, difference.earlier.value)),
         "length": -abs(math.log(len(first.text) / len(second.text))),
     }
+
+
+def _around(first: Statement, second: Statement, weights: StemWeights, *, of_days: bool) -> float:
+    """Return the weight of what both have around them.
+
+    Of two days, but for what titles share: minutes of one committee have one title and many days.
+    """
+    shared = (first.context & second.context) - (first.stems & second.stems)
+    return weights.sum(shared - (first.titles & second.titles) if of_days else shared)
+
+
+def _are_of_own_days(first: Statement, second: Statement, difference: Difference) -> bool:
+    """Return whether two statements each name the day that they are of, as two visits do."""
+    ends = ((first, difference.earlier), (second, difference.later))
+    is_of_own = all(_day_of(slot.value, each) == each.day for each, slot in ends)
+    return is_of_own and _CALLED_OFF.search(first.quote or first.text) is None
 
 
 def _names_two(first: Statement, second: Statement, weights: StemWeights) -> bool:
@@ -385,7 +404,7 @@ def _of_dates(first: Statement, second: Statement, weights: StemWeights) -> floa
     "Put off to the 15th" says that itself, in words that may share nothing with the first ones.
     """
     own = weights.sum(first.stems & second.stems)
-    around = weights.sum((first.context & second.context) - (first.stems & second.stems))
+    around = _around(first, second, weights, of_days=True)
     says_so = 0.5 * bool(_MOVE.search(second.text))
     return 0.3 * own + 0.15 * around + says_so - 1.8
 
@@ -409,12 +428,13 @@ def _day_of(value: Value, statement: Statement) -> date | None:
     for year, month, day in value.readings:
         if month is None or day is None:
             continue
+        reach = _PLANNED if year else _PLANNED_WITHOUT_YEAR
         for candidate in (year,) if year else (statement.day.year, statement.day.year + 1):
             try:
                 found = date(int(candidate), int(month), int(day))
             except ValueError:
                 continue
-            if not statement.is_dated or statement.day <= found < statement.day + _PLANNED:
+            if not statement.is_dated or statement.day <= found < statement.day + reach:
                 return found
     return None
 

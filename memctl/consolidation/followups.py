@@ -118,9 +118,9 @@ def _missing(
             continue
         if not any(_is_promise(p) for p in reminders):
             continue
-        title = phrase((each, near), shared, weights)
         again = [f for f in later if f.is_dated and _is_open(f)]
         last = (again or [each])[-1]
+        title = phrase((last, near), shared, weights, whole=True)
         evidence = {id(p): p for p in (*reminders, each, *again[-1:])}.values()
         days = {p.day for p in evidence}
         is_missed = any(p.is_question or _OPEN.search(p.text) for p in (*reminders[1:], each, last))
@@ -132,13 +132,20 @@ def _missing(
             f" and is still open on {insight_wording.day(last.day)}.",
             evidence=tuple(evidence),
             about=" ".join(sorted(shared)),
-            strength=0.25 * (weights.shared(each, near) - _OF_ONE_THING * weights.rare)
+            strength=0.25
+            * (_shared_besides_titles(near, each, weights) - _OF_ONE_THING * weights.rare)
             + 0.4 * (len(days) - 2)
             + 0.4 * (len({p.document for p in evidence}) - 2)
             + 0.3 * sum(p.is_kept for p in (each, near))
             + (0.4 if is_missed else -0.8)
             - (0.4 if names_two or len(days) > 2 else 1.4),
         )
+
+
+def _shared_besides_titles(one: Statement, other: Statement, weights: StemWeights) -> float:
+    own = one.stems & other.stems
+    around = (one.context & other.context) - own - (one.titles & other.titles)
+    return weights.sum(own) + 0.5 * weights.sum(around)
 
 
 def _is_open(statement: Statement) -> bool:
@@ -187,7 +194,7 @@ def _due(
         if later or _is_named_later(day, each, everything):
             continue
         has_passed = day < today
-        title = phrase((each,), each.stems, weights)
+        title = phrase((each,), each.stems, weights, whole=True)
         when = insight_wording.day(day)
         said = "has passed with no later word on it" if has_passed else "is coming up"
         yield Finding(

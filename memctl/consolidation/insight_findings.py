@@ -78,11 +78,18 @@ class Finding(Struct, frozen=True):
         return Connection(first.id, second.id, name, self.confidence, " → ".join(both))
 
 
-def phrase(statements: Sequence[Statement], stems: Collection[str], weights: StemWeights) -> str:
+def phrase(
+    statements: Sequence[Statement],
+    stems: Collection[str],
+    weights: StemWeights,
+    *,
+    whole: bool = False,
+) -> str:
     """Return the words that name something best, as one of the statements has them.
 
     They stand together in it: at most a word without any of the stems stands between two of them.
-    A single word says too little, so the part of the sentence around it is returned.
+    A single word says too little, so the part of the sentence around it is returned, or the
+    ``whole`` first statement.
     """
     said, _, where = max(
         (
@@ -95,7 +102,11 @@ def phrase(statements: Sequence[Statement], stems: Collection[str], weights: Ste
     )
     if not said:
         return statements[0].memory.title or "it"
-    return said if " " in said or weights.is_name(said.lower()) else _part_around(where.text, said)
+    if " " in said or weights.is_name(said.lower()):
+        return said
+    return (
+        insight_wording.shortened(statements[0].text) if whole else _part_around(where.text, said)
+    )
 
 
 def _part_around(text: str, word: str) -> str:

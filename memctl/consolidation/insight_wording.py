@@ -11,7 +11,7 @@ from memctl.records import Memory
 
 _MARKUP = re.compile(r"^(?:\s*(?:[-*+•]|\d{1,3}[.)]|>+|\[[ xX]\])\s+)+|\*\*|__|`")
 _WIKILINK = re.compile(r"\[\[(?:[^\]|]*\|)?([^\]]*)\]\]|\[([^\]]*)\]\([^)]*\)")
-_LONGEST_QUOTE = 240
+_LONGEST_QUOTE, _LONGEST_TITLE = 240, 90
 
 
 def day(instant: date) -> str:
@@ -52,6 +52,13 @@ def quotable(sentence: str) -> str:
     if len(line) <= _LONGEST_QUOTE:
         return line
     return line[:_LONGEST_QUOTE].rsplit(" ", 1)[0].rstrip(",;:") + " …"
+
+
+def shortened(sentence: str) -> str:
+    """A sentence as a title: without its full stop, and cut at a word when long."""
+    if len(sentence) > _LONGEST_TITLE:
+        sentence = sentence[:_LONGEST_TITLE].rsplit(" ", 1)[0].rstrip(",;:") + " …"
+    return sentence.rstrip(".!")
 
 
 def quoted(sentence: str) -> str:

@@ -342,7 +342,8 @@ def _words(
     numbers = [*measured, *_bare_numbers(text, found)]
     stems: list[tuple[int, str, frozenset[str]]] = []
     for match in _WORD.finditer(text):
-        skip = match.group()[0].isdigit() or any(a <= match.start() < b for a, b in times)
+        is_number = text[max(match.start() - 1, 0)].isdigit() or match.group()[0].isdigit()
+        skip = is_number or any(a <= match.start() < b for a, b in times)
         own = frozenset() if skip else frozenset(terms(match.group(), language)) - calendar_stems()
         stems.append((match.start(), match.group(), own))
     slots = []

@@ -186,6 +186,50 @@ def test_a_day_that_is_put_off_twice_is_told_as_one_series(
     assert f"went from 4 March to 8 April to 20 May ({days}). " in text
 
 
+VISIT = "Hollins stables is on Tuesday, {} 2024, from 08:30 to 15:00."
+
+
+def test_two_visits_are_no_change_unless_the_first_is_called_off(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    first = fact(note, VISIT.format("24 February"), "2024-02-24", "a.ics")
+    second = fact(note, VISIT.format("31 March"), "2024-03-31", "b.ics")
+    assert "change" not in told(first, second)
+
+
+def test_a_visit_that_was_called_off_has_moved(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    gone = f"{VISIT.format('24 February')} Status of Hollins stables: cancelled."
+    first = fact(note, gone, "2024-02-24", "a.ics")
+    second = fact(note, VISIT.format("31 March"), "2024-03-31", "b.ics")
+    assert "went from 24 February 2024 to 31 March 2024" in told(first, second)["change"]
+
+
+def test_days_in_the_minutes_of_one_committee_are_no_series(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    items = (
+        ("Winifred applies to the trust, deadline 30 November.", "2023-10-14"),
+        ("Squirrel survey booked for 10 December.", "2023-12-02"),
+        ("Scaffolding starts now on Monday 23 February.", "2024-01-15"),
+    )
+    minutes = [
+        replace(fact(note, text, day, f"{day}.md"), title="Belfry Repair Subgroup of St Milburga")
+        for text, day in items
+    ]
+    assert "change" not in told(*minutes)
+
+
+def test_a_title_begins_and_ends_with_whole_words(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    barn = "The barn is free for the bells from the 28th but must be empty by 1 June."
+    text = told(replace(fact(note, barn, "2024-05-14", "barn.md"), importance=0.9))["deadline"]
+    assert text.split("”")[0].removeprefix("“") in barn
+    assert not text.split("”")[0].endswith(" th")
+
+
 def test_what_was_the_same_each_time_may_stand_in_the_next_sentence(
     told: Callable[..., dict[str, str]], note: Note
 ) -> None:
