@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
@@ -44,6 +44,14 @@ class IdentifiedSource(Struct, frozen=True):
     mtime_ns: int = 0
     copy_of: str = ""
     """Id of what it was exported from, where it is a note of an exported vault and unchanged."""
+
+    @property
+    def modified_at(self) -> datetime | None:
+        """When its file was written last, if that is known."""
+        try:
+            return datetime.fromtimestamp(self.mtime_ns / 1e9, UTC) if self.mtime_ns else None
+        except (ValueError, OverflowError, OSError):
+            return None
 
 
 class StoredPart(Struct, frozen=True):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import chain, islice
 
 from msgspec import Struct
 
 from memctl.ids import memory_id
-from memctl.ingest.batches import PIPELINE_VERSION, IdentifiedSource, PreparedDocument, WantedSource
+from memctl.ingest.batches import PIPELINE_VERSION, PreparedDocument, WantedSource
 from memctl.ingest.chunking import Passage
 from memctl.language.inline_tags import find_hashtags, without_wikilinks
 from memctl.language.term_analysis import embedding_text, passage_terms
@@ -114,7 +114,7 @@ def _document(parts: DocumentInputs) -> Document:
         method=understood.method,
         signals=understood.signals,
         pipeline_version=PIPELINE_VERSION,
-        created_at=source.created_at or read.created_at or _modified(item) or parts.now,
+        created_at=source.created_at or read.created_at or item.modified_at or parts.now,
         ingested_at=parts.now,
         session_id=_session(parts),
         metadata={**_metadata(parts), **_why(understood)},
@@ -152,13 +152,6 @@ def _session(parts: DocumentInputs) -> str | None:
         return given
     is_chat = any(passage.kind == "turn" for passage in parts.passages)
     return parts.wanted.document_id if is_chat else None
-
-
-def _modified(item: IdentifiedSource) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(item.mtime_ns / 1e9, UTC) if item.mtime_ns else None
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def _distinct(*groups: Iterable[str]) -> tuple[str, ...]:

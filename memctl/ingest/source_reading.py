@@ -19,6 +19,7 @@ from memctl.ingest.discovery.sources import Source
 from memctl.links.vault_files import FIRST_BYTES, NOTE_ENDING, seal_of
 from memctl.literals import RECORD_READER
 from memctl.paths import display_path, os_error_hint, os_error_reason
+from memctl.readers.document_properties import with_entry_days
 from memctl.records import FileOutcome, Segment, SourceText
 from memctl.redaction import MARK, redact_name, redact_secrets, redact_with_offsets
 
@@ -102,7 +103,8 @@ def read_parts(item: IdentifiedSource, readers: Readers) -> Generator[SourceText
         yield SourceText(source.text, "text/plain", RECORD_READER, title=source.title)
         return
     try:
-        yield from _with_shares(_read(readers, source.path, source.name), item.size)
+        for text in _with_shares(_read(readers, source.path, source.name), item.size):
+            yield with_entry_days(text, source.created_at or text.created_at, item.modified_at)
         _check_unchanged(item, source.path)
     except MemctlError as error:
         why = ReadFailure(error.message, error.hint, type(error).__name__)

@@ -18,7 +18,11 @@ from memctl.language.word_lists import any_of, load_language, month_numbers, wee
 MONTHS, WEEKDAYS = month_numbers(), weekday_numbers()
 _LONGEST_DAY = 60
 """Characters within which a heading begins with a day."""
-_ENTRY_START = re.compile(r"\W*(?:(?P<weekday>[^\W\d_]+)[.,]?\s+)?")
+_ENTRY_START = re.compile(
+    r"\W*(?:(?:last )?(?:written|edited|updated|changed|revised|looked at)(?: again)?(?: on)?\W+)?"
+    r"(?:(?P<weekday>[^\W\d_]+)[.,]?\s+)?",
+    re.IGNORECASE,
+)
 _VERSION = re.compile(r"\W*v?\d+(?:\.\d+)+\W+")
 """What a change log gives a day to."""
 _RELATIVE = {

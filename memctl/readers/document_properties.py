@@ -7,16 +7,19 @@ become aware UTC datetimes; one without a zone is taken as UTC.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from datetime import UTC, date, datetime, time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
 from email.utils import parsedate_to_datetime
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.language.date_mentions import leading_day, lone_day
-from memctl.language.word_lists import month_numbers
+from memctl.language.word_lists import any_of, month_numbers, weekday_numbers
 from memctl.readers.file_names import clean_title, shorten
+from memctl.records import Segment, SourceText
 
 _TITLE_KEYS = ("title", "headline")
 _DATE_KEYS = ("date", "created", "created_at", "published", "date_published", "datepublished",
@@ -30,10 +33,28 @@ _DESCRIPTIONS = frozenset(
     (*_TITLE_KEYS, *_DATE_KEYS, *_AUTHOR_KEYS, *_TAG_KEYS, *_OTHER_DESCRIPTIONS)
 )
 _DAY_LINE = re.compile(
-    r"^\W{0,4}(?:(?:letter|invoice|meeting) )?(?:date|dated|sent|datum|fecha)\W{0,4}:\W{0,4}"
+    r"^\W{0,4}(?:(?:(?:letter|invoice|meeting) )?(?:date|dated|sent|datum|fecha)\W{0,4}:"
+    r"|(?:last )?(?:edited|updated|changed|revised|written)(?: on)?:?)\W{0,4}"
     r"(?P<day>\w[^\n]{5,40})$",
     re.IGNORECASE | re.MULTILINE,
 )
+_MONTH = any_of(month_numbers())
+_ENTRY = re.compile(
+    rf"""^[^\S\n]*(?P<item>[-*+>][^\S\n]+)?(?P<mark>\*\*|__)?
+    (?:(?:{any_of(weekday_numbers())})[.,]?[ ])?
+    (?:(?P<day>[0-3]?\d)(?:st|nd|rd|th|\.)?[ ](?P<month>{_MONTH})
+      |(?P<us_month>{_MONTH})[ ](?P<us_day>[0-3]?\d)(?:st|nd|rd|th)?)\b\.?
+    (?:,?[ ](?P<year>(?:19|20)\d\d)\b)?
+    (?(mark)[^\S\n]?[-–—:.,]?(?:\*\*|__)|[^\S\n]?(?:[-–—:]|,(?=[ ])))
+    (?![^\S\n]*[-–—]?[^\S\n]*[0-3]?\d(?:st|nd|rd|th|\.)?[ ](?:{_MONTH})\b)""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+"""A line of running notes that begins with a day, set off from what follows: ``3 Feb - rang Ann``.
+What goes on with another day is a span of time."""
+_FEWEST_ENTRIES = 2
+_KEPT_UP = timedelta(days=60)
+"""A list of days is one of what happened, not of what is to come, if the newest is so recent."""
+_LONGEST_PAUSE, _AFTER_STATED = timedelta(days=270), timedelta(days=270)
 _BEGINNING = 1000
 """Characters in which a document says of which day it is."""
 LINES_OF_HEAD = 5
@@ -85,6 +106,96 @@ def stated_day(text: str) -> datetime | None:
         return None
     number, day = days[0]
     return None if "".join(lines[number + 1 : number + 2]).strip() else day
+
+
+def with_entry_days(
+    text: SourceText, stated: datetime | None, modified: datetime | None
+) -> SourceText:
+    """Return a text of which each entry of running notes has the day that it begins with.
+
+    A day without a year is the latest one by which the next entry, or the text, was written.
+
+    Args:
+        text: A source's, or a part of it.
+        stated: The day that it says it is of.
+        modified: When its file was written last.
+    """
+    by = [each for each in (stated and stated + _AFTER_STATED, modified) if each]
+    if not by:
+        return text
+    entries = [
+        (number, entry)
+        for number, segment in enumerate(text.segments)
+        if segment.kind == "prose" and segment.said_at is None
+        for entry in _ENTRY.finditer(text.text, segment.start, segment.end)
+    ]
+    days = _days_of([entry for _, entry in entries], min(by).date())
+    if not days:
+        return text
+    starts: dict[int, list[tuple[int, datetime]]] = {}
+    for (number, entry), day in zip(entries, days, strict=True):
+        moment = datetime.combine(day, time(), UTC)
+        starts.setdefault(number, []).append((entry.start(), moment))
+    segments = chain.from_iterable(
+        _split(segment, starts[number], text.text) if number in starts else (segment,)
+        for number, segment in enumerate(text.segments)
+    )
+    return replace(text, segments=tuple(segments))
+
+
+def _days_of(entries: Sequence[re.Match[str]], written: date) -> list[date]:
+    """Return the days of entries that go back in time from one end to the other; else none."""
+    if len(entries) < _FEWEST_ENTRIES:
+        return []
+    newest_last = _back_from(entries[::-1], written)[::-1]
+    newest_first = _back_from(entries, written)
+    found = max(filter(None, (newest_last, newest_first)), key=min, default=[])
+    may_be_plan = any(entry["item"] for entry in entries)
+    return [] if may_be_plan and found and written - max(found) > _KEPT_UP else found
+
+
+def _back_from(entries: Sequence[re.Match[str]], latest: date) -> list[date]:
+    """Return the days of entries, none later than the one before it; none if far apart."""
+    found: list[date] = []
+    for entry in entries:
+        month = month_numbers()[(entry["month"] or entry["us_month"]).lower()]
+        day = _latest_day(month, int(entry["day"] or entry["us_day"]), entry["year"], latest)
+        if day is None or (found and latest - day > _LONGEST_PAUSE):
+            return []
+        found.append(day)
+        latest = day
+    return found
+
+
+def _latest_day(month: int, day: int, year: str | None, latest: date) -> date | None:
+    years = (int(year),) if year else (latest.year, latest.year - 1)
+    for each in years:
+        try:
+            found = date(each, month, day)
+        except ValueError:
+            continue
+        if found <= latest:
+            return found
+    return None
+
+
+def _split(
+    segment: Segment, starts: Sequence[tuple[int, datetime]], text: str
+) -> Iterator[Segment]:
+    """Yield what stands before the first entry of a segment, and each entry with its day."""
+    first, whole = starts[0][0], text[segment.start : segment.end]
+    if whole[: first - segment.start].strip():
+        yield _trimmed(replace(segment, end=first), text)
+    ends = [*(start for start, _ in starts[1:]), segment.end]
+    for (start, moment), end in zip(starts, ends, strict=True):
+        yield _trimmed(replace(segment, start=start, end=end, said_at=moment), text)
+
+
+def _trimmed(segment: Segment, text: str) -> Segment:
+    """Return a segment without the blanks at its ends."""
+    inner = text[segment.start : segment.end]
+    start = segment.start + len(inner) - len(inner.lstrip())
+    return replace(segment, start=start, end=segment.start + len(inner.rstrip()))
 
 
 def parse_title(value: object) -> str:

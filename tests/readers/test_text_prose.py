@@ -10,6 +10,7 @@ import pytest
 from memctl.ingest.chunking import ChunkSizes, chunk
 from memctl.language.inline_tags import find_hashtags, find_wikilinks
 from memctl.readers import read
+from memctl.readers.document_properties import with_entry_days
 from memctl.readers.text_files.chat_logs import chat_style
 from memctl.readers.text_files.headed_text import (
     AsciiDocHeadings,
@@ -441,6 +442,9 @@ def test_each_day_of_a_diary_in_plain_text_is_told_of_that_day(tmp_path: Path) -
         ("LEASE\n\nDate: 3 February 2026\nTenant: Ann Lee\n", "2026-02-03"),
         ("Quayside Vets\n11 November 2026\n\nDear Ms Lee,\n", "2026-11-11"),
         ("Quote\n\nValid until\n17 May 2026\nCostas Ltd\n", ""),
+        ("# Bell fund\n\nLast edited: 10 March 2026\n\nWe need 40.\n", "2026-03-10"),
+        ("# Plan\n\n*written 28 Dec 2025*\n\nFour days a week.\n", "2025-12-28"),
+        ("Changed my mind on 3 May 2026.\n", ""),
         ("Date: 05/06/2026\n", ""),
         ("We meet on 3 May 2026.\n", ""),
     ],
@@ -454,3 +458,41 @@ def test_a_text_says_near_its_beginning_of_which_day_it_is(
         (found,) = read(path)
         written = found.created_at
         assert (written.date().isoformat() if written else "") == day
+
+
+CALLS = "20 Dec - Ann rang.\nShe wants a quote.\n27 Dec: nothing\n\n3 Jan, Ben came by\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "written", "days"),
+    [
+        ("a.txt", CALLS, "2026-01-09", ["2025-12-20", "2025-12-27", "2026-01-03"]),
+        ("a.txt", CALLS, "2027-11-09", ["2026-12-20", "2026-12-27", "2027-01-03"]),
+        ("a.md", "**6 Mar** - Jo\n\n**3 Mar** - Al\n", "2026-03-07", ["2026-03-06", "2026-03-03"]),
+        ("a.txt", "Mon 2 Mar: rain\n3 Mar 2025: fog\n", "2026-03-07", ["2025-03-02", "2025-03-03"]),
+        ("a.txt", "- 3 Mar: rain\n- 5 Mar: sun\n", "2026-03-07", ["2026-03-03", "2026-03-05"]),
+        ("plans.txt", "- 27 Aug: school\n- 3 Sep: fair\n", "2026-03-07", []),
+        ("spans.txt", "3 Mar - 9 Mar: Wales\n10 Mar – 12 March: York\n", "2026-03-27", []),
+        ("one.txt", "3 Mar - rang Ann\n", "2026-03-07", []),
+        ("no_order.txt", "3 Mar: a\n1 Mar: b\n5 Mar: c\n", "2026-03-07", []),
+        ("no_days.txt", "31 Feb: a\n2 Feb: b\n", "2026-03-07", []),
+    ],
+)
+def test_an_entry_of_running_notes_is_of_the_day_that_it_begins_with(
+    tmp_path: Path, name: str, text: str, written: str, days: list[str]
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    (plain,) = read(path)
+    found = with_entry_days(plain, None, datetime.fromisoformat(written).replace(tzinfo=UTC))
+    assert [each.said_at.date().isoformat() for each in found.segments if each.said_at] == days
+    whole = [text[each.start : each.end] for each in found.segments]
+    assert "".join("".join(whole).split()) == "".join(text.split())
+
+
+def test_entries_without_a_year_are_near_the_day_that_their_text_says_it_is_of() -> None:
+    text = SourceText(CALLS, "text/plain", "text", segments=(Segment(0, len(CALLS)),))
+    stated, copied = datetime(2019, 12, 1, tzinfo=UTC), datetime(2026, 11, 9, tzinfo=UTC)
+    found = with_entry_days(text, stated, copied)
+    assert [each.said_at and each.said_at.year for each in found.segments] == [2019, 2019, 2020]
+    assert with_entry_days(text, None, None) is text
