@@ -532,6 +532,15 @@ def test_parts_of_a_question_are_answered_from_several_memories(roastery: Search
     assert len(more.citations) <= 3
 
 
+def test_a_list_is_given_with_the_line_above_it(shelf: Shelf, memory_of: MemoryOf) -> None:
+    stable = "The horses at Hollins stables, three of them\n - Juniper, bay mare\n - Biscuit, cob\n - Pixel"
+    text = f"{stable}\nThe gate code is 8820."
+    shelf.put([memory_of("x", text), memory_of("y", "The cat is called Minka.")])
+    given = ask(shelf.searcher(), "Which horses are at Hollins stables?")
+    assert given.text == f"{' '.join(stable.split())} [1]"
+    assert given.citations[0].quote == stable
+
+
 def test_each_step_of_a_question_is_told(shelf: Shelf, memory_of: MemoryOf) -> None:
     text = "Tom is the husband of Ann; he works at Nordwind. Its chairman is Ingrid Solberg."
     shelf.put([memory_of("x", text), memory_of("y", "The kitchen of Ann has a blue door.")])

@@ -76,6 +76,11 @@ _SEVERAL_THINGS = re.compile(
     re.IGNORECASE,
 )
 """In a question whose answer is a list, or what happened at a time."""
+_ITEM = r"[^\S\n]*(?:[-*+•‣◦]|\d{1,3}[.)])[^\S\n]+"
+_ITEMS = re.compile(rf"[^\S\n]*\n(?:{_ITEM}[^\n]+(?:\n|\Z)){{2,12}}")
+"""The items of a list, after the line that says what they are."""
+_IS_ITEM = re.compile(_ITEM)
+_LONGEST_LIST = 700
 _ASKS_FOR_OLDEST = re.compile(
     r"\b(?:at first|original(?:ly)?|initial(?:ly)?|in the beginning|to begin with|anfangs|zuerst"
     r"|ursprünglich\w*|au début|à l['’]origine|initialement|al principio|originalmente"
@@ -142,6 +147,8 @@ def extract_answer(
             first = [] if is_in_order else ordered[:1]
             ordered = [*first, *_reading_order(ordered[len(first) :])]
     ordered = [_without_speaker(item) for item in ordered]
+    if is_list and not states and (whole := _with_items(ordered[0])) is not ordered[0]:
+        ordered = [whole]
     text = _differing(ordered) if states else _plain_answer(ordered, outcome.asked.text)
     return _answer(ordered, text, confidence, unsure=unsure)
 
@@ -210,6 +217,17 @@ def _known_of_subject(
         return []
     known.sort(key=lambda item: (item.hit.created_at, item.hit.start or 0, item.start))
     return [_without_speaker(item) for item in known]
+
+
+def _with_items(item: EvidenceSentence) -> EvidenceSentence:
+    """Return a sentence with the list that stands directly below it, if one does."""
+    start, end = item.quote
+    text = item.hit.text
+    line = text[text.rfind("\n", 0, item.start) + 1 : item.end]
+    items = _ITEMS.match(text, end)
+    if items is None or _IS_ITEM.match(line) or items.end() - start > _LONGEST_LIST:
+        return item
+    return replace(item, quote=(start, start + len(text[start : items.end()].rstrip())))
 
 
 def _without_speaker(item: EvidenceSentence) -> EvidenceSentence:
