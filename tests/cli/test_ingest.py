@@ -31,6 +31,11 @@ def test_in_a_pipe_the_summary_is_one_line(memctl: Run) -> None:
     assert len(memctl("ingest", "--text", "tea, not coffee").rows) == 1
 
 
+def test_quietly_there_is_a_summary_only_if_asked_for(memctl: Run) -> None:
+    assert memctl("ingest", "--text", "The boat is blue.", "-q").out == ""
+    assert memctl("ingest", "--text", "The boat is red.", "-q", "-o", "json").json["ingested"] == 1
+
+
 def test_standard_input_is_one_document(memctl: Run) -> None:
     assert memctl("ingest", "-", stdin="# Notes\n\nThe door code is 4711.\n").code == 0
     (row,) = memctl("document", "list").rows

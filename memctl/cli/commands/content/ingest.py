@@ -232,7 +232,9 @@ def reporting_a_stop(context: CommandContext, name: str, output: Output) -> Iter
 
 
 def show_report(context: CommandContext, name: str, report: IngestReport, output: Output) -> None:
-    """Print what became of the sources: one line, or the whole report if asked for."""
+    """Print what became of the sources: one line, the whole report if asked for, or nothing."""
+    if context.quiet and output is None and not report.dry_run:
+        return
     if resolve_format(output) in ("csv", "arrow"):
         emit(report.outcomes, _OUTCOMES, output)
         return
