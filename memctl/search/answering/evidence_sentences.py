@@ -338,11 +338,12 @@ def _goes_on(hit: Hit, one: Part, other: Part) -> bool:
     """
     if _has_ended(hit, one.start, one.end) != _has_ended(hit, other.start, other.end):
         return False
-    return (
-        not (one.is_title or other.is_title or is_table_row(one.text) or is_table_row(other.text))
-        and _ITEM.match(other.text) is None
-        and not has_empty_line(hit.text[one.end : other.start])
-    )
+    if any(
+        part.is_title or is_table_row(part.text) or _is_heading(part, hit) for part in (one, other)
+    ):
+        return False
+    is_item = _ITEM.match(other.text) is not None
+    return not is_item and not has_empty_line(hit.text[one.end : other.start])
 
 
 def _place(hit: Hit, step: int = 0) -> Place | None:
