@@ -533,7 +533,8 @@ def test_parts_of_a_question_are_answered_from_several_memories(roastery: Search
 
 
 def test_a_list_is_given_with_the_line_above_it(shelf: Shelf, memory_of: MemoryOf) -> None:
-    stable = "The horses at Hollins stables, three of them\n - Juniper, bay mare\n - Biscuit, cob\n - Pixel"
+    items = ("Juniper, bay mare", "Biscuit, cob", "Pixel")
+    stable = "\n - ".join(["The horses at Hollins stables, three of them", *items])
     text = f"{stable}\nThe gate code is 8820."
     shelf.put([memory_of("x", text), memory_of("y", "The cat is called Minka.")])
     given = ask(shelf.searcher(), "Which horses are at Hollins stables?")

@@ -200,6 +200,21 @@ def test_amounts_of_two_currencies_are_not_added(
     assert ask(shelf, "How much did we pay for tiles?").text.startswith("40 in total")
 
 
+def test_who_somebody_is_is_not_told_by_what_they_say(shelf: Shelf, memory_of: MemoryOf) -> None:
+    minutes = "**Bron:** Trims are good.\n**Fiona:** He has 17.\n**Bron:** 245 from January."
+    chat = "02/11/2025, 18:05 - Bron: Evening all."
+    told = ("Bron is the captain of the tower.", "The council gave Bron the key of the tower.")
+    shelf.put(
+        [
+            memory_of("a", minutes),
+            memory_of("b", chat, type="turn"),
+            *(memory_of(f"t{n}", text) for n, text in enumerate(told)),
+        ]
+    )
+    given = ask(shelf, "Who is Bron?")
+    assert {citation.quote for citation in given.citations} == set(told)
+
+
 def test_who_somebody_is_is_told_by_all_that_names_them(shelf: Shelf, memory_of: MemoryOf) -> None:
     said = [
         ("a", "Oda Brandvik is the new stage manager.", datetime(2026, 2, 1, tzinfo=UTC)),

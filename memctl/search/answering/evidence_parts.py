@@ -47,6 +47,11 @@ _MAIL_HEADER = re.compile(
 _SAID_AT = re.compile(
     r"^\[(?=[^\]\n]*\d)[^\]\n]{4,40}\]\s+(?:(?P<speaker>[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}:)\s+)?"
 )
+TURN_LABEL = re.compile(
+    r"(?:\[[^\]\n]{4,40}\]\s+|\d[\d/.,: -]{6,24}(?:[ap]m)?\s+-\s+)?"
+    r"(?:[-*+]\s+)?(?:\*\*|__)?[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}:(?:\*\*|__)?\s+"
+)
+"""Who says a turn of a conversation, and when."""
 _FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'll|my|me|mine|ich|mein|je|mon|yo|mi)\b")
 
 Span = tuple[int, int]

@@ -18,6 +18,7 @@ from memctl.language.term_analysis import query_terms
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import (
     PATH_SEPARATOR,
+    TURN_LABEL,
     asks_how,
     asks_when,
     has_date,
@@ -125,6 +126,12 @@ def extract_answer(
     if special is not None:
         return special
     sentences = rank_sentences(outcome) if sentences is None else sentences
+    if subject := _subject(outcome):
+        sentences = [
+            item
+            for item in sentences
+            if not _is_only_speaker(item, subject, sentences, outcome.languages)
+        ]
     is_list = _SEVERAL_THINGS.search(outcome.asked.text) is not None
     is_open = is_list or _SEVERAL_STEPS.search(outcome.asked.text) is not None
     likely = _likely(sentences, _MIN_STEP_SHARE if is_open else MIN_SCORE_SHARE)
@@ -133,7 +140,7 @@ def extract_answer(
     least = CLOSE_OF_FAR if outcome.relevance.is_far else CLOSE
     if not sentences or (confidence < least and not outcome.relevance.is_relevant):
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
-    if known := _known_of_subject(outcome, sentences):
+    if known := _known_of_subject(subject, sentences):
         return _answer(known, _plain_answer(known, ""), max(confidence, SURE), unsure=False)
     unsure = confidence < (SURE_OF_HOW if asks_how(outcome.asked.text) else SURE)
     likely = _likely(sentences, _MIN_STEP_SHARE) if unsure else likely
@@ -199,24 +206,46 @@ def _answer(
     )
 
 
-def _known_of_subject(
-    outcome: SearchOutcome, sentences: Sequence[EvidenceSentence]
-) -> list[EvidenceSentence]:
-    """Return what names the subject of a question like "who is Ada?", in the order of time.
-
-    Nothing for other questions, for a subject without a name, and where fewer than two name it.
-    """
+def _subject(outcome: SearchOutcome) -> frozenset[str]:
+    """Return the terms of the name that a question like "who is Ada?" asks about; else none."""
     asked = _ABOUT.fullmatch(outcome.asked.text.strip())
     words = asked["subject"].split() if asked else []
     if asked is None or len(words) > _LONGEST_SUBJECT or not any(w[0].isupper() for w in words):
-        return []
-    subject = frozenset(query_terms(asked["subject"], outcome.languages))
+        return frozenset()
+    return frozenset(query_terms(asked["subject"], outcome.languages))
+
+
+def _known_of_subject(
+    subject: frozenset[str], sentences: Sequence[EvidenceSentence]
+) -> list[EvidenceSentence]:
+    """Return what names a subject, in the order of time; nothing where fewer than two name it."""
     naming = [item for item in sentences if subject and subject <= item.terms]
     known = _without_repeats(naming)[:_MOST_KNOWN]
     if len(known) < _FEWEST_KNOWN:
         return []
     known.sort(key=lambda item: (item.hit.created_at, item.hit.start or 0, item.start))
     return [_without_speaker(item) for item in known]
+
+
+def _is_only_speaker(
+    item: EvidenceSentence,
+    subject: frozenset[str],
+    others: Iterable[EvidenceSentence],
+    languages: Sequence[str],
+) -> bool:
+    """Return whether a turn, or a line of minutes, names a subject only as who says it.
+
+    In minutes, who says something says more than that.
+    """
+    label = TURN_LABEL.match(item.text)
+    if label is None or subject <= frozenset(query_terms(item.text[label.end() :], languages)):
+        return False
+    same = [
+        other
+        for other in others
+        if other.hit.document == item.hit.document and other.text.startswith(label.group())
+    ]
+    return item.hit.type == "turn" or len(same) > 1
 
 
 def _with_items(item: EvidenceSentence) -> EvidenceSentence:
@@ -245,7 +274,7 @@ def _differ(one: EvidenceSentence, other: EvidenceSentence) -> bool:
     left, right = stated_values(one.text), stated_values(other.text)
     if left <= right or right <= left:
         return False
-    is_of_same = _jaccard(_subject(one), _subject(other)) >= _SAME_SUBJECT
+    is_of_same = _jaccard(_besides_values(one), _besides_values(other)) >= _SAME_SUBJECT
     return is_of_same and not _values_agree(one.text, other.text)
 
 
@@ -366,7 +395,7 @@ def _are_quoted(outcome: SearchOutcome, one: EvidenceSentence, other: EvidenceSe
     )
 
 
-def _subject(item: EvidenceSentence) -> frozenset[str]:
+def _besides_values(item: EvidenceSentence) -> frozenset[str]:
     return item.terms.difference(query_terms(" ".join(stated_values(item.text))))
 
 
