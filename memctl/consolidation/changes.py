@@ -243,7 +243,9 @@ def features(
         "cosine": cosine,
         "weightiest": min(weights.most(shared), 3.0),
         "of_shorter": both / (min(one, other) + 1),
-        "context": min(0.5 * _around(first, second, weights, of_days=value.kind == "date"), 3.0),
+        "context": min(
+            0.5 * weights.around(first, second, besides_titles=value.kind == "date"), 3.0
+        ),
         "money": float(value.kind in ("money", "percent")),
         "date": float(value.kind == "date"),
         "unit": float(value.kind == "quantity"),
@@ -252,15 +254,6 @@ def features(
         "names_old": float(_names(second, difference.earlier.value)),
         "length": -abs(math.log(len(first.text) / len(second.text))),
     }
-
-
-def _around(first: Statement, second: Statement, weights: StemWeights, *, of_days: bool) -> float:
-    """Return the weight of what both have around them.
-
-    Of two days, but for what titles share: minutes of one committee have one title and many days.
-    """
-    shared = (first.context & second.context) - (first.stems & second.stems)
-    return weights.sum(shared - (first.titles & second.titles) if of_days else shared)
 
 
 def _are_of_own_days(first: Statement, second: Statement, difference: Difference) -> bool:
@@ -404,7 +397,7 @@ def _of_dates(first: Statement, second: Statement, weights: StemWeights) -> floa
     "Put off to the 15th" says that itself, in words that may share nothing with the first ones.
     """
     own = weights.sum(first.stems & second.stems)
-    around = _around(first, second, weights, of_days=True)
+    around = weights.around(first, second, besides_titles=True)
     says_so = 0.5 * bool(_MOVE.search(second.text))
     return 0.3 * own + 0.15 * around + says_so - 1.8
 

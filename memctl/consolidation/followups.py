@@ -133,19 +133,13 @@ def _missing(
             evidence=tuple(evidence),
             about=" ".join(sorted(shared)),
             strength=0.25
-            * (_shared_besides_titles(near, each, weights) - _OF_ONE_THING * weights.rare)
+            * (weights.shared(near, each, besides_titles=True) - _OF_ONE_THING * weights.rare)
             + 0.4 * (len(days) - 2)
             + 0.4 * (len({p.document for p in evidence}) - 2)
             + 0.3 * sum(p.is_kept for p in (each, near))
             + (0.4 if is_missed else -0.8)
             - (0.4 if names_two or len(days) > 2 else 1.4),
         )
-
-
-def _shared_besides_titles(one: Statement, other: Statement, weights: StemWeights) -> float:
-    own = one.stems & other.stems
-    around = (one.context & other.context) - own - (one.titles & other.titles)
-    return weights.sum(own) + 0.5 * weights.sum(around)
 
 
 def _is_open(statement: Statement) -> bool:

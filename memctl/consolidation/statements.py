@@ -507,10 +507,18 @@ class StemWeights:
         """That of several together, the same in whatever order they come."""
         return math.fsum(map(self.of, stems))
 
-    def shared(self, one: Statement, other: Statement) -> float:
+    def shared(self, one: Statement, other: Statement, *, besides_titles: bool = False) -> float:
         """What two statements share, that around them by half."""
-        own = one.stems & other.stems
-        return self.sum(own) + 0.5 * self.sum((one.context & other.context) - own)
+        around = self.around(one, other, besides_titles=besides_titles)
+        return self.sum(one.stems & other.stems) + 0.5 * around
+
+    def around(self, one: Statement, other: Statement, *, besides_titles: bool = False) -> float:
+        """What two statements share only around them.
+
+        Without what both titles have: minutes of one committee have one title and many subjects.
+        """
+        shared = (one.context & other.context) - (one.stems & other.stems)
+        return self.sum(shared - (one.titles & other.titles) if besides_titles else shared)
 
     def most(self, stems: Iterable[str]) -> float:
         """That of the weightiest."""
