@@ -337,6 +337,10 @@ class QueryService:
         return max(known, key=lambda entry: entry.at).query_id if known else ""
 
 
+_RELEVANT_AS_A_WHOLE = 0.45
+"""Relevance of what is found below which the last question of a message is looked for alone."""
+
+
 class _QuerySession(Struct, frozen=True, dict=True):
     """Asks questions of one kind, private or not, of one state of the tables."""
 
@@ -362,11 +366,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             raise
 
     def _ask(self, question: Question, options: QueryOptions, started: float) -> QueryResult:
-        from memctl.search.answering.evidence_sentences import (
-            MAX_HITS_READ,
-            rank_hits,
-            rank_sentences,
-        )
+        from memctl.search.answering.search_outcome import MAX_HITS_READ
 
         limit = options.limit or self.search_context.config.query.limit
         search = self.search_context.search_options(max(limit, MAX_HITS_READ), options)
@@ -374,6 +374,8 @@ class _QuerySession(Struct, frozen=True, dict=True):
         outcome = self._with_relevance(outcome, options.threshold)
         answer, hits = None, outcome.listed
         if options.answer:
+            from memctl.search.answering.evidence_sentences import rank_hits, rank_sentences
+
             evidence = outcome.evidence
             sentences = rank_sentences(evidence)
             answer = self._answer(evidence, sentences, options)
@@ -415,15 +417,13 @@ class _QuerySession(Struct, frozen=True, dict=True):
 
         A question that only the sentences before it say the subject of is never searched for alone.
         """
-        from memctl.search.answering.memory_need import (
-            MIN_RELEVANCE,
-            extract_question,
-            has_own_subject,
-        )
-
         whole = self._search(message, search)
         score = whole.relevance.score
-        asked = extract_question(message) if score < MIN_RELEVANCE else ""
+        if score >= _RELEVANT_AS_A_WHOLE:
+            return whole
+        from memctl.search.answering.memory_need import extract_question, has_own_subject
+
+        asked = extract_question(message)
         if not has_own_subject(asked):
             return whole
         alone = self._search(asked, search)

@@ -36,15 +36,13 @@ from memctl.search.answering.evidence_parts import (
     stated_values,
 )
 from memctl.search.answering.relevance import sigmoid
-from memctl.search.answering.search_outcome import SearchOutcome
+from memctl.search.answering.search_outcome import MAX_HITS_READ, SearchOutcome
 from memctl.search.query.question import Question
 from memctl.search.query.subject_questions import GOES_ON, option_of_value, subject_question
 from memctl.search.query.time_expressions import date_terms, hit_dates, matching_times
 from memctl.search.ranking.dialogue import Place
 from memctl.search.retrieval.candidates import cosines, coverage
 
-MAX_HITS_READ = 32
-"""Number of the best hits that are read for an answer, however few are to be shown."""
 _MAX_JUDGED = 30
 """Sentences that the model judges, which takes about 10 ms each."""
 _LONGEST_QUOTE = 260

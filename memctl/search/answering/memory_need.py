@@ -18,10 +18,8 @@ from memctl.search.query.question import Question, analyze_question
 if TYPE_CHECKING:
     from memctl.search.answering.relevance import Relevance
 
-MIN_RELEVANCE = 0.45
-"""Below it, the last question of a message is looked for alone."""
 _MIN_CONTENT_WORDS = 2
-"""For such a message."""
+"""Of a question that is looked for without the message around it."""
 
 _BACK_REFERENCES = (
     r"remember|recall|remind me",

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from memctl.search.answering.communities import CommunityFinder
 
 
+MAX_HITS_READ = 32
+"""Number of the best hits that are read for an answer, however few are to be shown."""
+
+
 class SearchOutcome(Struct, frozen=True, dict=True):
     """What a search found, with what answering needs to know about it.
 
