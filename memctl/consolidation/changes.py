@@ -60,6 +60,8 @@ _AGAIN_AND_AGAIN = 1.0
 """Log odds that a value is followed over time of which three days or more tell."""
 _THE_SAME_BUT_FOR_IT, _NEARLY_ALL = 2.5, 0.8
 """Log odds for statements that share many of their words and differ in the value."""
+_MOVED_BESIDE = 0.3
+"""The same for days beside which both have a word ("ends on the 31st", "now ends on the 30th")."""
 _STILL_SO = 3.0
 """Log odds less where what the earlier says of the thing is said again after the later."""
 _OF_TWO_THINGS = 2.0
@@ -207,8 +209,6 @@ def differing_pairs(found: Sequence[Statement], weights: StemWeights) -> list[Pa
     holders = _value_holders(found)
     pairs = []
     for first, second, difference in candidates:
-        if _are_of_own_days(first, second, difference):
-            continue
         cosine = float(vectors[texts[first.text]] @ vectors[texts[second.text]])
         seen = features(first, second, difference, cosine, weights)
         share = len(first.stems & second.stems) / len(first.stems | second.stems)
@@ -220,6 +220,9 @@ def differing_pairs(found: Sequence[Statement], weights: StemWeights) -> list[Pa
         ):
             score = max(score, _of_dates(first, second, weights) + seen["names_old"])
         score += _THE_SAME_BUT_FOR_IT * (share > _NEARLY_ALL)
+        score += _MOVED_BESIDE * bool(
+            seen["date"] and difference.head and _MOVE.search(second.text)
+        )
         score -= _OF_TWO_THINGS * _names_two(first, second, weights)
         score += _AGAIN_AND_AGAIN * any(len(days[key]) > 2 for key in _keys(difference.later))
         if score > -_STILL_SO and _is_still_so(first, second, difference, holders, weights):
@@ -256,10 +259,11 @@ def features(
     }
 
 
-def _are_of_own_days(first: Statement, second: Statement, difference: Difference) -> bool:
+def _are_of_own_days(first: Statement, mine: Slot, second: Statement, theirs: Slot) -> bool:
     """Return whether two statements each name the day that they are of, as two visits do."""
-    ends = ((first, difference.earlier), (second, difference.later))
-    is_of_own = all(_day_of(slot.value, each) == each.day for each, slot in ends)
+    is_of_own = all(
+        _day_of(slot.value, each) == each.day for each, slot in ((first, mine), (second, theirs))
+    )
     return is_of_own and _CALLED_OFF.search(first.quote or first.text) is None
 
 
@@ -361,7 +365,7 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
     shared = weights.shared(first, second)
     for mine in first.slots:
         for theirs in second.slots:
-            if not _comparable(mine, theirs):
+            if not _comparable(mine, theirs) or _are_of_own_days(first, mine, second, theirs):
                 continue
             head = mine.near & theirs.near
             is_moved = (
@@ -455,7 +459,8 @@ _LEAST_SCORE = -0.9
 _LEAST_UNORDERED = 0.3
 """Two sources that say something on one day mostly speak of two things."""
 _LESS_IN_SERIES = 0.6
-"""How much less likely a pair may be that goes on with a value that has changed already."""
+"""How much less likely a pair may be that goes on with a value that has changed already, and has
+the same words beside it."""
 _MOST_IN_SERIES = 6
 
 
@@ -471,7 +476,7 @@ def find_changes(found: Sequence[Statement], weights: StemWeights) -> list[Findi
             or pair.later.is_kept
             or not {pair.earlier.document, pair.later.document} & distilled
         )
-        and pair.score >= _least_score(pair) - _LESS_IN_SERIES
+        and pair.score >= _least_score(pair) - _LESS_IN_SERIES * bool(pair.difference.head)
     ]
     pairs.sort(key=lambda p: (-p.score, p.earlier.text, p.later.text))
     return [_change_finding(series, found, weights) for series in _series(pairs, weights)]

@@ -356,12 +356,10 @@ class _Guard:
             ) from error
         if isinstance(error, duckdb.Error | pa.ArrowException | OSError | RuntimeError):
             message = _one_line(error)
-            hint = "the columns of a table: DESCRIBE memories"
+            hint = "DESCRIBE memories shows its columns, memctl sql --help the tables"
             if isinstance(error, duckdb.CatalogException) and message.startswith(_NO_TABLE):
                 message = _SUGGESTION.sub(self._suggestion, message)
                 hint = f"tables: {', '.join(self._tables)}"
-            if isinstance(error, duckdb.ParserException):
-                hint = ""
             raise UsageError(message, hint) from error
 
     def _suggestion(self, found: re.Match[str]) -> str:

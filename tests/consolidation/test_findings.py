@@ -230,6 +230,16 @@ def test_a_title_begins_and_ends_with_whole_words(
     assert not text.split("”")[0].endswith(" th")
 
 
+def test_the_day_of_an_entry_is_not_what_changed_in_it(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    before = "3 March 2024: The lease of the office ends on 31 May 2024."
+    after = "9 May 2024: The lease of the office now ends on 30 June 2024."
+    notes = (fact(note, before, "2024-03-03", "a.md"), fact(note, after, "2024-05-09", "b.md"))
+    text = told(*notes)["change"]
+    assert "went from 31 May 2024 to 30 June 2024 " in text
+
+
 def test_what_was_the_same_each_time_may_stand_in_the_next_sentence(
     told: Callable[..., dict[str, str]], note: Note
 ) -> None:

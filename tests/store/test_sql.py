@@ -210,12 +210,15 @@ def test_anything_else_is_refused_and_leaves_nothing_behind(
     assert outside.num_rows == 1
 
 
-def test_a_mistake_is_one_line_with_the_tables_as_hint(ask: Callable[..., Any]) -> None:
+def test_a_mistake_is_one_line_with_a_hint(ask: Callable[..., Any]) -> None:
     with pytest.raises(
         UsageError, match=r'^Binder Error: Referenced column "txt" not found'
     ) as bad:
         ask("select txt\nfrom memories")
-    assert "documents, memories, entities, relations" in bad.value.hint
+    assert "DESCRIBE memories" in bad.value.hint
+    with pytest.raises(UsageError, match="Table with name memoris does not exist") as unknown:
+        ask("select * from memoris")
+    assert "documents, memories, entities, relations" in unknown.value.hint
 
 
 @pytest.mark.parametrize(
