@@ -145,7 +145,7 @@ def extract_answer(
     unsure = confidence < (SURE_OF_HOW if asks_how(outcome.asked.text) else SURE)
     likely = _likely(sentences, _MIN_STEP_SHARE) if unsure else likely
     states = [] if is_list else _states(outcome, likely, sentences, unsure=unsure)
-    ordered = _without_repeats([*states, *likely])[:MAX_SENTENCES] if unsure and states else states
+    ordered = states
     if not states:
         most = _MAX_LISTED if is_list else MAX_SENTENCES
         ordered = _without_repeats(likely)[:most]
@@ -238,7 +238,9 @@ def _is_only_speaker(
     In minutes, who says something says more than that.
     """
     label = TURN_LABEL.match(item.text)
-    if label is None or subject <= frozenset(query_terms(item.text[label.end() :], languages)):
+    if label is None or subject.isdisjoint(query_terms(label.group(), languages)):
+        return False
+    if subject <= frozenset(query_terms(item.text[label.end() :], languages)):
         return False
     same = [
         other
@@ -435,17 +437,13 @@ def _reading_order(chosen: Sequence[EvidenceSentence]) -> list[EvidenceSentence]
 
 
 def _differing(ordered: Sequence[EvidenceSentence]) -> str:
-    one, other = ordered[:2]
-    first, second, *rest = (
-        _numbered_sentence(item, number) for number, item in enumerate(ordered, start=1)
-    )
+    one, other = ordered
+    first, second = _numbered_sentence(one, 1), _numbered_sentence(other, 2)
     if _day(one) == _day(other):
-        text = f"{first} But also: {second}"
-    elif _day(one) < _day(other):
-        text = f"On {_day(one)}: {first} Later, on {_day(other)}: {second}"
-    else:
-        text = f"As of {_day(one)}: {first} Earlier, on {_day(other)}: {second}"
-    return " Or: ".join([text, *rest])
+        return f"{first} But also: {second}"
+    if _day(one) < _day(other):
+        return f"On {_day(one)}: {first} Later, on {_day(other)}: {second}"
+    return f"As of {_day(one)}: {first} Earlier, on {_day(other)}: {second}"
 
 
 def _plain_answer(ordered: Sequence[EvidenceSentence], question: str) -> str:
