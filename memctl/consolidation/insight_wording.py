@@ -49,16 +49,18 @@ def quotable(sentence: str) -> str:
     """A sentence in one line, without list marks and markup, cut at a word when very long."""
     plain = _WIKILINK.sub(lambda match: match[1] or match[2] or "", sentence)
     line = " ".join(_MARKUP.sub("", plain).split())
-    if len(line) <= _LONGEST_QUOTE:
-        return line
-    return line[:_LONGEST_QUOTE].rsplit(" ", 1)[0].rstrip(",;:") + " …"
+    return _cut(line, _LONGEST_QUOTE)
 
 
 def shortened(sentence: str) -> str:
     """A sentence as a title: without its full stop, and cut at a word when long."""
-    if len(sentence) > _LONGEST_TITLE:
-        sentence = sentence[:_LONGEST_TITLE].rsplit(" ", 1)[0].rstrip(",;:") + " …"
-    return sentence.rstrip(".!")
+    return _cut(sentence, _LONGEST_TITLE).rstrip(".!")
+
+
+def _cut(line: str, most: int) -> str:
+    if len(line) <= most:
+        return line
+    return line[:most].rsplit(" ", 1)[0].rstrip(",;:") + " …"
 
 
 def quoted(sentence: str) -> str:

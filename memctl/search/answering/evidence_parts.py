@@ -44,12 +44,13 @@ _MAIL_HEADER = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """Lines of two names; rows of a table all begin with the same one."""
-_SAID_AT = re.compile(
-    r"^\[(?=[^\]\n]*\d)[^\]\n]{4,40}\]\s+(?:(?P<speaker>[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}:)\s+)?"
-)
+LIST_MARK = r"(?:[-*+•‣◦]|\d{1,3}[.)])"
+"""A pattern of what an item of a list begins with."""
+_SPEAKER = r"[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}:"
+_SAID_AT = re.compile(rf"^\[(?=[^\]\n]*\d)[^\]\n]{{4,40}}\]\s+(?:(?P<speaker>{_SPEAKER})\s+)?")
 TURN_LABEL = re.compile(
     r"(?:\[[^\]\n]{4,40}\]\s+|\d[\d/.,: -]{6,24}(?:[ap]m)?\s+-\s+)?"
-    r"(?:[-*+]\s+)?(?:\*\*|__)?[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}:(?:\*\*|__)?\s+"
+    rf"(?:[-*+]\s+)?(?:\*\*|__)?{_SPEAKER}(?:\*\*|__)?\s+"
 )
 """Who says a turn of a conversation, and when."""
 _FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'll|my|me|mine|ich|mein|je|mon|yo|mi)\b")

@@ -20,6 +20,7 @@ from memctl.literals import RESTATING_TYPES
 from memctl.models.task_encoder import load_task_encoder
 from memctl.records import Hit
 from memctl.search.answering.evidence_parts import (
+    LIST_MARK,
     Part,
     Span,
     asks_for_amount,
@@ -81,7 +82,7 @@ _USUAL_COSINE = 0.4
 """Of a sentence that answers, with its question; for where there are no vectors to compare."""
 _MOST_BEFORE = 220
 """Characters that the model reads of what stands before a sentence."""
-_ITEM = re.compile(r"(?:[-*+•‣◦]|\d{1,3}[.)])\s")
+_ITEM = re.compile(rf"{LIST_MARK}\s")
 _DIGIT = re.compile(r"\d")
 _ITEM_NUMBER = re.compile(r"^\W*\d+(?:\.\d+)*[.):]?\s")
 _HEADING_STATES = re.compile(
@@ -359,8 +360,15 @@ def _said_before(hit: Hit, said: Mapping[Place, str]) -> str:
 
 def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[CandidateSentence]:
     parts = split_parts(hit)
-    terms_of = [_terms(hit, part, outcome) for part in parts]
-    dates = hit_dates(hit) if outcome.question.dates else frozenset[str]()
+    asks_for_day = bool(outcome.question.dates)
+    days_of = [
+        date_terms(part.text, hit.created_at) if asks_for_day else frozenset[str]()
+        for part in parts
+    ]
+    terms_of = [
+        _terms(hit, part, outcome) | days for part, days in zip(parts, days_of, strict=True)
+    ]
+    dates = hit_dates(hit) if asks_for_day else frozenset[str]()
     above = frozenset(query_terms(f"{hit.title}\n{hit.heading}", outcome.languages))
     cosine = _cosines(parts, outcome)
     subject = subject_question(outcome.asked.text)
@@ -391,11 +399,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
             terms_of[place],
             own,
             _coverage(near_terms, outcome),
-            _time_weight(
-                date_terms(part.text, hit.created_at) if dates else frozenset(),
-                near_terms,
-                outcome.question,
-            ),
+            _time_weight(days_of[place], near_terms, outcome.question),
             _is_of_another(
                 " ".join((hit.title, hit.heading, before if needs_before else "", part.text)),
                 near_terms,
@@ -498,12 +502,9 @@ def _cosines(parts: Sequence[Part], outcome: SearchOutcome) -> list[float]:
 
 
 def _terms(hit: Hit, part: Part, outcome: SearchOutcome) -> frozenset[str]:
-    """Return the terms of a sentence, with those that its time implies."""
+    """Return the terms of a sentence, with those of the periods that it is of."""
     found = frozenset(query_terms(part.text_with_path, outcome.languages))
-    found |= matching_times(outcome.question, hit)
-    if outcome.question.dates:
-        found |= date_terms(part.text, hit.created_at)
-    return found
+    return found | matching_times(outcome.question, hit)
 
 
 def _coverage(found: frozenset[str], outcome: SearchOutcome) -> float:

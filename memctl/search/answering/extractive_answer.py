@@ -17,6 +17,7 @@ from memctl.language.sentence_values import CHANGE_WORDS, values
 from memctl.language.term_analysis import query_terms
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import (
+    LIST_MARK,
     PATH_SEPARATOR,
     TURN_LABEL,
     asks_how,
@@ -77,7 +78,7 @@ _SEVERAL_THINGS = re.compile(
     re.IGNORECASE,
 )
 """In a question whose answer is a list, or what happened at a time."""
-_ITEM = r"[^\S\n]*(?:[-*+•‣◦]|\d{1,3}[.)])[^\S\n]+"
+_ITEM = rf"[^\S\n]*{LIST_MARK}[^\S\n]+"
 _ITEMS = re.compile(rf"[^\S\n]*\n(?:{_ITEM}[^\n]+(?:\n|\Z)){{2,12}}")
 """The items of a list, after the line that says what they are."""
 _IS_ITEM = re.compile(_ITEM)
@@ -242,12 +243,8 @@ def _is_only_speaker(
         return False
     if subject <= frozenset(query_terms(item.text[label.end() :], languages)):
         return False
-    same = [
-        other
-        for other in others
-        if other.hit.document == item.hit.document and other.text.startswith(label.group())
-    ]
-    return item.hit.type == "turn" or len(same) > 1
+    own = (other.text for other in others if other.hit.document == item.hit.document)
+    return item.hit.type == "turn" or sum(text.startswith(label.group()) for text in own) > 1
 
 
 def _with_items(item: EvidenceSentence) -> EvidenceSentence:
