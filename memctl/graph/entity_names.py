@@ -10,11 +10,9 @@ from msgspec import Struct
 
 from memctl.language.word_lists import (
     COMMON_WORDS,
-    GIVEN_NAMES,
     ORGANISATION_ENDS,
     PLACE_ENDS,
-    PLACES,
-    PLACES_OF_SEVERAL_WORDS,
+    known_names,
     stop_words,
     word_set,
 )
@@ -29,7 +27,7 @@ _JOINTS = re.compile(r"[-‐‑‒–—_/\s]+")
 _OWNED = re.compile(r"['’]s?$")
 _LAST_FIRST = re.compile(r"([^\W\d_][\w'’-]+), ([^\W\d_][\w'’.-]*(?: [^\W\d_]\.?)?)")
 _HONORIFICS = word_set(
-    """mr mrs ms miss mx dr prof professor doctor herr frau sir dame captain capt colonel col
+    """mr mrs ms miss mx dr prof professor doctor herr herrn frau sir dame captain capt colonel col
     sergeant sgt reverend rev judge senator sen governor gov mayor"""
 )
 _HERS, _HIS = word_set("mrs ms miss frau"), word_set("mr herr")
@@ -132,13 +130,13 @@ def _is_named_like_one(parts: list[str]) -> bool:
 
 def is_given_name(word: str) -> bool:
     """Return whether it is a common first name."""
-    return word.capitalize() in GIVEN_NAMES
+    return word.capitalize() in known_names().given
 
 
 def is_place(key: str) -> bool:
     """Return whether it is a well-known place."""
     written = " ".join(word.capitalize() for word in key.split(" "))
-    return written in PLACES or written in PLACES_OF_SEVERAL_WORDS
+    return written in known_names().places
 
 
 def is_everyday(word: str) -> bool:

@@ -29,6 +29,8 @@ class Language(Struct, frozen=True):
     """The name of its Snowball algorithm."""
     elides: bool = False
     """Whether articles and pronouns lose their vowel before another one: ``l'eau``."""
+    capitalises_nouns: bool = False
+    """Whether a capital makes no name of a word."""
     stop_words: frozenset[str] = frozenset()
     """Words that are common in running text and carry grammar rather than meaning."""
     abbreviations: frozenset[str] = frozenset()
@@ -175,8 +177,29 @@ def is_common_word(word: str) -> bool:
     return plain in COMMON_WORDS or plain.removesuffix("s") in COMMON_WORDS
 
 
-GIVEN_NAMES, PLACES = _english(_LISTS, "given_names", "places")
-PLACES_OF_SEVERAL_WORDS = frozenset(_LISTS["places_of_several_words"])
+class Names(Struct, frozen=True):
+    """Names that are known as such, in many languages."""
+
+    given: frozenset[str]
+    """Given names of people."""
+    given_also_words: frozenset[str]
+    """Those of them that English also uses without naming anybody: Mark, Rose."""
+    places: frozenset[str]
+    """Countries and large cities, also those of several words."""
+
+
+@cache
+def known_names() -> Names:
+    """Return the lists of names, which ``tests/training/name_lists.py`` makes."""
+    listed = _read(_HERE / "names.json")
+    given, given_also_words, places = (
+        word_set(" ".join((*listed[name], *_LISTS[name])))
+        for name in ("given_names", "given_names_also_words", "places")
+    )
+    several = (*listed["places_of_several_words"], *_LISTS["places_of_several_words"])
+    return Names(given | given_also_words, given_also_words, places.union(several))
+
+
 PLACE_ENDS, PLACE_STARTS = _english(_LISTS, "place_ends", "place_starts")
 ORGANISATION_ENDS, TITLES, BARE_TITLES = _english(
     _LISTS, "organisation_ends", "titles", "bare_titles"

@@ -14,7 +14,7 @@ from memctl.language.date_mentions import DateSpan, date_spans
 from memctl.language.identification import identify_language
 from memctl.language.inline_tags import find_hashtags, find_wikilinks
 from memctl.records import Distilled, EntityMention, SourceText, Understanding
-from memctl.understanding.entity_extraction import extract_entities
+from memctl.understanding.entity_extraction import extract_entities, with_small_names
 from memctl.understanding.gist_writing import gist
 from memctl.understanding.importance_score import ImportanceInputs, score_importance
 from memctl.understanding.keyword_extraction import MAX_KEYWORDS, choose_topics, extract_keywords
@@ -101,12 +101,13 @@ class BuiltinUnderstander:
         return [_understanding(draft, self.method) for draft in drafts]
 
     def _find_names(self, draft: _Draft) -> None:
-        draft.entities = extract_entities(draft.source, draft.lines)
-        if self._encoder is None:
-            return
-        draft.read = read_lines(draft.source, draft.lines, self._encoder, self._triggers)
-        draft.entities = names(draft.read, draft.entities)
-        draft.distilled = statements(draft.source, draft.read)
+        draft.entities = extract_entities(draft.source, draft.lines, draft.language)
+        if self._encoder is not None:
+            draft.read = read_lines(draft.source, draft.lines, self._encoder, self._triggers)
+            draft.entities = names(draft.read, draft.entities, draft.language)
+            draft.distilled = statements(draft.source, draft.read)
+        if draft.language == "en":
+            draft.entities = with_small_names(draft.entities, draft.source.text, draft.lines)
 
 
 def _understanding(draft: _Draft, method: str) -> Understanding:

@@ -14,16 +14,15 @@ from memctl.ids import tag_name
 from memctl.language.word_lists import (
     BARE_TITLES,
     COMMON_WORDS,
-    GIVEN_NAMES,
     NOT_ALONE,
     NOT_ENTITIES,
     ORGANISATION_ENDS,
     PLACE_ENDS,
     PLACE_STARTS,
-    PLACES,
-    PLACES_OF_SEVERAL_WORDS,
     TITLES,
     is_common_word,
+    known_names,
+    load_language,
     stop_words,
 )
 from memctl.records import EntityMention, SourceText
@@ -42,7 +41,9 @@ _NAMES = re.compile(
     rf"(?:{_NAME_WORD}\.?|\d{{1,4}}\b(?![:.,/%]\d)))*"
 )
 _CAPITALISED = re.compile(rf"(?<![\w'’]){_CAPITAL}[\w'’]*")
+_CAPITAL_AND_SMALL = re.compile(rf"(?<![\w'’]){_CAPITAL}[^\W\d_A-Z]")
 _ASCII_CAPITALISED = re.compile(r"[A-Z][\w']*")
+_SMALL_WORDS = re.compile(r"(?<![\w@#/.\-'’])[^\W\d_][\w'’]{3,}(?![\w@]|[-/.]\w)")
 _HANDLES = re.compile(
     r"(?P<url>https?://[^\s<>\"'`)\]}]+|www\.[^\s<>\"'`)\]}]+)"
     r"|(?P<email>(?<![\w.+<-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+)"
@@ -71,8 +72,16 @@ _MIN_SHOUTED = 12
 _MAX_LENGTH = 60
 
 
-def extract_entities(source: SourceText, lines: Sequence[Line]) -> tuple[EntityMention, ...]:
-    """Return what a document names, the most often named first."""
+def extract_entities(
+    source: SourceText, lines: Sequence[Line], language: str = "en"
+) -> tuple[EntityMention, ...]:
+    """Return what a document names, the most often named first.
+
+    Args:
+        source: The document.
+        lines: Its sentences.
+        language: ISO 639-1.
+    """
     text = source.text[:_SCANNED]
     found = _Found()
     for line in lines:
@@ -81,7 +90,34 @@ def extract_entities(source: SourceText, lines: Sequence[Line]) -> tuple[EntityM
     if "@" in text or "`" in text or "://" in text or "www." in text:
         _add_handles(text, found)
     for start, end, is_heading in _ranges(source, lines, len(text)):
-        _add_names(text, start, end, found, is_heading)
+        _add_names(text, (start, end), found, is_heading, language)
+    return found.merged()
+
+
+def with_small_names(
+    entities: Sequence[EntityMention], text: str, lines: Sequence[Line]
+) -> tuple[EntityMention, ...]:
+    """Add the known names in lines of sentences that are written in small letters.
+
+    Args:
+        entities: What else the document names.
+        text: The document, in English: other languages use too many names as words.
+        lines: Its sentences.
+    """
+    found = _Found()
+    for entity in entities:
+        found.counts[entity.name], found.types[entity.name] = entity.count, entity.type
+    known = known_names()
+    written = (text[line.start : line.end] for line in lines)
+    for part in (part for sentence in written for part in sentence.split("\n")):
+        if _CAPITAL_AND_SMALL.search(part) is not None:
+            continue
+        for word in _SMALL_WORDS.findall(part):
+            name = _POSSESSIVE.sub("", word).capitalize()
+            if name in known.given and name not in known.given_also_words:
+                found.add(name, "person")
+            elif name in known.places:
+                found.add(name, "place")
     return found.merged()
 
 
@@ -153,20 +189,24 @@ def _add_handles(text: str, found: _Found) -> None:
         found.add(name.removesuffix("()"), "identifier" if kind == "code" else kind)
 
 
-def _add_names(text: str, start: int, end: int, found: _Found, is_heading: bool) -> None:
+def _add_names(
+    text: str, span: tuple[int, int], found: _Found, is_heading: bool, language: str
+) -> None:
+    start, end = span
     sentence = text[start:end]
     capitals = (_ASCII_CAPITALISED if sentence.isascii() else _CAPITALISED).findall(sentence)
     if all(map(_names_nothing, capitals)) or _is_shouted(text, start, end, capitals):
         return
     for position, written in _runs(text, start, end, capitals):
         is_first = position == start or _is_first_word(text, position, start)
-        known = _known_name(written, is_first)
+        known = _known_name(written, is_first, language)
         if known is None:
             continue
         name, type_, certain = known
         if type_ == "other" and position > start:
             type_ = _by_what_stands_before(text, position, written, name)
-        found.add(name, type_, certain=certain and not (is_heading and type_ == "other"))
+        is_doubtful = is_heading and type_ == "other" and not _has_inner_capital(name)
+        found.add(name, type_, certain=certain and not is_doubtful)
 
 
 def _runs(text: str, start: int, end: int, capitals: Sequence[str]) -> Iterable[tuple[int, str]]:
@@ -203,9 +243,11 @@ def _by_what_stands_before(text: str, position: int, written: str, name: str) ->
 
 
 @lru_cache(maxsize=50_000)
-def _known_name(written: str, is_first: bool) -> tuple[str, str, bool] | None:
+def _known_name(written: str, is_first: bool, language: str) -> tuple[str, str, bool] | None:
     """Name, type and certainty of a run of capitalised words; None where it names nothing."""
     words = _trimmed(_without_office(_up_to_owner(written.rstrip(".").split(" "))))
+    if load_language(language).capitalises_nouns:
+        words = _from_marked(words)
     if is_first:
         words = _without_sentence_start(words)
     if not words or len(" ".join(words)) > _MAX_LENGTH:
@@ -214,14 +256,33 @@ def _known_name(written: str, is_first: bool) -> tuple[str, str, bool] | None:
     name = _display(words)
     if not _is_name(words, name, type_):
         return None
-    return name, type_, not (is_first and len(words) == 1 and type_ == "other")
+    is_doubtful = type_ == "other" or name in known_names().given_also_words
+    return name, type_, not (is_first and len(words) == 1 and is_doubtful)
+
+
+def is_marked(name: str) -> bool:
+    """Return whether more than a capital speaks for a name: known, titled, or written as one."""
+    return bool(_from_marked(name.split(" ")))
+
+
+def _from_marked(words: list[str]) -> list[str]:
+    """Cut off what stands before the first word that is no mere noun."""
+    for number, word in enumerate(words):
+        bare = word.rstrip(".")
+        if bare in TITLES or _is_known(bare) or _has_inner_capital(bare):
+            return words[number:]
+    return words if words and words[-1] in ORGANISATION_ENDS else []
+
+
+def _has_inner_capital(name: str) -> bool:
+    return any(map(str.isupper, name.partition(" ")[0][1:]))
 
 
 def _up_to_owner(words: list[str]) -> list[str]:
     """Stop after a person or place that owns what follows: "Priya's Laptop" names Priya."""
     for number, word in enumerate(words):
         owner = _POSSESSIVE.sub("", word)
-        if owner != word and (owner in GIVEN_NAMES or owner in PLACES):
+        if owner != word and _is_known(owner):
             return [*words[:number], owner]
     return words
 
@@ -246,9 +307,9 @@ def _trimmed(words: list[str]) -> list[str]:
 def _without_sentence_start(words: list[str]) -> list[str]:
     """Cut off the first word of a sentence where it may be any word."""
     first = words[0] if words else ""
-    if len(words) < 2 or first in GIVEN_NAMES or first in PLACES or first.rstrip(".") in TITLES:
+    if len(words) < 2 or _is_known(first) or first.rstrip(".") in TITLES:
         return words
-    if words[1].rstrip(".") in TITLES or words[1] in GIVEN_NAMES:
+    if words[1].rstrip(".") in TITLES or words[1] in known_names().given:
         return words[1:] if is_common_word(first) or first.endswith("ly") else words
     if words[1][0].isdigit():
         return [] if first.lower() in COMMON_WORDS else words
@@ -270,21 +331,30 @@ def _names_nothing(word: str) -> bool:
     return word not in _NAMES_LIKE_STOP_WORDS and plain in stop_words("en")
 
 
+def _is_known(word: str) -> bool:
+    return word in known_names().given or word in known_names().places
+
+
 def _type(words: list[str]) -> str:
+    known = known_names()
     first, last = words[0].rstrip("."), words[-1].rstrip(".")
     if first in TITLES and len(words) > 1:
         return "other" if "of" in words else "person"
-    if " ".join(words) in PLACES_OF_SEVERAL_WORDS:
+    if len(words) > 1 and " ".join(words) in known.places:
         return "place"
     if len(words) > 1 and last in ORGANISATION_ENDS:
         return "organization"
     if first in ("University", "Bank", "Ministry", "Department", "Institute") and "of" in words:
         return "organization"
-    if (len(words) > 1 and last in PLACE_ENDS) or words[-1] in PLACES or first in PLACES:
-        return "person" if first in GIVEN_NAMES and len(words) > 1 else "place"
+    if (
+        (len(words) > 1 and last in PLACE_ENDS)
+        or words[-1] in known.places
+        or first in known.places
+    ):
+        return "person" if first in known.given and len(words) > 1 else "place"
     if len(words) == 2 and first in PLACE_STARTS and not is_common_word(words[1]):
         return "place"
-    if first in GIVEN_NAMES or (len(words) > 1 and _INITIALS.match(words[0])):
+    if first in known.given or (len(words) > 1 and _INITIALS.match(words[0])):
         return "other" if last.isdigit() else "person"
     if len(words) > 1 and (last.isdigit() or _has_digit(last)):
         return "product"

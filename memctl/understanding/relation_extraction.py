@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from memctl.language.inline_tags import without_wikilinks
 from memctl.language.sentence_splitting import split_sentences
-from memctl.language.word_lists import GIVEN_NAMES, PLACES, PLACES_OF_SEVERAL_WORDS, stop_words
+from memctl.language.word_lists import known_names, stop_words
 from memctl.records import EntityMention
 
 
@@ -243,7 +243,7 @@ def _first_names(types: Mapping[str, str]) -> dict[str, str]:
     whole: dict[str, list[str]] = {}
     for name, type_ in types.items():
         first, _, rest = name.partition(" ")
-        if type_ == "person" and rest and first in GIVEN_NAMES:
+        if type_ == "person" and rest and first in known_names().given:
             whole.setdefault(first, []).append(name)
     return {
         first: names[0] for first, names in whole.items() if len(names) == 1 and first not in types
@@ -318,14 +318,10 @@ def _of_form(
             fits = types[names[0]] in form.subjects and types[names[1]] in form.objects
             if not fits or names[0] == names[1]:
                 continue
-            if form.known_place and not _is_place(names[1]):
+            if form.known_place and names[1] not in known_names().places:
                 continue
             subject, object_ = reversed(names) if form.reverse else names
             yield StatedRelation(subject, form.relation, object_)
-
-
-def _is_place(name: str) -> bool:
-    return name in PLACES or name in PLACES_OF_SEVERAL_WORDS
 
 
 def _before(sentence: str, spans: Sequence[tuple[int, int]], place: int) -> list[int]:

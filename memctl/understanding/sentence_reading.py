@@ -18,10 +18,10 @@ from msgspec import Struct
 
 from memctl.config import TriggerSettings
 from memctl.language.sentence_splitting import has_empty_line
-from memctl.language.word_lists import word_set
+from memctl.language.word_lists import load_language, word_set
 from memctl.models.task_encoder import STATEMENT_LABELS, SentenceReading, TaskEncoder
 from memctl.records import Distilled, EntityMention, SourceText
-from memctl.understanding.entity_extraction import MAX_ENTITIES
+from memctl.understanding.entity_extraction import MAX_ENTITIES, is_marked
 from memctl.understanding.text_outline import DATED_PREFIX, Line
 from memctl.understanding.triggers import DEFAULT_TRIGGERS, detect_trigger, label_type
 
@@ -236,7 +236,9 @@ def _widened(
     return first, last
 
 
-def names(read: Sequence[ReadLine], by_rules: Sequence[EntityMention]) -> tuple[EntityMention, ...]:
+def names(
+    read: Sequence[ReadLine], by_rules: Sequence[EntityMention], language: str
+) -> tuple[EntityMention, ...]:
     """Return what a document names, most often named first.
 
     These are the names by rules that the model takes for names, too, and those that it is sure of.
@@ -244,7 +246,9 @@ def names(read: Sequence[ReadLine], by_rules: Sequence[EntityMention]) -> tuple[
     Args:
         read: The sentences as the model reads them.
         by_rules: Names that rules find by their capitals and their company.
+        language: ISO 639-1.
     """
+    is_any_noun_capitalised = load_language(language).capitalises_nouns
     seen: Counter[str] = Counter()
     sure: Counter[str] = Counter()
     types: dict[str, Counter[str]] = {}
@@ -262,6 +266,8 @@ def names(read: Sequence[ReadLine], by_rules: Sequence[EntityMention]) -> tuple[
         or any(word in seen for word in _WORD.findall(mention.name.casefold()))
     }
     for name, count in sure.items():
+        if is_any_noun_capitalised and not (" " in name or is_marked(name)):
+            continue
         if not any(name in other or other in name for other in found):
             kind = types[name].most_common(1)[0][0]
             found[name] = EntityMention(name, _TYPE_NAMES.get(kind, kind), count)

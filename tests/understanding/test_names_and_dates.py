@@ -8,8 +8,8 @@ import pytest
 
 from memctl.language.date_mentions import date_spans
 from memctl.language.identification import identify_language
-from memctl.records import Segment, SourceText
-from memctl.understanding.entity_extraction import extract_entities
+from memctl.records import EntityMention, Segment, SourceText
+from memctl.understanding.entity_extraction import extract_entities, with_small_names
 from memctl.understanding.importance_score import ImportanceInputs, score_importance, with_novelty
 from memctl.understanding.keyword_extraction import choose_topics, extract_keywords
 from memctl.understanding.text_outline import text_outline
@@ -17,9 +17,10 @@ from memctl.understanding.text_outline import text_outline
 TUESDAY = datetime(2026, 5, 12, 9, 30, tzinfo=UTC)
 
 
-def named(text: str) -> dict[str, str]:
+def named(text: str, language: str = "en") -> dict[str, str]:
     source = SourceText(text, "text/plain", "text/1")
-    return {entity.name: entity.type for entity in extract_entities(source, text_outline(source))}
+    found = extract_entities(source, text_outline(source), language)
+    return {entity.name: entity.type for entity in found}
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -34,6 +35,40 @@ def test_people_places_and_organisations_are_told_apart() -> None:
         "Berlin": "place",
         "Bank of Spain": "organization",
     }
+
+
+def test_known_names_are_found_in_notes_written_in_small_letters() -> None:
+    text = (
+        "call w/ pieter, marek's cousin\n- josie + emre off to groningen in may, i will stay\n"
+        "rose said no. Ann says frank talk, hope and olivia.txt"
+    )
+    source = SourceText(text, "text/plain", "text/1")
+    found = with_small_names((EntityMention("Emre Kaya", "person", 1),), text, text_outline(source))
+    assert {entity.name: entity.type for entity in found} == {
+        "Pieter": "person",
+        "Marek": "person",
+        "Josie": "person",
+        "Emre Kaya": "person",
+        "Groningen": "place",
+    }
+
+
+def test_a_capital_alone_makes_no_name_where_every_noun_has_one() -> None:
+    text = (
+        "Der Fahrer brachte die Proben ins Labor. Danach rief Frau Zänker an. "
+        "Dauerhafte Tätigkeit von Herrn Menon. Holger Prätorius bleibt bei LabVelo in Utrecht."
+    )
+    assert named(text, "de") == {
+        "Frau Zänker": "person",
+        "Herrn Menon": "person",
+        "Holger Prätorius": "person",
+        "LabVelo": "other",
+        "Utrecht": "place",
+    }
+
+
+def test_a_word_that_is_also_a_name_begins_a_sentence_without_naming_anybody() -> None:
+    assert named("Mark the date. Rose bushes need water. Tobias accepted.") == {"Tobias": "person"}
 
 
 def test_addresses_handles_and_identifiers_are_found() -> None:
