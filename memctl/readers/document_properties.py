@@ -45,12 +45,13 @@ _ENTRY = re.compile(
     (?:(?P<day>[0-3]?\d)(?:st|nd|rd|th|\.)?[ ](?P<month>{_MONTH})
       |(?P<us_month>{_MONTH})[ ](?P<us_day>[0-3]?\d)(?:st|nd|rd|th)?)\b\.?
     (?:,?[ ](?P<year>(?:19|20)\d\d)\b)?
-    (?(mark)[^\S\n]?[-–—:.,]?(?:\*\*|__)|[^\S\n]?(?:[-–—:]|,(?=[ ])))
+    (?(mark)[^\S\n]?[-–—:.,]?(?:\*\*|__)|(?:[^\S\n]?(?:[-–—:]|,(?=[ ]))|[^\S\n]{{2,}}|\t))
     (?![^\S\n]*[-–—]?[^\S\n]*[0-3]?\d(?:st|nd|rd|th|\.)?[ ](?:{_MONTH})\b)""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 """A line of running notes that begins with a day, set off from what follows: ``3 Feb - rang Ann``.
 What goes on with another day is a span of time."""
+_YEAR = re.compile(r"(?<![\w.-])(?:19|20)\d\d(?![\w-]|\.\d)")
 _FEWEST_ENTRIES = 2
 _KEPT_UP = timedelta(days=60)
 """A list of days is one of what happened, not of what is to come, if the newest is so recent."""
@@ -120,14 +121,16 @@ def with_entry_days(
         stated: The day that it says it is of.
         modified: When its file was written last.
     """
-    by = [each for each in (stated and stated + _AFTER_STATED, modified) if each]
+    of_year = _end_of_year(text)
+    by = [each for each in (stated and stated + _AFTER_STATED, modified, of_year) if each]
     if not by:
         return text
     entries = [
         (number, entry)
         for number, segment in enumerate(text.segments)
-        if segment.kind == "prose" and segment.said_at is None
+        if segment.kind == "prose"
         for entry in _ENTRY.finditer(text.text, segment.start, segment.end)
+        if segment.said_at is None or entry["year"]
     ]
     days = _days_of([entry for _, entry in entries], min(by).date())
     if not days:
@@ -143,38 +146,64 @@ def with_entry_days(
     return replace(text, segments=tuple(segments))
 
 
+def _end_of_year(text: SourceText) -> datetime | None:
+    """Return the last day of the only year that the title or the first line names."""
+    head = f"{text.title}\n{text.text.lstrip()[:200]}".split("\n")[:2]
+    years = set(_YEAR.findall("\n".join(head)))
+    return datetime(int(years.pop()), 12, 31, tzinfo=UTC) if len(years) == 1 else None
+
+
 def _days_of(entries: Sequence[re.Match[str]], written: date) -> list[date]:
     """Return the days of entries that go back in time from one end to the other; else none."""
     if len(entries) < _FEWEST_ENTRIES:
         return []
-    newest_last = _back_from(entries[::-1], written)[::-1]
-    newest_first = _back_from(entries, written)
+    newest_last = _in_order(entries, written)
+    newest_first = _in_order(entries[::-1], written)[::-1]
     found = max(filter(None, (newest_last, newest_first)), key=min, default=[])
     may_be_plan = any(entry["item"] for entry in entries)
     return [] if may_be_plan and found and written - max(found) > _KEPT_UP else found
 
 
-def _back_from(entries: Sequence[re.Match[str]], latest: date) -> list[date]:
-    """Return the days of entries, none later than the one before it; none if far apart."""
+def _in_order(entries: Sequence[re.Match[str]], written: date) -> list[date]:
+    """Return the days of entries, the oldest first; none if they are far apart.
+
+    What follows the last one that states its year goes on from there; what stands before it, or
+    all where none does, goes back from when the text was written.
+    """
+    with_year = [number for number, entry in enumerate(entries) if entry["year"]]
+    last = with_year[-1] + 1 if with_year else len(entries)
+    until = _following(entries[:last][::-1], written, is_later=False)[::-1]
+    if not until:
+        return []
+    after = _following(entries[last:], until[-1], is_later=True)
+    found = [*until, *after]
+    return found if len(found) == len(entries) and found[-1] <= written else []
+
+
+def _following(entries: Sequence[re.Match[str]], near: date, *, is_later: bool) -> list[date]:
+    """Return the days of entries, each the nearest to the one before; none if far apart."""
     found: list[date] = []
     for entry in entries:
-        month = month_numbers()[(entry["month"] or entry["us_month"]).lower()]
-        day = _latest_day(month, int(entry["day"] or entry["us_day"]), entry["year"], latest)
-        if day is None or (found and latest - day > _LONGEST_PAUSE):
+        day = _day_of(entry, near, is_later=is_later)
+        is_from_entry = found or is_later
+        if day is None or (is_from_entry and abs(near - day) > _LONGEST_PAUSE):
             return []
         found.append(day)
-        latest = day
+        near = day
     return found
 
 
-def _latest_day(month: int, day: int, year: str | None, latest: date) -> date | None:
-    years = (int(year),) if year else (latest.year, latest.year - 1)
-    for each in years:
+def _day_of(entry: re.Match[str], near: date, *, is_later: bool) -> date | None:
+    """Return the day of an entry that is nearest to another day, on one side of it."""
+    month = month_numbers()[(entry["month"] or entry["us_month"]).lower()]
+    step = 1 if is_later else -1
+    years = (int(entry["year"]),) if entry["year"] else (near.year, near.year + step)
+    for year in years:
         try:
-            found = date(each, month, day)
+            found = date(year, month, int(entry["day"] or entry["us_day"]))
         except ValueError:
             continue
-        if found <= latest:
+        if found == near or (found > near) == is_later:
             return found
     return None
 

@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property
 from itertools import islice
 
@@ -18,7 +18,13 @@ from msgspec import Struct
 
 from memctl.config import TriggerSettings
 from memctl.language.sentence_splitting import has_empty_line
-from memctl.language.word_lists import load_language, word_set
+from memctl.language.word_lists import (
+    any_of,
+    load_language,
+    month_numbers,
+    weekday_numbers,
+    word_set,
+)
 from memctl.models.task_encoder import STATEMENT_LABELS, SentenceReading, TaskEncoder
 from memctl.records import Distilled, EntityMention, SourceText
 from memctl.understanding.entity_extraction import MAX_ENTITIES, is_marked
@@ -56,6 +62,14 @@ _TYPE_NAMES = {"organisation": "organization"}
 _WRITTEN_IN_A_WAY_OF_THEIR_OWN = ("url", "email", "handle", "identifier")
 _LENGTHS = (8, 400)
 _MARKER = re.compile(r"\s*(?:[-*+•‣◦>]\s+|\d{1,3}[.)]\s+|\[[ xX]?\]\s+|#{1,6}\s+|[*_]{1,2}(?=\w))+")
+_EMPHASISED = re.compile(r"\*\*(?=\S)([^*]+)(?<=\S)\*\*")
+_LEADING_DAY = re.compile(
+    rf"""(?:(?:{any_of(weekday_numbers())})[.,]?\ )?
+    (?:(?P<day>\d\d?)(?:st|nd|rd|th|\.)?\ (?P<month>{any_of(month_numbers())})
+      |(?P<us_month>{any_of(month_numbers())})\ (?P<us_day>\d\d?)(?:st|nd|rd|th)?)\b
+    (?:,?\ \d{{4}}\b)?[.,]?(?:\ ?[-–—:](?=\ ))?\ (?=\S)""",
+    re.IGNORECASE | re.VERBOSE,
+)
 _ITEM = re.compile(r"(?:[-*+•‣◦]|\d{1,3}[.)]|\[[ xX]?\])\s")
 """Begins an item of a list, which doesn't go on what stands before it."""
 _ROW = re.compile(r"\S[^\n]*")
@@ -222,7 +236,7 @@ def _widened(
             length <= _LONGEST_MEMORY
             and read[place].confidence >= least
             and _may_be_kept(read[place])
-            and (one.speaker, one.heading) == (other.speaker, other.heading)
+            and _where(one) == _where(other)
             and not has_empty_line(source.text[one.end : other.start])
             and _ITEM.match(source.text, other.start) is None
         )
@@ -234,6 +248,10 @@ def _widened(
     while adds(first - 1, first, _JOINED):
         first -= 1
     return first, last
+
+
+def _where(line: Line) -> tuple[str | None, str, date | None]:
+    return line.speaker, line.heading, line.said_at.date() if line.said_at else None
 
 
 def names(
@@ -283,8 +301,9 @@ def _rows(source: SourceText) -> Iterator[Line]:
 
 
 def _text(text: str, line: Line) -> str:
-    marker = _MARKER.match(text, line.start, line.end)
-    said = " ".join(text[marker.end() if marker else line.start : line.end].split())
+    written = _EMPHASISED.sub(r"\1", text[line.start : line.end])
+    marker = _MARKER.match(written)
+    said = " ".join(written[marker.end() if marker else 0 :].split())
     return f"{line.speaker}: {said}" if line.speaker else said
 
 
@@ -293,7 +312,8 @@ def _distilled(source: SourceText, items: Sequence[ReadLine]) -> Distilled:
     weightiest = max(items, key=lambda item: item.weight)
     start, end = items[0].line.start, items[-1].line.end
     speaker = items[0].line.speaker
-    text = " ".join([items[0].text, *(item.bare_text for item in items[1:])])
+    first = _without_day(items[0].text, items[0].line.said_at)
+    text = " ".join([first, *(item.bare_text for item in items[1:])])
     return Distilled(
         text=_standing_alone(source, items[0].line, text),
         type=weightiest.type,
@@ -303,6 +323,16 @@ def _distilled(source: SourceText, items: Sequence[ReadLine]) -> Distilled:
         confidence=round(weightiest.confidence, 3),
         reason="reading model" + (f"; said by {speaker}" if speaker else ""),
     )
+
+
+def _without_day(text: str, said_at: datetime | None) -> str:
+    """Return an entry of running notes without the day that it begins with and is of."""
+    found = _LEADING_DAY.match(text) if said_at else None
+    if found is None or said_at is None:
+        return text
+    month = month_numbers()[(found["month"] or found["us_month"]).lower()]
+    is_own = (month, int(found["day"] or found["us_day"])) == (said_at.month, said_at.day)
+    return text[found.end() :] if is_own else text
 
 
 def _standing_alone(source: SourceText, line: Line, text: str) -> str:

@@ -33,6 +33,18 @@ def test_a_memory_says_what_it_is_about_and_when() -> None:
     assert memory.text.startswith("Bathroom (12 May 2025): Went with the grey tiles")
 
 
+def test_entries_of_running_notes_are_kept_apart_each_with_its_day() -> None:
+    text = "**9 Feb 2025** Alun broke his left wrist.\n**27 April** Alun fell in the bathroom."
+    entries = (
+        Segment(0, 41, said_at=datetime(2025, 2, 9, tzinfo=UTC)),
+        Segment(42, len(text), said_at=datetime(2025, 4, 27, tzinfo=UTC)),
+    )
+    assert [each.text for each in understood(text, title="Dad", segments=entries).distilled] == [
+        "Dad (9 February 2025): Alun broke his left wrist.",
+        "Dad (27 April 2025): Alun fell in the bathroom.",
+    ]
+
+
 def test_a_sentence_that_begins_with_a_pronoun_is_kept_with_the_one_before_it() -> None:
     text = "Tobias Kern rang this morning. He accepted the offer, 61k, and starts on 1 March."
     texts = [each.text for each in understood(text).distilled]
