@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec.structs import replace
 
-from memctl.cli.arguments import parse_expiry, parse_instant, refuse_empty, type_hint
+from memctl.cli.arguments import check_types, parse_expiry, parse_instant, refuse_empty
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     DryRun,
@@ -143,6 +143,7 @@ def list_(
     """
     filters = replace(filters, archived=archived)
     with context.reading(kb) as bases:
+        check_types(bases, filters)
         rows = context.collect_rows(
             bases,
             lambda base, n: base.memories.list(
@@ -151,8 +152,6 @@ def list_(
             page.limit,
         )
         emit(rows, with_kb_column(_LIST, len(bases)), output)
-        if not rows.num_rows:
-            context.suggest(type_hint(filters.types))
 
 
 @command(
