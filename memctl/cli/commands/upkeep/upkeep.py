@@ -219,6 +219,8 @@ def _show_doubtful(
         rows = [row for base in bases for row in doubtful_entries(base, now)]
         rows.sort(key=lambda each: each.quality)
         emit(context.page(rows, page), with_kb_column(_DOUBTFUL, len(bases)), output)
+    if not rows:
+        context.say("note: nothing to look at: no entry is stale, contradicted or judged bad")
 
 
 # --- a page of the day ---------------------------------------------------------------------------
