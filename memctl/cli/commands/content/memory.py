@@ -38,7 +38,7 @@ from memctl.cli.rendering.terminal_text import describe_location, format_moment,
 from memctl.errors import UsageError
 from memctl.formatting import format_count
 from memctl.language.inline_tags import without_wikilinks
-from memctl.literals import LEARNING, LearningOutcome
+from memctl.literals import LEARNING, InsightKind, LearningOutcome
 
 if TYPE_CHECKING:
     from memctl.memories.memory_views import MemoryView
@@ -84,10 +84,11 @@ _LIST = (
 )
 _INSIGHT_LIST = (
     Column("id", "ID", short_id),
+    Column("metadata", "KIND", lambda metadata: metadata.get("kind", "")),
     Column("created_at", "DATE", format_instant),
     Column("importance", "IMP.", right=True),
     Column("source_ids", "FROM", lambda ids: str(len(ids)), right=True),
-    Column("text", "TEXT", wrap=True),
+    Column("text", "TEXT", lambda text: _insight_text(text), wrap=True),
 )
 _HISTORY = (
     Column("version", "VERSION", right=True),
@@ -114,6 +115,7 @@ _LEARNINGS = (
 )
 
 _QUOTE = 300
+_IN_A_PIPE = 100
 _VISIBLE = 0.005
 """Differences of importance below this are not shown."""
 
@@ -460,16 +462,28 @@ def learnings(
 # --- insights ------------------------------------------------------------------------------------
 
 
+def _insight_text(text: str) -> str:
+    """Return an insight whole for a terminal, where it is wrapped; cut for a line in a pipe."""
+    return one_line(text, 0 if sys.stdout.isatty() else _IN_A_PIPE)
+
+
 @command(
     insight_app,
     "list",
-    "memctl insight list\nmemctl insight list --since 7d -o json",
+    """
+    memctl insight list
+    memctl insight list --since 7d -o json
+    memctl insight list --kind contradiction
+    """,
     without=("types", "levels", "doc_types"),  # which all insights share
     identity=True,
 )
 def list_insights(
     context: CommandContext,
     filters: Filters,
+    kind: InsightKind | None = typer.Option(
+        None, "--kind", help="Only of this kind; its kind is in the metadata of an insight."
+    ),
     kb: KnowledgeBasesOption = None,
     page: MemoryPage = MemoryPage(50),
     output: Output = None,
@@ -479,7 +493,12 @@ def list_insights(
         rows = context.collect_rows(
             bases,
             lambda base, n: base.insights.list(
-                filters, limit=n, offset=page.offset, sort=page.sort, descending=page.desc
+                filters,
+                limit=n,
+                offset=page.offset,
+                sort=page.sort,
+                descending=page.desc,
+                kind=kind,
             ),
             page.limit,
         )
