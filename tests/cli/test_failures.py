@@ -177,6 +177,24 @@ def test_a_wrong_choice_is_said_without_words_of_the_parser(memctl: Run) -> None
 
 
 @pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        ("memory list -n", "'-n' / '--limit'"),
+        ("audit --offset", "'--offset'"),
+        ("session show standup --last", "'--last'"),
+        ("context launch --budget", "'--budget'"),
+        ("job undo --yes", "'JOB'"),
+    ],
+)
+def test_a_number_beyond_all_counting_is_refused(memctl: Run, words: str, option: str) -> None:
+    memctl("kb", "create", "default")
+    result = memctl(*words.split(), "99999999999999999999")
+    assert result.code == 2
+    expected = f"invalid value for {option}: it must be less than or equal to 1000000000000\n"
+    assert expected in result.err
+
+
+@pytest.mark.parametrize(
     ("words", "message", "command"),
     [
         (
