@@ -449,13 +449,7 @@ def learnings(
 
     words, now = " ".join(query or ()), context.home.now()
     with context.reading(kb) as bases:
-        rows = [
-            each
-            for base in bases
-            for each in query_learnings(base, now, query=words, limit=page.needed or 10_000)
-        ]
-        if not words:
-            rows.sort(key=lambda each: each.importance, reverse=True)
+        rows = query_learnings(bases, now, query=words, limit=page.needed or 10_000)
         emit(page.of(rows), with_kb_column(_LEARNINGS, len(bases)), output)
 
 
