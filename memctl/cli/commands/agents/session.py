@@ -274,6 +274,8 @@ def list_(
         found.sort(key=lambda pair: pair[1].last_at, reverse=True)
         rows = [{"kb": name, **to_plain(each)} for name, each in found]
         emit(context.page(rows, page), with_kb_column(_LIST, len(bases)), output)
+    if not rows:
+        context.hint("memctl session start begins one")
 
 
 @command(

@@ -497,6 +497,8 @@ def list_insights(
             page.limit,
         )
         emit(rows, with_kb_column(_INSIGHT_LIST, len(bases)), output)
+    if not rows.num_rows:
+        context.hint("memctl consolidate draws them from what is known")
 
 
 @command(

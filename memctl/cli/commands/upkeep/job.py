@@ -45,7 +45,7 @@ _COLUMNS = (
     Column("state", "STATE"),
     Column("started_at", "BEGAN", format_instant),
     Column("can_be_undone", "CAN BE UNDONE", lambda can: "yes" if can else ""),
-    Column("detail", "CAME TO", format_counts),
+    Column("detail", "CAME TO", format_counts, wrap=True),
     Column("error", "ERROR", wrap=True),
 )
 
@@ -72,6 +72,8 @@ def list_(
         rows = [job for base in bases for job in base.jobs.list(limit=page.needed)]
     rows.sort(key=lambda job: job.started_at, reverse=True)
     emit(page.of(rows), _COLUMNS, output)
+    if not rows:
+        context.hint("none has run yet: memctl watch runs them, or memctl upkeep run")
 
 
 @command(

@@ -47,7 +47,7 @@ _JOBS = (
     Column("last_run", "LAST RUN", format_instant),
     Column("state", "STATE"),
     Column("next_run", "NEXT RUN", format_instant),
-    Column("came_to", "CAME TO", format_counts),
+    Column("came_to", "CAME TO", format_counts, wrap=True),
 )
 _RUNS = (
     Column("job", "JOB"),
@@ -68,8 +68,8 @@ _AUDIT = (
     Column("at", "AT", format_instant),
     Column("actor", "WHO"),
     Column("action", "WHAT"),
-    Column("objects", "ABOUT", lambda ids: one_line(", ".join(ids), 60)),
-    Column("counts", "ROWS", format_counts),
+    Column("objects", "ABOUT", lambda ids: one_line(", ".join(ids), 60), wrap=True),
+    Column("counts", "ROWS", format_counts, wrap=True),
 )
 JobArgument = Annotated[
     str | None, typer.Argument(metavar="JOB", help="A job; see memctl upkeep list.")
