@@ -81,6 +81,11 @@ SourceType = Literal["user", "agent", "system", "tool", "workflow"]
 MemoryKind = Literal["factual", "experiential", "working"]
 """What a memory keeps: a fact, an event, or work in progress."""
 
+InsightKind = Literal[
+    "change", "contradiction", "recurring", "total", "overdue", "deadline", "connection", "common"
+]
+"""What an insight says; only a model writes what is ``common`` to a group of memories."""
+
 Tier = Literal["working", "short_term", "long_term", "shared"]
 """Where a value is kept: for minutes, for hours, for good, or in a pool."""
 WorkingPlace = Literal[

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from memctl.literals import DocType, MemoryKind, SourceType
+from memctl.literals import DocType, InsightKind, MemoryKind, SourceType
 
 R = TypeVar("R", bound=Struct)
 
@@ -595,9 +595,7 @@ class Insight(Struct, frozen=True):
     connections: tuple[Connection, ...]
     importance: float
     confidence: float
-    kind: str
-    """``change``, ``contradiction``, ``recurring``, ``total``, ``overdue``, ``deadline``,
-    ``connection``, or ``common`` of a model."""
+    kind: InsightKind
 
 
 class ConsolidationReport(Struct, frozen=True):

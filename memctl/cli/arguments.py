@@ -11,7 +11,7 @@ import json
 import re
 import stat
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -27,6 +27,7 @@ from memctl.literals import DocType
 from memctl.paths import display_path, expand_path, os_error_hint, os_error_reason
 
 if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
     from memctl.records import Filters, Level
 
 _ASK = 'ask something: memctl query "when is ...?"'
@@ -159,8 +160,10 @@ def read_stdin(most_bytes: int, too_long: UsageError) -> str:
 
 
 _TYPES = (
-    "passage", "gist", "insight", "important_fact", "fact", "decision", "preference", "plan",
-    "learning", "observation", "memories", "conversation_turn",
+    "passage", "turn", "query", "gist", "fact", "important_fact", "decision", "preference", "plan",
+    "event", "observation", "reflection", "learning", "memories", "important_information",
+    "summary", "conversation", "conversation_turn", "conversation_summary", "tool_output",
+    "insight",
 )  # fmt: skip
 _META = re.compile(r"(?P<key>[^=!<>]+)(?P<operator>!=|>=|<=|=|>|<)(?P<value>.*)", re.DOTALL)
 _META_OPERATORS = {
@@ -308,14 +311,24 @@ def parse_bytes(text: str) -> int:
     return int(match[1]) * unit + int((match[2] or "0").ljust(3, "0")) * unit // 1_000
 
 
-def type_hint(types: Sequence[str]) -> str:
-    """Return a hint for a type that memctl never assigns, or nothing.
+def check_types(bases: Iterable[KnowledgeBase], filters: Filters) -> None:
+    """Check the types that memories are limited to: those that memctl gives, or any that is there.
 
-    Only for when nothing was found: a memory that was added by hand may have any type.
+    A memory that was added by hand may have any type.
+
+    Raises:
+        UsageError: One of them is neither.
     """
-    for word in types:
+    from memctl.records import Filters
+
+    for word in filters.types:
+        alike = Filters(
+            types=(word,), namespaces=filters.namespaces, as_of=filters.as_of, archived=True
+        )
+        if word in _TYPES or any(base.memories.count(alike) for base in bases):
+            continue
         near = difflib.get_close_matches(word.lower(), _TYPES, n=1)
-        if word not in _TYPES:
-            known = ", ".join(_TYPES)
-            return f"did you mean --type {near[0]}?" if near else f"types are {known}"
-    return ""
+        meant = f"did you mean --type {near[0]}? " if near else ""
+        raise UsageError(
+            f"no memory is of the type {word!r}", f"{meant}types are {', '.join(_TYPES)}"
+        )

@@ -184,6 +184,7 @@ def _with_context(
     @functools.wraps(function)
     def run(context: typer.Context, *, quiet: bool, verbose: bool, **arguments: Any) -> None:
         """Call the function with its context; end quietly if the reader of the pipe has gone."""
+        _refuse_huge_numbers(context)
         given = context.find_root().params
         command_context = CommandContext(
             {key: given[key] for key in ("home", "config") if given.get(key)},
@@ -211,6 +212,19 @@ def _with_context(
 
     _undeclared.append(functools.partial(_declare, run, function, without, identity))
     return run
+
+
+_LARGEST = 10**12
+"""More than anything can be counted to here; the stores take no more than 64 bits."""
+
+
+def _refuse_huge_numbers(context: typer.Context) -> None:
+    parameters: Sequence[Any] = context.command.params
+    for each in parameters:
+        given = context.params.get(each.name)
+        if isinstance(given, int) and given > _LARGEST:
+            problem = f"it must be less than or equal to {_LARGEST}"
+            raise typer.BadParameter(problem, ctx=context, param=each)
 
 
 _undeclared: list[Callable[[], None]] = []

@@ -10,6 +10,7 @@ from msgspec import Struct
 from memctl.consolidation.known_insights import COMMON
 from memctl.consolidation.memory_pool import DULL_NAMES
 from memctl.language.sentence_values import values
+from memctl.literals import InsightKind
 from memctl.records import Connection, Memory
 
 _NEGATION = re.compile(
@@ -20,8 +21,7 @@ _NEGATION = re.compile(
 class Draft(Struct, frozen=True):
     """An insight before it has an id."""
 
-    kind: str
-    """See `memctl.records.Insight.kind`."""
+    kind: InsightKind
     about: str
     """What it is about, in a form to compare drafts of one kind by."""
     title: str

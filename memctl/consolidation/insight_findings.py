@@ -14,7 +14,7 @@ from memctl.consolidation.insight_drafts import Draft, importance_of
 from memctl.consolidation.statements import Statement, StemWeights
 from memctl.language.term_analysis import terms
 from memctl.language.word_lists import words_of_all
-from memctl.literals import CONTRADICTS
+from memctl.literals import CONTRADICTS, InsightKind
 from memctl.records import Connection, Memory
 
 METHOD = "builtin/2"
@@ -26,7 +26,7 @@ _RELATIONSHIP = {"contradiction": CONTRADICTS, "change": "follows"}
 class Finding(Struct, frozen=True):
     """Something that follows from statements."""
 
-    kind: str
+    kind: InsightKind
     title: str
     headline: str
     """One sentence that says it."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from memctl.language.word_lists import ENGLISH_MONTHS
+from memctl.paths import source_name
 from memctl.records import Memory
 
 _MARKUP = re.compile(r"^(?:\s*(?:[-*+•]|\d{1,3}[.)]|>+|\[[ xX]\])\s+)+|\*\*|__|`")
@@ -34,7 +35,7 @@ def source(memory: Memory) -> str:
     """
     if memory.external_id:
         return memory.title or memory.external_id
-    name = re.split(r"[/\\]", memory.source.rstrip("/\\"))[-1]
+    name = source_name(memory.source)
     if name and name not in ("stdin", "text", "-"):
         return name
     return memory.title or "stated"

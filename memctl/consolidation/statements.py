@@ -25,6 +25,7 @@ from memctl.language.term_analysis import terms
 from memctl.language.word_lists import all_languages, numerals
 from memctl.literals import RESTATING_TYPES
 from memctl.models.task_encoder import load_task_encoder
+from memctl.paths import source_name
 from memctl.records import Memory
 from memctl.schema.arrow_tables import memory_rows
 from memctl.store.tables.filter_expressions import col, ends_after
@@ -407,7 +408,7 @@ def _day(memory: Memory, span: tuple[int, int], head: date | None) -> tuple[date
     if day := _first_day(line) or _first_day(memory.heading):
         return day, True
     if memory.turn is None and memory.row is None and memory.document_id is not None:
-        name = re.split(r"[/\\]", memory.source)[-1]
+        name = source_name(memory.source)
         if day := _first_day(name):
             return day, True
         if week := _WEEK.search(name):

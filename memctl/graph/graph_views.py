@@ -172,8 +172,12 @@ class GraphView(Struct, frozen=True, dict=True):
         """The graph itself."""
         return Graph(with_edges(self.read_index(self.decisions), self.edges))
 
-    def overview(self) -> Overview:
-        """Return counts, the best connected nodes and the largest communities."""
+    def overview(self, limit: int | None = _TOP) -> Overview:
+        """Return counts, at most so many of the best connected nodes, and the largest communities.
+
+        Args:
+            limit: At most this many nodes; None for all.
+        """
         graph = self.graph
         order = sorted(range(len(graph.nodes)), key=lambda at: (-graph.strength(at), at))
         types = Counter(node.type for node in graph.nodes)
@@ -184,7 +188,7 @@ class GraphView(Struct, frozen=True, dict=True):
             passages=sum(map(bool, graph.index.named)),
             types=dict(types.most_common()),
             communities=len(graph.communities),
-            best_connected=tuple(self._node(at) for at in order[:_TOP]),
+            best_connected=tuple(self._node(at) for at in order[:limit]),
             largest_communities=tuple(self.communities(_TOP // 2)),
             merged=tuple(sorted(self.decisions.same)),
             kept_apart=tuple(sorted(self.decisions.apart)),

@@ -245,10 +245,11 @@ class Preparer:
             elif isinstance(result, SeveralParts):
                 in_parts.append(wanted)
         self._filling.add(processed)
-        self.read += len(processed.wanted)
+        self.read += len(processed.wanted) - len(in_parts)
         for wanted in in_parts:
             yield from self._filling.take()
             yield from self._in_parts(wanted)
+            self.read += 1
 
     def _in_parts(self, wanted: WantedSource) -> Generator[Batch, None, None]:
         """One batch for each part; an error half-way makes the final one a failure."""

@@ -340,9 +340,19 @@ class Ingestor:
         known, pool, counts = Deduplicator(self._store), self._worker_pool(total), EntityCounts()
         preparer = Preparer(known, pool, self._clock, self._limits)
 
+        part: Progress | None = None
+
+        def tell_part(state: Progress) -> None:
+            """Report how far a source in many parts is; that holds until its next part is there."""
+            nonlocal part
+            part = state
+            tell()
+
         def tell() -> None:
             """Report how far the reading is, which is ahead of the commits."""
-            if progress is not None:
+            if progress is not None and part is not None:
+                progress(part)
+            elif progress is not None:
                 name = pool.reading.rsplit("/", 1)[-1]
                 note = f"{preparer.read:,} read" if preparer.read else "reading"
                 progress(Progress(counters.done, total, "documents", f"{note} {name}".rstrip()))
@@ -353,12 +363,12 @@ class Ingestor:
         # Closed from last to first: the thread may be waiting for a worker or for a commit.
         with closing(prepared), closing(known), closing(pool):
             for batch in prepared:
-                parts = _with_progress(
-                    batch, prepared, progress, Progress(counters.done, total, "documents")
-                )
+                so_far = Progress(counters.done, total, "documents")
+                parts = _with_progress(batch, prepared, tell_part, so_far)
                 written = write_batch(
                     self._store, batch, parts, known, counts, record_receipts, versions
                 )
+                part = None
                 outcomes = self._redacted_outcomes(written)
                 self._note(item for item in outcomes if item.outcome not in WRITTEN_OUTCOMES)
                 counters.add(outcomes)
@@ -418,18 +428,31 @@ class Ingestor:
 def _with_progress(
     first: Batch,
     rest: Iterator[Batch],
-    listener: ProgressListener | None,
+    listener: ProgressListener,
     so_far: Progress,
 ) -> Iterator[Batch]:
-    """Yield the batches that continue one, with progress: a source in many parts takes its time."""
-    source = first.groups[0].wanted[0].item.source.source
+    """Yield the batches that continue one, with progress: a source in many parts takes its time.
+
+    Of one that is all there is, the progress is that of its text.
+    """
+    item = first.groups[0].wanted[0].item
     memories, size = _amount(first)
+
+    def tell() -> None:
+        """Report how much of the source is there."""
+        note = f"{memories:,} memories so far, {size / 1e6:,.0f} MB of text"
+        state = replace(so_far, note=note, source=item.source.source)
+        if so_far.total == 1:
+            total = max(1, item.size // 1000)
+            done = min(size // 1000, total)
+            state = replace(state, done=done, total=total, unit="kB of text")
+        listener(state)
+
+    tell()
     for batch in rest:
-        if listener is not None:
-            note = f"{memories:,} memories so far, {size / 1e6:,.0f} MB of text"
-            listener(replace(so_far, note=note, source=source))
         more = _amount(batch)
         memories, size = memories + more[0], size + more[1]
+        tell()
         yield batch
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self, overload
 
-from memctl.errors import NotFoundError
+from memctl.errors import NotFoundError, UsageError
 from memctl.knowledge_base.caller_work import CallerWork
 from memctl.knowledge_base.documents import Documents
 from memctl.knowledge_base.feedback_parts import Judged, Judgements, Prompts, judge_in
@@ -221,15 +221,22 @@ class KnowledgeBases(Sequence[KnowledgeBase]):
 
         Raises:
             NotFoundError: None has.
+            UsageError: Several ids begin so.
         """
         from memctl.memories.memory_views import resolve
 
         missing: NotFoundError | None = None
+        found: dict[str, KnowledgeBase] = {}
         for member in self._members:
             try:
-                resolve(member.resources.seen_snapshot(), table, id_)
+                found.setdefault(resolve(member.resources.seen_snapshot(), table, id_), member)
             except NotFoundError as error:
                 missing = error
-            else:
+            if id_ in found:
                 return member
+        if len(found) > 1:
+            such = ", ".join(f"{each} of {member.name}" for each, member in found.items())
+            raise UsageError(f"several ids start with {id_!r}", f"such as {such}")
+        if found:
+            return next(iter(found.values()))
         raise missing or NotFoundError(f"there is nothing {id_!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
@@ -12,7 +13,7 @@ from msgspec.structs import asdict, replace
 from memctl.errors import AccessRefused, KnowledgeBaseUnavailable, LockedError, UsageError
 from memctl.identity import conversations_of, require_seen
 from memctl.knowledge_base.resources import Part, audited
-from memctl.literals import LEARNING, MemoryKind, Sort, SourceType
+from memctl.literals import LEARNING, InsightKind, MemoryKind, Sort, SourceType
 from memctl.plain_values import require_shallow
 from memctl.records import ConsolidationReport, Filters, Memory, Metadata, ProgressListener
 
@@ -313,12 +314,21 @@ class Insights(Part):
         offset: int | None = None,
         sort: Sort | None = None,
         descending: bool = False,
+        kind: InsightKind | None = None,
     ) -> pa.Table:
-        """Return insights, the newest first; the arguments are those of ``Memories.list``."""
+        """Return insights, all or those of one kind, the newest first.
+
+        The other arguments are those of ``Memories.list``.
+        """
+        memories = Memories(self._kb)
         insights = replace(filters, levels=("insight",))
-        return Memories(self._kb).list(
-            insights, limit=limit, offset=offset, sort=sort, descending=descending
-        )
+        if kind is None:
+            return memories.list(
+                insights, limit=limit, offset=offset, sort=sort, descending=descending
+            )
+        every = memories.list(insights, sort=sort, descending=descending)
+        kinds = (json.loads(each).get("kind") for each in every["metadata"].to_pylist())
+        return every.filter([each == kind for each in kinds]).slice(offset or 0, limit)
 
     def count(self, filters: Filters = _NO_FILTERS) -> int:
         """Return how many insights there are; see ``list``."""

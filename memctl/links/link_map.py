@@ -11,7 +11,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from memctl.errors import NotFoundError
+from memctl.errors import NotFoundError, UsageError
 from memctl.graph.page_names import Meant, Page, PageNames, link_key, slug_of
 
 _SHORTEST_ID = 6
@@ -48,12 +48,15 @@ class LinkMap:
 
         Raises:
             NotFoundError: There is none.
+            UsageError: Several ids begin so.
         """
         at = self.by_id.get(given)
         if at is None and len(given) >= _SHORTEST_ID and given.startswith("d_"):
             starting = [n for n, page in enumerate(self.pages) if page.id.startswith(given)]
-            if len(starting) == 1:
-                at = starting[0]
+            if len(starting) > 1:
+                such = ", ".join(self.pages[n].id for n in starting[:_NEAR])
+                raise UsageError(f"several ids start with {given!r}", f"such as {such}")
+            at = starting[0] if starting else None
         meant = Meant(at) if at is not None else self._names.meant(given)
         if meant is None:
             near = ", ".join(self._names.near(given, _NEAR))

@@ -349,8 +349,11 @@ class PageLinks:
                     yield self._problem("anchor", source, link.target, message)
 
     def _orphans(self) -> Iterator[LinkProblem]:
+        """Yield the notes without links where other notes of their knowledge base have some."""
+        linked = {page.kb for at, page in enumerate(self.map.pages) if self._degree(at)}
         for at, page in enumerate(self.map.pages):
-            if page.type == _NOTE and at not in self.map.backlinks and not self._degree(at):
+            is_note = page.type == _NOTE and page.kb in linked
+            if is_note and at not in self.map.backlinks and not self._degree(at):
                 yield self._problem("orphan", at, "", "no link leads to it or from it")
 
     # --- inside ---

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _HIDDEN = {"memories": (VECTOR, "search_text"), "documents": ("text",)}
 _SHORTEST_PREFIX = 6
+_MOST_NAMED = 10
 _SECONDS_A_DAY = 86_400
 
 
@@ -215,7 +216,9 @@ def resolve(snapshot: Snapshot, table: TableName, given: str) -> str:
     if len(given) < _SHORTEST_PREFIX or not given.isascii() or not given.isprintable():
         raise _missing(table, given)
     starts = (col("id") >= given) & (col("id") < f"{given}~")
-    found = snapshot.scan(table, starts, ["id"], (("id", "asc"),), limit=3)["id"].to_pylist()
+    found = snapshot.scan(table, starts, ["id"], (("id", "asc"),), limit=_MOST_NAMED)[
+        "id"
+    ].to_pylist()
     if given in found:
         return given
     roots = list(dict.fromkeys(root_id(id_) for id_ in found))
@@ -228,9 +231,12 @@ def resolve(snapshot: Snapshot, table: TableName, given: str) -> str:
 
 def _missing(table: TableName, given: str) -> NotFoundError:
     noun = {"documents": "document", "memories": "memory"}.get(table, table)
-    return NotFoundError(
-        f"there is no {noun} {given!r}", f"find its id with memctl {noun} list or memctl query"
-    )
+    if table == "memories" and given.startswith("i_"):
+        noun = "insight"
+    hint = f"find its id with memctl {noun} list or memctl query"
+    if given[1:2] == "_" and len(given) < _SHORTEST_PREFIX:
+        hint = f"give at least {_SHORTEST_PREFIX} characters of its id"
+    return NotFoundError(f"there is no {noun} {given!r}", hint)
 
 
 def memories_by_id(snapshot: Snapshot, ids: Sequence[str]) -> list[Memory]:

@@ -63,9 +63,8 @@ def query_learnings(context: OperationContext, asked: LearningsParameters) -> Le
 
     found = [
         each
-        for base in context.reading()
         for each in learnings.query_learnings(
-            base,
+            context.reading(),
             context.now,
             query=asked.query or "",
             filters=context.filters(),

@@ -196,8 +196,7 @@ def _rag_search(context: OperationContext, asked: RagQuestion, _: Place) -> obje
 
 
 def _rag_kb(context: OperationContext, asked: RagKb, place: Place) -> object:
-    if not place.calls.may_create(asked.name):
-        raise UsageError(f"this server does not serve {asked.name!r}", "name it with -k")
+    place.calls.require_creatable(asked.name)
     named = (asked.embedding_provider, asked.embedding_model)
     embedder = "/".join(part for part in named if part)
     given = {

@@ -163,9 +163,14 @@ class Calls:
             return [entry for entry in found if entry.name in self._served]
         return [entry for entry in found if entry.settings is None or not entry.settings.private]
 
-    def may_create(self, name: str) -> bool:
-        """Return whether a knowledge base of that name would be offered."""
-        return not self._served or name in self._served
+    def require_creatable(self, name: str) -> None:
+        """Refuse to make a knowledge base that would not be offered.
+
+        Raises:
+            AccessRefused: It would not be.
+        """
+        if self._served and name not in self._served:
+            raise errors.AccessRefused(f"this server does not serve {name!r}", "name it with -k")
 
     def require_served(self, name: str) -> str:
         """Return the name of a knowledge base that is there and offered.

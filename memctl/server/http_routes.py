@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Struct
 
-from memctl.errors import AccessRefused, NotFoundError, UsageError
+from memctl.errors import NotFoundError, UsageError
 from memctl.identity import DEFAULT_USER
 from memctl.instants import last_instant, parse_instant
 from memctl.literals import (
@@ -195,8 +195,7 @@ def _list_kbs(_: OperationContext, asked: PageParameters, place: Place) -> Listi
 
 
 def _create_kb(context: OperationContext, asked: NewKb, place: Place) -> object:
-    if not place.calls.may_create(asked.name):
-        raise AccessRefused(f"this server does not serve {asked.name!r}", "name it with -k")
+    place.calls.require_creatable(asked.name)
     settings = changes_in(asked, "name", "embedder")
     context.home.create(asked.name, embedder=asked.embedder, **settings)
     return _with_note(context, asked, place, asked.name)

@@ -27,7 +27,7 @@ from memctl.upkeep.upkeep_job import Outcome, UpkeepContext
 
 if TYPE_CHECKING:
     from memctl.home import Home
-    from memctl.knowledge_base import KnowledgeBase
+    from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
     from memctl.store.ledger.ledger import Ledger
     from memctl.store.ledger.log_repositories import QueryEntry
     from memctl.store.tables.snapshot import Snapshot
@@ -80,21 +80,35 @@ NOT_JUDGED = Judgement()
 
 
 def query_learnings(
-    base: KnowledgeBase,
+    bases: KnowledgeBases,
     now: datetime,
     *,
     query: str = "",
     filters: Filters | None = None,
     limit: int = 10,
 ) -> list[Learning]:
-    """Return learnings, the most important first; with a query, those that it finds, best first."""
+    """Return learnings, the most important first; with a query, those that it finds, best first.
+
+    They are ordered across knowledge bases.
+    """
     filters = replace(filters or Filters(), types=(LEARNING,))
     if query:
-        found = base.queries.query(query, filters=filters, limit=limit, answer=False)
-        ids = [hit.memory_id for hit in found.hits]
-    else:
+        hits = bases.queries.query(query, filters=filters, limit=limit, answer=False).hits
+        order = {(hit.kb, hit.memory_id): at for at, hit in enumerate(hits)}
+        found = [
+            each
+            for base in bases
+            for each in _learnings(base, now, [id_ for kb, id_ in order if kb == base.name])
+        ]
+        return sorted(found, key=lambda each: order[each.kb, each.id])
+    found = []
+    for base in bases:
         table = base.memories.list(filters, limit=limit, sort="importance", descending=True)
-        ids = table["id"].to_pylist()
+        found += _learnings(base, now, table["id"].to_pylist())
+    return sorted(found, key=lambda each: each.importance, reverse=True)[:limit]
+
+
+def _learnings(base: KnowledgeBase, now: datetime, ids: Sequence[str]) -> list[Learning]:
     snapshot, ledger = base.store.snapshot(), base.store.ledger
     known = {each.id: each for each in memory_rows(snapshot.get("memories", ids))}
     decay, judged = base.resources.services.decay(ids), judgements(ledger)

@@ -110,6 +110,7 @@ def _nights_stale(row: Mapping[str, Any], decay: Decay, now: datetime, threshold
     """Return how many whole days ago a memory was stale already."""
 
     def is_stale(days: int) -> bool:
+        """Return whether it was stale so many days ago."""
         at = now - timedelta(days=days)
         score = staleness(decay.idle_days(row, at), decay.half_life, decay.importance(row, at))
         return score >= threshold

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from memctl.literals import InsightKind
 
 from .conftest import Run
 
@@ -56,6 +59,14 @@ def test_consolidating_tells_of_the_change_once(leases: Run) -> None:
     assert [item["id"] for item in dry["insights"]] == [item["id"] for item in report["insights"]]
     assert leases("consolidate").rows[0]["examined"] == 0
     assert insight["id"] in {row["id"] for row in leases("insight", "list").rows}
+    (row,) = leases("insight", "list", "--kind", "change").rows
+    assert (row["id"], row["metadata"]["kind"]) == (insight["id"], "change")
+    assert leases("insight", "list", "--kind", "total").rows == []
+    assert leases("insight", "list", "--kind", "changes").code == 2
+    lines = leases("insight", "list", "--kind", "change", "-o", "table").out.splitlines()
+    assert "KIND" in lines[0]
+    assert " change " in lines[2]
+    assert max(map(len, lines)) < 160, "a line in a pipe is short"
     view = leases("insight", "show", insight["id"], "-o", "json").json
     assert {Path(item["source"]).name for item in view["evidence"]} == {"signed.md", "moved.md"}
 
@@ -67,6 +78,13 @@ def test_an_insight_is_not_edited_and_says_what_to_edit(leases: Run) -> None:
     assert result.code == 2
     assert "is an insight, which is drawn from memories and not edited" in result.err
     assert f"hint: edit those that it names: memctl insight show {insight['id']}" in result.err
+
+
+def test_the_kinds_of_insights_have_the_same_names_everywhere() -> None:
+    page = (Path(__file__).parents[2] / "docs/concepts.md").read_text().split("## Insights")[1]
+    table = [line.split("|")[1] for line in page.split("\n## ")[0].splitlines() if line[:2] == "| "]
+    told = [word for cell in table[1:] for word in cell.replace("`", "").replace(",", "").split()]
+    assert told == list(get_args(InsightKind))
 
 
 def test_forgetting_a_document_takes_its_memories_and_insights(leases: Run, tmp_path: Path) -> None:

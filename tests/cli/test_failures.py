@@ -35,6 +35,20 @@ def test_every_error_has_the_documented_exit_code() -> None:
     }  # fmt: skip
 
 
+def test_what_has_an_id_or_name_and_is_not_there_is_exit_code_1(memctl: Run) -> None:
+    memctl("kb", "create", "default")
+    for words in (
+        "memory show m_000000", "insight show i_000000", "document show d_000000",
+        "document links none", "session show none", "skill show none", "pool show none",
+        "graph neighbors none", "job undo 9 --yes", "feedback show none", "prompt show none",
+        "snapshot restore none --yes", "user show none", "agent show none",
+    ):  # fmt: skip
+        result = memctl(*words.split())
+        assert result.code == 1, words
+        assert result.err.count("\n") == 2, words  # what is not there, and a hint
+    assert memctl("kb", "show", "none").code == 10
+
+
 def test_an_unknown_command_or_option_points_at_the_help(memctl: Run) -> None:
     result = memctl("qery", "x")
     assert result.code == 2
@@ -160,6 +174,24 @@ def test_a_wrong_choice_is_said_without_words_of_the_parser(memctl: Run) -> None
     result = memctl("query", "x", "--mode", "foo")
     assert result.code == 2
     assert "'--mode': 'foo' is not one of" in result.err
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        ("memory list -n", "'-n' / '--limit'"),
+        ("audit --offset", "'--offset'"),
+        ("session show standup --last", "'--last'"),
+        ("context launch --budget", "'--budget'"),
+        ("job undo --yes", "'JOB'"),
+    ],
+)
+def test_a_number_beyond_all_counting_is_refused(memctl: Run, words: str, option: str) -> None:
+    memctl("kb", "create", "default")
+    result = memctl(*words.split(), "99999999999999999999")
+    assert result.code == 2
+    expected = f"invalid value for {option}: it must be less than or equal to 1000000000000\n"
+    assert expected in result.err
 
 
 @pytest.mark.parametrize(

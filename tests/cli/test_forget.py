@@ -512,8 +512,12 @@ def test_what_came_before_a_date_goes_whatever_it_is_dated(memctl: Run, home: Pa
 
 def test_a_snapshot_that_has_it_is_told_and_deleted_when_asked(memctl: Run, home: Path) -> None:
     memctl("snapshot", "create", "one")
-    report = forget(memctl, "--document", document(memctl, "plan"), code=3)
+    done = memctl("forget", "--document", document(memctl, "plan"), "--yes", "-o", "json")
+    assert done.code == 3
+    report = done.json
     assert {left["why"] for left in report["left"]} == {"the snapshot one has it"}
+    assert "error: some of it is left in documents, " in done.err
+    assert ": the snapshot one has it\nhint: memctl forget --snapshots" in done.err
     hint = "memctl forget --snapshots -k default deletes all snapshots"
     assert {left["hint"] for left in report["left"]} == {hint}
     report = forget(memctl, "--snapshots")

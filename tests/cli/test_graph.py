@@ -68,6 +68,19 @@ def test_the_overview_counts_names_and_names_the_best_connected(notes: Run) -> N
     assert "Brightwater Ltd" in table
 
 
+def test_the_overview_names_as_many_as_are_asked_for(notes: Run) -> None:
+    names = notes("graph", "show", "-n", "2").json
+    assert len(names["best_connected"]) == 2
+    assert len(notes("graph", "show", "-n", "0").json["best_connected"]) == names["nodes"] > 2
+
+
+def test_a_type_that_no_name_has_is_said_with_those_there_are(notes: Run) -> None:
+    result = notes("graph", "search", "Ann Lee", "--type", "persn")
+    assert (result.code, result.out) == (0, "")
+    assert "no name is of the type 'persn'; there are " in result.err
+    assert "person" in result.err
+
+
 def test_neighbours_are_those_that_stand_in_the_same_passage(notes: Run) -> None:
     assert "Rotterdam" in names_near(notes, "Ann Lee")
     assert "Kestrel" not in names_near(notes, "Ann Lee")

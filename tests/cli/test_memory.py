@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from memctl.ids import stated_memory_id
+
 from .conftest import Run
 
 NOTE = """# Launch
@@ -135,6 +137,31 @@ def test_an_unknown_id_is_one_line_with_a_next_step(note: Run) -> None:
             assert result.code == 1
             assert result.err.startswith("error: there is no memory ")
             assert "\x1b" not in result.err
+
+
+def test_an_id_may_be_shortened_while_it_is_unique(memctl: Run) -> None:
+    firsts: dict[str, str] = {}
+    for number in range(10_000):  # until two have the same beginning
+        text = f"The code of door {number} is written down."
+        shortened = stated_memory_id("team", "fact", text)[:6]
+        if shortened in firsts:
+            break
+        firsts[shortened] = text
+    stated = ("--namespace", "team", "--type", "fact", "-k")
+    for name, said in (("one", firsts[shortened]), ("two", text)):
+        memctl("kb", "create", name)
+        assert memctl("memory", "add", said, *stated, name).code == 0
+    ids = [stated_memory_id("team", "fact", each) for each in (firsts[shortened], text)]
+    result = memctl("memory", "show", shortened, "-k", "one", "-k", "two")
+    assert result.code == 2
+    assert f"several ids start with '{shortened}'" in result.err
+    assert all(id_ in result.err for id_ in ids)
+    assert memctl("memory", "show", shortened, "-k", "two").json["memory"]["id"] == ids[1]
+    assert "give at least 6 characters" in memctl("memory", "show", shortened[:4], "-k", "one").err
+
+
+def test_an_unknown_insight_is_called_one(note: Run) -> None:
+    assert "there is no insight 'i_000000'" in note("insight", "show", "i_000000").err
 
 
 def test_a_date_that_is_none_is_a_usage_error(note: Run) -> None:

@@ -277,6 +277,24 @@ def test_a_table_that_fits_no_terminal_is_a_line_for_each_value(two: Run, tmp_pa
     assert re.search(r"^SIZE +\d+ B", screen, re.MULTILINE)
 
 
+def test_columns_without_values_go_before_texts_are_cut(two: Run, tmp_path: Path) -> None:
+    (tmp_path / "minutes of the harbour meeting.txt").write_text("The door code is 4711.")
+    two("ingest", "minutes of the harbour meeting.txt")
+    code, screen = on_terminal(tmp_path / "home", "document", "list", columns=120)
+    assert code == 0
+    assert "MISSING" not in screen
+    assert "minutes of the harbour meeting" in screen
+
+
+def test_a_listing_of_jobs_fits_a_terminal_as_a_table(two: Run, tmp_path: Path) -> None:
+    _, screen = on_terminal(tmp_path / "home", "job", "list")
+    assert screen.startswith("hint: none has run yet: memctl watch runs them")
+    two("consolidate")
+    _, screen = on_terminal(tmp_path / "home", "job", "list", columns=80)
+    heads = screen.splitlines()[0].split()
+    assert heads[:3] == ["JOB", "KIND", "STATE"], "only of several knowledge bases are they named"
+
+
 def test_arrow_is_refused_on_a_terminal(two: Run, tmp_path: Path) -> None:
     code, screen = on_terminal(tmp_path / "home", "memory", "list", "-o", "arrow")
     assert code == 2

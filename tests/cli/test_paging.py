@@ -66,3 +66,8 @@ def test_learnings_of_several_knowledge_bases_go_by_importance(memctl: Run) -> N
         text = f"retry uploads of {name} once"
         memctl(*f"memory add --type learning --importance {importance} -k {name}".split(), text)
     assert [row["kb"] for row in memctl("memory", "learnings").rows] == ["b", "a"]
+    memctl("memory", "add", "boats leak at the uploads", "--type", "learning", "-k", "a")
+    found = memctl("memory", "learnings", "retry uploads of b").rows
+    assert [row["kb"] for row in found] == ["b", "a", "a"], "ordered across knowledge bases"
+    (best,) = memctl("memory", "learnings", "retry uploads of b", "-n", "1").rows
+    assert best["kb"] == "b"

@@ -362,12 +362,16 @@ def test_until_a_day_that_is_not_after_since_is_refused_with_the_next_day(notes:
     assert "--until 2026-05-13" in result.err
 
 
-@pytest.mark.parametrize("verb", [("query", "budget"), ("memory", "list")])
-def test_a_misspelt_type_that_finds_nothing_gets_the_nearest(
+@pytest.mark.parametrize("verb", [("query", "budget"), ("context", "budget"), ("memory", "list")])
+def test_a_type_that_no_memory_has_is_refused_with_the_nearest(
     notes: Run, verb: tuple[str, ...]
 ) -> None:
     result = notes(*verb, "--type", "decison")
-    assert "hint: did you mean --type decision?" in result.err
+    assert (result.code, result.out) == (2, "")
+    assert "no memory is of the type 'decison'" in result.err
+    assert "hint: did you mean --type decision? types are passage, turn," in result.err
+    assert notes("memory", "add", "The lift is out of order.", "--type", "decison").code == 0
+    assert notes(*verb, "--type", "decison").code == 0
 
 
 SERVER = """title: Web server

@@ -297,6 +297,14 @@ def test_circles_and_links_to_oneself_do_no_harm(memctl: Run, write: Write) -> N
     assert [each["title"] for each in problems(memctl)["orphan"]] == ["Alone"]
 
 
+def test_notes_that_nobody_links_are_no_orphans(memctl: Run, write: Write) -> None:
+    write(one="# One\n\nThe harbour is full.\n", two="# Two\n\nThe bay is empty.\n")
+    assert problems(memctl) == {}
+    assert memctl("links", "check", "-o", "table").out == "2 documents, no links between them\n"
+    write(one="# One\n\nThe harbour is full, see [[Three]].\n")
+    assert [each["title"] for each in problems(memctl)["orphan"]] == ["Two"]
+
+
 def test_a_note_with_ten_thousand_links_is_taken_in(memctl: Run, write: Write) -> None:
     lines = "\n".join(f"[[Page {number % 3_000}]]" for number in range(10_000))
     write(index=f"# Index\n\n{lines}\n", page="# Page 7\n\nThe seventh.\n")

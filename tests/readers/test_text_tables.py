@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memctl.errors import EmptySource
 from memctl.readers import read
 from memctl.readers.data_files.table_rows import GROUP_CHARS, row_pieces
 from memctl.readers.pieces import assemble, new_document
@@ -76,6 +77,17 @@ def test_columns_without_or_with_the_same_name_are_told_apart(tmp_path: Path) ->
 def test_a_table_without_header_keeps_its_first_row(tmp_path: Path) -> None:
     [source] = _read(tmp_path, "2026-05-01,100,Ann\n2026-05-02,200,Bob\n")
     assert source.text.startswith("column 1: 2026-05-01; column 2: 100; column 3: Ann\n")
+
+
+@pytest.mark.parametrize("content", ["name,amount,date\n", "name\tdate"])
+def test_a_table_of_column_names_alone_is_empty(tmp_path: Path, content: str) -> None:
+    with pytest.raises(EmptySource, match=r"people.csv has column names and no rows"):
+        _read(tmp_path, content)
+
+
+def test_a_single_row_of_data_is_kept(tmp_path: Path) -> None:
+    [source] = _read(tmp_path, "Ann,Rome,31\n")
+    assert "Ann" in source.text
 
 
 def test_lines_above_the_header_are_kept_as_text(tmp_path: Path) -> None:

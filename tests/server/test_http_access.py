@@ -111,6 +111,13 @@ def test_a_private_knowledge_base_is_not_there_unless_it_was_named(serve: Serve)
     assert named.post(f"{ANSWER}?kb=default", json=QUESTION).status_code == 404
 
 
+@pytest.mark.parametrize("path", ["/v1/kbs", "/api/v1/ai/rag/knowledge_bases"])
+def test_a_knowledge_base_that_would_not_be_served_is_not_made(serve: Serve, path: str) -> None:
+    refused = serve(kbs=("diary",)).post(path, json={"name": "letters"})
+    assert refused.status_code == 403
+    assert "does not serve 'letters'" in refused.text
+
+
 def test_what_changes_something_is_refused_by_a_server_that_only_reads(serve: Serve) -> None:
     client = serve(read_only=True)
     refused = client.post("/v1/operations/remember", json={"text": "The boat is red."})

@@ -60,6 +60,21 @@ def memctl(
     return command
 
 
+def test_a_conversation_is_found_by_a_beginning_that_only_it_has(memctl: Run) -> None:
+    for name in ("standup-1", "standup-12", "review"):
+        memctl("session", "start", "--id", name)
+    assert json.loads(memctl("session", "show", "rev").out)["session_id"] == "review"
+    assert memctl("session", "end", "rev").code == 0
+    assert json.loads(memctl("session", "show", "standup-1").out)["session_id"] == "standup-1"
+    result = memctl("session", "show", "stand")
+    assert result.code == 2
+    assert "standup-1" in result.err
+    assert "standup-12" in result.err
+    assert memctl("session", "say", "rev", "hello").code == 1  # it may be meant to be another one
+    assert memctl("session", "forget", "rev", "--yes").code == 0
+    assert memctl("session", "show", "review").code == 1
+
+
 def test_a_conversation_from_its_start_to_its_end(memctl: Run) -> None:
     names = ("--id", "s1", "--user", "ann", "--agent", "helper")
     (begun,) = memctl("session", "start", *names, "-o", "ndjson").rows

@@ -146,7 +146,9 @@ def test_a_value_goes_through_the_commands(memctl: Run, kb: KnowledgeBase) -> No
     assert memctl("tier", "remove", "next", "--session", "c1", *K).code == 0
     gone = memctl("tier", "get", "next", "--session", "c1", *K)
     assert (gone.code, gone.out) == (4, "")
-    assert memctl("tier", "remove", "next", "--session", "c1", *K).code == 4
+    gone = memctl("tier", "remove", "next", "--session", "c1", *K)
+    assert gone.code == 4
+    assert "there is no 'next' in working memory and short-term entries" in gone.err
 
 
 def test_values_are_json_or_text_from_an_argument_or_standard_input(

@@ -198,6 +198,8 @@ def test_the_report_lists_what_is_stale_or_was_judged_bad(
     memctl: Run, kb: KnowledgeBase, clock: Clock
 ) -> None:
     (stale,) = distil(kb, "The harbour office orders green paint.")
+    empty = memctl("upkeep", "report")
+    assert (empty.out, empty.err[:26]) == ("", "note: nothing to look at: ")
     clock.forward(days=250)
     bad = learn(memctl)
     other = memctl("memory", "add", "An upload of the [[Boat]] list takes an hour.").rows[0]["id"]

@@ -320,10 +320,9 @@ def _write_table(source: object, columns: Sequence[Column]) -> None:
     cells = [[_shown(column, row.get(column.key)) for column in columns] for row in rows]
     if not cells:
         return
+    if not _fits(_widths(columns, cells, _UNLIMITED_WIDTH), out.width):
+        columns, cells = _filled(columns, cells)  # before texts are cut
     widths = _widths(columns, cells, out.width)
-    if not _fits(widths, out.width):
-        columns, cells = _filled(columns, cells)
-        widths = _widths(columns, cells, out.width)
     if _fits(widths, out.width):
         _print_table(out, columns, cells, widths)
     else:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from memctl.errors import EmptySource
 from memctl.readers.data_files.separated_values import (
     SEPARATORS,
     Dialect,
@@ -112,7 +113,11 @@ def read_tsv(path: Path, name: str) -> Iterator[SourceText]:
 
 
 def read_csv(path: Path, name: str, separators: Sequence[str] = SEPARATORS) -> Iterator[SourceText]:
-    """Read a table whose values are separated by commas, semicolons, tabs or bars."""
+    """Read a table whose values are separated by commas, semicolons, tabs or bars.
+
+    Raises:
+        EmptySource: There is nothing but a row that names columns.
+    """
     sample = next(text_blocks(path, 64 * 1024), "")
     head = named_document(name)
     dialect = _named_dialect(sample) or guess_dialect(sample, separators=separators)
@@ -120,7 +125,12 @@ def read_csv(path: Path, name: str, separators: Sequence[str] = SEPARATORS) -> I
         prose = chain.from_iterable(prose_pieces(block) for block in text_blocks(path))
         return assemble(head, prose)
     rows = separated_rows(text_lines(path), dialect.delimiter)
-    preamble, header, rest = _split_header(rows, dialect)
+    first = list(islice(rows, 2))
+    if len(first) == 1 and looks_like_header(first[0]):
+        raise EmptySource(
+            f"{name} has column names and no rows", "put rows below them and try again"
+        )
+    preamble, header, rest = _split_header(chain(first, rows), dialect)
     head = replace(head, metadata={"columns": header, "delimiter": dialect.delimiter})
     return assemble(head, chain(preamble, row_pieces(header, rest)), PART_CHARS)
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from memctl.language.date_mentions import date_spans
 from memctl.language.sentence_values import CHANGE_WORDS, values
 from memctl.language.term_analysis import query_terms
+from memctl.paths import source_name
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import (
     LIST_MARK,
@@ -463,7 +464,7 @@ def _needs_date(item: EvidenceSentence) -> bool:
 def _is_of_stated_day(hit: Hit) -> bool:
     """Return whether a heading, the title or the name of the file says of which day a hit is."""
     day = hit.created_at.date()
-    places = (hit.heading, hit.title, re.split(r"[/\\]", hit.source)[-1])
+    places = (hit.heading, hit.title, source_name(hit.source))
     return any(span.day == day for place in places for span in date_spans(place))
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memctl.literals import InsightKind
 from memctl.operations.finding import first_with, opened
 from memctl.operations.operation_context import OperationContext
 from memctl.records import Filters, Memory
@@ -39,22 +39,19 @@ By = Literal["known", "happened"]
 
 def insights(context: OperationContext, asked: Asked) -> Page:
     """List insights, the newest first, with the memories they rest on side by side."""
-    filters, kind = filters_of(context, asked), asked.text("kind")
+    filters, given = filters_of(context, asked), asked.text("kind")
+    kind = next((each for each in get_args(InsightKind) if each == given), None)
 
     def fetch(base: KnowledgeBase, limit: int, offset: int) -> pa.Table:
         """Return insights of the kind that is asked for."""
-        if not kind:
-            return base.insights.list(filters, limit=limit, offset=offset)
-        every = base.insights.list(filters)
-        kinds = (json.loads(each).get("kind") for each in every["metadata"].to_pylist())
-        return every.filter([each == kind for each in kinds]).slice(offset, limit)
+        return base.insights.list(filters, limit=limit, offset=offset, kind=kind)
 
     found = collect_rows(
         context, fetch, lambda row: str(row["created_at"]), asked.offset, limit=_INSIGHT_ROWS
     )
     shown = {
         "sources": _sources(context, found.rows),
-        "fields": {**filter_fields(asked), "kind": kind},
+        "fields": {**filter_fields(asked), "kind": kind or ""},
         "previous_offset": max(0, found.offset - _INSIGHT_ROWS),
     }
     return Page("insights.html", "Insights", found, shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
@@ -45,13 +45,16 @@ from memctl.formatting import format_count
 from memctl.literals import MessageType, SessionStatus
 
 if TYPE_CHECKING:
-    from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
+    from memctl.knowledge_base import KnowledgeBase
     from memctl.sessions.compression import Compression
     from memctl.store.ledger.session_repositories import Session, Turn
 
 app = group("session", "Conversations: carried on, listed, summarised and forgotten.")
 
-Id = Annotated[str, typer.Argument(metavar="SESSION", help="The conversation's id.")]
+Id = Annotated[
+    str,
+    typer.Argument(metavar="SESSION", help="The conversation's id, or enough of its beginning."),
+]
 Namespace = Annotated[
     str | None,
     typer.Option(
@@ -125,7 +128,7 @@ def start(
 )
 def say(
     context: CommandContext,
-    id_: Id,
+    id_: str = typer.Argument(..., metavar="SESSION", help="The conversation's id, in full."),
     text: str = typer.Argument("", metavar="TEXT", help="What is said; - is stdin."),
     by: Sender = typer.Option("user", "--by", help="Who says it."),
     type_: MessageType | None = typer.Option(
@@ -151,7 +154,8 @@ def say(
 
     words = sys.stdin.read().strip() if text == "-" else text
     media = None if file is None else input_file(file, "--file takes a picture, recording or file")
-    with _open_session(context, id_, namespace, kb) as (base, session):
+    with context.writing_existing(kb) as base:
+        session = base.sessions.get(id_, namespace=namespace)
         message = Message(sender=by, content=words, message_type=type_, media=media, links=link)
         turn = base.sessions.say(session, message)[0]
         kept = base.sessions.kept(turn)
@@ -270,6 +274,8 @@ def list_(
         found.sort(key=lambda pair: pair[1].last_at, reverse=True)
         rows = [{"kb": name, **to_plain(each)} for name, each in found]
         emit(context.page(rows, page), with_kb_column(_LIST, len(bases)), output)
+    if not rows:
+        context.hint("memctl session start begins one")
 
 
 @command(
@@ -614,7 +620,7 @@ def _sessions_to_forget(
     from memctl.instants import utc_now
 
     if id_ is not None:
-        return [base.sessions.get(id_, namespace=namespace, user=user)]
+        return [_find_session([base], id_, namespace, user)[1]]
     until = parse_instant(before, utc_now()) if before else None
     namespaces = (namespace,) if namespace else ()
     found = [
@@ -649,21 +655,39 @@ def _open_session(
 ) -> Iterator[tuple[KnowledgeBase, Session]]:
     """Open the knowledge base of a conversation to change it; give both."""
     with context.writing_existing(kb) as base:
-        yield base, base.sessions.get(id_, namespace=namespace)
+        yield _find_session([base], id_, namespace)
 
 
 def _find_session(
-    bases: KnowledgeBases, id_: str, namespace: str | None
+    bases: Iterable[KnowledgeBase], id_: str, namespace: str | None, user: str | None = None
 ) -> tuple[KnowledgeBase, Session]:
     """Return the first knowledge base that has a conversation, and the conversation.
 
+    Where none has that id, it is the one whose id begins so.
+
     Raises:
         NotFoundError: None has; says what there is.
+        UsageError: Several begin so.
     """
     from memctl.operations.finding import first_with
 
-    return first_with(
-        bases,
-        lambda base: base.sessions.get(id_, namespace=namespace),
-        f"there is no session {id_!r}",
-    )
+    try:
+        return first_with(
+            bases,
+            lambda base: base.sessions.get(id_, namespace=namespace, user=user),
+            f"there is no session {id_!r}",
+        )
+    except NotFoundError:
+        namespaces = (namespace,) if namespace else ()
+        found = [
+            (base, each)
+            for base in bases
+            for each in base.sessions.list(user=user, namespaces=namespaces)
+            if each.session_id.startswith(id_)
+        ]
+        if not found:
+            raise
+        if len(found) > 1:
+            such = ", ".join(each.session_id for _, each in found[:_MOST_NAMED])
+            raise UsageError(f"several sessions begin with {id_!r}", f"such as {such}") from None
+        return found[0]

@@ -266,8 +266,11 @@ def remove(
 ) -> None:
     """Remove a key from working memory and short-term entries."""
     with _routing(context, session, context.writing_existing, kb) as router:
-        if not router.remove(key, _tier(tier)):
-            raise NothingFound(f"no tier has {key!r}", "memctl tier list shows what there is")
+        chosen = _tier(tier)
+        if not router.remove(key, chosen):
+            where = chosen or "working memory and short-term entries"
+            hint = "memctl tier list shows what there is; memctl memory delete ID removes a memory"
+            raise NothingFound(f"there is no {key!r} in {where}", hint)
     context.say(f"removed {key}")
 
 

@@ -116,14 +116,15 @@ def forget(
 
 
 def raise_remaining(left: Sequence[RemainingPlace]) -> None:
-    """Say where some of what was forgotten is left.
+    """Say where some of what was forgotten is left, and why.
 
     Raises:
         PartialFailure: There is such a place.
     """
     if left:
-        places = ", ".join(dict.fromkeys(each.place for each in left))
-        raise PartialFailure(f"some of it is left in {one_line(places, 200)}", left[0].hint)
+        places = one_line(", ".join(dict.fromkeys(each.place for each in left)), 200)
+        reasons = one_line("; ".join(dict.fromkeys(each.why for each in left)), 200)
+        raise PartialFailure(f"some of it is left in {places}: {reasons}", left[0].hint)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from memctl.cli.command_decorator import (
     command,
     group,
 )
-from memctl.cli.paging import Page
+from memctl.cli.paging import Limit, Page
 from memctl.cli.rendering.output_formats import (
     Column,
     emit,
@@ -81,11 +81,12 @@ def show(
     context: CommandContext,
     kb: KnowledgeBaseOption = None,
     namespace: NamespacesOption = None,
+    limit: Limit = 10,
     output: Output = None,
 ) -> None:
     """Show how many names there are, and which matter most."""
     with context.reading_one(kb) as base:
-        found = base.graph.view(parse_filters(namespaces=namespace)).overview()
+        found = base.graph.view(parse_filters(namespaces=namespace)).overview(limit or None)
     emit_one(found, output, lambda: _show_overview(context, found))
     if not found.nodes:
         context.suggest(_NOTHING)
@@ -215,6 +216,9 @@ def search(
             connections=page.limit or None,
         )
     emit(page.of(rows), _FOUND, output)
+    types = {node.type for node in view.graph.nodes}
+    if type_ is not None and types and type_ not in types:
+        context.suggest(f"no name is of the type {type_!r}; there are {', '.join(sorted(types))}")
 
 
 @command(

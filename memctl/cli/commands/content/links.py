@@ -207,20 +207,26 @@ def check(
     namespace: NamespacesOption = None,
     output: Output = None,
 ) -> None:
-    """Look for broken and ambiguous links, and notes without any."""
+    """Look for broken and ambiguous links, and notes without any.
+
+    Where no note of a knowledge base links to another, none is expected to.
+    """
     with context.reading(kb) as bases:
         found = bases.links.view(parse_filters(namespaces=namespace)).check()
     emit_one(found, output, lambda: _show_check(context, found))
 
 
 def _show_check(context: CommandContext, found: LinkCheck) -> None:
+    documents, links = format_count(found.documents, "document"), format_count(found.links, "link")
+    if not found.links and not found.problems:
+        context.console.print(f"{documents}, no links between them")
+        return
     parts = (
         format_count(found.missing, "missing page"),
         format_count(found.ambiguous, "ambiguous link"),
         format_count(found.anchors, "missing heading or block", "missing headings or blocks"),
         format_count(found.orphans, "note without links", "notes without links"),
     )
-    documents, links = format_count(found.documents, "document"), format_count(found.links, "link")
     context.console.print(f"{documents}, {links}: {', '.join(parts)}")
     if found.problems:
         context.console.print()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec.structs import replace
 
-from memctl.cli.arguments import parse_expiry, parse_instant, refuse_empty, type_hint
+from memctl.cli.arguments import check_types, parse_expiry, parse_instant, refuse_empty
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     DryRun,
@@ -38,7 +38,7 @@ from memctl.cli.rendering.terminal_text import describe_location, format_moment,
 from memctl.errors import UsageError
 from memctl.formatting import format_count
 from memctl.language.inline_tags import without_wikilinks
-from memctl.literals import LEARNING, LearningOutcome
+from memctl.literals import LEARNING, InsightKind, LearningOutcome
 
 if TYPE_CHECKING:
     from memctl.memories.memory_views import MemoryView
@@ -84,10 +84,11 @@ _LIST = (
 )
 _INSIGHT_LIST = (
     Column("id", "ID", short_id),
+    Column("metadata", "KIND", lambda metadata: metadata.get("kind", "")),
     Column("created_at", "DATE", format_instant),
     Column("importance", "IMP.", right=True),
     Column("source_ids", "FROM", lambda ids: str(len(ids)), right=True),
-    Column("text", "TEXT", wrap=True),
+    Column("text", "TEXT", lambda text: _insight_text(text), wrap=True),
 )
 _HISTORY = (
     Column("version", "VERSION", right=True),
@@ -114,6 +115,7 @@ _LEARNINGS = (
 )
 
 _QUOTE = 300
+_IN_A_PIPE = 100
 _VISIBLE = 0.005
 """Differences of importance below this are not shown."""
 
@@ -143,6 +145,7 @@ def list_(
     """
     filters = replace(filters, archived=archived)
     with context.reading(kb) as bases:
+        check_types(bases, filters)
         rows = context.collect_rows(
             bases,
             lambda base, n: base.memories.list(
@@ -151,8 +154,6 @@ def list_(
             page.limit,
         )
         emit(rows, with_kb_column(_LIST, len(bases)), output)
-        if not rows.num_rows:
-            context.suggest(type_hint(filters.types))
 
 
 @command(
@@ -448,29 +449,35 @@ def learnings(
 
     words, now = " ".join(query or ()), context.home.now()
     with context.reading(kb) as bases:
-        rows = [
-            each
-            for base in bases
-            for each in query_learnings(base, now, query=words, limit=page.needed or 10_000)
-        ]
-        if not words:
-            rows.sort(key=lambda each: each.importance, reverse=True)
+        rows = query_learnings(bases, now, query=words, limit=page.needed or 10_000)
         emit(page.of(rows), with_kb_column(_LEARNINGS, len(bases)), output)
 
 
 # --- insights ------------------------------------------------------------------------------------
 
 
+def _insight_text(text: str) -> str:
+    """Return an insight whole for a terminal, where it is wrapped; cut for a line in a pipe."""
+    return one_line(text, 0 if sys.stdout.isatty() else _IN_A_PIPE)
+
+
 @command(
     insight_app,
     "list",
-    "memctl insight list\nmemctl insight list --since 7d -o json",
+    """
+    memctl insight list
+    memctl insight list --since 7d -o json
+    memctl insight list --kind contradiction
+    """,
     without=("types", "levels", "doc_types"),  # which all insights share
     identity=True,
 )
 def list_insights(
     context: CommandContext,
     filters: Filters,
+    kind: InsightKind | None = typer.Option(
+        None, "--kind", help="Only of this kind; its kind is in the metadata of an insight."
+    ),
     kb: KnowledgeBasesOption = None,
     page: MemoryPage = MemoryPage(50),
     output: Output = None,
@@ -480,11 +487,18 @@ def list_insights(
         rows = context.collect_rows(
             bases,
             lambda base, n: base.insights.list(
-                filters, limit=n, offset=page.offset, sort=page.sort, descending=page.desc
+                filters,
+                limit=n,
+                offset=page.offset,
+                sort=page.sort,
+                descending=page.desc,
+                kind=kind,
             ),
             page.limit,
         )
         emit(rows, with_kb_column(_INSIGHT_LIST, len(bases)), output)
+    if not rows.num_rows:
+        context.hint("memctl consolidate draws them from what is known")
 
 
 @command(

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 from msgspec.structs import replace
 
-from memctl.cli.arguments import input_file, read_question, type_hint
+from memctl.cli.arguments import check_types, input_file, read_question
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import KnowledgeBasesOption, ModeOption, Output, command, flag
 from memctl.cli.rendering.answer_view import is_found, show_result
@@ -208,6 +208,7 @@ def query(
         question = [read_question(question or [])]
         _enrich(context, kb, question[0], sources)
     with context.reading(kb) as bases:
+        check_types(bases, filters)
         if batch is not None:
             found = ask_batch(context, bases, batch, options, output)
         elif stream:
@@ -272,6 +273,7 @@ def _strict(
     write = print_json if output == "json" else print_line
     try:
         with context.reading(kb) as bases:
+            check_types(bases, options.filters)
             result = bases.queries.ask(read_question(question), options)
     except MemctlError as error:
         write({"answer": None, "confidence": 0.0, "results": [], "error": error.message})
@@ -322,8 +324,6 @@ def _ask(
     context.note_answer(result.answer)
     _write_result(context, result, output, explain=options.explain)
     context.note_all(result.notes)
-    if not result.hits:
-        context.suggest(type_hint(options.filters.types))
     return result
 
 
@@ -516,6 +516,7 @@ def context(
     if headings:
         raise UsageError("--headings goes with --standing", "memctl context --standing")
     with context.reading(kb) as bases:
+        check_types(bases, filters)
         found = bases.context(
             read_question(question or []),
             budget=budget or _BUDGET,
@@ -529,7 +530,6 @@ def context(
     if not found.text:
         if not auto:
             context.say("note: nothing in memory has to do with that")
-            context.suggest(type_hint(filters.types))
         if exit_code:
             raise NothingFound("nothing was found")
 
@@ -552,6 +552,7 @@ def _standing(
     asked = read_question(question) if question else ""
     default = _BUDGET if asked else _STANDING_BUDGET
     with context.reading(kb) as bases:
+        check_types(bases, filters)
         return bases.queries.standing_context(
             asked, budget=budget or default, filters=filters, headings=headings
         )

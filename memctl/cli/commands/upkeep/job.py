@@ -26,6 +26,7 @@ from memctl.cli.rendering.output_formats import (
     emit_facts,
     emit_if_asked,
     format_instant,
+    with_kb_column,
 )
 from memctl.cli.rendering.terminal_text import format_moment
 from memctl.formatting import format_count, format_counts
@@ -40,12 +41,11 @@ app = group("job", "List what was done by itself, and take it back.")
 
 _COLUMNS = (
     Column("id", "JOB", right=True),
-    Column("kb", "KB"),
     Column("kind", "KIND"),
     Column("state", "STATE"),
     Column("started_at", "BEGAN", format_instant),
     Column("can_be_undone", "CAN BE UNDONE", lambda can: "yes" if can else ""),
-    Column("detail", "CAME TO", format_counts),
+    Column("detail", "CAME TO", format_counts, wrap=True),
     Column("error", "ERROR", wrap=True),
 )
 
@@ -70,8 +70,11 @@ def list_(
     """List automatic and long jobs, the newest first."""
     with context.reading(kb) as bases:
         rows = [job for base in bases for job in base.jobs.list(limit=page.needed)]
+        columns = with_kb_column(_COLUMNS, len(bases))
     rows.sort(key=lambda job: job.started_at, reverse=True)
-    emit(page.of(rows), _COLUMNS, output)
+    emit(page.of(rows), columns, output)
+    if not rows:
+        context.hint("none has run yet: memctl watch runs them, or memctl upkeep run")
 
 
 @command(

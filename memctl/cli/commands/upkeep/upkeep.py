@@ -47,7 +47,7 @@ _JOBS = (
     Column("last_run", "LAST RUN", format_instant),
     Column("state", "STATE"),
     Column("next_run", "NEXT RUN", format_instant),
-    Column("came_to", "CAME TO", format_counts),
+    Column("came_to", "CAME TO", format_counts, wrap=True),
 )
 _RUNS = (
     Column("job", "JOB"),
@@ -68,8 +68,8 @@ _AUDIT = (
     Column("at", "AT", format_instant),
     Column("actor", "WHO"),
     Column("action", "WHAT"),
-    Column("objects", "ABOUT", lambda ids: one_line(", ".join(ids), 60)),
-    Column("counts", "ROWS", format_counts),
+    Column("objects", "ABOUT", lambda ids: one_line(", ".join(ids), 60), wrap=True),
+    Column("counts", "ROWS", format_counts, wrap=True),
 )
 JobArgument = Annotated[
     str | None, typer.Argument(metavar="JOB", help="A job; see memctl upkeep list.")
@@ -219,6 +219,8 @@ def _show_doubtful(
         rows = [row for base in bases for row in doubtful_entries(base, now)]
         rows.sort(key=lambda each: each.quality)
         emit(context.page(rows, page), with_kb_column(_DOUBTFUL, len(bases)), output)
+    if not rows:
+        context.say("note: nothing to look at: no entry is stale, contradicted or judged bad")
 
 
 # --- a page of the day ---------------------------------------------------------------------------
