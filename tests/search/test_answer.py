@@ -304,7 +304,8 @@ def test_what_has_an_amount_is_known(question: str, sentence: str, expected: boo
 @pytest.mark.parametrize(
     ("question", "sentence", "expected"),
     [
-        ("Why were dues raised for 2018?", "The members voted to raise dues for 2018.", False),
+        ("Why were dues raised for 2018?", "The members raised the dues to the limit.", False),
+        ("Why did they raise dues?", "They voted to raise dues.", False),
         ("Why were dues raised for 2018?", "Dues were raised to pay for the roof.", True),
         ("Why is the ridge unfinished?", "The ridge waits because of the frost.", True),
         ("how come the boat leaks", "The boat leaks again.", False),

@@ -277,11 +277,17 @@ _ASKS_WHY = re.compile(
     r"\b(?:why|how come|warum|wieso|weshalb|pourquoi|por qué|perché|waarom)\b", re.IGNORECASE
 )
 _REASON = re.compile(
-    r"\b(?:because|since|due|so|as|therefore|reasons?|hence|thus|caus(?:es?|ed|ing)|owing|otherwise"
-    r"|grounds?|weil|da|denn|wegen|damit|deshalb|parce|car|puisque|porque|ya que|omdat|want)\b"
-    r"|\b(?:to|for|pour|para|per|um)\s+(?P<purpose>\w+)",
+    r"\b(?:because|['’]?cause|cos|coz|cuz|bc|since|so|due to|owing to|thanks to|on account of"
+    r"|on (?:the )?grounds|reasons?|caus(?:es?|ed|ing)|why|therefore|thus|hence|in order|otherwise"
+    r"|in case|means?|meant|too"
+    r"|as (?:he|she|it|they|we|i|you|the|there|this|that|a|my|our|his|her|its|their)"
+    r"|weil|da|denn|wegen|damit|daher|deshalb|parce|car|puisque|pour|porque|ya que|para|perché"
+    r"|siccome|per|omdat|want|vanwege"
+    r"|to (?!the\b|an?\b|my\b|our\b|his\b|her\b|their\b|its\b|this\b|that\b|me\b|us\b|him\b"
+    r"|them\b|you\b|it\b)(?-i:(?P<purpose>[a-z]{2,})))\b",
     re.IGNORECASE,
 )
+"""A word for a reason, or one that may begin a purpose: raised to pay for the roof."""
 
 
 def asks_why(question: str) -> bool:
@@ -293,7 +299,7 @@ def has_reason(sentence: str, question: str) -> bool:
     """Return whether a sentence has a word for a reason, or a purpose that its question has not."""
     asked = question.lower()
     return any(
-        not (purpose := match["purpose"]) or purpose.lower() not in asked
+        not (purpose := match["purpose"]) or purpose not in asked
         for match in _REASON.finditer(sentence)
     )
 

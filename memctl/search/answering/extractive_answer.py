@@ -23,7 +23,9 @@ from memctl.search.answering.evidence_parts import (
     TURN_LABEL,
     asks_how,
     asks_when,
+    asks_why,
     has_date,
+    has_reason,
     has_relative_time,
     is_table_row,
     speech_start,
@@ -48,6 +50,9 @@ SURE = 0.65
 SURE_OF_HOW = 0.8
 """The same where it is asked how something is done or works: in manuals, most sentences in the
 words of such a question are about something near it."""
+SURE_OF_REASON, SURE_WITHOUT_REASON = 0.6, 0.9
+"""The same where it is asked why, for what has a word for a reason and for what has none: most of
+that only says once more what is to be explained."""
 CLOSE = 0.15
 """From this one on, it is shown as what is closest."""
 CLOSE_OF_FAR = 0.3
@@ -144,7 +149,7 @@ def extract_answer(
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
     if known := _known_of_subject(subject, sentences):
         return _answer(known, _plain_answer(known, ""), max(confidence, SURE), unsure=False)
-    unsure = confidence < (SURE_OF_HOW if asks_how(outcome.asked.text) else SURE)
+    unsure = confidence < _least_sure(outcome.asked.text, sentences[0])
     likely = _likely(sentences, _MIN_STEP_SHARE) if unsure else likely
     states = [] if is_list else _states(outcome, likely, sentences, unsure=unsure)
     ordered = states
@@ -160,6 +165,13 @@ def extract_answer(
         ordered = [whole]
     text = _differing(ordered) if states else _plain_answer(ordered, outcome.asked.text)
     return _answer(ordered, text, confidence, unsure=unsure)
+
+
+def _least_sure(question: str, best: EvidenceSentence) -> float:
+    """Return the confidence from which on the answer to a question is given as fact."""
+    if asks_why(question):
+        return SURE_OF_REASON if has_reason(best.quoted_text, question) else SURE_WITHOUT_REASON
+    return SURE_OF_HOW if asks_how(question) else SURE
 
 
 def _likely(sentences: Sequence[EvidenceSentence], share: float) -> list[EvidenceSentence]:
