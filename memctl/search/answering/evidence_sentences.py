@@ -18,6 +18,7 @@ from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.term_analysis import query_terms
 from memctl.literals import RESTATING_TYPES
 from memctl.models.task_encoder import load_task_encoder
+from memctl.patterns import lazy_regex
 from memctl.records import Hit
 from memctl.search.answering.evidence_parts import (
     LIST_MARK,
@@ -56,11 +57,11 @@ day or period; what happened in a period may have been written down after it."""
 _NAMES_DAY, _NEAR_DAY = 2.0, 0.6
 """The same for other questions: for a sentence that names the day or month, and against one that
 names another; and where what stands around it does, as most of what is of a day answers nothing."""
-_ASKS_WHETHER = re.compile(
+_ASKS_WHETHER = lazy_regex(
     r"\W*(?:did|do|does|was|were|is|are|has|have|had|can|could|will|would)(?:n['’]t)?\b",
     re.IGNORECASE,
 )
-_CHOICE = re.compile(r"\b(?:or|oder|ou)\b", re.IGNORECASE)
+_CHOICE = lazy_regex(r"\b(?:or|oder|ou)\b", re.IGNORECASE)
 """In a question of which what answers has one of two things."""
 _DOUBTFUL = -0.3
 """Log odds that a sentence has at most that lacks something of the question, or only repeats it."""
@@ -82,16 +83,16 @@ _USUAL_COSINE = 0.4
 """Of a sentence that answers, with its question; for where there are no vectors to compare."""
 _MOST_BEFORE = 220
 """Characters that the model reads of what stands before a sentence."""
-_ITEM = re.compile(rf"{LIST_MARK}\s")
-_DIGIT = re.compile(r"\d")
-_ITEM_NUMBER = re.compile(r"^\W*\d+(?:\.\d+)*[.):]?\s")
-_HEADING_STATES = re.compile(
+_ITEM = lazy_regex(rf"{LIST_MARK}\s")
+_DIGIT = lazy_regex(r"\d")
+_ITEM_NUMBER = lazy_regex(r"^\W*\d+(?:\.\d+)*[.):]?\s")
+_HEADING_STATES = lazy_regex(
     r"[:=]\s*\S|\b(?:is|are|was|were|has|have|will|must|may|can(?:not)?|ist|sind|war|hat|est|sont"
     r"|es|son|tiene|è|sono|ha)\b|n['’]t\b",
     re.IGNORECASE,
 )
-_NUMBERS = re.compile(r"\d+(?:[.,:/]\d+)*")
-_MEASURES = re.compile(
+_NUMBERS = lazy_regex(r"\d+(?:[.,:/]\d+)*")
+_MEASURES = lazy_regex(
     r"(?<![\d.,])\d[\d.,]*+ ?(?:(?:years?|months?|weeks?|days?|hours?|minutes?|seconds?|euros?"
     r"|pounds?|dollars?|grams?|kilos?|litres?|met(?:er|re)s?|miles?|percent|jahre?|monate?|wochen?"
     r"|tagen?|tage|stunden?|ans|mois|jours|años|anni)\b|%|€)",
