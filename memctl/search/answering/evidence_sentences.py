@@ -251,9 +251,10 @@ class CandidateSentence(Struct, frozen=True):
     """A sentence that may be judged."""
 
     hit: Hit
-    part: Part
-    quote: Span
-    """Where it is quoted, with the sentences around it."""
+    parts: Sequence[Part]
+    """All of the hit."""
+    place: int
+    """Which of them it is."""
     before: str
     terms: frozenset[str]
     own: float
@@ -277,6 +278,19 @@ class CandidateSentence(Struct, frozen=True):
     """Whether it stands after a question that asks the same."""
     tells_of_subject: bool | None
     """Whether it says what a question for something by its name asks; None where it may."""
+
+    @property
+    def part(self) -> Part:
+        """The sentence itself."""
+        return self.parts[self.place]
+
+    @property
+    def quote(self) -> Span:
+        """Where it is quoted: with the sentences around it, unless it has most of the question."""
+        part = self.part
+        if self.own >= _WHOLE and not (_is_introduction(part) or GOES_ON.match(part.text)):
+            return part.start, part.end
+        return _quote_span(self.hit, self.parts, self.place)
 
     @property
     def overlap(self) -> float:
@@ -392,10 +406,8 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
         said_above = _terms_above_heading(hit, outcome) if is_heading else above
         yield CandidateSentence(
             hit,
-            part,
-            (part.start, part.end)
-            if own >= _WHOLE and not (_is_introduction(part) or GOES_ON.match(part.text))
-            else _quote_span(hit, parts, place),
+            parts,
+            place,
             sentence_context(hit, f"{further} {before}" if further else before),
             terms_of[place],
             own,
