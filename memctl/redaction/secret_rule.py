@@ -29,7 +29,7 @@ def lower_same_length(text: str) -> str:
 
 def at(*words: str) -> Starts:
     """Return a function that yields where words in lower case stand."""
-    pattern = re.compile("|".join(map(re.escape, words)))
+    pattern = lazy_regex("|".join(map(re.escape, words)))
 
     def starts(_: str, low: str) -> Iterator[int]:
         """Look for them."""
