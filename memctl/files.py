@@ -6,7 +6,6 @@ import errno
 import logging
 import os
 import re
-import secrets
 import signal
 import stat
 import sys
@@ -258,7 +257,7 @@ def new_temporary(path: Path) -> tuple[Path, int]:
     """
     kept = os.fsencode(path.name)[-_TEMPORARY_STEM_BYTES:].decode("utf-8", "ignore")
     while True:
-        temporary = path.with_name(f".{kept}.{secrets.token_hex(6)}.tmp")
+        temporary = path.with_name(f".{kept}.{os.urandom(6).hex()}.tmp")
         try:
             descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
         except OSError as error:
@@ -305,7 +304,7 @@ def quarantine(path: Path) -> Path:
     Raises:
         OSError: It cannot be renamed.
     """
-    return path.rename(path.with_name(f"{path.name}{QUARANTINE_MARK}{secrets.token_hex(3)}"))
+    return path.rename(path.with_name(f"{path.name}{QUARANTINE_MARK}{os.urandom(3).hex()}"))
 
 
 def is_temporary(name: str, suffix: str) -> bool:

@@ -5,11 +5,12 @@ Knows what a number is of, never who reads it.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Mapping
 
-_MAY_BE_HIDDEN = re.compile("[^\n\t\x20-\x7e\xa0-\U0010ffff]|[\xad\u0600-\U000e0fff]")
+from memctl.patterns import lazy_regex
+
+_MAY_BE_HIDDEN = lazy_regex("[^\n\t\x20-\x7e\xa0-\U0010ffff]|[\xad\u0600-\U000e0fff]")
 _WORD_SHAPING = "\u200c\u200d\u00ad"
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 

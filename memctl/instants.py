@@ -6,13 +6,14 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from memctl.errors import UsageError
+from memctl.patterns import lazy_regex
 
-_AGO = re.compile(r"(\d{1,5})\s*(h|d|w|m|y)", re.ASCII)
+_AGO = lazy_regex(r"(\d{1,5})\s*(h|d|w|m|y)", re.ASCII)
 _HOURS = {"h": 1, "d": 24, "w": 168, "m": 730, "y": 8766}
-_PART = re.compile(r"(\d{4})(?:-(\d{2}))?", re.ASCII)
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_PART = lazy_regex(r"(\d{4})(?:-(\d{2}))?", re.ASCII)
+_DAY = lazy_regex(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DAYS = {"today": 0, "yesterday": 1, "tomorrow": -1}
-_DURATION = re.compile(r"(\d{1,11})\s*(s|min|h|d|w|m|y)?", re.ASCII)
+_DURATION = lazy_regex(r"(\d{1,11})\s*(s|min|h|d|w|m|y)?", re.ASCII)
 _SECONDS = {"s": 1, "min": 60} | {unit: hours * 3600 for unit, hours in _HOURS.items()}
 _DATE_HINT = "write 2026-03-01, 2026-03-01T09:30, 2026-03, 7d, 24h, today or yesterday"
 

@@ -8,12 +8,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from memctl.patterns import lazy_regex
+
 MAX_SHOWN_NAME = 120
 """A longer name of a file or folder is shown without its middle."""
 
 _LONGEST_PATH = 480
-_LONG_NAME = re.compile(rf"[^/\\]{{{MAX_SHOWN_NAME + 1},}}")
-_DEVICE_NAME = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+_LONG_NAME = lazy_regex(rf"[^/\\]{{{MAX_SHOWN_NAME + 1},}}")
+_DEVICE_NAME = lazy_regex(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 _NEXT_STEPS: Mapping[int, str] = {
     errno.EACCES: "check its permissions",
     errno.EPERM: "check its permissions",

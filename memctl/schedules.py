@@ -12,10 +12,11 @@ from datetime import UTC, datetime, time, timedelta
 from msgspec import Struct
 
 from memctl.errors import UsageError
+from memctl.patterns import lazy_regex
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_AT = re.compile(r"(?:(?P<day>[a-z]{3}|[1-9]\d?)\s+)?(?P<hour>\d{1,2}):(?P<minute>\d\d)", re.ASCII)
-_EVERY = re.compile(r"(?P<count>[1-9]\d{0,4})\s*(?P<unit>min|m|h|d|w)", re.ASCII)
+_AT = lazy_regex(r"(?:(?P<day>[a-z]{3}|[1-9]\d?)\s+)?(?P<hour>\d{1,2}):(?P<minute>\d\d)", re.ASCII)
+_EVERY = lazy_regex(r"(?P<count>[1-9]\d{0,4})\s*(?P<unit>min|m|h|d|w)", re.ASCII)
 _UNITS = {"m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _OFF = "off"
 _LAST_DAY = 28

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import tomllib
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -230,6 +229,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises:
         ConfigError: It cannot be read or is not TOML; the message names line and column.
     """
+    import tomllib
+
     try:
         text = _read_limited(path).decode("utf-8-sig")
     except FileNotFoundError:

@@ -25,6 +25,7 @@ from memctl.instants import parse_instant as parse_instant
 from memctl.instants import parse_seconds as parse_seconds
 from memctl.literals import DocType
 from memctl.paths import display_path, expand_path, os_error_hint, os_error_reason
+from memctl.patterns import lazy_regex
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
@@ -165,7 +166,7 @@ _TYPES = (
     "summary", "conversation", "conversation_turn", "conversation_summary", "tool_output",
     "insight",
 )  # fmt: skip
-_META = re.compile(r"(?P<key>[^=!<>]+)(?P<operator>!=|>=|<=|=|>|<)(?P<value>.*)", re.DOTALL)
+_META = lazy_regex(r"(?P<key>[^=!<>]+)(?P<operator>!=|>=|<=|=|>|<)(?P<value>.*)", re.DOTALL)
 _META_OPERATORS = {
     "=": "$eq", "!=": "$ne", ">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte",
 }  # fmt: skip
@@ -294,7 +295,7 @@ def _doc_type(text: str) -> str:
     return text
 
 
-_SIZE = re.compile(r"(\d{1,12})(?:\.(\d{1,3}))?\s*(b|kb?|mb?|gb?)?", re.ASCII)
+_SIZE = lazy_regex(r"(\d{1,12})(?:\.(\d{1,3}))?\s*(b|kb?|mb?|gb?)?", re.ASCII)
 _BYTES = {"b": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 
 

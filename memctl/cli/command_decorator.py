@@ -179,12 +179,11 @@ def command(
 def _with_context(
     function: Callable[..., None], without: Sequence[str], identity: bool
 ) -> Callable[..., None]:
-    parameters = inspect.signature(function).parameters
-
     @functools.wraps(function)
     def run(context: typer.Context, *, quiet: bool, verbose: bool, **arguments: Any) -> None:
         """Call the function with its context; end quietly if the reader of the pipe has gone."""
         _refuse_huge_numbers(context)
+        parameters = inspect.signature(function).parameters
         given = context.find_root().params
         command_context = CommandContext(
             {key: given[key] for key in ("home", "config") if given.get(key)},

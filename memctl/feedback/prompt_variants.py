@@ -16,8 +16,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict
 
-from memctl.bootstrap import bootstrap_difference, bootstrap_interval
 from memctl.errors import ConfigError, NotFoundError, UsageError
+from memctl.feedback.bootstrap import bootstrap_difference, bootstrap_interval
 from memctl.feedback.rewards import weighted
 from memctl.ids import storable
 from memctl.kb_settings import check_name

@@ -14,16 +14,17 @@ from functools import cache, lru_cache
 from msgspec import Struct
 
 from memctl.language.word_lists import any_of, load_language, month_numbers, weekday_numbers
+from memctl.patterns import lazy_regex
 
 MONTHS, WEEKDAYS = month_numbers(), weekday_numbers()
 _LONGEST_DAY = 60
 """Characters within which a heading begins with a day."""
-_ENTRY_START = re.compile(
+_ENTRY_START = lazy_regex(
     r"\W*(?:(?:last )?(?:written|edited|updated|changed|revised|looked at)(?: again)?(?: on)?\W+)?"
     r"(?:(?P<weekday>[^\W\d_]+)[.,]?\s+)?",
     re.IGNORECASE,
 )
-_VERSION = re.compile(r"\W*v?\d+(?:\.\d+)+\W+")
+_VERSION = lazy_regex(r"\W*v?\d+(?:\.\d+)+\W+")
 """What a change log gives a day to."""
 _RELATIVE = {
     "today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1,
@@ -33,7 +34,7 @@ _RELATIVE = {
 _MONTH = any_of(MONTHS)
 _WEEKDAY = "|".join(name for names in load_language("en").weekdays for name in names)
 _YEAR = r"(?:1[5-9]|20)\d\d"
-_DIGITS = re.compile(r"\d\d*")
+_DIGITS = lazy_regex(r"\d\d*")
 """Runs of digits; a pattern that begins with a repetition is looked for half as fast."""
 _MAX_BEFORE_DIGITS_LENGTH = 24
 """No date has more before its first digit: "fourth quarter of ", "septiembre. de "."""
@@ -41,19 +42,19 @@ _MAX_AFTER_DIGITS_LENGTH = 48
 """No date has more after its first run of digits, nor looks further to see that it has ended."""
 _YEAR_DIGITS = 4
 _CENTURIES = ("15", "16", "17", "18", "19", "20")
-_AFTER_DAY = re.compile(r"(?:st|nd|rd|th|\.)?\s(?:(?:of|de)\s)?([^\W\d_]++)\b", re.IGNORECASE)
-_BEFORE_DAY = re.compile(r"\b([^\W\d_]++)\.?\s$")
+_AFTER_DAY = lazy_regex(r"(?:st|nd|rd|th|\.)?\s(?:(?:of|de)\s)?([^\W\d_]++)\b", re.IGNORECASE)
+_BEFORE_DAY = lazy_regex(r"\b([^\W\d_]++)\.?\s$")
 _BESIDE_DAY = frozenset({*MONTHS, "days"})
 _MAX_MONTH_LENGTH = max(map(len, MONTHS)) + 2
-_RELATIVE_HINT = re.compile(
+_RELATIVE_HINT = lazy_regex(
     r"\b(?:to(?:day|night|morrow)|yesterday|"
     r"(?:next|last|this) (?:[mtwfs][a-z]{2,5}day|mon|tue|wed|thu|fri|sat|sun|week|month|year))\b"
 )
 _RELATIVE_WORDS = ("today", "tonight", "tomorrow", "yesterday", "next ", "last ", "this ")
 
-_SLASHED = re.compile(r"(?<![\w.,/-])(\d\d?)/(\d\d?)/(?:19|20)\d\d(?!\d)")
+_SLASHED = lazy_regex(r"(?<![\w.,/-])(\d\d?)/(\d\d?)/(?:19|20)\d\d(?!\d)")
 _MONTHS = 12
-_DAY_WORDS = re.compile(r"\d+(?:st|nd|rd|th|er|[年月日])?|[^\W\d_]+")
+_DAY_WORDS = lazy_regex(r"\d+(?:st|nd|rd|th|er|[年月日])?|[^\W\d_]+")
 _BETWEEN_DAYS = frozenset(("the", "of", "de", "den", "der", "le", "w"))
 _NUMBERS_OF_A_DAY = 3
 _QUARTERS = {"first": "1", "second": "2", "third": "3", "fourth": "4"}

@@ -12,39 +12,40 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from memctl.ids import tag_name
+from memctl.patterns import lazy_regex
 
-_TAG = re.compile(r"(?<![\w#/&.:?=\[@-])(?<!\]\()#(?P<tag>[^\W\d_](?:[\w/-]{0,48}\w)?)(?![\w#])")
-_SIGNED = re.compile(r"(?<![\w#/&.:?=\[@-])@(?P<tag>beto_[^\W_](?:[\w/-]{0,48}\w)?)(?![\w@])", re.I)
+_TAG = lazy_regex(r"(?<![\w#/&.:?=\[@-])(?<!\]\()#(?P<tag>[^\W\d_](?:[\w/-]{0,48}\w)?)(?![\w#])")
+_SIGNED = lazy_regex(r"(?<![\w#/&.:?=\[@-])@(?P<tag>beto_[^\W_](?:[\w/-]{0,48}\w)?)(?![\w@])", re.I)
 """A tag with the other sign, which is a tag only with the prefix."""
-_NEEDED_AFTER = re.compile(
+_NEEDED_AFTER = lazy_regex(
     r"(?:^|\W)(?:the|an?|of|in|on|at|for|to|from|with|by|about|into|over|our|my|your|his|her|their"
     r"|its|this|that|is|are|was|and|or|use|uses|called|named)\s+$",
     re.IGNORECASE,
 )
 """Before a tag that is a word of its sentence."""
-_LINK = re.compile(
+_LINK = lazy_regex(
     r"(?<!\\)\[\[(?!:[a-z]+:\]\])(?P<target>[^\[\]|#^\n]{1,200})(?P<anchor>[#^][^\[\]|\n]*)?"
     r"(?:\|(?P<text>[^\[\]\n]*))?\]\]"
 )
 """Not ``[[:alnum:]]``, a class of characters."""
-_SHOWN_LINK = re.compile(
+_SHOWN_LINK = lazy_regex(
     r"(?<!\\)!?\[\[(?!:[a-z]+:\]\])(?P<target>[^\[\]|#^\n]{1,200})?(?P<anchor>[#^][^\[\]|\n]+)?"
     r"(?:\|(?P<text>[^\[\]\n]*))?\]\]"
 )
 """A wikilink, one to a part of its own page, or one whose page is shown in its place."""
-_BLOCK_ID = re.compile(r"[^\S\n]+\^(?=[\w-]*[^\W\d_])[\w-]{2,40}[^\S\n]*$", re.ASCII | re.MULTILINE)
+_BLOCK_ID = lazy_regex(r"[^\S\n]+\^(?=[\w-]*[^\W\d_])[\w-]{2,40}[^\S\n]*$", re.ASCII | re.MULTILINE)
 _LEAST_IN_A_ROW = 2
-_FILE_LINK = re.compile(
+_FILE_LINK = lazy_regex(
     r"(?<![!\\])\[(?P<text>[^\[\]\n]*)\]\("
     r"(?:<(?P<quoted>[^<>\n:]{1,200}\.md)(?P<part>#[^<>\n]*)?>|(?P<bare>[^()<>\s#:]{1,200}\.md)"
     r"(?P<anchor>#[^()<>\s]*)?)(?:\s+\"[^\"\n]*\")?\)",
     re.IGNORECASE,
 )
-_FOLDERS_ABOVE = re.compile(r"^(?:\.{0,2}/)+")
+_FOLDERS_ABOVE = lazy_regex(r"^(?:\.{0,2}/)+")
 """How a path begins that is relative to the file with the link, or to the root of the vault."""
-_COLOUR = re.compile(r"(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})")
-_FENCE = re.compile(r"^(?:```|~~~).*?^(?:```|~~~)[^\n]*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
-_COLOUR_BEFORE = re.compile(r"(?:colou?r|background|fill|stroke|border)\W{0,3}$", re.IGNORECASE)
+_COLOUR = lazy_regex(r"(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})")
+_FENCE = lazy_regex(r"^(?:```|~~~).*?^(?:```|~~~)[^\n]*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_COLOUR_BEFORE = lazy_regex(r"(?:colou?r|background|fill|stroke|border)\W{0,3}$", re.IGNORECASE)
 
 Span = tuple[int, int]
 

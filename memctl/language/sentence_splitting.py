@@ -11,22 +11,23 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from memctl.language.word_lists import all_languages, words_of_all
+from memctl.patterns import lazy_regex
 
 Span = tuple[int, int]
 
 QUESTION_MARKS = ("?", "？", "؟")
 SENTENCE_MARKS = (*QUESTION_MARKS, ".", "!", "…", "۔", "。", "！", "｡")
 """What a sentence ends with."""
-_ENDS = re.compile(
+_ENDS = lazy_regex(
     r"(?P<mark>[.!?…؟۔]++)(?P<closing>[\"'”’»)\]*_]*+)(?=\s)"
     r"|[。！？｡]++[」』）”’]*+"
 )
-_EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
-_MARK = re.compile(rf"[{''.join(SENTENCE_MARKS)}]")
-_RUN = re.compile(r"[.!?…؟۔]*")
-_LAST_WORD = re.compile(r"[^\s(\[\"“‘']*$")
+_EMPTY_LINE = lazy_regex(r"\n[^\S\n]*\n")
+_MARK = lazy_regex(rf"[{''.join(SENTENCE_MARKS)}]")
+_RUN = lazy_regex(r"[.!?…؟۔]*")
+_LAST_WORD = lazy_regex(r"[^\s(\[\"“‘']*$")
 _MAX_WORD_LENGTH = 40
-_NEXT_WORD = re.compile(r"\s*[\"'“‘«(\[*_]*(\w*)")
+_NEXT_WORD = lazy_regex(r"\s*[\"'“‘«(\[*_]*(\w*)")
 _ABBREVIATIONS = words_of_all("abbreviations")
 _SHORT_FORMS = words_of_all("abbreviations_before_lower_case")
 _MAX_ABBREVIATION_LENGTH = max(map(len, _ABBREVIATIONS | _SHORT_FORMS))
@@ -160,22 +161,22 @@ _MAX_WIDTH = 110
 _MIN_WORDS = 3
 _NARROWEST_IDEOGRAPHS = 10
 
-_STARTS_ANEW = re.compile(
+_STARTS_ANEW = lazy_regex(
     r"\s*(?:[-*+•‣◦–—]\s|\d{1,3}[.)]\s|\(?[a-zA-Z0-9]\)\s|#{1,6}\s|>|\||```|~~~|\[[ xX]\]"
     r"|[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,2}:\s|[-=*_~^]{3,}\s*$)"
 )
-_HEADING = re.compile(r"\s*#{1,6}\s|\s*[-=*_~^]{3,}\s*$")
-_FIRST_WORD = re.compile(r"\s*(\S*)")
-_TAG_LAST = re.compile(r"(?:^|\s)#[^\W\d_][\w/-]*$")
+_HEADING = lazy_regex(r"\s*#{1,6}\s|\s*[-=*_~^]{3,}\s*$")
+_FIRST_WORD = lazy_regex(r"\s*(\S*)")
+_TAG_LAST = lazy_regex(r"(?:^|\s)#[^\W\d_][\w/-]*$")
 
-_NARROW_STARTS_ANEW = re.compile(
+_NARROW_STARTS_ANEW = lazy_regex(
     r"\s*(?:[\w.'’-]{1,20}[:>]\s|[<@\[]|\(?(?:\d\d?:\d\d|\d{4}-\d\d-\d\d|\d\d?([./])\d\d?\1\d))"
 )
-_NO_PROSE = re.compile(r"\t|[^\s.!?] {2,}\S|[{}=|]|\w\(|:$")
-_ENDED = re.compile(r"[.!?…。！？｡][\"'”’»)\]」』）*_]*$")
-_ENDS_INSIDE = re.compile(r"\w{2}[.!?…][\"'”’»)]* \S")
-_MARGIN = re.compile(r"\s*(?:[-*+•‣◦–—]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)*")
-_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_NO_PROSE = lazy_regex(r"\t|[^\s.!?] {2,}\S|[{}=|]|\w\(|:$")
+_ENDED = lazy_regex(r"[.!?…。！？｡][\"'”’»)\]」』）*_]*$")
+_ENDS_INSIDE = lazy_regex(r"\w{2}[.!?…][\"'”’»)]* \S")
+_MARGIN = lazy_regex(r"\s*(?:[-*+•‣◦–—]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)*")
+_IDEOGRAPH = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff]")
 _UNFINISHED = words_of_all("unfinished_words")
 _LINKING = words_of_all("linking_words")
 

@@ -13,6 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from memctl.language.word_lists import month_numbers, numerals
+from memctl.patterns import lazy_regex
 
 ValueKind = Literal["date", "time", "money", "percent", "quantity", "number"]
 
@@ -41,7 +42,7 @@ def _agree(first: Reading, second: Reading) -> bool:
     return all(a is None or b is None or abs(a - b) < 1e-9 for a, b in pairs)
 
 
-CHANGE_WORDS = re.compile(
+CHANGE_WORDS = lazy_regex(
     r"\b(?:now|new|newly|moved?|moves|changed?|changes|postponed|instead|updated?|raised|increas\w+|"
     r"reduced|lowered|dropped|drop|no longer|any ?more|rescheduled|corrected|correction|delayed|"
     r"brought forward|(?:goes|went|came|is|come|put) (?:up|down)|rises|rose|as of|from now on|"
@@ -66,7 +67,7 @@ _CURRENCIES = {
 }  # fmt: skip
 _CURRENCY = "|".join(re.escape(name) for name in sorted(_CURRENCIES, key=len, reverse=True))
 
-_VALUE = re.compile(
+_VALUE = lazy_regex(
     rf"""(?<![\w.,/-])(?:
       (?P<iso_year>(?:19|20)\d\d)-(?P<iso_month>[01]\d)-(?P<iso_day>[0-3]\d)(?![\w-])
     | (?P<slashed>[0-3]?\d[./][0-3]?\d[./](?:19|20)\d\d)(?![\w])
@@ -84,9 +85,9 @@ _VALUE = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_MAY_HAVE = re.compile(rf"\d|{'|'.join(_COUNT_WORDS)}", re.IGNORECASE)
-_THOUSANDS = re.compile(r"\d{1,3}([.,'’\u00a0]\d{3})+$")
-_DECIMAL = re.compile(r"\d+(?:[.,]\d+)?$|\d{1,3}(?:,\d{3})+\.\d+$|\d{1,3}(?:\.\d{3})+,\d+$")
+_MAY_HAVE = lazy_regex(rf"\d|{'|'.join(_COUNT_WORDS)}", re.IGNORECASE)
+_THOUSANDS = lazy_regex(r"\d{1,3}([.,'’\u00a0]\d{3})+$")
+_DECIMAL = lazy_regex(r"\d+(?:[.,]\d+)?$|\d{1,3}(?:,\d{3})+\.\d+$|\d{1,3}(?:\.\d{3})+,\d+$")
 _NO_UNITS = """such other more different further new old per times
     a an and are at by for from in is of on or the to was with"""
 _NO_UNIT = frozenset(_NO_UNITS.split())

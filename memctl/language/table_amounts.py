@@ -5,26 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from memctl.patterns import lazy_regex
+
 Cells = dict[str, str]
 """The values of a row by the names of their columns."""
 
-_AMOUNT = re.compile(
+_AMOUNT = lazy_regex(
     r"amount|total|paid|cost|price|gross|net|sum|spent|invoiced?|fee|value|"
     r"betrag|summe|brutto|netto|kosten|preis|montant|prix|importe|importo|prezzo|[€£$]|eur|gbp|usd",
     re.IGNORECASE,
 )
-_NO_AMOUNT = re.compile(
+_NO_AMOUNT = lazy_regex(
     r"unit|per(?:\b|_)|each|rate|budget|quote|limit|\bid\b|no\b|nr\b|balance|saldo|"
     r"paid[ _](?:by|on)",
     re.IGNORECASE,
 )
-_WHOLE = re.compile(r"total|gross|amount|betrag|summe|montant|importe|importo", re.IGNORECASE)
-_SUMS = re.compile(
+_WHOLE = lazy_regex(r"total|gross|amount|betrag|summe|montant|importe|importo", re.IGNORECASE)
+_SUMS = lazy_regex(
     r"(?:sub|grand )?(?:total|sum|summe|gesamt)\b.*|balance|saldo|budget", re.IGNORECASE
 )
-_CURRENCY = re.compile(r"currency|cur|währung|devise|moneda|valuta", re.IGNORECASE)
-_NO_MARK = re.compile(r"[-\d.,'\s\u00a0]")
-_NUMBER = re.compile(r"[€£$]?\s?(-?\d+(?:[.,'\u00a0]\d{3})*(?:[.,]\d+)?)\s?(?:[€£$]|[A-Za-z]{3})?")
+_CURRENCY = lazy_regex(r"currency|cur|währung|devise|moneda|valuta", re.IGNORECASE)
+_NO_MARK = lazy_regex(r"[-\d.,'\s\u00a0]")
+_NUMBER = lazy_regex(r"[€£$]?\s?(-?\d+(?:[.,'\u00a0]\d{3})*(?:[.,]\d+)?)\s?(?:[€£$]|[A-Za-z]{3})?")
 
 
 def row_cells(line: str) -> Cells:

@@ -6,7 +6,6 @@ does, in its order.  Knows nothing of indexes and ranking.
 
 from __future__ import annotations
 
-import re
 import threading
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -17,6 +16,7 @@ from typing import Any
 import snowballstemmer
 
 from memctl.language.word_lists import Language, load_language
+from memctl.patterns import lazy_regex
 
 WORD_PUNCTUATION = "\"'([{“‘«„”’»)]},;:.!?¿¡"
 """What stands around a word in a sentence."""
@@ -32,24 +32,33 @@ _UNSPACED = (
 
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff"
 _LETTER = rf"(?:(?![{_UNSPACED}])[\w{_MARKS}])"
-_PIECE = re.compile(
-    rf"(?P<unspaced>[{_UNSPACED}]+)"
-    r"|(?P<number>\d+(?:[.,:/\-]\d+)+(?![^\W\d_]))"
-    rf"|(?P<word>{_LETTER}+(?:[.'\-@&]{_LETTER}+)*(?:\+\+|#(?!\w))?)"
-)
+
+
+def _pieces(unspaced: str, letter: str) -> str:
+    """Return the pattern of what is one piece of a token."""
+    return (
+        rf"(?P<unspaced>{unspaced})"
+        r"|(?P<number>\d+(?:[.,:/\-]\d+)+(?![^\W\d_]))"
+        rf"|(?P<word>{letter}+(?:[.'\-@&]{letter}+)*(?:\+\+|#(?!\w))?)"
+    )
+
+
+_PIECE = lazy_regex(_pieces(f"[{_UNSPACED}]+", _LETTER))
+_ASCII_PIECE = lazy_regex(_pieces("(?!)", r"\w"))
+"""The same for what needs no ranges of scripts, which take 8 ms to compile."""
 _CLOSING = ".,;:!?"
 """Marks that end a token without being part of it."""
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_INVISIBLE = lazy_regex("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _APOSTROPHES = str.maketrans("\u2018\u2019\u02bc\u2010\u2011", "'''--")
-_CLITIC = re.compile(r"'(?:s|ll|re|ve|d|m)$")
-_ELISION = re.compile(r"^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|un|dell|all|nell|sull|dall|quest)'")
-_PARTS = re.compile(rf"[A-Z]+(?![a-z])|[A-Z]?(?:(?![A-Z\d_])[\w{_MARKS}])+|\d+|[^\W\d_]+")
-_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)$")
-_UNDIVIDED = re.compile(r"[^\W\d_]{1,3}\d+|\d+[^\W\d_]{1,3}|[a-z][A-Z][a-z]+")
+_CLITIC = lazy_regex(r"'(?:s|ll|re|ve|d|m)$")
+_ELISION = lazy_regex(r"^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|un|dell|all|nell|sull|dall|quest)'")
+_PARTS = lazy_regex(rf"[A-Z]+(?![a-z])|[A-Z]?(?:(?![A-Z\d_])[\w{_MARKS}])+|\d+|[^\W\d_]+")
+_ORDINAL = lazy_regex(r"(\d+)(?:st|nd|rd|th)$")
+_UNDIVIDED = lazy_regex(r"[^\W\d_]{1,3}\d+|\d+[^\W\d_]{1,3}|[a-z][A-Z][a-z]+")
 """Such as Q3, 5km and iPhone."""
-_PROGRAMMING_NAME = re.compile(r"[A-Za-z](?:#|\+\+)")
-_ISO_DATE = re.compile(r"(\d{4})-(\d\d)-\d\d$")
-_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?$")
+_PROGRAMMING_NAME = lazy_regex(r"[A-Za-z](?:#|\+\+)")
+_ISO_DATE = lazy_regex(r"(\d{4})-(\d\d)-\d\d$")
+_THOUSANDS = lazy_regex(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?$")
 _NAMES_LIKE_STOP_WORDS = frozenset({"IT", "US", "WHO", "Will"})
 _ALWAYS_DROPPED = frozenset({"http", "https", "www"})
 
@@ -105,7 +114,8 @@ class _Vocabulary(dict[str, tuple[str, ...]]):
         else:
             plain = unicodedata.normalize("NFKC", token).translate(_APOSTROPHES)
             plain = _INVISIBLE.sub("", plain)
-        for match in _PIECE.finditer(plain):
+        pattern = _ASCII_PIECE if plain.isascii() else _PIECE
+        for match in pattern.finditer(plain):
             piece = match.group()
             if match.lastgroup == "unspaced":
                 yield from _pairs(piece)

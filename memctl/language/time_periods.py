@@ -16,6 +16,7 @@ from msgspec import Struct
 from memctl.language.date_mentions import MONTHS, WEEKDAYS, date_spans
 from memctl.language.term_analysis import WORD_PUNCTUATION
 from memctl.language.word_lists import all_languages, any_of, numbered_words, words_of_all
+from memctl.patterns import lazy_regex
 
 
 class Period(Struct, frozen=True):
@@ -54,18 +55,18 @@ _YEAR = r"(?:1[5-9]|20)\d\d"
 _UNIT, _NUMBER, _MONTH = any_of(_UNITS), rf"\d{{1,3}}|{any_of(_NUMBERS)}", any_of(MONTHS)
 _SEASON, _WEEKDAY, _BOUND = any_of(_SEASONS), any_of(WEEKDAYS), any_of(_BOUNDS)
 _THE = rf"(?:(?:{any_of(words_of_all('articles'))})\s|l['’])?"
-_BOUND_BEFORE = re.compile(rf"(?<![\w-])({_BOUND})\s{_THE}$", re.IGNORECASE)
-_WEEK_BEFORE = re.compile(
+_BOUND_BEFORE = lazy_regex(rf"(?<![\w-])({_BOUND})\s{_THE}$", re.IGNORECASE)
+_WEEK_BEFORE = lazy_regex(
     rf"\b(?:w/c|{any_of(words_of_all('week_of'))})\s(?:{_WEEKDAY})?,?\s?{_THE}$", re.IGNORECASE
 )
 _DAY = timedelta(days=1)
 _DAYS_IN = {"day": 1, "week": 7, "month": 30, "year": 365}
 _MONTHS_IN_A_SEASON = 3
-_ISO = re.compile(r"(?P<year>\d{4})(?:-W(?P<week>\d\d)|-Q(?P<quarter>\d)|-(?P<month>\d\d)"
+_ISO = lazy_regex(r"(?P<year>\d{4})(?:-W(?P<week>\d\d)|-Q(?P<quarter>\d)|-(?P<month>\d\d)"
                   r"(?:-(?P<day>\d\d))?)?")  # fmt: skip
 
 
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = lazy_regex(r"[^\W\d_]+")
 _NEEDED = frozenset(
     max(_WORD.findall(name), key=len)
     for names in (_UNITS, _DAYS, _SEASONS, _HOLIDAYS, MONTHS, WEEKDAYS)

@@ -28,6 +28,7 @@ from memctl.errors import (
     RequestTooLong,
 )
 from memctl.models.request_format import NegotiatedFormat
+from memctl.patterns import lazy_regex
 
 if TYPE_CHECKING:
     from openai import APIError, APIStatusError, OpenAI
@@ -256,12 +257,12 @@ _HINTS = {
     404: "check base_url in [endpoint] and the model's name; memctl models list shows them",
     429: "it is asked too much, or its quota is spent; set concurrency lower or wait",
 }
-_TOO_LONG = re.compile(
+_TOO_LONG = lazy_regex(
     r"context[ _](length|size|window)|maximum context|too many tokens|prompt is too long"
     r"|input is too long|max_model_len|exceeds? .{0,40}\b(context|n_ctx)\b|string_above_max_length",
     re.IGNORECASE,
 )
-_WRONG_SETTING = re.compile(
+_WRONG_SETTING = lazy_regex(
     r"\b(invalid|incorrect|missing|unknown|no such) (model|api.?key)\b|\bapi.?key not valid"
     r"|\bmodel\b.{0,80}\b(not found|does not exist|not exist|is not a valid model)"
     r"|model_not_found|invalid_api_key",

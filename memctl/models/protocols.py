@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from memctl.patterns import lazy_regex
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,10 +69,10 @@ class Reranker(Protocol):
 
 
 BYTES_A_TOKEN = 4
-_ACCENTED = re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
+_ACCENTED = lazy_regex("[\u00c0-\u024f\u1e00-\u1eff]")
 _ACCENT = 0.5
 """Tokens that a Latin letter with an accent takes besides: it breaks a word into more of them."""
-_CYRILLIC = re.compile("[\u0400-\u052f]")
+_CYRILLIC = lazy_regex("[\u0400-\u052f]")
 _FAMILIAR = 0.1
 """Tokens that a Cyrillic letter takes less: common words of that script are known whole."""
 

@@ -6,7 +6,6 @@ but the default; other servers know fewer response formats, or no ``stream_optio
 
 from __future__ import annotations
 
-import re
 import threading
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.errors import RequestRefused, RequestTooLong
+from memctl.patterns import lazy_regex
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -29,8 +29,8 @@ _NEXT_FORMAT: dict[ReplyFormat, ReplyFormat] = {"json_schema": "json_object", "j
 _NEXT_LIMIT: dict[TokenLimitParameter, TokenLimitParameter] = {
     "max_tokens": "max_completion_tokens"
 }
-_ABOUT_FORMAT = re.compile(r"response_?format|json|schema|grammar|\bformat\b|guided|structured")
-_ABOUT_LIMIT = re.compile(r"max_(completion_)?tokens|in the completion")
+_ABOUT_FORMAT = lazy_regex(r"response_?format|json|schema|grammar|\bformat\b|guided|structured")
+_ABOUT_LIMIT = lazy_regex(r"max_(completion_)?tokens|in the completion")
 
 
 class ReasoningCutOff(RequestTooLong):

@@ -41,8 +41,11 @@ _FIRST_WORD, _VOCABULARY = 1996, 28_526
 """The id of "the", which the vocabulary's words begin with, and how many words follow."""
 _MIN_NAME = 0.35
 """Least probability that a token is part of a name."""
-_BATCH_TOKENS = 1024
-"""Most tokens of a batch, with those that fill up its shorter inputs."""
+_BATCH_TOKENS = 256
+"""Most tokens of a batch, with those that fill up its shorter inputs.  Of four times as many the
+values within a layer take 6 MB, which no core has a cache for: judging takes a seventh longer."""
+_KEPT_SCORES = 128
+"""Lists of scores, each with 30 sentences of some 500 characters."""
 _HINT = "install memctl anew from its checkout: python -m pip install --force-reinstall -e ."
 
 
@@ -90,6 +93,7 @@ class TaskEncoder:
     def __init__(self, folder: Path = FOLDER) -> None:
         self._folder = folder
         self._tokens = lru_cache(maxsize=20_000)(self._tokenize)
+        self._answer_scores = lru_cache(maxsize=_KEPT_SCORES)(self._score_answers)
 
     @cached_property
     def _session(self) -> InferenceSession:
@@ -104,13 +108,20 @@ class TaskEncoder:
     def score_answers(self, question: str, sentences: Sequence[tuple[str, str]]) -> Matrix:
         """Return for each sentence the log odds that it answers the question, shape ``[n]``.
 
+        They are kept, and not worked out again where the same is asked of the same sentences.
+
         Args:
             question: In words.
             sentences: Each with what precedes it: its titles and the sentence before it.
         """
+        return self._answer_scores(question, tuple(sentences))
+
+    def _score_answers(self, question: str, sentences: tuple[tuple[str, str], ...]) -> Matrix:
         packed = [self._pack((question, *each), ANSWER_LIMITS) for each in sentences]
         odds = (found[0] for (found,) in self._run(packed, ("answer",), first_only=True))
-        return np.fromiter(odds, dtype=np.float32, count=len(packed))
+        scores = np.fromiter(odds, dtype=np.float32, count=len(packed))
+        scores.flags.writeable = False
+        return scores
 
     def read_sentences(self, sentences: Sequence[tuple[str, str]]) -> list[SentenceReading]:
         """Return what each sentence states, given with what precedes it, and its names.

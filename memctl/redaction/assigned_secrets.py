@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from memctl.patterns import lazy_regex
 from memctl.redaction.secret_rule import Rule, Span, at, has_digit, secret_text
 
-_BEARER = re.compile(
+_BEARER = lazy_regex(
     r"(?i)\b((?:bearer|basic|authorization[\"']?\s*[=:]\s*[\"']?(?:token|api-?key|key))\s+)"
     r"(?:(?=\S*\d)[\w.~+/=-]{12,}|[\w.~+/=-]{30,})"
 )
@@ -23,7 +24,7 @@ _NAMES = (
     rf"|(?:{_KINDS}|{_OTHER_KINDS})[_-]?key"
 )
 _SUFFIX = r"(?:[_-](?:base|prod|production|dev|staging|live|old|new|primary|secondary|data))?"
-_ASSIGNED = re.compile(
+_ASSIGNED = lazy_regex(
     rf"""(?ix)
     (
         (?:{_NAMES})s?{_SUFFIX}
@@ -45,7 +46,7 @@ _ASSIGNED = re.compile(
       | (?:(?!</)[^\s\"',;`]){{4,}}
     )"""
 )
-_LINES = re.compile(
+_LINES = lazy_regex(
     rf"""(?ix)
     (
         (?:{_NAMES})s?{_SUFFIX}["']?:[ ]?[|>][-+]?\d?[ \t]*\n[ \t]+
@@ -53,7 +54,7 @@ _LINES = re.compile(
     [\w+/=-]{{16,}}(?:[ \t]*\n[ \t]+[\w+/=-]{{16,}}(?=[ \t]*(?:\n|\Z)))+"""
 )
 _SEVERAL = ("passwords", "passphrases", "secrets", "credentials")
-_LISTED = re.compile(
+_LISTED = lazy_regex(
     r"""(?ix)
     (
         (?:pass(?:word|phrase)|secret|credential)s["']?\s*[:=]\s*\[
@@ -61,60 +62,60 @@ _LISTED = re.compile(
     \s{0,50}["'][^"'\n]{4,200}["'](?:\s{0,50},\s{0,50}["'][^"'\n]{4,200}["']){0,50}
     (?:\s{0,50},)?\s{0,50}\]"""
 )
-_ITEM = re.compile(r"""["']([^"'\n]{6,200})["']""")
-_LOGIN = re.compile(
+_ITEM = lazy_regex(r"""["']([^"'\n]{6,200})["']""")
+_LOGIN = lazy_regex(
     r"(?i)(\blogin\s+\S{1,100}\s+password\s+|\bjdbc:oracle:\w+:[^\s:/@]{1,100}/"
     r"|\bsshpass\s+-p\s*|\bmysql\b[^\n]{0,100}\s-p)[^\s@]{4,100}"
 )
-_SQL = re.compile(r"(?i)\b((?:identified\s+by|with\s+password)\s+')[^'\n]{4,200}(?=')")
-_IN_URL = re.compile(
+_SQL = lazy_regex(r"(?i)\b((?:identified\s+by|with\s+password)\s+')[^'\n]{4,200}(?=')")
+_IN_URL = lazy_regex(
     r"(\b[A-Za-z][A-Za-z0-9+.-]{0,20}://(?:[^\s:/@]{0,100}:(?!\d{1,5}/))?)"
     r"(?:(?<=:)[^\s\"'<>]{1,200}|(?<=/)(?=[\w-]*\d)[\w-]{20,200})(?=@[\w.\[-])"
 )
-_SIGNED = re.compile(
+_SIGNED = lazy_regex(
     r"([?&](?:sig|key|X-Amz-Signature|X-Goog-Signature)=|hooks\.slack\.com/services/"
     r"|discord(?:app)?\.com/api/webhooks/"
     r"|\.office\.com/webhook(?:b2)?/[\w@.-]{1,200}/IncomingWebhook/)[\w%+/=-]{30,}"
 )
-_USER = re.compile(
+_USER = lazy_regex(
     r"(\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,100}:)[^\s\"']{4,200}"
 )
 
 
 _SHORTEST_VALUE = 6
-_UNLIKE_WORDS = re.compile(r"\d|[^\W\d_][^\w\s.:/()\[\]-][^\W\d_]|[a-z][A-Z]")
+_UNLIKE_WORDS = lazy_regex(r"\d|[^\W\d_][^\w\s.:/()\[\]-][^\W\d_]|[a-z][A-Z]")
 """A digit, a sign between letters, or a capital within: what words seldom have."""
-_CODE = re.compile(
+_CODE = lazy_regex(
     r"^[A-Za-z_][\w.]+(?:\(.*\)|\[.*\]|[(\[]$)|\w\.\w+\.|^\w+\.[A-Z]\w+$"
     r"|^(?:os|self|env|process|config|settings)\.|^#[0-9A-Fa-f]{3,8}$"
     r"|^[$<{%].*[>}%)]$|^\$\w+$|^\$?[{(<]|^[/.*|>&\\=~+-]"
 )
 """A call, an index, a placeholder, a dotted name, a colour, a path: what is no secret itself."""
 _QUOTES = "\"'`“‘"
-_CALL = re.compile(r"[A-Za-z_][\w.]*(?:\([^)]*|\[[^\]]*)$|0x[0-9A-Fa-f]{1,8}$")
+_CALL = lazy_regex(r"[A-Za-z_][\w.]*(?:\([^)]*|\[[^\]]*)$|0x[0-9A-Fa-f]{1,8}$")
 """The beginning of a call or an index, or a small number."""
-_OWN_NAME = re.compile(
+_OWN_NAME = lazy_regex(
     r"\w*_(?:tokens?|passwords?|secrets?|keys?)|(?=\w*(?:Pass|Secret|Token|Key))(?:[a-z]+|[A-Z][a-z]+)"
     r"(?:[A-Z][a-z]+)*"
 )
 """What a variable or a type for secrets is called."""
-_PLACEHOLDER = re.compile(r"(?i)(?:pass(?:word|wd)?|pwd|secret|\*+|x+|\.+|[${<%\[].*[}>%\]]|\$\w+)")
-_TOKEN = re.compile(r"(?=.*\d)(?=.*[^\W\d_]).{9,}|.{16,}")
+_PLACEHOLDER = lazy_regex(r"(?i)(?:pass(?:word|wd)?|pwd|secret|\*+|x+|\.+|[${<%\[].*[}>%\]]|\$\w+)")
+_TOKEN = lazy_regex(r"(?=.*\d)(?=.*[^\W\d_]).{9,}|.{16,}")
 """What is called so is often a number of them, or the name of a standard."""
-_IN_A_SENTENCE = re.compile(
+_IN_A_SENTENCE = lazy_regex(
     r"(?=\S*\d)(?=\S*[^\W\d_])\S{6,}|(?<!\S)(?=\S{4})\S*(?:[^\W\d_]\d|[a-z][$!#%^*])[a-z]"
 )
 """Of several words, one that is none."""
-_OF_OTHER_KIND = re.compile(rf"(?i)^(?:{_OTHER_KINDS})[_-]?key|[_-]data\b")
-_LIKE_A_KEY = re.compile(r"(?=.*\d)(?=.*[^\W\d_])[\w+/=.-]{20,}")
+_OF_OTHER_KIND = lazy_regex(rf"(?i)^(?:{_OTHER_KINDS})[_-]?key|[_-]data\b")
+_LIKE_A_KEY = lazy_regex(r"(?=.*\d)(?=.*[^\W\d_])[\w+/=.-]{20,}")
 
-_NAMED = re.compile("pass|pw|secret|token|credential|kennwort|contrase|key")
-_KIND_OF_KEY = re.compile(rf"(?:{_KINDS}|{_OTHER_KINDS})[_-]?\Z")
+_NAMED = lazy_regex("pass|pw|secret|token|credential|kennwort|contrase|key")
+_KIND_OF_KEY = lazy_regex(rf"(?:{_KINDS}|{_OTHER_KINDS})[_-]?\Z")
 _LONGEST_KIND = 13
 _IN_FRENCH = "mot de "
-_SCHEME = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z]")
+_SCHEME = lazy_regex(r"(?<![A-Za-z0-9_])[A-Za-z]")
 _LONGEST_SCHEME = 21
-_NOT_IN_SCHEMES = re.compile(r"[^A-Za-z0-9+.-]")
+_NOT_IN_SCHEMES = lazy_regex(r"[^A-Za-z0-9+.-]")
 
 
 def _names(_: str, low: str) -> Iterator[int]:

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
+from memctl.patterns import lazy_regex
+
 Span = tuple[int, int]
-_LAST_WORD = re.compile(r"(?<![\w-])(?:[\w-]*-)?(\w+)\Z")
+_LAST_WORD = lazy_regex(r"(?<![\w-])(?:[\w-]*-)?(\w+)\Z")
 """Such as two-factor, of which the last part may be one of its own."""
 _LONGEST_WORD = 16
 Starts = Callable[[str, str], Iterable[int]]
@@ -27,7 +29,7 @@ def lower_same_length(text: str) -> str:
 
 def at(*words: str) -> Starts:
     """Return a function that yields where words in lower case stand."""
-    pattern = re.compile("|".join(map(re.escape, words)))
+    pattern = lazy_regex("|".join(map(re.escape, words)))
 
     def starts(_: str, low: str) -> Iterator[int]:
         """Look for them."""

@@ -10,16 +10,17 @@ import re
 from collections.abc import Iterable, Iterator
 from heapq import merge
 
+from memctl.patterns import lazy_regex
 from memctl.redaction.secret_rule import Rule, Span, Starts, at
 
-_BLOCK = re.compile(
+_BLOCK = lazy_regex(
     r"-{4,5} ?BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}"
     r"(?:(?:(?!- ?BEGIN).){0,60000}?-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}"
     r"|(?:\s*(?:>\s?)*(?:(?:Proc-Type|DEK-Info|Comment): [^\n]*|[A-Za-z0-9+/=]{16,})(?!\S))*)"
     r"|\bPuTTY-User-Key-File-\d:(?:(?!PuTTY-User).){0,60000}?Private-MAC: [0-9a-f]+",
     re.DOTALL,
 )
-_KEY = re.compile(
+_KEY = lazy_regex(
     r"""(?:(?<![\w-])|(?<=/bot))(?:
         sk-[\w-]{16,}                                   # OpenAI, Anthropic and others
       | (?:xai|pplx)-\w{40,} | gsk_\w{40,}              # xAI, Perplexity, Groq
@@ -73,16 +74,16 @@ _KEY = re.compile(
     )""",
     re.VERBOSE,
 )
-RANDOM = re.compile(
+RANDOM = lazy_regex(
     r"(?<![\w/+-])(?=\w*\d)(?=\w*[a-z])(?:[0-9a-f]{32,}|(?=\w*[A-Z])[A-Za-z0-9]{32,})(?![\w/+-])"
 )
 """A run of random letters and digits."""
-_LONG = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_-]{14,}")
+_LONG = lazy_regex(r"[A-Za-z0-9_-][A-Za-z0-9_-]{14,}")
 """Keys begin with that, but for those that have one of these near their beginning."""
-_ODD = re.compile(r":AA|8Q~|\.atlasv1\.|ya29\.|1//0|hv[bs]\.|SG\.|dp\.|dt0c01\.|sntry|sk\.|eyJ")
+_ODD = lazy_regex(r":AA|8Q~|\.atlasv1\.|ya29\.|1//0|hv[bs]\.|SG\.|dp\.|dt0c01\.|sntry|sk\.|eyJ")
 _BEFORE = {":AA": 10, "8Q~": 4, ".atlasv1.": 14}
 """At most this many letters of a key stand before it."""
-_BEGIN = re.compile(r"-{4,5} ?begin |putty-user-key-file-")
+_BEGIN = lazy_regex(r"-{4,5} ?begin |putty-user-key-file-")
 
 
 def _blocks(_: str, low: str) -> Iterator[int]:
@@ -111,10 +112,10 @@ KEYS = Rule((), _KEY, _keys)
 
 # --- kinds of files -------------------------------------------------------------------------------
 
-_PGPASS = re.compile(
+_PGPASS = lazy_regex(
     r"(?m)^((?:[\w.-]{1,100}|\*):(?:543\d|6432|\*):(?!\d+:)[^:\s]{1,63}:[^:\s]{1,63}:)[^\s:]{4,200}$"
 )
-_HASHED = re.compile(
+_HASHED = lazy_regex(
     r"""(?x)
     (?:\$(?:1|apr1)\$[./\w]{1,8}\$[./\w]{22}
       | \$2[abxy]?\$\d\d\$[./\w]{53}
@@ -124,36 +125,36 @@ _HASHED = re.compile(
     )(?![./\w])"""
 )
 _HASHES = ("$1$", "$apr1$", "$2", "$5$", "$6$", "$y$", "$gy$", "$argon2")
-_VAULT = re.compile(r"(?m)^([ \t]*\$ANSIBLE_VAULT;[^\n]{1,80}\n)(?:[ \t]*[0-9a-f]{8,80}(?:\n|\Z))+")
-_OF_KUBERNETES = re.compile(
+_VAULT = lazy_regex(r"(?m)^([ \t]*\$ANSIBLE_VAULT;[^\n]{1,80}\n)(?:[ \t]*[0-9a-f]{8,80}(?:\n|\Z))+")
+_OF_KUBERNETES = lazy_regex(
     r"(?m)^([ \t]*)(?:data|stringData):[ \t]*(?:\n\1[ \t]+[^\n]*)+"
     r'|"(?:data|stringData)"\s*:\s*\{[^{}]*\}'
 )
-_IS_SECRET = re.compile(r"""(?m)^\s*kind: ["']?Secret["']?[ \t]*$|"kind": ?"Secret\"""")
+_IS_SECRET = lazy_regex(r"""(?m)^\s*kind: ["']?Secret["']?[ \t]*$|"kind": ?"Secret\"""")
 _MANIFESTS = (
     "kind: secret", 'kind: "secret"', "kind: 'secret'", '"kind": "secret"', '"kind":"secret"',
 )  # fmt: skip
-_VALUE = re.compile(
+_VALUE = lazy_regex(
     r"""(?m)^[ \t]+(?:[\w.-]+:[ \t]+(?![|>]))?["']?([^\s:"']{2,})["']?[ \t]*$|:\s*"([^"\n]{2,})\""""
 )
 _NEXT_DOCUMENT = "\n---"
 _NEARBY = 5000
 """Letters before and after something that say what it belongs to."""
 _LONGEST_LINE = 300
-_LOGIN_OF_REGISTRY = re.compile(r'("auth"\s*:\s*")(?=[A-Za-z+/]*\d)[A-Za-z0-9+/]{16,}={0,2}(?=")')
-_MADE_BY_TERRAFORM = re.compile(
+_LOGIN_OF_REGISTRY = lazy_regex(r'("auth"\s*:\s*")(?=[A-Za-z+/]*\d)[A-Za-z0-9+/]{16,}={0,2}(?=")')
+_MADE_BY_TERRAFORM = lazy_regex(
     r'(?s)("random_password"(?:(?!"type").){0,3000}?"result"\s*:\s*")[^"\n]{4,200}(?=")'
 )
-_OF_JWK = re.compile(r'("(?:d|p|q|dp|dq|qi|k)"\s*:\s*")[\w-]{20,}(?=")')
-_SHARED_WITH_WIFI = re.compile(r'(?i)\b(psk\s*=\s*")[^"\n]{8,63}(?=")')
-_COOKIES = re.compile(r"(?i)\bcookie:[^\n]{8,}")
-_COOKIE = re.compile(
+_OF_JWK = lazy_regex(r'("(?:d|p|q|dp|dq|qi|k)"\s*:\s*")[\w-]{20,}(?=")')
+_SHARED_WITH_WIFI = lazy_regex(r'(?i)\b(psk\s*=\s*")[^"\n]{8,63}(?=")')
+_COOKIES = lazy_regex(r"(?i)\bcookie:[^\n]{8,}")
+_COOKIE = lazy_regex(
     r"(?i)(?:cookie:|;)\s*(?!path|domain|expires|max-age)[\w.-]{1,60}=([\w.%+/=-]{20,})"
 )
 _COMMANDS = (
     "docker", "podman", "helm", "nerdctl", "skopeo", "redis-cli", "mongo", "convertto", "echo",
 )  # fmt: skip
-_COMMAND = re.compile(
+_COMMAND = lazy_regex(
     r"""(?ix)
     (
         \b(?:

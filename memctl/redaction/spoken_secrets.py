@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memctl.patterns import lazy_regex
 from memctl.redaction.secret_rule import Rule, at, at_word_before, has_digit, secret_text
 
 _PASSWORDS = r"pass(?:word|code|phrase|wort)s?|passwd|pwd|pw|kennwort|mot\ de\ passe|contrase[ñn]a"
@@ -22,7 +23,7 @@ _QUOTED_OR_NOT = r"""
       | (?<=“) [^”\n]{4,80} (?=”)
       | [^\s"'`“”]{3,200} [^\s"'`“”.,;:!?)\]]
     )"""
-_SAID = re.compile(
+_SAID = lazy_regex(
     rf"""(?ix)
     (
         \b(?:(?P<key>{_KEYS})|{_PASSWORDS})
@@ -32,7 +33,7 @@ _SAID = re.compile(
     )
     {_QUOTED_OR_NOT}"""
 )
-_CHANGED = re.compile(
+_CHANGED = lazy_regex(
     rf"""(?ix)
     (
         \b(?:changed?|changing|reset|set|updated?)[ ][^\n.:;]{{0,40}}?
@@ -40,7 +41,7 @@ _CHANGED = re.compile(
     )
     {_QUOTED_OR_NOT}"""
 )
-_ORDINARY = re.compile(
+_ORDINARY = lazy_regex(
     r"""(?ix)
     ^(?:
         \d+[-–]?[a-z]+ | (?-i:[A-Z]+)[-–]?\d{1,5}      # 8-character, 2nd; SHA-256, ISO27001
@@ -51,12 +52,12 @@ _ORDINARY = re.compile(
       | [\d.:/-]*                                     # a date, a time, a version
     )$"""
 )
-_MIXED = re.compile(r"(?=.*\d)(?=.*[^\W\d_]).{6,}|.*[^\W\d_][$!#%^*@+=][\w$!#%^*@+=]*.{3,}")
+_MIXED = lazy_regex(r"(?=.*\d)(?=.*[^\W\d_]).{6,}|.*[^\W\d_][$!#%^*@+=][\w$!#%^*@+=]*.{3,}")
 _AFTER_NUMBER = (
     r"(?![\w-]|[.,:]\d|[ ](?!(?:and|or|from|for|on|at|until|since|please|but|to|und|et|y)\b)\w)"
 )
 """What is said after it; what is counted would be named there."""
-_PIN = re.compile(
+_PIN = lazy_regex(
     r"""(?x)
     (
         \b(?:PIN|Pin|pin)(?P<code>[ -]?[Cc]ode)?(?:[ ](?:of|for|für|der|des)[ ][^\n.:;,\d]{1,30}?)?
@@ -76,7 +77,7 @@ _CODE_PLACES = (
     "login",
     "2fa",
 )
-_CODE = re.compile(
+_CODE = lazy_regex(
     rf"""(?ix)
     (
         \b(?:{"|".join(_CODE_PLACES)})[ ](?:code|password|passcode)
@@ -86,7 +87,7 @@ _CODE = re.compile(
     + _AFTER_NUMBER
 )
 _ITEM = r"(?=[A-Za-z-]*\d)[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{4,12}){0,3}(?![\w.-]*\w)"
-_BACKUP = re.compile(
+_BACKUP = lazy_regex(
     rf"""(?ix)
     (
         \b(?:backup|recovery|rescue|emergency)[ -](?:access[ ]|login[ ])?codes?\b
@@ -101,7 +102,7 @@ _NOT_IN_PHRASES = (
 )
 _WORD = rf"{_NOT_IN_PHRASES}[a-z]{{3,12}}\b"
 _WALLET_WORD = rf"{_NOT_IN_PHRASES}[a-z]{{3,8}}\b"
-_WALLET = re.compile(
+_WALLET = lazy_regex(
     rf"""(?x)
     (
         (?i:\b(?:(?:seed|recovery|backup|wallet|secret|mnemonic)[ ]){{0,2}}
@@ -110,13 +111,13 @@ _WALLET = re.compile(
     )
     {_WALLET_WORD}(?:{_STEP}{_WALLET_WORD}){{11,23}}(?!{_STEP}[a-z])"""
 )
-_PASSPHRASE = re.compile(
+_PASSPHRASE = lazy_regex(
     rf"""(?x)
     ((?i:\bpassphrase)(?:[ ]is)?:?[ ])
     {_WORD}(?:[ -]{_WORD}){{3,7}}(?=[.]?[ \t]*(?:\n|\Z))"""
 )
 _WALLET_WORDS = frozenset({12, 15, 18, 21, 24})
-_SETUP = re.compile(
+_SETUP = lazy_regex(
     r"""(?ix)
     (
         \b(?:2fa|[th]?otp|mfa|two-factor|authenticator)[ ](?:setup[ ]|secret[ ])?
@@ -124,7 +125,7 @@ _SETUP = re.compile(
     )
     (?:[A-Z2-7]{4}[ -]?){3,15}[A-Z2-7]{4}(?!\w)"""
 )
-_WIFI = re.compile(r"(?i)\b(WIFI:(?:[TSH]:[^;\n]{0,64};){0,3}P:)[^;\n]{4,64}(?=;)")
+_WIFI = lazy_regex(r"(?i)\b(WIFI:(?:[TSH]:[^;\n]{0,64};){0,3}P:)[^;\n]{4,64}(?=;)")
 
 
 def _is_said(match: re.Match[str]) -> bool:

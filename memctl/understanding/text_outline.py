@@ -5,7 +5,6 @@ Tables and code are not sentences and have no lines here.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -15,6 +14,7 @@ from msgspec import Struct
 from memctl.language.inline_tags import code_in
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.word_lists import word_set
+from memctl.patterns import lazy_regex
 from memctl.records import Segment, SegmentKind, SourceText
 
 ROLES = frozenset(("user", "human", "agent", "assistant", "ai", "bot", "system", "tool"))
@@ -22,8 +22,8 @@ ROLES = frozenset(("user", "human", "agent", "assistant", "ai", "bot", "system",
 WITHOUT_SENTENCES: frozenset[SegmentKind] = frozenset({"table", "code", "properties"})
 
 _NAME = r"[^\W\d_a-z][\w.'’-]{0,24}(?: [^\W\d_a-z][\w.'’-]{0,24}){0,3}"
-_SPOKEN = re.compile(rf"(?P<name>{_NAME}|[a-z]{{3,15}}): +(?=\S)")
-_PREFIX = re.compile(r"[^:>\n]{1,60}(?::|>)(?:\*\*|__)?\s*")
+_SPOKEN = lazy_regex(rf"(?P<name>{_NAME}|[a-z]{{3,15}}): +(?=\S)")
+_PREFIX = lazy_regex(r"[^:>\n]{1,60}(?::|>)(?:\*\*|__)?\s*")
 _NOT_NAMES = word_set(
     """note notes nb ps important remember reminder decision decided decisions todo action actions
     plan plans fact facts warning caution attention deadline due budget address phone date time
@@ -36,9 +36,9 @@ _NOT_NAMES = word_set(
     birthday email tel web url hint info"""
 )
 _DAY = r"\d{1,2} [A-Z]\w+ \d{4}"
-DATED_PREFIX = re.compile(rf"(?P<alone>{_DAY}: )|[^\n]{{0,250}}?(?P<titled> ?\({_DAY}\)): ")
+DATED_PREFIX = lazy_regex(rf"(?P<alone>{_DAY}: )|[^\n]{{0,250}}?(?P<titled> ?\({_DAY}\)): ")
 """The day that a statement was given to stand alone, perhaps after its title."""
-_CONVERSING = re.compile(r"\b(?:I|I['’]\w+|you|my|your|me|we|our|us|i|im|u)\b|[!?]")
+_CONVERSING = lazy_regex(r"\b(?:I|I['’]\w+|you|my|your|me|we|our|us|i|im|u)\b|[!?]")
 
 
 class Line(Struct, frozen=True):

@@ -93,14 +93,21 @@ def memctl(home: Path, *words: str, resident: bool = False) -> bytes:
     return done.stdout
 
 
+def question(turn: int) -> str:
+    """Return another question each turn: the resident process keeps what it has judged."""
+    first, last = ingest.FIRST[turn % 10], ingest.LAST[turn // 10 % 10]
+    return QUESTION.replace("Ann Smith", f"{first} {last}")
+
+
 def medians(acts: Mapping[str, tuple[Path, bool, list[str]]], runs: int) -> dict[str, float]:
     """Return the median seconds of each act; they take turns, and the first turn warms files."""
     times: dict[str, list[float]] = {name: [] for name in acts}
-    for _ in range(runs + 1):
+    for turn in range(runs + 1):
         for name, (home, resident, words) in acts.items():
+            now = [question(turn) if word == QUESTION else word for word in words]
             began = time.perf_counter()
             subprocess.run(
-                [sys.executable, *words],
+                [sys.executable, *now],
                 env=environment(home, resident),
                 check=True,
                 stdout=subprocess.DEVNULL,

@@ -38,6 +38,16 @@ def test_a_score_does_not_depend_on_what_else_is_in_the_batch() -> None:
     assert together[6] == pytest.approx(alone, abs=1e-4)
 
 
+def test_what_is_asked_again_is_not_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = TaskEncoder()
+    scores = encoder.score_answers("When was the roof redone?", [ROOF, *OTHERS])
+    monkeypatch.setattr(encoder, "_session", None)
+    again = encoder.score_answers("When was the roof redone?", [ROOF, *OTHERS])
+    assert again.tolist() == scores.tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        again[0] = 1
+
+
 def test_names_are_found_in_place_with_their_type() -> None:
     text = "Tomasz Wrona from Kestrel Build is coming to Bristol on Monday."
     [reading] = load_task_encoder().read_sentences([("", text)])

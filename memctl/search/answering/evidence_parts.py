@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.word_lists import all_languages, any_of, month_numbers
+from memctl.patterns import lazy_regex
 from memctl.records import Hit
 
 PATH_SEPARATOR = " > "
@@ -18,28 +19,28 @@ _LONGEST_QUOTE = 400
 """Characters; a longer sentence is cut between words."""
 _SHORTEST_QUOTE = 12
 _MAX_PARTS = 60
-_DIGIT = re.compile(r"\d")
-_LINE = re.compile(r"\S[^\n]*")
+_DIGIT = lazy_regex(r"\d")
+_LINE = lazy_regex(r"\S[^\n]*")
 
-_ROW = re.compile(r"^[^;:.]{1,60}: [^;]*; [^;:]{1,60}: ")
-_ENTRY = re.compile(r"[^\s:;][^:;\n]{0,60}:[ \t]+\S")
-_ITEM = re.compile(r"-[ \t]+\S")
-_TITLE = re.compile(r"[^\W\d][^\d:;,.!?\n]{0,60}\w")
-_LABEL = re.compile(r"[^\s:;][^:;\n]{0,60}:$")
-_NO_WORDS = re.compile(
+_ROW = lazy_regex(r"^[^;:.]{1,60}: [^;]*; [^;:]{1,60}: ")
+_ENTRY = lazy_regex(r"[^\s:;][^:;\n]{0,60}:[ \t]+\S")
+_ITEM = lazy_regex(r"-[ \t]+\S")
+_TITLE = lazy_regex(r"[^\W\d][^\d:;,.!?\n]{0,60}\w")
+_LABEL = lazy_regex(r"[^\s:;][^:;\n]{0,60}:$")
+_NO_WORDS = lazy_regex(
     r"[-=~^_*+|:.#]{3,}"
     r"|\.\. (?:code-block|highlight|only|parsed-literal)::[ \t]*[\w-]*"
 )
 """A line under a title or between rows, or one that begins an example in reStructuredText."""
-_COLUMNS = re.compile(r"[^|\n]*\S[ \t]+\|[^|\n]*\|[^\n]*")
+_COLUMNS = lazy_regex(r"[^|\n]*\S[ \t]+\|[^|\n]*\|[^\n]*")
 """A row with at least three columns, as plain text draws tables."""
-_REPLY = re.compile(
+_REPLY = lazy_regex(
     r"(?:yes|yep|no|nope|ja|nein|doch|oui|non|sí|si|sì|sim|não|nee)\b[^.!?\n]{0,12}[.!]",
     re.IGNORECASE,
 )
 """"Yes." or "No, sorry.", which says something together with what follows."""
 _HEADER_NAME = r"(?:From|To|Cc|Date|Sent|Subject|Von|An|Gesendet|Betreff|De|À|Envoyé|Objet)"
-_MAIL_HEADER = re.compile(
+_MAIL_HEADER = lazy_regex(
     rf"^(?P<first>{_HEADER_NAME}): [^\n]*(?:\n(?!(?P=first):){_HEADER_NAME}: [^\n]*)+",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -47,13 +48,13 @@ _MAIL_HEADER = re.compile(
 LIST_MARK = r"(?:[-*+•‣◦]|\d{1,3}[.)])"
 """A pattern of what an item of a list begins with."""
 _SPEAKER = r"[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}:"
-_SAID_AT = re.compile(rf"^\[(?=[^\]\n]*\d)[^\]\n]{{4,40}}\]\s+(?:(?P<speaker>{_SPEAKER})\s+)?")
-TURN_LABEL = re.compile(
+_SAID_AT = lazy_regex(rf"^\[(?=[^\]\n]*\d)[^\]\n]{{4,40}}\]\s+(?:(?P<speaker>{_SPEAKER})\s+)?")
+TURN_LABEL = lazy_regex(
     r"(?:\[[^\]\n]{4,40}\]\s+|\d[\d/.,: -]{6,24}(?:[ap]m)?\s+-\s+)?"
     rf"(?:[-*+]\s+)?(?:\*\*|__)?{_SPEAKER}(?:\*\*|__)?\s+"
 )
 """Who says a turn of a conversation, and when."""
-_FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'll|my|me|mine|ich|mein|je|mon|yo|mi)\b")
+_FIRST_PERSON = lazy_regex(r"\b(?:I|I'm|I've|I'll|my|me|mine|ich|mein|je|mon|yo|mi)\b")
 
 Span = tuple[int, int]
 
@@ -229,22 +230,22 @@ _DATE = (
     rf"|\d{{1,2}}(?:st|nd|rd|th|\.)? (?:of )?(?:{_MONTHS})(?:,? (?:1\d|20)\d\d)?"
     r"|(?:1\d|20)\d\d(?:-\d\d)?"
 )
-_ABSOLUTE_DATE = re.compile(rf"\b(?:{_DATE})\b", re.IGNORECASE)
-_VALUE = re.compile(rf"\b(?:{_DATE}|\d[\d.,:/]*\d|\d|{_MONTHS}|{_WEEKDAYS})\b", re.IGNORECASE)
-_RELATIVE = re.compile(
+_ABSOLUTE_DATE = lazy_regex(rf"\b(?:{_DATE})\b", re.IGNORECASE)
+_VALUE = lazy_regex(rf"\b(?:{_DATE}|\d[\d.,:/]*\d|\d|{_MONTHS}|{_WEEKDAYS})\b", re.IGNORECASE)
+_RELATIVE = lazy_regex(
     rf"\b(?:{_WEEKDAYS}|today|tomorrow|yesterday|tonight|weekend|now"
     r"|(?:last|next|this) (?:week|month|year|night)|(?:days?|weeks?|months?|years?) ago"
     r"|heute|morgen|gestern|demain|aujourd'hui|hier|mañana|ayer|hoy)\b",
     re.IGNORECASE,
 )
-_ASKS_WHEN = re.compile(
+_ASKS_WHEN = lazy_regex(
     r"\b(?:when|since when|(?:what|which) (?:\w+ )?(?:date|day|time|year|month|week)|wann|quand"
     r"|cu[aá]ndo|quando)\b",
     re.IGNORECASE,
 )
 
 
-_ASKS_WHAT_HAPPENED = re.compile(
+_ASKS_WHAT_HAPPENED = lazy_regex(
     r"\b(?:what (?:else )?(?:happened|went on|took place)"
     r"|what (?:did|was|were) (?:\w+ ){1,2}(?:do|doing|up to)"
     r"|which things happened|anything (?:happen|going on)|what(?:['’]s| is| was) (?:on|happening)"
@@ -260,7 +261,7 @@ def asks_what_happened(question: str) -> bool:
     return _ASKS_WHAT_HAPPENED.search(question) is not None
 
 
-_ASKS_HOW = re.compile(
+_ASKS_HOW = lazy_regex(
     r"\W*(?:how (?:do|does|can|could|should|would|must|to)\b|what (?:does|do) .* do\b"
     r"|what(?:['’]s| is) the (?:\w+ )?way to\b|wie (?:kann|muss|soll|macht?|funktioniert)\b"
     r"|was macht\b|comment\b(?! s['’]appelle)|c[oó]mo (?:se|puedo|hago|funciona)\b)",
@@ -273,10 +274,10 @@ def asks_how(question: str) -> bool:
     return _ASKS_HOW.match(question) is not None
 
 
-_ASKS_WHY = re.compile(
+_ASKS_WHY = lazy_regex(
     r"\b(?:why|how come|warum|wieso|weshalb|pourquoi|por qué|perché|waarom)\b", re.IGNORECASE
 )
-_REASON = re.compile(
+_REASON = lazy_regex(
     r"\b(?:because|['’]?cause|cos|coz|cuz|bc|since|so|due to|owing to|thanks to|on account of"
     r"|on (?:the )?grounds|reasons?|caus(?:es?|ed|ing)|why|therefore|thus|hence|in order|otherwise"
     r"|in case|means?|meant|too"
@@ -304,7 +305,7 @@ def has_reason(sentence: str, question: str) -> bool:
     )
 
 
-_ASKS_AMOUNT = re.compile(
+_ASKS_AMOUNT = lazy_regex(
     r"\b(?:how (?:many|much|deep|tall|large)|what percent(?:age)?"
     r"|what (?:is|was) the (?:number|amount) of|what (?:is|was) the (?:max|min|total|average)\w* "
     r"(?:length|size|number|depth|width|height|weight|speed|age|capacity|distance|duration))"
@@ -321,8 +322,8 @@ _AMOUNTS = (
 _NUMBER_WORDS = any_of(
     word for each in all_languages() for words in each.numbers[1:] for word in words
 )
-_AMOUNT = re.compile(rf"(?<![^\W\d])\d|[¼-¾⅐-⅞]|\b(?:{_AMOUNTS}|{_NUMBER_WORDS})\b", re.IGNORECASE)
-_NUMBER_IN_NAME = re.compile(
+_AMOUNT = lazy_regex(rf"(?<![^\W\d])\d|[¼-¾⅐-⅞]|\b(?:{_AMOUNTS}|{_NUMBER_WORDS})\b", re.IGNORECASE)
+_NUMBER_IN_NAME = lazy_regex(
     r"\b(?:versions?|sections?|chapters?|figures?|pages?)\s+\d+(?:\.\d+)*", re.IGNORECASE
 )
 

@@ -18,6 +18,7 @@ from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.term_analysis import query_terms
 from memctl.literals import RESTATING_TYPES
 from memctl.models.task_encoder import load_task_encoder
+from memctl.patterns import lazy_regex
 from memctl.records import Hit
 from memctl.search.answering.evidence_parts import (
     LIST_MARK,
@@ -56,11 +57,11 @@ day or period; what happened in a period may have been written down after it."""
 _NAMES_DAY, _NEAR_DAY = 2.0, 0.6
 """The same for other questions: for a sentence that names the day or month, and against one that
 names another; and where what stands around it does, as most of what is of a day answers nothing."""
-_ASKS_WHETHER = re.compile(
+_ASKS_WHETHER = lazy_regex(
     r"\W*(?:did|do|does|was|were|is|are|has|have|had|can|could|will|would)(?:n['’]t)?\b",
     re.IGNORECASE,
 )
-_CHOICE = re.compile(r"\b(?:or|oder|ou)\b", re.IGNORECASE)
+_CHOICE = lazy_regex(r"\b(?:or|oder|ou)\b", re.IGNORECASE)
 """In a question of which what answers has one of two things."""
 _DOUBTFUL = -0.3
 """Log odds that a sentence has at most that lacks something of the question, or only repeats it."""
@@ -82,16 +83,16 @@ _USUAL_COSINE = 0.4
 """Of a sentence that answers, with its question; for where there are no vectors to compare."""
 _MOST_BEFORE = 220
 """Characters that the model reads of what stands before a sentence."""
-_ITEM = re.compile(rf"{LIST_MARK}\s")
-_DIGIT = re.compile(r"\d")
-_ITEM_NUMBER = re.compile(r"^\W*\d+(?:\.\d+)*[.):]?\s")
-_HEADING_STATES = re.compile(
+_ITEM = lazy_regex(rf"{LIST_MARK}\s")
+_DIGIT = lazy_regex(r"\d")
+_ITEM_NUMBER = lazy_regex(r"^\W*\d+(?:\.\d+)*[.):]?\s")
+_HEADING_STATES = lazy_regex(
     r"[:=]\s*\S|\b(?:is|are|was|were|has|have|will|must|may|can(?:not)?|ist|sind|war|hat|est|sont"
     r"|es|son|tiene|è|sono|ha)\b|n['’]t\b",
     re.IGNORECASE,
 )
-_NUMBERS = re.compile(r"\d+(?:[.,:/]\d+)*")
-_MEASURES = re.compile(
+_NUMBERS = lazy_regex(r"\d+(?:[.,:/]\d+)*")
+_MEASURES = lazy_regex(
     r"(?<![\d.,])\d[\d.,]*+ ?(?:(?:years?|months?|weeks?|days?|hours?|minutes?|seconds?|euros?"
     r"|pounds?|dollars?|grams?|kilos?|litres?|met(?:er|re)s?|miles?|percent|jahre?|monate?|wochen?"
     r"|tagen?|tage|stunden?|ans|mois|jours|años|anni)\b|%|€)",
@@ -250,9 +251,10 @@ class CandidateSentence(Struct, frozen=True):
     """A sentence that may be judged."""
 
     hit: Hit
-    part: Part
-    quote: Span
-    """Where it is quoted, with the sentences around it."""
+    parts: Sequence[Part]
+    """All of the hit."""
+    place: int
+    """Which of them it is."""
     before: str
     terms: frozenset[str]
     own: float
@@ -276,6 +278,19 @@ class CandidateSentence(Struct, frozen=True):
     """Whether it stands after a question that asks the same."""
     tells_of_subject: bool | None
     """Whether it says what a question for something by its name asks; None where it may."""
+
+    @property
+    def part(self) -> Part:
+        """The sentence itself."""
+        return self.parts[self.place]
+
+    @property
+    def quote(self) -> Span:
+        """Where it is quoted: with the sentences around it, unless it has most of the question."""
+        part = self.part
+        if self.own >= _WHOLE and not (_is_introduction(part) or GOES_ON.match(part.text)):
+            return part.start, part.end
+        return _quote_span(self.hit, self.parts, self.place)
 
     @property
     def overlap(self) -> float:
@@ -391,10 +406,8 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
         said_above = _terms_above_heading(hit, outcome) if is_heading else above
         yield CandidateSentence(
             hit,
-            part,
-            (part.start, part.end)
-            if own >= _WHOLE and not (_is_introduction(part) or GOES_ON.match(part.text))
-            else _quote_span(hit, parts, place),
+            parts,
+            place,
             sentence_context(hit, f"{further} {before}" if further else before),
             terms_of[place],
             own,

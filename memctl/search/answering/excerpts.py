@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.language.inline_tags import without_wikilinks
+from memctl.patterns import lazy_regex
 from memctl.records import Citation, Hit
 
 UNSURE = "Unsure. Closest in memory:"
@@ -19,29 +20,29 @@ UNSURE = "Unsure. Closest in memory:"
 INSIGHTS = "What is known in short:"
 EVIDENCE = "Evidence:"
 DOUBT = ", though nothing known clearly bears on the question"
-_MARKERS = re.compile(r"^(?:[-*+•>]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
+_MARKERS = lazy_regex(r"^(?:[-*+•>]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
 _IN_WORDS = r"a|abbr|b|code|em|font|i|kbd|mark|s|small|span|strong|sub|sup|u"
 _IN_BLOCKS = (
     r"blockquote|br|center|dd|details|div|dl|dt|figure|h[1-6]|hr|img|li|ol|p|picture|pre|source"
     r"|summary|table|tbody|td|th|thead|tr|ul"
 )
-_HTML_WORD = re.compile(rf"</?(?:{_IN_WORDS})(?:\s[^<>]*)?/?>", re.IGNORECASE)
-_HTML_BLOCK = re.compile(rf"</?(?:{_IN_BLOCKS})(?:\s[^<>]*)?/?>|<!--+|--+>", re.IGNORECASE)
-_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[\w+-]*[ \t]*$", re.MULTILINE)
-_BOLD = re.compile(r"(?<![\w*])\*\*(?=\S)([^*\n]+)(?<=\S)\*\*(?![\w*])")
-_RST_ROLE = re.compile(r"(?<![\w`]):(?:[a-z]+:)?[a-z_]+:`([^`<\n]+?)(?:\s+<[^`>\n]*>)?`")
-_RST_LITERAL = re.compile(
+_HTML_WORD = lazy_regex(rf"</?(?:{_IN_WORDS})(?:\s[^<>]*)?/?>", re.IGNORECASE)
+_HTML_BLOCK = lazy_regex(rf"</?(?:{_IN_BLOCKS})(?:\s[^<>]*)?/?>|<!--+|--+>", re.IGNORECASE)
+_FENCE = lazy_regex(r"^[ \t]*(?:```|~~~)[\w+-]*[ \t]*$", re.MULTILINE)
+_BOLD = lazy_regex(r"(?<![\w*])\*\*(?=\S)([^*\n]+)(?<=\S)\*\*(?![\w*])")
+_RST_ROLE = lazy_regex(r"(?<![\w`]):(?:[a-z]+:)?[a-z_]+:`([^`<\n]+?)(?:\s+<[^`>\n]*>)?`")
+_RST_LITERAL = lazy_regex(
     r"(?<![\w`]):(?:samp|code|file|option|kbd|envvar|program|literal|math):`([^`\n]+)`"
 )
 """What stands in such a role between ``<`` and ``>`` is no target of a link."""
-_RST_CODE = re.compile(r"(?<!`)``([^`\n]+)``(?!`)")
-_RST_DIRECTIVE = re.compile(
+_RST_CODE = lazy_regex(r"(?<!`)``([^`\n]+)``(?!`)")
+_RST_DIRECTIVE = lazy_regex(
     r"^[ \t]*\.\. (?:code-block|highlight|only|parsed-literal|index|contents)::[^\n]*",
     re.MULTILINE,
 )
-_HTML_ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,8});", re.IGNORECASE)
+_HTML_ENTITY = lazy_regex(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,8});", re.IGNORECASE)
 _ANY_TIME = datetime.min.replace(tzinfo=UTC)
-_SLASH = re.compile(r"[/\\]")
+_SLASH = lazy_regex(r"[/\\]")
 
 
 class HitExcerpt(Struct, frozen=True):

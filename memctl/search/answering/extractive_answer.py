@@ -16,6 +16,7 @@ from memctl.language.date_mentions import date_spans
 from memctl.language.sentence_values import CHANGE_WORDS, values
 from memctl.language.term_analysis import query_terms
 from memctl.paths import source_name
+from memctl.patterns import lazy_regex
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import (
     LIST_MARK,
@@ -70,12 +71,12 @@ _MIN_STEP_SHARE = 0.5
 _CHANGED_SHARE, _SHORT = 0.65, 140
 """The same for a sentence that says that something changed, and its most characters: in a longer
 one it may be something else."""
-_SEVERAL_STEPS = re.compile(
+_SEVERAL_STEPS = lazy_regex(
     r"\b(?:who|when|where|what|which|why|how)\b.*\b(?:who|when|where|what|which|why|how)\b"
     r"|\b(?:or|oder|ou)\b|(?:\bof\b|['’]s\b).*(?:\bof\b|['’]s\b)",
     re.IGNORECASE,
 )
-_SEVERAL_THINGS = re.compile(
+_SEVERAL_THINGS = lazy_regex(
     r"\b(?:list|all the|every\w*|(?:what|who) (?:are|were|all|else)"
     r"|(?:what|which) \w+s (?:are|were|do|did|have|had|can|will)"
     r"|what (?:happened|went on|did \w+ do)"
@@ -85,24 +86,24 @@ _SEVERAL_THINGS = re.compile(
 )
 """In a question whose answer is a list, or what happened at a time."""
 _ITEM = rf"[^\S\n]*{LIST_MARK}[^\S\n]+"
-_ITEMS = re.compile(rf"[^\S\n]*\n(?:{_ITEM}[^\n]+(?:\n|\Z)){{2,12}}")
+_ITEMS = lazy_regex(rf"[^\S\n]*\n(?:{_ITEM}[^\n]+(?:\n|\Z)){{2,12}}")
 """The items of a list, after the line that says what they are."""
-_IS_ITEM = re.compile(_ITEM)
+_IS_ITEM = lazy_regex(_ITEM)
 _LONGEST_LIST = 700
-_ASKS_FOR_OLDEST = re.compile(
+_ASKS_FOR_OLDEST = lazy_regex(
     r"\b(?:at first|original(?:ly)?|initial(?:ly)?|in the beginning|to begin with|anfangs|zuerst"
     r"|ursprünglich\w*|au début|à l['’]origine|initialement|al principio|originalmente"
     r"|inizialmente|all['’]inizio|aanvankelijk)\b",
     re.IGNORECASE,
 )
-_ASKS_FOR_EARLIER = re.compile(
+_ASKS_FOR_EARLIER = lazy_regex(
     rf"{_ASKS_FOR_OLDEST.pattern}|\b(?:previous(?:ly)?|former(?:ly)?|used to|before that"
     r"|vorher\w*|bisher\w*|früher\w*|auparavant|précédent\w*"
     r"|antes|anterior\w*|prima|precedente)\b",
     re.IGNORECASE,
 )
 """In a question for how something was before it changed."""
-_ABOUT = re.compile(
+_ABOUT = lazy_regex(
     r"\W*(?:who(?:['’]s| is| was)|(?:please )?tell me (?:more |all |everything )?about"
     r"|what (?:do|can) (?:i|we|you) (?:know|tell me) (?:about|of)|what is known (?:about|of)"
     r"|wer (?:ist|war)|was (?:wissen wir|weiß ich) über|erzähl mir (?:von|über)"

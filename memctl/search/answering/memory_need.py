@@ -149,9 +149,9 @@ def is_only_reference(message: str, settings: AutoContextSettings) -> bool:
 
 def _own_words(text: str) -> int:
     """Return how many words of a text say what it is about."""
-    from memctl.search.answering.relevance import GENERIC_TERMS  # which needs numpy
+    from memctl.search.answering.relevance import generic_terms  # which needs numpy
 
-    return sum(map(GENERIC_TERMS.isdisjoint, analyze_question(text).slots))
+    return sum(map(generic_terms().isdisjoint, analyze_question(text).slots))
 
 
 def _says_something(text: str) -> bool:

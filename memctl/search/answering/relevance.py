@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 from msgspec import Struct
 
@@ -31,21 +32,26 @@ lower, and 40 to 80 in a hundred that are off the topic."""
 _UNKNOWN_TRUST, _GENERIC_TRUST, _TOGETHER = 0.5, 0.1, 0.6
 _MAX_JUDGED = 5
 _MAX_AVERAGED = 3
-_CALENDAR = frozenset(query_terms(" ".join((*MONTHS, *WEEKDAYS, "christmas easter")), ("", "en")))
-"""Written like names, but what happened then seldom has the word: its date says it."""
+_GENERIC_WORDS = """
+    say tell ask answer reply suggest propose recommend mention remind remember recall invite
+    offer share inform announce discuss initiate start begin explain describe express claim
+    think believe feel want wish like love enjoy prefer agree plan hope
+    do make have get give take put go come become happen use keep hold let be bring show see
+    look find know need help try talk speak meet call name title kind type part reason purpose
+    idea opinion thought advice feedback view goal topic thing way time day person people
+    someone everybody first last next new favorite favourite best main current"""
 
-GENERIC_TERMS = frozenset(
-    query_terms(
-        """say tell ask answer reply suggest propose recommend mention remind remember recall invite
-        offer share inform announce discuss initiate start begin explain describe express claim
-        think believe feel want wish like love enjoy prefer agree plan hope
-        do make have get give take put go come become happen use keep hold let be bring show see
-        look find know need help try talk speak meet call name title kind type part reason purpose
-        idea opinion thought advice feedback view goal topic thing way time day person people
-        someone everybody first last next new favorite favourite best main current"""
-    )
-)
-"""Terms of a question that a memory may lack and still answer it: of saying, of doing anything."""
+
+@cache
+def _calendar_terms() -> frozenset[str]:
+    """Return terms written like names; what happened then seldom has the word but a date."""
+    return frozenset(query_terms(" ".join((*MONTHS, *WEEKDAYS, "christmas easter")), ("", "en")))
+
+
+@cache
+def generic_terms() -> frozenset[str]:
+    """Return terms that a memory may lack and still answer: of saying, of doing anything."""
+    return frozenset(query_terms(_GENERIC_WORDS))
 
 
 class Relevance(Struct, frozen=True):
@@ -121,7 +127,7 @@ def judge_relevance(
     lost = [
         slot
         for slot in question.names
-        if everything.isdisjoint(slot) and _CALENDAR.isdisjoint(slot)
+        if everything.isdisjoint(slot) and _calendar_terms().isdisjoint(slot)
     ]
     single = max(coverage(squares, candidate.terms) for candidate in best)
     together = coverage(squares, everything)
@@ -141,7 +147,7 @@ def _trust(unknown: Slot, question: Question) -> float:
     """Return how much an unknown word counts: unless a name, it may just be said otherwise."""
     if unknown in question.names:
         return 1.0
-    return _UNKNOWN_TRUST if GENERIC_TERMS.isdisjoint(unknown) else _GENERIC_TRUST
+    return _UNKNOWN_TRUST if generic_terms().isdisjoint(unknown) else _GENERIC_TRUST
 
 
 def sigmoid(value: float) -> float:

@@ -26,20 +26,21 @@ from memctl.language.table_amounts import (
     written,
 )
 from memctl.language.term_analysis import query_terms
+from memctl.patterns import lazy_regex
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import is_table_row
 from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite
 from memctl.search.answering.search_outcome import SearchOutcome
 
 METHOD = "total/1"
-_ASKS_TOTAL = re.compile(
+_ASKS_TOTAL = lazy_regex(
     r"\b(?:total|totals|altogether|in all|all in all|sum (?:of|up)|add(?:ed)? up|in sum"
     r"|how much (?:money )?(?:have|has|had|did) .*\b(?:spen[dt]|pay|paid|cost|billed?)"
     r"|what (?:have|has|did) .*\b(?:spen[dt]|paid|pay|cost)"
     r"|insgesamt|zusammen|summe|au total|en tout|in totale|en total)\b",
     re.IGNORECASE,
 )
-_ASKS_COUNT = re.compile(
+_ASKS_COUNT = lazy_regex(
     r"\W*(?:how (?:many|often)|wie\s?(?:viele|oft)|combien de (?:fois)?|quanti|quante"
     r"|cu[aá]nt[oa]s)\b\s*(?P<counted>.*?)"
     r"(?=\s(?:did|do|does|have|has|had|are|is|were|was|can|will|of|in|on|at|from|with|by|for|since"
@@ -47,7 +48,7 @@ _ASKS_COUNT = re.compile(
     r"|\W*$)",
     re.IGNORECASE,
 )
-_QUALIFIES = re.compile(
+_QUALIFIES = lazy_regex(
     r"n['’]t\b|\b(?:not|no|none|never|without|except|but|besides|more|less|fewer|over|under|above"
     r"|below|before|after|since|between|till|until(?! (?:now|today))|least|most|per|each|every"
     r"|average|monthly|weekly|yearly|nicht|kein\w*|ohne|pro|je|jede[nrsm]?|durchschnittlich"

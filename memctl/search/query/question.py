@@ -5,7 +5,6 @@ Knows no memories: how common a term is, and what the words mean, others find ou
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, KeysView, Sequence
 from datetime import date
 from functools import cached_property
@@ -17,6 +16,7 @@ from msgspec.structs import replace
 from memctl.errors import UsageError
 from memctl.language.term_analysis import WORD_PUNCTUATION, terms
 from memctl.language.word_lists import all_languages
+from memctl.patterns import lazy_regex
 
 _MIN_FOREIGN = 3
 """Fewest stop words of a language that no memory is in, for a question to be in it."""
@@ -28,8 +28,8 @@ _ASKING_WORDS = frozenset(
 _WHAT = frozenset(("what", "whatever", "was"))
 _HAPPENING = frozenset(("happen", "happens", "happened", "passiert", "passierte", "geschah"))
 _OPENING = "\"'([{“‘«„"
-_VERSION = re.compile(r"[vV](\d+(?:\.\d+)*)|(\d+(?:\.\d+){2,3})")
-_SHORT_VERSION = re.compile(r"\d+(?:\.\d+)+")
+_VERSION = lazy_regex(r"[vV](\d+(?:\.\d+)*)|(\d+(?:\.\d+){2,3})")
+_SHORT_VERSION = lazy_regex(r"\d+(?:\.\d+)+")
 _VERSION_WORDS = frozenset(("version", "release", "versión", "versione", "versão", "versie"))
 """After these words, two numbers with a point between them are a version."""
 _HALVED_AFTER_DAYS = 3

@@ -21,6 +21,7 @@ from memctl.errors import UsageError
 from memctl.language.sentence_splitting import SENTENCE_MARKS, split_sentences
 from memctl.language.term_analysis import query_terms, terms
 from memctl.language.word_lists import stop_words
+from memctl.patterns import lazy_regex
 
 Operator = Literal["AND", "OR", "NOT"]
 TermRun = tuple[str, ...]
@@ -34,14 +35,14 @@ _ASKING = frozenset(
     )
 )
 _CURLY = str.maketrans({"“": '"', "”": '"', "„": '"'})
-_CODE = re.compile(
+_CODE = lazy_regex(
     r"[^\W\d_](?:\d|-[^\W_])"  # v2.13.4, Q3, e-mail
     r"|\d{4}-\d\d|\d\d?[./]\d\d?[./]\d{2}"  # days and months
     r"|\d{3,8}(?!\d|[.,:/]\d|\s?[%°€$£])"  # 4711 and 4711-B; more digits are a telephone
 )
 """How something that begins with a digit or a single letter continues if it is no quantity."""
-_PHRASE = re.compile('"[^"]+"')
-_PIECE = re.compile(
+_PHRASE = lazy_regex('"[^"]+"')
+_PIECE = lazy_regex(
     rf'(?:(?<=[\s(])|^)(?P<sign>[+-])(?=["(]|[^\W\d_]{{2}}|{_CODE.pattern})'
     r'|"(?P<phrase>[^"]+)"'
     r"|(?P<open>(?:(?<=[\s(+-])|^)\()"
@@ -57,11 +58,11 @@ _DEEPEST = 40
 _LONGEST_COMPOUND = 3
 """Words that are also searched for as one: "state of the art", "state-of-the art"."""
 _AFTER = r"[,;:.!?)]*$"
-_FUZZY = re.compile(rf"([^\W\d_]{{3,}})~([12]?){_AFTER}")
-_PREFIX = re.compile(rf"(?=.*[^\W_].*[^\W_])(\w[\w.-]*[^\W_])\*{_AFTER}")
+_FUZZY = lazy_regex(rf"([^\W\d_]{{3,}})~([12]?){_AFTER}")
+_PREFIX = lazy_regex(rf"(?=.*[^\W_].*[^\W_])(\w[\w.-]*[^\W_])\*{_AFTER}")
 _SHORTEST_NUMBER = 4
 """Fewer digits before a star are a rating, or the name of a product."""
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0eff\u1000-\u109f]")
+_UNSPACED = lazy_regex("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0eff\u1000-\u109f]")
 _ONE_EDIT = 5
 """Letters of the longest word of which one may differ; in longer words two may."""
 

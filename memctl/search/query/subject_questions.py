@@ -11,6 +11,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from memctl.patterns import lazy_regex
+
 _WHAT_IT_IS = (
     r"(?:what(?:['’]s| is| are| was| were)(?: meant by)?|define|was (?:ist|sind|war)|was bedeutet"
     r"|qu['’]est-ce qu(?:e|['’])(?: c['’]est que)?|qué (?:es|son)|(?:che )?cos['’]è"
@@ -32,12 +34,12 @@ _WHAT_IT_DOES = (
     r"|wie funktioniert|wozu (?:dient|ist)|à quoi sert|que fait|comment fonctionne|para qué sirve"
     r"|qué hace) (?P<subject>\S.*)",
 )
-_KIND_OF_THING = re.compile(
+_KIND_OF_THING = lazy_regex(
     r"(?:an?|eine?|une?|una?|een)\s+(?P<subject>.*?)(?:\s+(?:in|for|at|bei|en|dans|per)\s+\S+)?",
     re.IGNORECASE,
 )
 _MOST_WORDS = 4
-_POINTS_AT = re.compile(
+_POINTS_AT = lazy_regex(
     r"\b(?:the|th(?:is|at|ese|ose)|my|your|his|her|its|our|their|an?|of|on|in|at|for|to|from|with|by"
     r"|about|and|or|de[rnms]|das|dies\w*|mein\w*|unser\w*|von|für|mit|le|la|les|l['’]\w+"
     r"|mon|ma|mes|du|des|el|los|las|mi|del|il|lo|gli|het|mijn"
@@ -75,25 +77,25 @@ _SORT = (
     r"|protocol|method|function|class|module|team|group|board))?"
 )
 _FOR = r"(?:for|to|as|by|für|zum|zur|als|um|pour|comme|para)\b"
-_OPTION = re.compile(r"(?:the )?(?P<name>--?[a-zA-Z][\w-]*)(?:=\S*)?(?: (?:option|flag|switch))?")
-_OPTION_NAME = re.compile(
+_OPTION = lazy_regex(r"(?:the )?(?P<name>--?[a-zA-Z][\w-]*)(?:=\S*)?(?: (?:option|flag|switch))?")
+_OPTION_NAME = lazy_regex(
     r"(?<![\w-])(?:--[a-zA-Z][\w-]*|[a-zA-Z]\w*_\w[\w.]*|[a-zA-Z]\w*(?:\.\w+)+)"
 )
-_FILE_NAME = re.compile(r".*\.(?:ya?ml|json|toml|ini|conf|cfg|txt|md|py|sh|xml|html?|csv|log|env)")
-_VALUE_OF_OPTION = re.compile(r"\b(?:defaults?|minimum|maximum|range|unit)\b", re.IGNORECASE)
+_FILE_NAME = lazy_regex(r".*\.(?:ya?ml|json|toml|ini|conf|cfg|txt|md|py|sh|xml|html?|csv|log|env)")
+_VALUE_OF_OPTION = lazy_regex(r"\b(?:defaults?|minimum|maximum|range|unit)\b", re.IGNORECASE)
 _VALUE = r"=[^\s,:]+"
 _BEHIND_OPTION = (
     rf"(?:{_VALUE})?"
     rf"(?:[ ,]+(?:--?\w[\w-]*(?:{_VALUE})?|<[^>\n]*>|\[[^\]\n]*\]|\{{[^}}\n]*\}}|[A-Z][A-Z_]+))*"
 )
 """In a label: the values of an option, its default and its other name."""
-_ACRONYM = re.compile(r"(?:the )?(?P<letters>[A-Z]{2,7})s?")
+_ACRONYM = lazy_regex(r"(?:the )?(?P<letters>[A-Z]{2,7})s?")
 _SMALL_WORD = r"(?:(?:of|the|and|for|to|in|on|by|with)[\s-]++)?"
 _STANDS_FOR = r"(?:stands? for|(?:is|are) short for|means?|steht für|signifie|significa)\b"
 _MOST_BETWEEN = 45
 """Characters between an acronym and what it stands for."""
-_SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n+")
-GOES_ON = re.compile(
+_SENTENCE_END = lazy_regex(r"(?<=[.!?:])\s+|\n+")
+GOES_ON = lazy_regex(
     r"\W*(?:it|they|this|these|he|she|es|er|sie|dies|il|elle|ils|elles|ce|ello|esto)\b",
     re.IGNORECASE,
 )

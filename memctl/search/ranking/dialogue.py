@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import log
 
 from memctl.language.word_lists import stop_words, word_set
+from memctl.patterns import lazy_regex
 from memctl.search.query.question import Question
 from memctl.search.query.synonyms import similar_spellings
 from memctl.search.ranking.scored_candidates import ScoredCandidate, boost_score, sort_by_score
@@ -28,7 +29,7 @@ TURN_LENGTH_WEIGHT = 1.0
 REPLY_WEIGHT = -0.5
 """In standard deviations, for what an assistant says."""
 _ASSISTANTS = word_set("assistant ai bot chatgpt claude copilot gemini model tool system")
-_TO_ASSISTANT = re.compile(rf"\b(?:you|your|{'|'.join(sorted(_ASSISTANTS))})\b", re.IGNORECASE)
+_TO_ASSISTANT = lazy_regex(rf"\b(?:you|your|{'|'.join(sorted(_ASSISTANTS))})\b", re.IGNORECASE)
 """Such a question may be about what the assistant said."""
 _SHORT_TURN = 60
 """Terms; a longer turn is understood without others."""
@@ -38,7 +39,7 @@ _LONGEST_COUNTED = 30
 _SMALL_TALK_SHARE = 0.9
 _MAX_EXTENDED = 8
 """Number of the best turns whose neighbours are fetched."""
-_WORD = re.compile(r"[^\W\d_][\w-]*")
+_WORD = lazy_regex(r"[^\W\d_][\w-]*")
 _SHORTEST_NAME = 3
 
 Place = tuple[str, str, str, int]

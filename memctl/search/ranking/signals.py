@@ -20,6 +20,7 @@ from memctl.language.term_analysis import query_terms, terms
 from memctl.language.time_periods import periods
 from memctl.literals import Mode
 from memctl.models.vector_math import dot_products, normalize_rows
+from memctl.patterns import lazy_regex
 from memctl.records import Hit
 from memctl.search.query.question import Question, TimeExpression
 from memctl.search.query.subject_questions import subject_question
@@ -49,7 +50,7 @@ _MOST_OF_GAIN = 0.5
 """From this share on, a hit's gain is due to one other hit."""
 _MAX_COMPARED = 100
 _NAMED_IN = 10
-_EVENT = re.compile(
+_EVENT = lazy_regex(
     r"(?<!\w)(?P<side>(?i:before|after|since|bevor|nachdem|vor|nach|avant|après|antes de"
     r"|después de))\s(?P<what>(?:(?:the|our|my|your|his|her|their|we|I|you|he|she|they|der|dem|die"
     r"|das|wir|ich|er|sie|le|la|les|notre|mon|ma|el|los|las|nuestr[oa]|mi)\s|l['’]|[A-Z])"
@@ -62,7 +63,7 @@ _ASKED = (
     r"(?:when(?:ever)?|if|(?:every|each|any) ?time) (?:i|we|you are|you're|someone|anyone|people)"
     r"(?: \w+)? (?:ask|request|inquire|mention|talk|want|need)\w*(?: you)?(?: (?:for|about|to|on))?"
 )
-_INSTRUCTION = re.compile(
+_INSTRUCTION = lazy_regex(
     rf"\b{_ORDER}\b[^.?!\n]*\b{_ASKED}\b(?P<after>[^.,;?!\n]+)"
     rf"|\b{_ASKED}\b(?P<before>[^.;?!\n]+?),[^.?!\n]*\b{_ORDER}\b",
     re.IGNORECASE,
@@ -75,7 +76,7 @@ with it an instruction is about the tenth hit."""
 _MIN_FIT = 0.15
 """Least such cosine; unrelated ones are mostly lower."""
 _MAX_INSTRUCTIONS = 20
-_YES_OR_NO = re.compile(
+_YES_OR_NO = lazy_regex(
     r"(?:\w+:)?\W*(?:did|do|does|was|were|is|are|has|have|had|can|could|will|would)\b",
     re.IGNORECASE,
 )

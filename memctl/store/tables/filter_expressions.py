@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from memctl.errors import UsageError
 from memctl.ids import storable, tag_name
+from memctl.patterns import lazy_regex
 from memctl.records import Filters
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 Value = str | int | float | bool | datetime
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 
-_COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_COLUMN = lazy_regex(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _LARGEST_INT = 2**63 - 1
 _LONGEST_GLOB = 1_000
 
@@ -431,7 +432,7 @@ LONGEST = 10_000
 
 _CONDITION_HINT = "write one SQL condition, such as: importance > 0.7 AND type = 'decision'"
 # Text may not touch a word: E'..', X'..' and such have other rules for what ends them.
-_TOKEN = re.compile(
+_TOKEN = lazy_regex(
     r"""
       (?P<text>(?<![A-Za-z0-9_])'(?:[^']|'')*'(?![A-Za-z0-9_]))
     | (?P<name>`[A-Za-z_][A-Za-z0-9_]*`)
