@@ -14,20 +14,9 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    NamedTuple,
-    TextIO,
-    get_args,
-    get_origin,
-)
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
 import typer
-import typer.core
-from typer._coercion import RuntimeParam, TypeDescriptor, build_runtime_param
 
 from memctl import __version__
 from memctl.cli.command_decorator import declare_options, verbatim
@@ -174,32 +163,6 @@ def root(
     ] = False,
 ) -> None:
     """Take the options that stand before the command; commands read them from the context."""
-
-
-class _Conversion(RuntimeParam):
-    """Makes the value of a parameter of what was given; what is one already is taken as it is."""
-
-    def _coerce_value(self, value: Any, param: Any, ctx: Any) -> Any:
-        if _is_of_type(value, self.annotation):
-            return value
-        return build_runtime_param(param.type_descriptor).coerce(value, param, ctx)
-
-
-def _is_of_type(value: Any, annotation: Any) -> bool:
-    kind, arguments = get_origin(annotation), get_args(annotation)
-    if kind is Literal:
-        return value in arguments
-    if kind is list:
-        return not isinstance(value, str) and all(_is_of_type(each, *arguments) for each in value)
-    return isinstance(annotation, type) and isinstance(value, annotation)
-
-
-def _conversion(descriptor: TypeDescriptor) -> RuntimeParam:
-    return _Conversion(descriptor.parameter_info, descriptor.annotation)
-
-
-# Typer 0.29 asks pydantic about each parameter, given or not, which takes 0.1 s of each command.
-typer.core.build_runtime_param = _conversion  # type: ignore[attr-defined]
 
 
 def all_commands() -> typer.Typer:

@@ -75,22 +75,6 @@ def test_help_loads_nothing_heavy(flag: str) -> None:
     assert "memctl.records" not in loaded
 
 
-def test_pydantic_is_asked_only_about_numbers(tmp_path: Path) -> None:
-    code = (
-        "import sys; from memctl.cli.main import run\n"
-        "for words in sys.argv[1:]:\n"
-        "    print(run(words.split()), 'pydantic' in sys.modules)"
-    )
-    commands = ["memory list --kb no -o json", "query x --kb no --kb no", "query x -n 0"]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *commands],
-        env=os.environ | {"MEMCTL_HOME": str(tmp_path)},
-        capture_output=True, check=True, text=True,
-    )  # fmt: skip
-    assert done.stdout.splitlines() == ["10 False", "10 False", "2 True"]
-    assert "it must be greater than or equal to 1" in done.stderr
-
-
 @pytest.mark.parametrize("words", ["demo", "ingest", "document reprocess"])
 def test_what_may_be_left_out_stands_in_one_pair_of_brackets(words: str) -> None:
     done = subprocess.run(
