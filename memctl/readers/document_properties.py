@@ -34,8 +34,8 @@ _DESCRIPTIONS = frozenset(
 )
 _DAY_LINE = re.compile(
     r"^\W{0,4}(?:(?:(?:letter|invoice|meeting) )?(?:date|dated|sent|datum|fecha)\W{0,4}:"
-    r"|(?:last )?(?:edited|updated|changed|revised|written)(?: on)?:?)\W{0,4}"
-    r"(?P<day>\w[^\n]{5,40})$",
+    r"|(?:last )?(?:edited|updated|changed|revised|written|sent)(?: on)?:?)\W{0,4}"
+    r"(?P<day>\w[^\n]{5,40})(?:$|, (?=[a-z]))",
     re.IGNORECASE | re.MULTILINE,
 )
 _MONTH = any_of(month_numbers())

@@ -444,6 +444,7 @@ def test_each_day_of_a_diary_in_plain_text_is_told_of_that_day(tmp_path: Path) -
         ("Quote\n\nValid until\n17 May 2026\nCostas Ltd\n", ""),
         ("# Bell fund\n\nLast edited: 10 March 2026\n\nWe need 40.\n", "2026-03-10"),
         ("# Plan\n\n*written 28 Dec 2025*\n\nFour days a week.\n", "2025-12-28"),
+        ("# Table, v2\n\n*sent 15 April 2026, she rang back and said go*\n", "2026-04-15"),
         ("Changed my mind on 3 May 2026.\n", ""),
         ("Date: 05/06/2026\n", ""),
         ("We meet on 3 May 2026.\n", ""),

@@ -15,6 +15,7 @@ from memctl.search.answering.evidence_parts import (
     asks_why,
     has_amount,
     has_reason,
+    older_versions,
 )
 from memctl.search.answering.evidence_sentences import (
     candidate_sentences,
@@ -316,6 +317,44 @@ def test_what_has_an_amount_is_known(question: str, sentence: str, expected: boo
 def test_what_gives_a_reason_is_known(question: str, sentence: str, expected: bool) -> None:
     assert asks_why(question)
     assert has_reason(sentence, question) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "later", "expected"),
+    [
+        ("table spec", "table spec v2", True),
+        ("table_spec_v2", "table_spec_v10", True),
+        ("quotes", "Copy of quotes", True),
+        ("minutes", "minutes (final)", True),
+        ("invoice 23", "invoice 24", False),
+        ("note 1", "note 2", False),
+    ],
+)
+def test_a_document_is_an_older_version_by_the_name_of_its_file(
+    shelf: Shelf, memory_of: MemoryOf, name: str, later: str, expected: bool
+) -> None:
+    text, day = "The oak table costs {} pounds.", datetime(2026, 2, 1, tzinfo=UTC)
+    shelf.put(
+        [
+            memory_of("a", text.format(3450), source=f"/in/{name}.md"),
+            memory_of("b", text.format(3200), source=f"/in/{later}.md", created_at=day),
+        ]
+    )
+    hits = shelf.searcher().search("What does the oak table cost?").hits
+    assert older_versions(hits) == ({"d_a"} if expected else set())
+
+
+def test_the_latest_version_of_a_document_is_believed(shelf: Shelf, memory_of: MemoryOf) -> None:
+    older = "Ordered by Sarah Moss.\n\nPrice of the oak table: 3,450 pounds with delivery."
+    newer = "Ordered by Sarah Moss.\n\nThe oak table is now 3,200 pounds, paid in two parts."
+    shelf.put(
+        [
+            memory_of("a", older, source="/in/moss table.md"),
+            memory_of("b", newer, source="/in/moss table v2.md"),
+        ]
+    )
+    given = ask(shelf.searcher(), "price of the oak table?")
+    assert given.citations[0].memory_id == "m_b"
 
 
 def test_what_is_to_be_explained_is_no_reason(shelf: Shelf, memory_of: MemoryOf) -> None:

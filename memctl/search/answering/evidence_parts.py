@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
 from functools import lru_cache
+from pathlib import PurePath
 
 from msgspec import Struct
 
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.word_lists import all_languages, any_of, month_numbers
+from memctl.paths import source_name
 from memctl.patterns import lazy_regex
 from memctl.records import Hit
 
@@ -274,6 +277,31 @@ def asks_how(question: str) -> bool:
     return _ASKS_HOW.match(question) is not None
 
 
+_ASKS_FOR_OLDEST = lazy_regex(
+    r"\b(?:at first|original(?:ly)?|initial(?:ly)?|in the beginning|to begin with|anfangs|zuerst"
+    r"|ursprünglich\w*|au début|à l['’]origine|initialement|al principio|originalmente"
+    r"|inizialmente|all['’]inizio|aanvankelijk)\b",
+    re.IGNORECASE,
+)
+_ASKS_FOR_EARLIER = lazy_regex(
+    rf"{_ASKS_FOR_OLDEST.pattern}|\b(?:previous(?:ly)?|former(?:ly)?|used to|before that"
+    r"|vorher\w*|bisher\w*|früher\w*|auparavant|précédent\w*"
+    r"|antes|anterior\w*|prima|precedente)\b",
+    re.IGNORECASE,
+)
+"""In a question for how something was before it changed."""
+
+
+def asks_for_oldest(question: str) -> bool:
+    """Return whether a question asks how something was at first."""
+    return _ASKS_FOR_OLDEST.search(question) is not None
+
+
+def asks_for_earlier(question: str) -> bool:
+    """Return whether a question asks how something was before it changed."""
+    return _ASKS_FOR_EARLIER.search(question) is not None
+
+
 _ASKS_WHY = lazy_regex(
     r"\b(?:why|how come|warum|wieso|weshalb|pourquoi|por qué|perché|waarom)\b", re.IGNORECASE
 )
@@ -357,3 +385,38 @@ def has_relative_time(sentence: str) -> bool:
 def stated_values(sentence: str) -> frozenset[str]:
     """Return the dates, days and numbers in a sentence, which are what an update changes."""
     return frozenset(" ".join(found.lower().split()) for found in _VALUE.findall(sentence))
+
+
+_VERSION = lazy_regex(
+    r"^\W*(?:copy of|old|new|final|draft)\b"
+    r"|(?<![^\W_])(?:v|ver|version|rev|revision)[\s._-]*(?P<number>\d{1,3})\W*$"
+    r"|(?:\(\d{1,2}\)|(?<![^\W_])(?:final|updated|revised|new|old|draft|copy))\W*$",
+    re.IGNORECASE,
+)
+"""What tells the versions of a document apart in the names of their files."""
+_LONGEST_NUMBER = 3
+_WORD = lazy_regex(r"[^\W_]+")
+
+
+def older_versions(hits: Iterable[Hit]) -> frozenset[str]:
+    """Return the ids of documents of which hits have a later version, by the names of their files.
+
+    The later one has the higher number or, where none has any, is of a later day.
+    """
+    families: dict[str, dict[str, tuple[str, date, str]]] = {}
+    for hit in hits:
+        name = PurePath(source_name(hit.source)).stem
+        mark = _VERSION.search(name)
+        bare = f"{name[: mark.start()]} {name[mark.end() :]}" if mark else name
+        family = " ".join(_WORD.findall(bare.lower()))
+        if family and hit.document_id:
+            number = (mark["number"] or "") if mark else ""
+            rank = (number.zfill(_LONGEST_NUMBER), hit.created_at.date(), mark[0] if mark else "")
+            families.setdefault(family, {})[hit.document_id] = rank
+    return frozenset(
+        document
+        for versions in families.values()
+        if any(mark for *_, mark in versions.values())
+        for document, rank in versions.items()
+        if rank[:2] < max(each[:2] for each in versions.values())
+    )

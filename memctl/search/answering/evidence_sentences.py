@@ -25,6 +25,7 @@ from memctl.search.answering.evidence_parts import (
     Part,
     Span,
     asks_for_amount,
+    asks_for_earlier,
     asks_what_happened,
     asks_why,
     column_heads,
@@ -33,6 +34,7 @@ from memctl.search.answering.evidence_parts import (
     has_reason,
     is_question,
     is_table_row,
+    older_versions,
     quotable_parts,
     split_parts,
     stated_values,
@@ -75,6 +77,8 @@ _SAME_QUESTION, _ANSWERS_SAME = 0.6, 2.5
 it, which somebody wrote as its answer."""
 _TELLS_OF_SUBJECT = 1.5
 """What speaks for a sentence that says what something is, where that is asked."""
+_OF_OLDER_VERSION = 2.0
+"""What speaks against a sentence of a document of which there is a later version."""
 _WRITTEN_OUT = 3.0
 """The same for what has the acronym written out that is asked about."""
 _UNLIKE = 0.15
@@ -163,6 +167,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     said_terms = frozenset[str]().union(*(draft.near_terms for draft in drafts))
     misses_name = any(said_terms.isdisjoint(name) for name in outcome.question.names)
     of_another_option = _below_other_options(asked, drafts)
+    older = frozenset() if asks_for_earlier(asked) else older_versions(outcome.hits)
     odds = load_task_encoder().score_answers(
         outcome.asked.text, [(draft.before, draft.part.text_with_path) for draft in drafts]
     )
@@ -187,6 +192,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                     and not has_reason(draft.part.text, asked)
                 ),
                 for_telling=for_telling,
+                against=_OF_OLDER_VERSION * (draft.hit.document_id in older),
             ),
             draft.terms,
         )
@@ -575,6 +581,7 @@ def _probability(
     may_repeat: bool,
     lacks_what_is_asked: bool,
     for_telling: float,
+    against: float,
 ) -> float:
     """Return the probability that a sentence answers.
 
@@ -586,6 +593,7 @@ def _probability(
         lacks_what_is_asked: Whether a name of the question is in no sentence, or this one has not
             the kind of thing that is asked for, or is about another thing.
         for_telling: What speaks for a sentence that says what a question by name asks.
+        against: What speaks against it besides.
     """
     features = evidence_features(
         odds,
@@ -607,6 +615,7 @@ def _probability(
         value
         + _ANSWERS_SAME * (draft.answers_same and not lacks_what_is_asked)
         + for_telling * (draft.tells_of_subject is True)
+        - against
     )
 
 

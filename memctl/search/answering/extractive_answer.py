@@ -22,6 +22,8 @@ from memctl.search.answering.evidence_parts import (
     LIST_MARK,
     PATH_SEPARATOR,
     TURN_LABEL,
+    asks_for_earlier,
+    asks_for_oldest,
     asks_how,
     asks_when,
     asks_why,
@@ -90,19 +92,6 @@ _ITEMS = lazy_regex(rf"[^\S\n]*\n(?:{_ITEM}[^\n]+(?:\n|\Z)){{2,12}}")
 """The items of a list, after the line that says what they are."""
 _IS_ITEM = lazy_regex(_ITEM)
 _LONGEST_LIST = 700
-_ASKS_FOR_OLDEST = lazy_regex(
-    r"\b(?:at first|original(?:ly)?|initial(?:ly)?|in the beginning|to begin with|anfangs|zuerst"
-    r"|ursprünglich\w*|au début|à l['’]origine|initialement|al principio|originalmente"
-    r"|inizialmente|all['’]inizio|aanvankelijk)\b",
-    re.IGNORECASE,
-)
-_ASKS_FOR_EARLIER = lazy_regex(
-    rf"{_ASKS_FOR_OLDEST.pattern}|\b(?:previous(?:ly)?|former(?:ly)?|used to|before that"
-    r"|vorher\w*|bisher\w*|früher\w*|auparavant|précédent\w*"
-    r"|antes|anterior\w*|prima|precedente)\b",
-    re.IGNORECASE,
-)
-"""In a question for how something was before it changed."""
 _ABOUT = lazy_regex(
     r"\W*(?:who(?:['’]s| is| was)|(?:please )?tell me (?:more |all |everything )?about"
     r"|what (?:do|can) (?:i|we|you) (?:know|tell me) (?:about|of)|what is known (?:about|of)"
@@ -335,8 +324,8 @@ def _states(
     sentence's or, where that comes first, the one next to it in time.
     """
     best, question = likely[0], outcome.asked.text
-    wants_oldest = _ASKS_FOR_OLDEST.search(question) is not None
-    looks_back = _ASKS_FOR_EARLIER.search(question) is not None
+    wants_oldest = asks_for_oldest(question)
+    looks_back = asks_for_earlier(question)
 
     def may_count(item: EvidenceSentence) -> bool:
         is_later = item.hit.created_at.date() > best.hit.created_at.date()
