@@ -160,6 +160,15 @@ def test_rows_are_not_counted_by_what_words_do_not_tell(guests: Shelf, question:
     assert ask(guests, question).method != "total/1"
 
 
+def test_a_column_of_numbers_that_a_question_names_tells_no_rows_apart(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    rows = "no: 1; customer: Ann; days_late: 0\nno: 2; customer: Bo; days_late: 12"
+    shelf.put([memory_of("i", rows, title="orders", row=1, source="orders.csv")])
+    assert ask(shelf, "How many orders are there?").text.startswith("2: the number of rows")
+    assert ask(shelf, "How many orders were paid late?").method != "total/1"
+
+
 def test_the_rows_since_a_day_are_not_those_of_the_day(spend: Shelf) -> None:
     assert ask(spend, "What have we spent since December 2024?").method != "total/1"
     assert ask(spend, "What have we spent on the kitchen until now?").method == "total/1"

@@ -168,7 +168,7 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     rest = "".join([question[: spans[0].start], question[spans[0].end :]]) if spans else question
     wanted = _terms(outcome, rest) - _terms(outcome, _GENERAL)
     by_row = wanted - _terms_of(outcome, *_titles(rows), *rows[0].cells)
-    yes_no = _conditions(outcome, rows, wanted, by_row) if counts else []
+    yes_no = _conditions(outcome, rows, wanted, by_row, column) if counts else []
     if yes_no is None:
         return None
     fitting = [
@@ -203,24 +203,27 @@ def _counted_column(outcome: SearchOutcome, rows: Sequence[_Row], counted: str) 
 
 
 def _conditions(
-    outcome: SearchOutcome, rows: Sequence[_Row], wanted: frozenset[str], by_row: frozenset[str]
+    outcome: SearchOutcome,
+    rows: Sequence[_Row],
+    wanted: frozenset[str],
+    by_row: frozenset[str],
+    counted: str,
 ) -> list[str] | None:
     """Return the columns of yes and no that words of a question name, besides the table's title.
 
-    None if they name another column without one of its values, which tells no rows apart.
+    None if they name another column than the counted one without one of its values, which tells no
+    rows apart.
     """
     open_words = wanted - _terms_of(outcome, *_titles(rows))
     named = []
     for name in column_names([row.cells for row in rows]):
         terms = _terms_of(outcome, name)
         values = {row.cells[name].lower() for row in rows if name in row.cells}
-        if not terms or terms.isdisjoint(open_words):
+        if not terms or terms.isdisjoint(open_words) or name == counted:
             continue
         if values <= _YES | _NO:
             named.append(name)
-        elif not all(map(is_number, values)) and by_row.isdisjoint(
-            _terms(outcome, " ".join(values))
-        ):
+        elif by_row.isdisjoint(_terms(outcome, " ".join(values))):
             return None
     return named
 
