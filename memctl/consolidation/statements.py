@@ -65,7 +65,7 @@ _ITEM = re.compile(r"\s*(?:[-*+•‣◦|]|\d{1,3}[.)]|\[[ xX]?\])\s")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*|\d[\d.,:/]*")
 _NUMBER = re.compile(
     r"(?<![\w.,:/-])(\d+(?:[.,'\u00a0]\d{3})*(?:[.,]\d+)?)(k\b)?"
-    r"(?!(?:st|nd|rd|th)\b|[\w:/-]*\d)"
+    r"(?![^\W\d_]|[\w:/-]*\d)"
 )
 _LEADING_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _ROW = re.compile(r"\S[^\n]*")

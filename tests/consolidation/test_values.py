@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memctl.consolidation.statements import slots_of
 from memctl.language.sentence_values import values
 
 
@@ -75,3 +76,8 @@ def test_values_stand_where_they_say_in_any_text(text: str) -> None:
         assert text[value.start : value.end] == value.text
         assert value.readings
         assert value.agrees_with(value)
+
+
+def test_a_number_with_a_letter_after_it_is_the_name_of_something() -> None:
+    slots = slots_of("Sam in 14B had a yield of 385")
+    assert [slot.value.text for slot in slots] == ["385"]
