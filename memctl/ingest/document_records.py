@@ -24,6 +24,7 @@ from memctl.records import (
     Understanding,
 )
 from memctl.schema.document_types import doc_type_of, memory_kind, source_type
+from memctl.understanding.entity_extraction import is_named
 from memctl.understanding.text_outline import speaker_of, spoken_text, with_speaker
 
 MOST_GIST_SOURCES = 8
@@ -225,7 +226,7 @@ def _memory(
         speaker=speaker,
         session_id=document.session_id,
         turn=turn,
-        entities=document.entities if whole else _named_in(document.entities, text),
+        entities=document.entities if whole else _entities_in(document.entities, text),
         topics=document.topics,
         keywords=document.keywords if whole else _named_in(document.keywords, text.casefold()),
         tags=tags,
@@ -314,7 +315,7 @@ def _exchanges(
             session_id=document.session_id,
             turn=turn.turn,
             source_ids=sources,
-            entities=_named_in(document.entities, text),
+            entities=_entities_in(document.entities, text),
             topics=document.topics,
             keywords=_named_in(document.keywords, text.casefold()),
             tags=document.tags,
@@ -379,7 +380,7 @@ def _distilled(
             session_id=document.session_id,
             turn=first.turn,
             source_ids=(*statement.evidence, *(memory.id for memory in stands_in)),
-            entities=_named_in(document.entities, said),
+            entities=_entities_in(document.entities, said),
             topics=document.topics,
             keywords=_named_in(document.keywords, said.casefold()),
             tags=_distinct(document.tags, statement.tags),
@@ -410,6 +411,10 @@ def _stands_in(statement: Distilled, evidence: Sequence[Memory]) -> list[Memory]
     spans = [(memory, memory.start or 0, memory.end or 0) for memory in evidence]
     whole = [memory for memory, first, last in spans if first <= start and end <= last]
     return whole or [memory for memory, first, last in spans if first < end and start < last]
+
+
+def _entities_in(names: Sequence[str], text: str) -> tuple[str, ...]:
+    return tuple(name for name in names if is_named(name, text))
 
 
 def _named_in(names: Sequence[str], text: str) -> tuple[str, ...]:

@@ -107,18 +107,36 @@ def with_small_names(
     found = _Found()
     for entity in entities:
         found.counts[entity.name], found.types[entity.name] = entity.count, entity.type
-    known = known_names()
     written = (text[line.start : line.end] for line in lines)
     for part in (part for sentence in written for part in sentence.split("\n")):
         if _CAPITAL_AND_SMALL.search(part) is not None:
             continue
         for word in _SMALL_WORDS.findall(part):
             name = _POSSESSIVE.sub("", word).capitalize()
-            if name in known.given and name not in known.given_also_words:
-                found.add(name, "person")
-            elif name in known.places:
-                found.add(name, "place")
+            if _is_known_in_small(name):
+                found.add(name, "person" if name in known_names().given else "place")
     return found.merged()
+
+
+def is_named(name: str, text: str) -> bool:
+    """Return whether a text has a name as it is written or, if it is a known one, in small letters.
+
+    Args:
+        name: One of those that a document names.
+        text: Some of the document.
+    """
+    if name in text:
+        return True
+    small = name.lower()
+    if small not in text or not _is_known_in_small(name):
+        return False
+    return any(_POSSESSIVE.sub("", word) == small for word in _SMALL_WORDS.findall(text))
+
+
+def _is_known_in_small(name: str) -> bool:
+    known = known_names()
+    is_given = name in known.given and name not in known.given_also_words
+    return is_given or name in known.places
 
 
 class _Found:

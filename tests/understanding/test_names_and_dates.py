@@ -9,7 +9,7 @@ import pytest
 from memctl.language.date_mentions import date_spans
 from memctl.language.identification import identify_language
 from memctl.records import EntityMention, Segment, SourceText
-from memctl.understanding.entity_extraction import extract_entities, with_small_names
+from memctl.understanding.entity_extraction import extract_entities, is_named, with_small_names
 from memctl.understanding.importance_score import ImportanceInputs, score_importance, with_novelty
 from memctl.understanding.keyword_extraction import choose_topics, extract_keywords
 from memctl.understanding.text_outline import text_outline
@@ -51,6 +51,22 @@ def test_known_names_are_found_in_notes_written_in_small_letters() -> None:
         "Emre Kaya": "person",
         "Groningen": "place",
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("Marek", "call marek's cousin", True),
+        ("Marek", "see marek.txt", False),
+        ("Rose", "prices rose again", False),
+        ("Rose", "Rose said no", True),
+        ("Acme", "the acme of it", False),
+    ],
+)
+def test_a_part_of_a_document_has_the_names_that_it_writes_in_small_letters(
+    name: str, text: str, expected: bool
+) -> None:
+    assert is_named(name, text) is expected
 
 
 def test_a_capital_alone_makes_no_name_where_every_noun_has_one() -> None:
