@@ -52,6 +52,8 @@ _ENTRY = re.compile(
 """A line of running notes that begins with a day, set off from what follows: ``3 Feb - rang Ann``.
 What goes on with another day is a span of time."""
 _YEAR = re.compile(r"(?<![\w.-])(?:19|20)\d\d(?![\w-]|\.\d)")
+_LONGEST_KEPT = timedelta(days=15 * 365)
+"""Before a file was written, the earliest year in its title that may be that of its entries."""
 _FEWEST_ENTRIES = 2
 _KEPT_UP = timedelta(days=60)
 """A list of days is one of what happened, not of what is to come, if the newest is so recent."""
@@ -121,8 +123,9 @@ def with_entry_days(
         stated: The day that it says it is of.
         modified: When its file was written last.
     """
-    of_year = _end_of_year(text)
-    by = [each for each in (stated and stated + _AFTER_STATED, modified, of_year) if each]
+    by = [each for each in (stated and stated + _AFTER_STATED, modified) if each]
+    if modified and (named := _end_of_year(text)) and modified - named < _LONGEST_KEPT:
+        by.append(named)
     if not by:
         return text
     entries = [
@@ -185,8 +188,8 @@ def _following(entries: Sequence[re.Match[str]], near: date, *, is_later: bool) 
     found: list[date] = []
     for entry in entries:
         day = _day_of(entry, near, is_later=is_later)
-        is_from_entry = found or is_later
-        if day is None or (is_from_entry and abs(near - day) > _LONGEST_PAUSE):
+        is_after_entry = is_later or bool(found)
+        if day is None or (is_after_entry and abs(near - day) > _LONGEST_PAUSE):
             return []
         found.append(day)
         near = day

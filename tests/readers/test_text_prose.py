@@ -483,6 +483,7 @@ CALLS = "20 Dec - Ann rang.\nShe wants a quote.\n27 Dec: nothing\n\n3 Jan, Ben c
             "2026-11-07",
             ["2025-01-19", "2025-05-03"],
         ),
+        ("1984.txt", "8 Dec: A\n9 Dec: B\n", "2026-12-20", ["2026-12-08", "2026-12-09"]),
         ("diary 2024.txt", "8 Dec: A\n9 Dec: B\n", "2026-11-07", ["2024-12-08", "2024-12-09"]),
         ("a.txt", "- 3 Mar: rain\n- 5 Mar: sun\n", "2026-03-07", ["2026-03-03", "2026-03-05"]),
         ("plans.txt", "- 27 Aug: school\n- 3 Sep: fair\n", "2026-03-07", []),
