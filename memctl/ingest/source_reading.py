@@ -104,7 +104,9 @@ def read_parts(item: IdentifiedSource, readers: Readers) -> Generator[SourceText
         return
     try:
         for text in _with_shares(_read(readers, source.path, source.name), item.size):
-            yield with_entry_days(text, source.created_at or text.created_at, item.modified_at)
+            stated = source.created_at or text.created_at
+            name = source.name or source.path.name
+            yield with_entry_days(text, stated, item.modified_at, name)
         _check_unchanged(item, source.path)
     except MemctlError as error:
         why = ReadFailure(error.message, error.hint, type(error).__name__)

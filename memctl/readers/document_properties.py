@@ -38,6 +38,10 @@ _DAY_LINE = re.compile(
     r"(?P<day>\w[^\n]{5,40})(?:$|, (?=[a-z]))",
     re.IGNORECASE | re.MULTILINE,
 )
+_OF_PLACE = re.compile(
+    r"^[^\W\d_][^\W\d_]+(?:[ -][^\W\d_]+){0,3}, (?:(?:den|the|le|il|lì|the|op|dne) )?(?=\d)"
+)
+"""In a letter's head, before its day: ``Lübeck, den 14. März 2025``."""
 _MONTH = any_of(month_numbers())
 _ENTRY = re.compile(
     rf"""^[^\S\n]*(?P<item>[-*+>][^\S\n]+)?(?P<mark>\*\*|__)?
@@ -51,7 +55,7 @@ _ENTRY = re.compile(
 )
 """A line of running notes that begins with a day, set off from what follows: ``3 Feb - rang Ann``.
 What goes on with another day is a span of time."""
-_YEAR = re.compile(r"(?<![\w.-])(?:19|20)\d\d(?![\w-]|\.\d)")
+_YEAR = re.compile(r"(?<![\w.])(?<!\d-)(?:19|20)\d\d(?!\w|-\d|\.\d)")
 _LONGEST_KEPT = timedelta(days=15 * 365)
 """Before a file was written, the earliest year in its title that may be that of its entries."""
 _FEWEST_ENTRIES = 2
@@ -103,7 +107,7 @@ def stated_day(text: str) -> datetime | None:
     found = (leading_day(line["day"]) for line in _DAY_LINE.finditer(text, 0, _BEGINNING))
     if day := next(filter(None, found), None):
         return day
-    lines = text[:_BEGINNING].splitlines()
+    lines = [_OF_PLACE.sub("", line) for line in text[:_BEGINNING].splitlines()]
     days = [(number, day) for number, line in enumerate(lines) if (day := lone_day(line))]
     if len(days) != 1 or days[0][0] >= LINES_OF_HEAD:  # a diary has more of them
         return None
@@ -112,7 +116,7 @@ def stated_day(text: str) -> datetime | None:
 
 
 def with_entry_days(
-    text: SourceText, stated: datetime | None, modified: datetime | None
+    text: SourceText, stated: datetime | None, modified: datetime | None, name: str = ""
 ) -> SourceText:
     """Return a text of which each entry of running notes has the day that it begins with.
 
@@ -122,9 +126,10 @@ def with_entry_days(
         text: A source's, or a part of it.
         stated: The day that it says it is of.
         modified: When its file was written last.
+        name: Its file's.
     """
     by = [each for each in (stated and stated + _AFTER_STATED, modified) if each]
-    if modified and (named := _end_of_year(text)) and modified - named < _LONGEST_KEPT:
+    if modified and (named := _end_of_year(text, name)) and modified - named < _LONGEST_KEPT:
         by.append(named)
     if not by:
         return text
@@ -149,10 +154,10 @@ def with_entry_days(
     return replace(text, segments=tuple(segments))
 
 
-def _end_of_year(text: SourceText) -> datetime | None:
-    """Return the last day of the only year that the title or the first line names."""
-    head = f"{text.title}\n{text.text.lstrip()[:200]}".split("\n")[:2]
-    years = set(_YEAR.findall("\n".join(head)))
+def _end_of_year(text: SourceText, name: str) -> datetime | None:
+    """Return the last day of the only year in the title, the first line and the file's name."""
+    first = text.text.lstrip()[:200].partition("\n")[0]
+    years = set(_YEAR.findall(f"{text.title}\n{first}\n{name.replace('_', ' ')}"))
     return datetime(int(years.pop()), 12, 31, tzinfo=UTC) if len(years) == 1 else None
 
 

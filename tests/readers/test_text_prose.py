@@ -445,6 +445,8 @@ def test_each_day_of_a_diary_in_plain_text_is_told_of_that_day(tmp_path: Path) -
         ("# Bell fund\n\nLast edited: 10 March 2026\n\nWe need 40.\n", "2026-03-10"),
         ("# Plan\n\n*written 28 Dec 2025*\n\nFour days a week.\n", "2025-12-28"),
         ("# Table, v2\n\n*sent 15 April 2026, she rang back and said go*\n", "2026-04-15"),
+        ("Lübeck, den 14. März 2025\n\nLiebe Gwen,\n", "2025-03-14"),
+        ("St Austell, 3 May 2026\n\nDear Jago,\n", "2026-05-03"),
         ("Changed my mind on 3 May 2026.\n", ""),
         ("Date: 05/06/2026\n", ""),
         ("We meet on 3 May 2026.\n", ""),
@@ -483,6 +485,12 @@ CALLS = "20 Dec - Ann rang.\nShe wants a quote.\n27 Dec: nothing\n\n3 Jan, Ben c
             "2026-11-07",
             ["2025-01-19", "2025-05-03"],
         ),
+        (
+            "bees_2025.md",
+            "# bees\n\n3 feb  fed\n9 feb  hefted\n",
+            "2026-11-07",
+            ["2025-02-03", "2025-02-09"],
+        ),
         ("1984.txt", "8 Dec: A\n9 Dec: B\n", "2026-12-20", ["2026-12-08", "2026-12-09"]),
         ("diary 2024.txt", "8 Dec: A\n9 Dec: B\n", "2026-11-07", ["2024-12-08", "2024-12-09"]),
         ("a.txt", "- 3 Mar: rain\n- 5 Mar: sun\n", "2026-03-07", ["2026-03-03", "2026-03-05"]),
@@ -499,7 +507,7 @@ def test_an_entry_of_running_notes_is_of_the_day_that_it_begins_with(
     path = tmp_path / name
     path.write_text(text)
     (plain,) = read(path)
-    found = with_entry_days(plain, None, datetime.fromisoformat(written).replace(tzinfo=UTC))
+    found = with_entry_days(plain, None, datetime.fromisoformat(written).replace(tzinfo=UTC), name)
     assert [each.said_at.date().isoformat() for each in found.segments if each.said_at] == days
     whole = [text[each.start : each.end] for each in found.segments]
     assert "".join("".join(whole).split()) == "".join(text.split())
