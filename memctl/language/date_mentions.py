@@ -32,6 +32,10 @@ _RELATIVE = {
 }  # fmt: skip
 
 _MONTH = any_of(MONTHS)
+ENTRY_DAY = rf"""(?:(?:{any_of(WEEKDAYS)})[.,]?[ ])?
+    (?:(?P<day>[0-3]?\d)(?:st|nd|rd|th|\.)?[ ](?P<month>{_MONTH})
+      |(?P<us_month>{_MONTH})[ ](?P<us_day>[0-3]?\d)(?:st|nd|rd|th)?)\b"""
+"""The pattern, verbose, of the day that an entry of running notes begins with, but for its year."""
 _WEEKDAY = "|".join(name for names in load_language("en").weekdays for name in names)
 _YEAR = r"(?:1[5-9]|20)\d\d"
 _DIGITS = lazy_regex(r"\d\d*")
@@ -152,6 +156,13 @@ def leading_day(text: str) -> datetime | None:
         if span.start in begins and span.day:
             return datetime.combine(span.day, time(), UTC)
     return None
+
+
+def month_and_day(entry: re.Match[str]) -> tuple[int, int]:
+    """Return the numbers of the month and the day in a match of a pattern with ``ENTRY_DAY``."""
+    return MONTHS[(entry["month"] or entry["us_month"]).lower()], int(
+        entry["day"] or entry["us_day"]
+    )
 
 
 def lone_day(line: str) -> datetime | None:

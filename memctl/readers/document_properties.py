@@ -16,8 +16,8 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memctl.language.date_mentions import leading_day, lone_day
-from memctl.language.word_lists import any_of, month_numbers, weekday_numbers
+from memctl.language.date_mentions import ENTRY_DAY, leading_day, lone_day, month_and_day
+from memctl.language.word_lists import any_of, month_numbers
 from memctl.readers.file_names import clean_title, shorten
 from memctl.records import Segment, SourceText
 
@@ -45,9 +45,7 @@ _OF_PLACE = re.compile(
 _MONTH = any_of(month_numbers())
 _ENTRY = re.compile(
     rf"""^[^\S\n]*(?P<item>[-*+>][^\S\n]+)?(?P<mark>\*\*|__)?
-    (?:(?:{any_of(weekday_numbers())})[.,]?[ ])?
-    (?:(?P<day>[0-3]?\d)(?:st|nd|rd|th|\.)?[ ](?P<month>{_MONTH})
-      |(?P<us_month>{_MONTH})[ ](?P<us_day>[0-3]?\d)(?:st|nd|rd|th)?)\b\.?
+    {ENTRY_DAY}\.?
     (?:,?[ ](?P<year>(?:19|20)\d\d)\b)?
     (?(mark)[^\S\n]?[-–—:.,]?(?:\*\*|__)|(?:[^\S\n]?(?:[-–—:]|,(?=[ ]))|[^\S\n]{{2,}}|\t))
     (?![^\S\n]*[-–—]?[^\S\n]*[0-3]?\d(?:st|nd|rd|th|\.)?[ ](?:{_MONTH})\b)""",
@@ -203,12 +201,12 @@ def _following(entries: Sequence[re.Match[str]], near: date, *, is_later: bool) 
 
 def _day_of(entry: re.Match[str], near: date, *, is_later: bool) -> date | None:
     """Return the day of an entry that is nearest to another day, on one side of it."""
-    month = month_numbers()[(entry["month"] or entry["us_month"]).lower()]
+    month, day = month_and_day(entry)
     step = 1 if is_later else -1
     years = (int(entry["year"]),) if entry["year"] else (near.year, near.year + step)
     for year in years:
         try:
-            found = date(year, month, int(entry["day"] or entry["us_day"]))
+            found = date(year, month, day)
         except ValueError:
             continue
         if found == near or (found > near) == is_later:

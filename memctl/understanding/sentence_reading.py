@@ -17,14 +17,9 @@ from itertools import islice
 from msgspec import Struct
 
 from memctl.config import TriggerSettings
+from memctl.language.date_mentions import ENTRY_DAY, month_and_day
 from memctl.language.sentence_splitting import has_empty_line
-from memctl.language.word_lists import (
-    any_of,
-    load_language,
-    month_numbers,
-    weekday_numbers,
-    word_set,
-)
+from memctl.language.word_lists import load_language, word_set
 from memctl.models.task_encoder import STATEMENT_LABELS, SentenceReading, TaskEncoder
 from memctl.records import Distilled, EntityMention, SourceText
 from memctl.understanding.entity_extraction import MAX_ENTITIES, is_marked
@@ -64,10 +59,7 @@ _LENGTHS = (8, 400)
 _MARKER = re.compile(r"\s*(?:[-*+•‣◦>]\s+|\d{1,3}[.)]\s+|\[[ xX]?\]\s+|#{1,6}\s+|[*_]{1,2}(?=\w))+")
 _EMPHASISED = re.compile(r"\*\*(?=\S)([^*]+)(?<=\S)\*\*")
 _LEADING_DAY = re.compile(
-    rf"""(?:(?:{any_of(weekday_numbers())})[.,]?\ )?
-    (?:(?P<day>\d\d?)(?:st|nd|rd|th|\.)?\ (?P<month>{any_of(month_numbers())})
-      |(?P<us_month>{any_of(month_numbers())})\ (?P<us_day>\d\d?)(?:st|nd|rd|th)?)\b
-    (?:,?\ \d{{4}}\b)?[.,]?(?:\ ?[-–—:](?=\ ))?\ (?=\S)""",
+    rf"{ENTRY_DAY}(?:,?[ ]\d{{4}}\b)?[.,]?(?:[ ]?[-–—:](?=[ ]))?[ ](?=\S)",
     re.IGNORECASE | re.VERBOSE,
 )
 _ITEM = re.compile(r"(?:[-*+•‣◦]|\d{1,3}[.)]|\[[ xX]?\])\s")
@@ -330,8 +322,7 @@ def _without_day(text: str, said_at: datetime | None) -> str:
     found = _LEADING_DAY.match(text) if said_at else None
     if found is None or said_at is None:
         return text
-    month = month_numbers()[(found["month"] or found["us_month"]).lower()]
-    is_own = (month, int(found["day"] or found["us_day"])) == (said_at.month, said_at.day)
+    is_own = month_and_day(found) == (said_at.month, said_at.day)
     return text[found.end() :] if is_own else text
 
 
