@@ -218,6 +218,12 @@ def test_a_file_is_dropped_into_the_inbox(visit: Visit) -> None:
 
 def test_the_graph_is_drawn_and_a_filter_narrows_a_list(visit: Visit) -> None:
     page = visit.page()
+
+    def come_late(route: sync_api.Route) -> None:
+        page.wait_for_timeout(500)
+        route.continue_()
+
+    page.route("**/cytoscape.min.js", come_late)
     page.goto("/graph?name=Rui Santos")
     page.wait_for_selector("#graph.is-drawn canvas")
     page.goto("/memories")
