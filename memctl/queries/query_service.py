@@ -381,7 +381,8 @@ class _QuerySession(Struct, frozen=True, dict=True):
             answer = self._answer(evidence, sentences, options)
             is_ordered = options.rerank and bool(self.search_context.config.models.rerank)
             if not is_ordered and outcome.selected is None:
-                hits = rank_hits(hits, sentences)
+                cited = (each.memory_id for each in answer.citations if answer.found)
+                hits = rank_hits(hits, sentences, cited)
         hits = self._searcher.with_document_metadata(hits[:limit])
         result = QueryResult(
             question=question.text,

@@ -228,14 +228,17 @@ def candidate_sentences(outcome: SearchOutcome) -> list[CandidateSentence]:
     return _distinct(sorted(drafts, key=lambda draft: -draft.overlap))
 
 
-def rank_hits(hits: Sequence[Hit], sentences: Sequence[EvidenceSentence]) -> tuple[Hit, ...]:
+def rank_hits(
+    hits: Sequence[Hit], sentences: Sequence[EvidenceSentence], cited: Iterable[str] = ()
+) -> tuple[Hit, ...]:
     """Return hits by how likely their best sentence answers; those without one keep their order.
 
     Args:
         hits: Best first.
         sentences: Of the hits, best first.
+        cited: Ids of what an answer is made of, which comes first.
     """
-    best = dict.fromkeys(item.hit.memory_id for item in sentences)
+    best = dict.fromkeys((*cited, *(item.hit.memory_id for item in sentences)))
     places = {memory_id: place for place, memory_id in enumerate(best)}
     ordered = sorted(hits, key=lambda hit: places.get(hit.memory_id, len(places)))
     return tuple(replace(hit, rank=rank) for rank, hit in enumerate(ordered, start=1))

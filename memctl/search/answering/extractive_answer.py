@@ -40,6 +40,7 @@ from memctl.search.answering.evidence_sentences import (
     rank_sentences,
 )
 from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite, plain_quote
+from memctl.search.answering.list_answer import list_answer
 from memctl.search.answering.period_answer import period_answer
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
@@ -119,7 +120,7 @@ def extract_answer(
         outcome: What was found.
         sentences: Its sentences, best first, where they have been judged already.
     """
-    special = total_answer(outcome) or period_answer(outcome)
+    special = total_answer(outcome) or period_answer(outcome) or list_answer(outcome)
     if special is not None:
         return special
     sentences = rank_sentences(outcome) if sentences is None else sentences

@@ -1,0 +1,225 @@
+"""The items of a list, for questions that name one: "What's on the snag list?"
+
+A list is a document, or a section of one, that is mostly items and whose title is what the question
+names.  Sentences elsewhere mostly only mention it, so its own text answers, as it is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date, datetime
+
+from msgspec import Struct
+
+from memctl.language.date_mentions import date_spans
+from memctl.language.term_analysis import query_terms
+from memctl.patterns import lazy_regex
+from memctl.records import Answer, Hit
+from memctl.search.answering.evidence_parts import LIST_MARK, is_table_row, older_versions
+from memctl.search.answering.excerpts import HitExcerpt, cite, plain_quote
+from memctl.search.answering.search_outcome import SearchOutcome
+
+METHOD = "list/1"
+Terms = frozenset[str]
+
+_OWN = (
+    r"(?:(?:the|my|our|your|his|her|its|their|this|that|d(?:er|ie|as|em|en)|mein\w*|unser\w*"
+    r"|l[ae]s?|l['’]|m(?:a|on|es)|notre|nos|el|los|mis?|il|lo|gli|de|het|mijn|onze)"
+    r"(?:\s+|(?<=['’])))?"
+)
+_ASKS_FOR_LIST = tuple(
+    lazy_regex(rf"\W*{start}\s+{_OWN}(?P<name>\S.*?)\W*", re.IGNORECASE)
+    for start in (
+        r"who(?:['’]s| is| are) on",
+        r"what(?:['’]s| is| are| was| were| do (?:i|we) have| have (?:i|we) got| else is)?"
+        r"(?: (?:there|still|left|open|all))*(?: (?:on|in))",
+        r"(?:what|which) (?P<items>(?:\w+ )?\w+s) (?:are|were)"
+        r"(?: (?:there|still|left|open))* (?:on|in|for)",
+        r"(?:please )?(?:show|give|read|list|print)(?: (?:me|us))?(?: out)?"
+        r"(?: (?:what(?:['’]s| is) (?:on|in)|all of|everything (?:on|in)))?",
+        r"was (?:steht|ist|sind)(?: (?:noch|alles))*(?: (?:auf|in|im))",
+        r"zeig(?:e)?(?: (?:mir|uns))?(?: mal)?",
+        r"qu['’](?:est-ce qu['’]il y a|y a-t-il)(?: (?:sur|dans))",
+        r"qué hay(?: (?:en))",
+        r"(?:che )?cosa c['’]è(?: (?:su|in|sulla|nella))",
+        r"wat staat er(?: nog)?(?: (?:op|in))",
+    )
+)
+"""A question for the items of what it names."""
+_LIST_WORDS = frozenset(
+    query_terms("list lists file note notes page items liste datei notiz lista lijst", ("", "en"))
+)
+"""Words that say what sort of text is asked for, not which."""
+_NAMES_LIST = lazy_regex(
+    rf"\W*{_OWN}(?P<name>(?:[^\s?]+ ){{0,4}}[^\s?]*(?:lists?|liste|lista|lijst|to-?dos?))[^\w?]*",
+    re.IGNORECASE,
+)
+"""What is a list by its name alone, with no question around it."""
+_ASKS_FOR_REST = lazy_regex(
+    r"\b(?:still|left|open|remaining|outstanding|noch|offen\w*|encore|reste\w*|todavía|ancora|nog)\b",
+    re.IGNORECASE,
+)
+_TO_DO = lazy_regex(r"\bto[- ]dos?\b", re.IGNORECASE)
+_LINE = lazy_regex(r"[^\S\n]*(?P<text>\S[^\n]*)")
+_MARKED = lazy_regex(rf"{LIST_MARK}\s+(?=\S)|\[[ xX]?\]\s+(?=\S)")
+_IS_DONE = lazy_regex(rf"(?:{LIST_MARK}\s+)?(?:\[[xX]\]|[✓✔☑])\s")
+_ENDS_SENTENCE = lazy_regex(r"[.!?]['\"”’)]*$")
+_MOST_ITEMS, _FEWEST_ITEMS, _LONGEST_ITEM = 20, 2, 160
+_LONGEST_QUESTION = 120
+_LEAST_SHARE = 0.6
+"""Of the lines of a text that is a list."""
+_CONFIDENCE = 0.85
+
+
+class _Item(Struct, frozen=True):
+    """A line of a list: ``hit.text[start:end]``."""
+
+    hit: Hit
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        """The line, without what marks it as an item; one that is done keeps its tick."""
+        line = self.hit.text[self.start : self.end]
+        return f"[x] {plain_quote(line)}" if _IS_DONE.match(line) else plain_quote(line)
+
+
+class _NamedList(Struct, frozen=True):
+    """The items of a document or section."""
+
+    name: str
+    of_day: date
+    items: tuple[_Item, ...]
+    is_exact: bool
+    """Whether its name has nothing more than what was asked for."""
+
+    @property
+    def label(self) -> str:
+        """Its name and day."""
+        return f"{self.name} ({self.of_day.isoformat()})"
+
+
+def list_answer(outcome: SearchOutcome) -> Answer | None:
+    """Return the items of the list that a question names; None where there is none of that name.
+
+    Of several of that name it is the newest.
+    """
+    asked = outcome.asked.text
+    lists = _lists(outcome)
+    if not lists:
+        return None
+    named, *others = lists
+    items = named.items
+    if _ASKS_FOR_REST.search(asked):
+        items = tuple(item for item in items if not _IS_DONE.match(item.hit.text, item.start))
+    shown = items[:_MOST_ITEMS]
+    excerpts = _excerpts(shown or named.items[:1])
+    numbers = {item.hit.memory_id: place for place, item in enumerate(excerpts, start=1)}
+    lines = [f"{item.text} [{numbers[item.hit.memory_id]}]" for item in shown]
+    if not shown:
+        lines = [f"Nothing is left on {named.name}. [1]"]
+    if len(items) > len(shown):
+        lines.append(f"{len(items) - len(shown)} more in {named.name}.")
+    if others or not named.is_exact:
+        lines.insert(0, f"{named.label}:")
+    if others:
+        lines.append(f"Older, or of a like name: {', '.join(each.label for each in others)}.")
+    return Answer(
+        "\n".join(lines),
+        found=True,
+        method=METHOD,
+        confidence=_CONFIDENCE,
+        citations=tuple(cite(number, each) for number, each in enumerate(excerpts, start=1)),
+    )
+
+
+def _asked_names(question: str) -> list[str]:
+    """Return what a question that asks for the items of something may name; [] for other ones."""
+    for pattern in (*_ASKS_FOR_LIST, _NAMES_LIST) if len(question) <= _LONGEST_QUESTION else ():
+        if found := pattern.fullmatch(question):
+            items = found.groupdict().get("items")
+            return [found["name"], *([f"{items} {found['name']}"] if items else [])]
+    return []
+
+
+def _name_terms(name: str, outcome: SearchOutcome, of_day: datetime | None = None) -> Terms:
+    """Return what tells a name from others, without words for any list and without dates."""
+    for span in reversed(date_spans(name, of_day)):
+        name = name[: span.start] + name[span.end :]
+    words = re.sub(r"[_\W]+", " ", _TO_DO.sub("todo", name))
+    return frozenset(query_terms(words, outcome.languages)) - _LIST_WORDS
+
+
+def _lists(outcome: SearchOutcome) -> list[_NamedList]:
+    """Return the lists of an asked name, exact ones and then newest first.
+
+    Each is there once, without older versions of a document.  One that is called a list may have
+    a longer name.
+    """
+    asked = _asked_names(outcome.asked.text)
+    wanted = [terms for name in asked if (terms := _name_terms(name, outcome))]
+    if not wanted:
+        return []
+    may_be_longer = _NAMES_LIST.fullmatch(asked[0]) is not None
+    older, seen = older_versions(outcome.hits), set[tuple[str, str]]()
+    found = []
+    for hit in outcome.hits:
+        if hit.type != "passage" or hit.document in seen or hit.document_id in older:
+            continue
+        names = {
+            name: _name_terms(name, outcome, hit.created_at)
+            for name in (hit.title, *hit.heading.split(" > "))
+        }
+        exact = [name for name, terms in names.items() if terms in wanted]
+        longer = [name for name, terms in names.items() if may_be_longer and wanted[0] < terms]
+        if not (exact or longer):
+            continue
+        seen.add(hit.document)
+        name = (exact or longer)[0]
+        passages = outcome.load_document(hit)
+        if hit.title != name:
+            passages = tuple(each for each in passages if name in each.heading.split(" > "))
+        if items := _items(passages):
+            found.append(_NamedList(name, hit.created_at.date(), items, bool(exact)))
+    exact_ones = [each for each in found if each.is_exact]
+    return sorted(exact_ones or found, key=lambda each: each.of_day, reverse=True)
+
+
+def _items(passages: Sequence[Hit]) -> tuple[_Item, ...]:
+    """Return the items of a text that is mostly a list; nothing for other texts.
+
+    They are the lines that are marked as items or, where none is, the lines.
+    """
+    lines: list[_Item] = []
+    last = 0
+    for hit in passages:
+        headings = {name.lower() for name in (hit.title, *hit.heading.split(" > "))}
+        for line in _LINE.finditer(hit.text):
+            start, end = line.start("text"), line.start("text") + len(line["text"].rstrip())
+            text = hit.text[start:end]
+            if (hit.start or 0) + start < last or text.strip("#*_:= -").lower() in headings:
+                continue  # passages overlap
+            lines.append(_Item(hit, start, end))
+        last = (hit.start or 0) + len(hit.text)
+    texts = [each.hit.text[each.start : each.end] for each in lines]
+    marked = [each for each, text in zip(lines, texts, strict=True) if _MARKED.match(text)]
+    if texts and all(map(is_table_row, texts)):
+        marked = lines
+    elif any(map(is_table_row, texts)):
+        marked = []
+    elif not marked and not any(map(_ENDS_SENTENCE.search, texts)):
+        marked = [each for each in lines if each.end - each.start <= _LONGEST_ITEM]
+    enough = max(_FEWEST_ITEMS, _LEAST_SHARE * len(lines))
+    return tuple(marked) if len(marked) >= enough else ()
+
+
+def _excerpts(items: Sequence[_Item]) -> list[HitExcerpt]:
+    """Return where items stand, from the first to the last of each passage."""
+    by_passage: dict[str, HitExcerpt] = {}
+    for item in items:
+        before = by_passage.get(item.hit.memory_id)
+        start = before.start if before else item.start
+        by_passage[item.hit.memory_id] = HitExcerpt(item.hit, start, item.end)
+    return list(by_passage.values())
