@@ -50,11 +50,25 @@ def title_from_name(name: str) -> str:
     return clean_title(stem) or display_name(name)
 
 
-def date_from_name(name: str) -> datetime | None:
+def date_from_name(name: str, title: str = "") -> datetime | None:
     """The date, with the time if one follows, that the file's name has; read as UTC.
 
-    A name usually begins with it, else it stands anywhere: ``Minutes 12 March 2025.docx``.
+    A name usually begins with it, else it stands anywhere: ``Minutes 12 March 2025.docx``.  Of a
+    title it is the only day with a year, unless that is to come, as that of a wedding may be.
     """
+    return _date_in_name(name) or _past_day(title)
+
+
+def _past_day(title: str) -> datetime | None:
+    if _YEAR.search(title) is None:
+        return None
+    spans = date_spans(title)
+    day = spans[0].day if len(spans) == 1 else None
+    moment = datetime.combine(day, time(), UTC) if day else None
+    return moment if moment and moment <= datetime.now(UTC) else None
+
+
+def _date_in_name(name: str) -> datetime | None:
     base = PurePath(name.replace("\0", " ")).name
     match = _DATE.match(base) or _DATE_WITHIN.search(base)
     if match is None:

@@ -47,7 +47,7 @@ def named_document(
     """Make the facts of a document; what it lacks of title and date, its name says."""
     return new_document(
         title=title or title_from_name(name),
-        created_at=created_at or date_from_name(name),
+        created_at=created_at or date_from_name(name, title),
         **facts,
     )
 

@@ -102,7 +102,7 @@ def test_seconds_and_milliseconds_since_1970_are_moments() -> None:
 
 @given(st.text(max_size=60))
 def test_no_text_breaks_the_reading_of_dates(text: str) -> None:
-    for moment in (parse_date(text), parse_timestamp(text), date_from_name(text)):
+    for moment in (parse_date(text), parse_timestamp(text), date_from_name(text, text)):
         assert moment is None or moment.utcoffset() is not None
 
 

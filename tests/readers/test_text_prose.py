@@ -450,6 +450,10 @@ def test_each_day_of_a_diary_in_plain_text_is_told_of_that_day(tmp_path: Path) -
         ("Changed my mind on 3 May 2026.\n", ""),
         ("Date: 05/06/2026\n", ""),
         ("We meet on 3 May 2026.\n", ""),
+        ("# Minutes of the AGM, 20 March 2026\n\nSix were there.\n", "2026-03-20"),
+        ("Minutes of the AGM, 20 March 2026\n---------\nSix were there.\n", "2026-03-20"),
+        ("# Walks from 3 May 2025 to 8 June 2026\n\nSix.\n", ""),
+        ("# Wedding of Rui, 20 March 2126\n\nFifty guests.\n", ""),
     ],
 )
 def test_a_text_says_near_its_beginning_of_which_day_it_is(

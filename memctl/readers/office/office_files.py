@@ -57,7 +57,8 @@ def head_of(properties: Any, name: str, heading: str = "", **metadata: object) -
         authors=plausible_authors(
             _property(properties, "author") or _property(properties, "creator")
         ),
-        created_at=date_from_name(name) or plausible_date(getattr(properties, "created", None)),
+        created_at=date_from_name(name, title or heading)
+        or plausible_date(getattr(properties, "created", None)),
         tags=_keywords(_property(properties, "keywords")),
         metadata={key: value for key, value in (values | metadata).items() if value},
     )

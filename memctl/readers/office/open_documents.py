@@ -112,10 +112,11 @@ def _head(
     texts = ["".join(each.itertext()).strip() for each in properties.iter(author)]
     days = ("".join(each.itertext()) for tag in dates for each in properties.iter(tag))
     titles = ("".join(each.itertext()) for each in properties.iter(f"{_DC}title"))
+    title = plausible_title(next(titles, "")) or title
     return new_document(
-        title=plausible_title(next(titles, "")) or title or title_from_name(name),
+        title=title or title_from_name(name),
         authors=plausible_authors("; ".join(texts)),
-        created_at=date_from_name(name)
+        created_at=date_from_name(name, title)
         or next((day for each in days if (day := parse_date(each.strip()))), None),
     )
 
@@ -158,7 +159,9 @@ def _open_document(file: Any, name: str) -> tuple[zipfile.ZipFile, Any]:
 
 def _document_head(properties: Any, name: str, heading: str = "") -> SourceText:
     if properties is None:
-        return new_document(title=heading or title_from_name(name), created_at=date_from_name(name))
+        return new_document(
+            title=heading or title_from_name(name), created_at=date_from_name(name, heading)
+        )
     dates = (f"{_META}creation-date", f"{_DC}date")
     has_first = next(iter(properties.iter(f"{_META}initial-creator")), None) is not None
     author = f"{_META}initial-creator" if has_first else f"{_DC}creator"

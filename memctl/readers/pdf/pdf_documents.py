@@ -93,7 +93,7 @@ def _head(reader: PdfReader, name: str, pages: int) -> SourceText:
     return new_document(
         title=title or title_from_name(name),
         authors=facts.authors,
-        created_at=date_from_name(name) or facts.created_at,
+        created_at=date_from_name(name, title) or facts.created_at,
         metadata={"pages": pages, **facts.metadata},
     )
 

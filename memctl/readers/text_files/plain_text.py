@@ -7,11 +7,18 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
+from memctl.language.date_mentions import leading_day
 from memctl.language.inline_tags import find_hashtags, find_wikilinks
 from memctl.readers.document_properties import parse_date, stated_day
 from memctl.readers.file_kinds import CODE_LANGUAGES, extension_of
-from memctl.readers.file_names import clean_title, title_from_name
-from memctl.readers.pieces import Piece, assemble, named_document, new_document
+from memctl.readers.file_names import clean_title, date_from_name, title_from_name
+from memctl.readers.pieces import (
+    Piece,
+    assemble,
+    is_title_line,
+    named_document,
+    new_document,
+)
 from memctl.readers.text_files.chat_logs import ChatReader
 from memctl.readers.text_files.decoding import text_blocks
 from memctl.readers.text_files.headed_text import HeadedText, PlainHeadings, prose_pieces
@@ -39,12 +46,19 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     first = next(blocks, "")
     head = named_document(
         name,
-        created_at=stated_day(first),
+        created_at=stated_day(first) or date_from_name(name, _title_line(first)),
         tags=find_hashtags(first),
         links=find_wikilinks(first),
     )
     reader = ChatReader.of(first, head.created_at) or HeadedText(PlainHeadings())
     return assemble(head, chain.from_iterable(map(reader.pieces, chain([first], blocks))))
+
+
+def _title_line(text: str) -> str:
+    """Return the first line, if it stands alone and is no dated entry; else ""."""
+    line, _, below = text.lstrip().partition("\n")
+    is_alone = not below.partition("\n")[0].strip("-=~ \r")
+    return line if is_alone and is_title_line(line) and leading_day(line) is None else ""
 
 
 def read_log(path: Path, name: str) -> Iterator[SourceText]:
