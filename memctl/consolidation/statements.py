@@ -443,7 +443,8 @@ def calendar_stems() -> frozenset[str]:
         for names in (*language.months, *language.weekdays, *language.units.values())
     ]
     lists.append(tuple(numerals("en")))
-    return frozenset(stem for names in lists for name in names for stem in terms(name))
+    stems_of = (terms(name) for names in lists for name in names)
+    return frozenset(stems[0] for stems in stems_of if len(stems) == 1)
 
 
 _FEWEST_DOCUMENTS = 8

@@ -45,6 +45,7 @@ def _by_word(kind: str) -> dict[str, str]:
 
 _UNITS, _DAYS, _HOLIDAYS = _by_word("units"), _by_word("days"), _by_word("holidays")
 _BOUNDS, _STEPS = _by_word("bounds"), _by_word("steps")
+_PARTS = _by_word("parts")
 _NUMBERS = numbered_words("numbers", 1)
 _SEASONS = {word: 3 * number for word, number in numbered_words("seasons", 1).items()}
 """The first month of each season by its names."""
@@ -52,15 +53,26 @@ _NAMES = {*MONTHS, *WEEKDAYS, *_SEASONS, *(word for day in _HOLIDAYS for word in
 _YEAR = r"(?:1[5-9]|20)\d\d"
 
 
+_SPANS = {
+    kind: [word for language in all_languages() for word in language.spans.get(kind, ())]
+    for kind in ("from", "and", "to")
+}
 _UNIT, _NUMBER, _MONTH = any_of(_UNITS), rf"\d{{1,3}}|{any_of(_NUMBERS)}", any_of(MONTHS)
 _SEASON, _WEEKDAY, _BOUND = any_of(_SEASONS), any_of(WEEKDAYS), any_of(_BOUNDS)
+_PART = any_of(_PARTS)
 _THE = rf"(?:(?:{any_of(words_of_all('articles'))})\s|l['’])?"
 _BOUND_BEFORE = lazy_regex(rf"(?<![\w-])({_BOUND})\s{_THE}$", re.IGNORECASE)
 _WEEK_BEFORE = lazy_regex(
     rf"\b(?:w/c|{any_of(words_of_all('week_of'))})\s(?:{_WEEKDAY})?,?\s?{_THE}$", re.IGNORECASE
 )
+_PART_BEFORE = lazy_regex(rf"(?<![\w-])({_PART})[\s-]{_THE}$", re.IGNORECASE)
+_MONTH_NAME = lazy_regex(rf"(?<![^\W\d])(?:{_MONTH})(?![^\W\d])", re.IGNORECASE)
+_YEAR_IN = lazy_regex(rf"(?<!\d){_YEAR}(?!\d)")
+_MONTH_OR_YEARS = lazy_regex(
+    rf"{_MONTH_NAME.pattern}|{_YEAR_IN.pattern}.*{_YEAR_IN.pattern}", re.IGNORECASE
+)
 _DAY = timedelta(days=1)
-_DAYS_IN = {"day": 1, "week": 7, "month": 30, "year": 365}
+_DAYS_IN = {"day": 1, "week": 7, "weekend": 7, "month": 30, "year": 365}
 _MONTHS_IN_A_SEASON = 3
 _ISO = lazy_regex(r"(?P<year>\d{4})(?:-W(?P<week>\d\d)|-Q(?P<quarter>\d)|-(?P<month>\d\d)"
                   r"(?:-(?P<day>\d\d))?)?")  # fmt: skip
@@ -79,7 +91,9 @@ _NEEDED = frozenset(
 def _pattern() -> re.Pattern[str]:
     """Compiled when it is first needed: that takes longer than all else a question needs."""
     return re.compile(
-        rf"""(?<![\w-])(?:(?P<bound>{_BOUND})\s{_THE}|(?P<within>{any_of(words_of_all("within"))})\s{_THE})?(?:
+        rf"""(?<![\w-])(?:(?P<bound>{_BOUND})\s{_THE}
+            |(?P<part>{_PART})[\s-]{_THE}
+            |(?P<within>{any_of(words_of_all("within"))})\s{_THE})?(?:
       (?P<shift>{any_of(_DAYS)})
     | (?P<ago>{_NUMBER})\s(?P<ago_unit>{_UNIT})\s(?:{any_of(words_of_all("ago"))})
     | (?:{any_of(words_of_all("ago_before"))})\s(?P<since_n>{_NUMBER})\s(?P<since_unit>{_UNIT})
@@ -96,21 +110,90 @@ def _pattern() -> re.Pattern[str]:
     )
 
 
+@cache
+def _span_pattern() -> re.Pattern[str]:
+    day = r"\d{1,2}(?:st|nd|rd|th|\.)?(?!\d)"
+    end = (
+        rf"{_YEAR}(?:-\d\d){{0,2}}(?!\d)"
+        rf"|(?:{day}(?:\s(?:of\s)?(?:{_MONTH}))?|(?:{_MONTH})(?:\s{day})?)(?![^\W\d])(?:,?\s{_YEAR})?"
+    )
+    return re.compile(
+        rf"""(?<![\w-])(?:(?P<from>{any_of(_SPANS["from"])})\s{_THE})?
+        (?P<first>{end})(?:\s?[-–]\s?|\s(?:(?P<and>{any_of(_SPANS["and"])})|{any_of(_SPANS["to"])})\s{_THE})
+        (?P<last>{end})(?![\w-])""",
+        re.VERBOSE | re.IGNORECASE,
+    )
+
+
 def periods(question: str, today: date) -> list[Period]:
     """Return the times that a question names, as far as they are days of the calendar."""
-    found = list(_relative_periods(question, today))
-    taken = [(each.start, each.end) for each in found]
-    for span in date_spans(question):
-        if not any(start < span.end and span.start < end for start, end in taken):
-            before = _BOUND_BEFORE.search(question[: span.start])
-            days = _of_iso(span.iso)
-            if days[0] == days[1] and (week := _WEEK_BEFORE.search(question[: span.start])):
-                monday = days[0] - days[0].weekday() * _DAY
-                found.append(Period(week.start(), span.end, monday, monday + 6 * _DAY))
-                continue
-            days = _bounded(before[1] if before else None, days)
-            found.append(Period(before.start() if before else span.start, span.end, *days))
+    named = [*_relative_periods(question, today), *_dated_periods(question)]
+    named.sort(key=lambda each: each.start - each.end)
+    found: list[Period] = []
+    for period in (*_spans(question, today), *named):
+        if not any(each.start < period.end and period.start < each.end for each in found):
+            found.append(period)
     return sorted(found, key=lambda each: each.start)
+
+
+def _dated_periods(question: str) -> Iterator[Period]:
+    """Yield the dates in full, each with the words before it that bound or narrow it."""
+    for span in date_spans(question):
+        above, days = question[: span.start], _of_iso(span.iso)
+        if days[0] == days[1] and (week := _WEEK_BEFORE.search(above)):
+            monday = days[0] - days[0].weekday() * _DAY
+            yield Period(week.start(), span.end, monday, monday + 6 * _DAY)
+        elif part := _PART_BEFORE.search(above):
+            yield Period(part.start(), span.end, *_part(part[1], days))
+        elif before := _BOUND_BEFORE.search(above):
+            yield Period(before.start(), span.end, *_bounded(before[1], days))
+        else:
+            yield Period(span.start, span.end, *days)
+
+
+def _spans(question: str, today: date) -> Iterator[Period]:
+    """Yield the times that are given by both ends: "between March and May", "3-10 May 2025"."""
+    if not _MONTH_OR_YEARS.search(question):
+        return
+    for match in _span_pattern().finditer(question):
+        if match["and"] and not match["from"]:
+            continue  # "in March and May" are two times
+        try:
+            days = _between(match["first"], match["last"], today)
+        except ValueError:  # a day that no calendar has
+            continue
+        if days is not None:
+            yield Period(match.start(), match.end(), *days)
+
+
+def _between(first: str, last: str, today: date) -> Days | None:
+    """Return the days from one end to the other; the month or year that one lacks, both have."""
+    months = [_MONTH_NAME.search(each) for each in (first, last)]
+    years = [_YEAR_IN.search(each) for each in (first, last)]
+    if months[1] and not months[0]:
+        first = f"{first} {months[1][0]}"
+    elif months[0] and not months[1]:
+        last = f"{months[0][0]} {last}"
+    elif not months[0] and None in years:
+        return None
+    stated = years[1] or years[0]
+    if not stated and not all(_is_month(each[0]) for each in months if each):
+        return None
+    in_years = (int(stated[0]),) if stated else (today.year, today.year - 1)
+    for year in in_years:
+        end = _in_year(last, year)
+        begin = _in_year(first, year)
+        if begin and end and begin[0] > end[1]:
+            begin = _in_year(first, year - 1)
+        if begin and end and (stated or begin[0] <= today):
+            return (begin[0], end[1]) if begin[0] <= end[1] else None
+    return None
+
+
+def _in_year(written: str, year: int) -> Days | None:
+    """Return the days of a date, in a year if it states none."""
+    spans = date_spans(written if _YEAR_IN.search(written) else f"{written} {year}")
+    return _of_iso(spans[0].iso) if len(spans) == 1 else None
 
 
 def is_time_name(word: str) -> bool:
@@ -128,10 +211,35 @@ def _relative_periods(question: str, today: date) -> Iterator[Period]:
         except (OverflowError, ValueError):  # a time that no calendar has
             continue
         if days is not None:
-            yield Period(match.start(), match.end(), *_bounded(match["bound"], days))
+            days = _part(match["part"], _bounded(match["bound"], days))
+            yield Period(match.start(), match.end(), *days)
 
 
 Days = tuple[date, date]
+
+
+def _part(part: str | None, days: Days) -> Days:
+    """Return the part of some days that a word means; parts that are not exact overlap."""
+    if part is None or date.min in days or date.max in days:
+        return days
+    first, last = days
+    third, half = (last - first) / 3, (last - first) / 2
+    match _PARTS[part.lower()]:
+        case "around":
+            return (first - 2 * _DAY, last + 2 * _DAY) if first == last else days
+        case "early":
+            return first, first + third
+        case "mid":
+            return first + third, last - third
+        case "late":
+            return last - third, last
+        case "first half":
+            return first, first + half
+        case "second half":
+            return last - half, last
+        case "first week":
+            return first, first + 6 * _DAY
+    return last - 6 * _DAY, last
 
 
 def _bounded(bound: str | None, days: Days) -> Days:
@@ -170,9 +278,12 @@ def _days(match: re.Match[str], today: date) -> Days | None:
 
 def _is_date(match: re.Match[str], name: str) -> bool:
     """Return whether a name by itself is a time: "in May" is, the verb "may" is not."""
-    return bool(match["bound"] or match["within"]) and (
-        name in _SEASONS or match["alone"][:1].isupper() or len(name) > len("sept")
-    )
+    stands_in_time = match["bound"] or match["within"] or match["part"]
+    return bool(stands_in_time) and (name in _SEASONS or _is_month(match["alone"]))
+
+
+def _is_month(name: str) -> bool:
+    return name[:1].isupper() or len(name) > len("sept")
 
 
 def _number(written: str) -> int:
@@ -198,9 +309,9 @@ def _stepped(step: int, what: str, today: date) -> Days:
     match _UNITS[what]:
         case "day":
             return today + step * _DAY, today + step * _DAY
-        case "week":
+        case "week" | "weekend" as unit:
             monday = today + (7 * step - today.weekday()) * _DAY
-            return monday, monday + 6 * _DAY
+            return monday + 5 * _DAY * (unit == "weekend"), monday + 6 * _DAY
         case "month":
             return _months(today.year, today.month + step, 1)
     return _months(today.year + step, 1, 12)
@@ -215,9 +326,27 @@ def _latest(name: str, today: date) -> Days:
 
 def _feast(day: str, year: str | None, today: date) -> Days:
     if year:
+        return _days_of_feast(day, int(year))
+    days = _days_of_feast(day, today.year)
+    return days if days[0] <= today else _days_of_feast(day, today.year - 1)
+
+
+def _days_of_feast(day: str, year: int) -> Days:
+    if day != "easter":
         return _of_iso(f"{year}-{day}")
-    days = _of_iso(f"{today.year}-{day}")
-    return days if days[0] <= today else _of_iso(f"{today.year - 1}-{day}")
+    sunday = _easter_sunday(year)
+    return sunday - 2 * _DAY, sunday + _DAY
+
+
+def _easter_sunday(year: int) -> date:
+    """Return the day by the Gregorian calendar (Meeus, Astronomical Algorithms, chapter 8)."""
+    century, in_century = divmod(year, 100)
+    shift = century - century // 4 - (century - (century + 8) // 25 + 1) // 3 + 15
+    moon = (19 * (year % 19) + shift) % 30
+    weekday = (32 + 2 * (century % 4) + 2 * (in_century // 4) - moon - in_century % 4) % 7
+    late = (year % 19 + 11 * moon + 22 * weekday) // 451
+    month, day = divmod(moon + weekday - 7 * late + 114, 31)
+    return date(year, month, day + 1)
 
 
 def _beside(found: Mapping[str, str], days: Days) -> Days:

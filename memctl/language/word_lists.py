@@ -47,7 +47,7 @@ class Language(Struct, frozen=True):
     weekdays: tuple[tuple[str, ...], ...] = ()
     """The names of the weekdays, from Monday on."""
     units: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Words for ``day``, ``week``, ``month`` and ``year``."""
+    """Words for ``day``, ``week``, ``month``, ``year`` and ``weekend``."""
     numbers: tuple[tuple[str, ...], ...] = ()
     """Words for one, two, three, ..."""
     seasons: tuple[tuple[str, ...], ...] = ()
@@ -55,11 +55,15 @@ class Language(Struct, frozen=True):
     days: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Words for days by their distance from today: ``"-1"`` is yesterday."""
     holidays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The names of holidays by month and day: ``12-25``."""
+    """The names of holidays by month and day, ``12-25``, and of ``easter``."""
     bounds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Words for ``since``, ``before`` and ``after``."""
     steps: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Words before a period that say which: ``"-1"`` the last, ``"0"`` this one."""
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Words before a period for a part of it, ``early`` or ``last week``, or ``around`` it."""
+    spans: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Words ``from``, ``to`` and ``and`` of a period that is given by its two ends."""
     last_after: tuple[str, ...] = ()
     """Words after a period that make it the last one: ``année dernière``."""
     articles: tuple[str, ...] = ()

@@ -88,7 +88,7 @@ def _asked_period(outcome: SearchOutcome) -> TimeExpression | None:
     others = [
         slot
         for slot in question.slots
-        if period.term not in slot and slot not in question.dates and not _GENERAL.issuperset(slot)
+        if period.term not in slot and slot not in question.dates and _GENERAL.isdisjoint(slot)
     ]
     return None if others or period.is_open else period
 
