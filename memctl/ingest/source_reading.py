@@ -19,7 +19,7 @@ from memctl.ingest.discovery.sources import Source
 from memctl.links.vault_files import FIRST_BYTES, NOTE_ENDING, seal_of
 from memctl.literals import RECORD_READER
 from memctl.paths import display_path, os_error_hint, os_error_reason
-from memctl.readers.document_properties import with_entry_days
+from memctl.readers.dated_entries import with_entry_days
 from memctl.records import FileOutcome, Segment, SourceText
 from memctl.redaction import MARK, redact_name, redact_secrets, redact_with_offsets
 

@@ -7,19 +7,16 @@ become aware UTC datetimes; one without a zone is taken as UTC.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time
 from email.utils import parsedate_to_datetime
-from itertools import chain
 from typing import Any
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
-from memctl.language.date_mentions import ENTRY_DAY, leading_day, lone_day, month_and_day
-from memctl.language.word_lists import any_of, month_numbers
+from memctl.language.date_mentions import leading_day, lone_day
+from memctl.language.word_lists import month_numbers
 from memctl.readers.file_names import clean_title, shorten
-from memctl.records import Segment, SourceText
 
 _TITLE_KEYS = ("title", "headline")
 _DATE_KEYS = ("date", "created", "created_at", "published", "date_published", "datepublished",
@@ -42,24 +39,6 @@ _OF_PLACE = re.compile(
     r"^[^\W\d_][^\W\d_]+(?:[ -][^\W\d_]+){0,3}, (?:(?:den|the|le|il|lì|the|op|dne) )?(?=\d)"
 )
 """In a letter's head, before its day: ``Lübeck, den 14. März 2025``."""
-_MONTH = any_of(month_numbers())
-_ENTRY = re.compile(
-    rf"""^[^\S\n]*(?P<item>[-*+>][^\S\n]+)?(?P<mark>\*\*|__)?
-    {ENTRY_DAY}\.?
-    (?:,?[ ](?P<year>(?:19|20)\d\d)\b)?
-    (?(mark)[^\S\n]?[-–—:.,]?(?:\*\*|__)|(?:[^\S\n]?(?:[-–—:]|,(?=[ ]))|[^\S\n]{{2,}}|\t))
-    (?![^\S\n]*[-–—]?[^\S\n]*[0-3]?\d(?:st|nd|rd|th|\.)?[ ](?:{_MONTH})\b)""",
-    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
-)
-"""A line of running notes that begins with a day, set off from what follows: ``3 Feb - rang Ann``.
-What goes on with another day is a span of time."""
-_YEAR = re.compile(r"(?<![\w.])(?<!\d-)(?:19|20)\d\d(?!\w|-\d|\.\d)")
-_LONGEST_KEPT = timedelta(days=15 * 365)
-"""Before a file was written, the earliest year in its title that may be that of its entries."""
-_FEWEST_ENTRIES = 2
-_KEPT_UP = timedelta(days=60)
-"""A list of days is one of what happened, not of what is to come, if the newest is so recent."""
-_LONGEST_PAUSE, _AFTER_STATED = timedelta(days=270), timedelta(days=270)
 _BEGINNING = 1000
 """Characters in which a document says of which day it is."""
 LINES_OF_HEAD = 5
@@ -111,126 +90,6 @@ def stated_day(text: str) -> datetime | None:
         return None
     number, day = days[0]
     return None if "".join(lines[number + 1 : number + 2]).strip() else day
-
-
-def with_entry_days(
-    text: SourceText, stated: datetime | None, modified: datetime | None, name: str = ""
-) -> SourceText:
-    """Return a text of which each entry of running notes has the day that it begins with.
-
-    A day without a year is the latest one by which the next entry, or the text, was written.
-
-    Args:
-        text: A source's, or a part of it.
-        stated: The day that it says it is of.
-        modified: When its file was written last.
-        name: Its file's.
-    """
-    by = [each for each in (stated and stated + _AFTER_STATED, modified) if each]
-    if modified and (named := _end_of_year(text, name)) and modified - named < _LONGEST_KEPT:
-        by.append(named)
-    if not by:
-        return text
-    entries = [
-        (number, entry)
-        for number, segment in enumerate(text.segments)
-        if segment.kind == "prose"
-        for entry in _ENTRY.finditer(text.text, segment.start, segment.end)
-        if segment.said_at is None or entry["year"]
-    ]
-    days = _days_of([entry for _, entry in entries], min(by).date())
-    if not days:
-        return text
-    starts: dict[int, list[tuple[int, datetime]]] = {}
-    for (number, entry), day in zip(entries, days, strict=True):
-        moment = datetime.combine(day, time(), UTC)
-        starts.setdefault(number, []).append((entry.start(), moment))
-    segments = chain.from_iterable(
-        _split(segment, starts[number], text.text) if number in starts else (segment,)
-        for number, segment in enumerate(text.segments)
-    )
-    return replace(text, segments=tuple(segments))
-
-
-def _end_of_year(text: SourceText, name: str) -> datetime | None:
-    """Return the last day of the only year in the title, the first line and the file's name."""
-    first = text.text.lstrip()[:200].partition("\n")[0]
-    years = set(_YEAR.findall(f"{text.title}\n{first}\n{name.replace('_', ' ')}"))
-    return datetime(int(years.pop()), 12, 31, tzinfo=UTC) if len(years) == 1 else None
-
-
-def _days_of(entries: Sequence[re.Match[str]], written: date) -> list[date]:
-    """Return the days of entries that go back in time from one end to the other; else none."""
-    if len(entries) < _FEWEST_ENTRIES:
-        return []
-    newest_last = _in_order(entries, written)
-    newest_first = _in_order(entries[::-1], written)[::-1]
-    found = max(filter(None, (newest_last, newest_first)), key=min, default=[])
-    may_be_plan = any(entry["item"] for entry in entries)
-    return [] if may_be_plan and found and written - max(found) > _KEPT_UP else found
-
-
-def _in_order(entries: Sequence[re.Match[str]], written: date) -> list[date]:
-    """Return the days of entries, the oldest first; none if they are far apart.
-
-    What follows the last one that states its year goes on from there; what stands before it, or
-    all where none does, goes back from when the text was written.
-    """
-    with_year = [number for number, entry in enumerate(entries) if entry["year"]]
-    last = with_year[-1] + 1 if with_year else len(entries)
-    until = _following(entries[:last][::-1], written, is_later=False)[::-1]
-    if not until:
-        return []
-    after = _following(entries[last:], until[-1], is_later=True)
-    found = [*until, *after]
-    return found if len(found) == len(entries) and found[-1] <= written else []
-
-
-def _following(entries: Sequence[re.Match[str]], near: date, *, is_later: bool) -> list[date]:
-    """Return the days of entries, each the nearest to the one before; none if far apart."""
-    found: list[date] = []
-    for entry in entries:
-        day = _day_of(entry, near, is_later=is_later)
-        is_after_entry = is_later or bool(found)
-        if day is None or (is_after_entry and abs(near - day) > _LONGEST_PAUSE):
-            return []
-        found.append(day)
-        near = day
-    return found
-
-
-def _day_of(entry: re.Match[str], near: date, *, is_later: bool) -> date | None:
-    """Return the day of an entry that is nearest to another day, on one side of it."""
-    month, day = month_and_day(entry)
-    step = 1 if is_later else -1
-    years = (int(entry["year"]),) if entry["year"] else (near.year, near.year + step)
-    for year in years:
-        try:
-            found = date(year, month, day)
-        except ValueError:
-            continue
-        if found == near or (found > near) == is_later:
-            return found
-    return None
-
-
-def _split(
-    segment: Segment, starts: Sequence[tuple[int, datetime]], text: str
-) -> Iterator[Segment]:
-    """Yield what stands before the first entry of a segment, and each entry with its day."""
-    first, whole = starts[0][0], text[segment.start : segment.end]
-    if whole[: first - segment.start].strip():
-        yield _trimmed(replace(segment, end=first), text)
-    ends = [*(start for start, _ in starts[1:]), segment.end]
-    for (start, moment), end in zip(starts, ends, strict=True):
-        yield _trimmed(replace(segment, start=start, end=end, said_at=moment), text)
-
-
-def _trimmed(segment: Segment, text: str) -> Segment:
-    """Return a segment without the blanks at its ends."""
-    inner = text[segment.start : segment.end]
-    start = segment.start + len(inner) - len(inner.lstrip())
-    return replace(segment, start=start, end=segment.start + len(inner.rstrip()))
 
 
 def parse_title(value: object) -> str:

@@ -10,7 +10,7 @@ import pytest
 from memctl.ingest.chunking import ChunkSizes, chunk
 from memctl.language.inline_tags import find_hashtags, find_wikilinks
 from memctl.readers import read
-from memctl.readers.document_properties import with_entry_days
+from memctl.readers.dated_entries import with_entry_days
 from memctl.readers.text_files.chat_logs import chat_style
 from memctl.readers.text_files.headed_text import (
     AsciiDocHeadings,
@@ -503,6 +503,33 @@ CALLS = "20 Dec - Ann rang.\nShe wants a quote.\n27 Dec: nothing\n\n3 Jan, Ben c
         ("one.txt", "3 Mar - rang Ann\n", "2026-03-07", []),
         ("no_order.txt", "3 Mar: a\n1 Mar: b\n5 Mar: c\n", "2026-03-07", []),
         ("no_days.txt", "31 Feb: a\n2 Feb: b\n", "2026-03-07", []),
+        (
+            "boat log.txt",
+            "BOAT\n\n2023\n3 mar  out\n\n2025\n19 jan  frost\n3 may  sun\n",
+            "2025-11-07",
+            ["2023-03-03", "2025-01-19", "2025-05-03"],
+        ),
+        (
+            "2025-03.txt",
+            "march\n\n1 sat  a\n2 sun  b,\n  3 of it\n3 mon c\n6 thu d\n7 fri e\n",
+            "2026-11-07",
+            ["2025-03-01", "2025-03-02", "2025-03-03", "2025-03-06", "2025-03-07"],
+        ),
+        (
+            "july 25.txt",
+            "1  hot\n4  out\n16 invoiced\n22 T dentist\n30 1600 to them\n",
+            "2026-11-07",
+            ["2025-07-01", "2025-07-04", "2025-07-16", "2025-07-22", "2025-07-30"],
+        ),
+        (
+            "diary.md",
+            "## March\n\nMon 3: a\nTue 4: b\nThu 6: c\nSat 8: d\nSun 9: e\n",
+            "2026-11-07",  # the 3rd was a Monday in 2025
+            ["2025-03-03", "2025-03-04", "2025-03-06", "2025-03-08", "2025-03-09"],
+        ),
+        ("march.md", "1. a\n2. b\n3. c\n4. d\n5. e\n", "2026-11-07", []),
+        ("march 2025.txt", "2 eggs\n1 lemon\n3 figs\n2 limes\n4 pears\n1 leek\n", "2026-11-07", []),
+        ("setlist.txt", "1 Sodium\n2 Tungsten\n3 Slow\n4 Ghost\n5 Preset\n", "2026-11-07", []),
     ],
 )
 def test_an_entry_of_running_notes_is_of_the_day_that_it_begins_with(

@@ -1,0 +1,287 @@
+"""Entries of running notes: diaries and logs of which each line or paragraph is of its own day.
+
+The day begins the entry, in full ("3 Feb - rang Ann") or, below a month or in a file named by one,
+as its number ("3 mon  rang Ann").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import chain, groupby
+from pathlib import PurePath
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memctl.language.date_mentions import ENTRY_DAY, MONTHS, WEEKDAYS, month_and_day
+from memctl.language.word_lists import any_of
+from memctl.records import Segment, SourceText
+
+_MONTH = any_of(MONTHS)
+_ENTRY = re.compile(
+    rf"""^[^\S\n]*(?P<item>[-*+>][^\S\n]+)?(?P<mark>\*\*|__)?
+    {ENTRY_DAY}\.?
+    (?:,?[ ](?P<year>(?:19|20)\d\d)\b)?
+    (?(mark)[^\S\n]?[-–—:.,]?(?:\*\*|__)|(?:[^\S\n]?(?:[-–—:]|,(?=[ ]))|[^\S\n]{{2,}}|\t))
+    (?![^\S\n]*[-–—]?[^\S\n]*[0-3]?\d(?:st|nd|rd|th|\.)?[ ](?:{_MONTH})\b)""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+"""A line of running notes that begins with a day, set off from what follows: ``3 Feb - rang Ann``.
+What goes on with another day is a span of time."""
+_WEEKDAY = any_of(name for name in WEEKDAYS if len(name) > 2)
+_DAY_OF_MONTH = re.compile(
+    rf"""(?P<indent>[^\S\n]*)(?:[-*+>][^\S\n]+)?
+    (?:(?P<before>{_WEEKDAY})[.,]?[ ])?(?P<day>[0-3]?\d)(?:st|nd|rd|th|(?P<dot>[.)]))?
+    (?:[^\S\n]+(?P<after>{_WEEKDAY})\b[.,]?)?
+    (?:[^\S\n]?[-–—:]|[^\S\n])(?![^\S\n]*(?:{_MONTH})\b)[^\S\n]*(?=\S)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""A line that begins with the number of a day.  Those of a list have dots, but no weekdays."""
+_LINE = re.compile(r"[^\n]+")
+_WORD = re.compile(r"[^\W_]+")
+_NAMES_OF_DIARIES = {
+    "diary", "journal", "log", "notes", "tagebuch", "logbuch", "diario", "diário", "dagboek",
+}  # fmt: skip
+_YEAR = re.compile(r"(?<![\w.])(?<!\d-)(?:19|20)\d\d(?!\w|-\d|\.\d)")
+_LONGEST_KEPT = timedelta(days=15 * 365)
+"""Before a file was written, the earliest year in its title that may be that of its entries."""
+_FEWEST_ENTRIES, _FEWEST_OF_MONTH = 2, 5
+_LEAST_IN_ORDER = 0.8
+"""Of the lines below a month that begin with a number, if they are its days."""
+_KEPT_UP = timedelta(days=60)
+"""A list of days is one of what happened, not of what is to come, if the newest is so recent."""
+_LONGEST_PAUSE, _AFTER_STATED = timedelta(days=270), timedelta(days=270)
+
+
+class _Above(Struct, frozen=True):
+    """The month and year that the lines above, or the name of the file, say."""
+
+    month: int | None = None
+    year: int | None = None
+
+
+class _Entry(Struct, frozen=True):
+    """An entry by its day."""
+
+    segment: int
+    """The number of the segment in which it begins."""
+    start: int
+    month: int
+    day: int
+    year: int | None
+    is_item: bool = False
+    weekday: int | None = None
+    indent: int = 0
+
+
+def with_entry_days(
+    text: SourceText, stated: datetime | None, modified: datetime | None, name: str = ""
+) -> SourceText:
+    """Return a text of which each entry of running notes has the day that it begins with.
+
+    A day without a year is the latest one by which the next entry, or the text, was written.
+
+    Args:
+        text: A source's, or a part of it.
+        stated: The day that it says it is of.
+        modified: When its file was written last.
+        name: Its file's.
+    """
+    by = [each for each in (stated and stated + _AFTER_STATED, modified) if each]
+    if modified and (named := _end_of_year(text, name)) and modified - named < _LONGEST_KEPT:
+        by.append(named)
+    if not by:
+        return text
+    found = _entries_by_date(text, min(by).date()) or _entries_by_day(text, name, min(by).date())
+    starts: dict[int, list[tuple[int, datetime]]] = {}
+    for entry, day in found:
+        moment = datetime.combine(day, time(), UTC)
+        starts.setdefault(entry.segment, []).append((entry.start, moment))
+    segments = chain.from_iterable(
+        _split(segment, starts[number], text.text) if number in starts else (segment,)
+        for number, segment in enumerate(text.segments)
+    )
+    return replace(text, segments=tuple(segments)) if found else text
+
+
+def _lines(text: SourceText, above: _Above) -> Iterator[tuple[int, int, int, _Above]]:
+    """Yield the lines of prose, each with its segment's number, and what stands above it."""
+    for number, segment in enumerate(text.segments):
+        for line in _LINE.finditer(text.text, segment.start, segment.end):
+            if (said := _month_or_year(line.group())) and segment.kind in ("prose", "heading"):
+                above = _Above(said.month, said.year or (above.year if said.month else None))
+            elif segment.kind == "prose":
+                yield number, line.start(), segment.end, above
+
+
+def _month_or_year(line: str) -> _Above | None:
+    """Return the month and year that a line says, if it says nothing else."""
+    words = _WORD.findall(line) if len(line) < len("## September 2025 ##") else []
+    month = next((MONTHS[word.lower()] for word in words if word.lower() in MONTHS), None)
+    numbers = [word for word in words if word.isdecimal() and len(word) in (2, 4)]
+    year = _full_year(numbers[0]) if numbers and (month or len(numbers[0]) == 4) else None
+    says_else = len(words) != (month is not None) + (year is not None)
+    return None if says_else or not (month or year) else _Above(month, year)
+
+
+def _full_year(digits: str) -> int:
+    return int(digits) if len(digits) == 4 else 2000 + int(digits)
+
+
+def _month_of_name(name: str) -> _Above:
+    """Return the month by which a file is named: ``2025-03.txt``, ``diary july 25.md``."""
+    stem = PurePath(name).stem
+    if found := re.fullmatch(r"((?:19|20)\d\d)[-_. ]?(0[1-9]|1[0-2])", stem):
+        return _Above(int(found[2]), int(found[1]))
+    words = [word for word in _WORD.findall(stem) if word.lower() not in _NAMES_OF_DIARIES]
+    return _month_or_year(" ".join(words)) or _Above()
+
+
+# --- entries that begin with the day and the month -----------------------------------------------
+
+
+def _entries_by_date(text: SourceText, written: date) -> list[tuple[_Entry, date]]:
+    entries = [
+        _Entry(
+            number,
+            start,
+            *month_and_day(found),
+            int(found["year"]) if found["year"] else above.year,
+            is_item=bool(found["item"]),
+        )
+        for number, start, end, above in _lines(text, _Above())
+        if (found := _ENTRY.match(text.text, start, end))
+        and (text.segments[number].said_at is None or found["year"])
+    ]
+    return list(zip(entries, days, strict=True)) if (days := _days_of(entries, written)) else []
+
+
+def _end_of_year(text: SourceText, name: str) -> datetime | None:
+    """Return the last day of the only year in the title, the first line and the file's name."""
+    first = text.text.lstrip()[:200].partition("\n")[0]
+    years = set(_YEAR.findall(f"{text.title}\n{first}\n{name.replace('_', ' ')}"))
+    return datetime(int(years.pop()), 12, 31, tzinfo=UTC) if len(years) == 1 else None
+
+
+def _days_of(entries: Sequence[_Entry], written: date) -> list[date]:
+    """Return the days of entries that go back in time from one end to the other; else none."""
+    if len(entries) < _FEWEST_ENTRIES:
+        return []
+    newest_last = _in_order(entries, written)
+    newest_first = _in_order(entries[::-1], written)[::-1]
+    found = max(filter(None, (newest_last, newest_first)), key=min, default=[])
+    may_be_plan = any(entry.is_item for entry in entries)
+    return [] if may_be_plan and found and written - max(found) > _KEPT_UP else found
+
+
+def _in_order(entries: Sequence[_Entry], written: date) -> list[date]:
+    """Return the days of entries, the oldest first; none if they are far apart.
+
+    What follows the last one of a stated year goes on from there; what stands before it, or all
+    where none is, goes back from when the text was written.
+    """
+    with_year = [number for number, entry in enumerate(entries) if entry.year]
+    last = with_year[-1] + 1 if with_year else len(entries)
+    until = _following(entries[:last][::-1], written, is_later=False)[::-1]
+    if not until:
+        return []
+    after = _following(entries[last:], until[-1], is_later=True)
+    found = [*until, *after]
+    return found if len(found) == len(entries) and found[-1] <= written else []
+
+
+def _following(entries: Sequence[_Entry], near: date, *, is_later: bool) -> list[date]:
+    """Return the days of entries, each the nearest to the one before; none if far apart."""
+    found: list[date] = []
+    for entry in entries:
+        day = _day_near(entry, near, is_later=is_later)
+        may_be_far = entry.year is not None or not (is_later or found)
+        if day is None or (not may_be_far and abs(near - day) > _LONGEST_PAUSE):
+            return []
+        found.append(day)
+        near = day
+    return found
+
+
+def _day_near(entry: _Entry, near: date, *, is_later: bool) -> date | None:
+    """Return the day of an entry that is nearest to another day, on one side of it."""
+    step = 1 if is_later else -1
+    for year in (entry.year,) if entry.year else (near.year, near.year + step):
+        found = _day_in(entry, year)
+        if found and (found == near or (found > near) == is_later):
+            return found
+    return None
+
+
+def _day_in(entry: _Entry, year: int) -> date | None:
+    """Return the day of an entry in a year; None if the year has none, or another weekday."""
+    try:
+        found = date(year, entry.month, entry.day)
+    except ValueError:
+        return None
+    return found if entry.weekday in (None, found.weekday()) else None
+
+
+# --- entries that begin with the number of the day -----------------------------------------------
+
+
+def _entries_by_day(text: SourceText, name: str, written: date) -> list[tuple[_Entry, date]]:
+    """Return the entries below each month that are its days one after the other."""
+    entries = [
+        _Entry(
+            number,
+            start,
+            above.month,
+            int(found["day"]),
+            above.year,
+            weekday=WEEKDAYS[weekday.lower()] if weekday else None,
+            indent=len(found["indent"]),
+        )
+        for number, start, end, above in _lines(text, _month_of_name(name))
+        if above.month
+        and text.segments[number].said_at is None
+        and (found := _DAY_OF_MONTH.match(text.text, start, end))
+        and ((weekday := found["before"] or found["after"]) or not found["dot"])
+    ]
+    months = groupby(entries, lambda entry: (entry.month, entry.year))
+    return [pair for _, month in months for pair in _days_of_month(list(month), written)]
+
+
+def _days_of_month(entries: Sequence[_Entry], written: date) -> list[tuple[_Entry, date]]:
+    least = min(entry.indent for entry in entries)
+    outer = [entry for entry in entries if entry.indent == least]
+    kept: list[_Entry] = []
+    for entry in outer:
+        if not kept or entry.day > kept[-1].day:
+            kept.append(entry)
+    if len(kept) < max(_FEWEST_OF_MONTH, _LEAST_IN_ORDER * len(outer)):
+        return []
+    year = kept[0].year
+    is_told = sum(entry.weekday is not None for entry in kept) >= _FEWEST_ENTRIES
+    back = _LONGEST_KEPT.days // 365 if is_told else 1
+    for each in (year,) if year else range(written.year, written.year - back - 1, -1):
+        days = [day for entry in kept if (day := _day_in(entry, each))]
+        if len(days) == len(kept) and days[-1] <= written:
+            return list(zip(kept, days, strict=True))
+    return []
+
+
+def _split(
+    segment: Segment, starts: Sequence[tuple[int, datetime]], text: str
+) -> Iterator[Segment]:
+    """Yield what stands before the first entry of a segment, and each entry with its day."""
+    first, whole = starts[0][0], text[segment.start : segment.end]
+    if whole[: first - segment.start].strip():
+        yield _trimmed(replace(segment, end=first), text)
+    ends = [*(start for start, _ in starts[1:]), segment.end]
+    for (start, moment), end in zip(starts, ends, strict=True):
+        yield _trimmed(replace(segment, start=start, end=end, said_at=moment), text)
+
+
+def _trimmed(segment: Segment, text: str) -> Segment:
+    """Return a segment without the blanks at its ends."""
+    inner = text[segment.start : segment.end]
+    start = segment.start + len(inner) - len(inner.lstrip())
+    return replace(segment, start=start, end=segment.start + len(inner.rstrip()))
