@@ -18,8 +18,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.insight_findings import Finding, phrase
-from memctl.consolidation.statements import Slot, Statement, StemWeights, slots_of
+from memctl.consolidation.insight_findings import Finding, part_around, phrase
+from memctl.consolidation.statements import (
+    Slot,
+    Statement,
+    StemWeights,
+    relatedness,
+    slots_of,
+)
 from memctl.language.sentence_values import CHANGE_WORDS, Value
 from memctl.language.table_amounts import amount_column, row_cells
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
@@ -38,13 +44,21 @@ _FROM = re.compile(r"\b(?:from|von|vom|de|du|desde|da)\s+(?:\w+\s+){0,2}\W?$", r
 _TO = re.compile(r"\s*(?:[\w'’-]+\s+){0,4}?(?:to|till|auf|bis|à|au|a|al)\s+\W?$", re.IGNORECASE)
 _ARROW = re.compile(r"\s*(?:->|→|=>)\s*$")
 _FORMERLY = re.compile(
-    r"\b(?:was|were|been(?: on| at)?|before(?: that)?|previously|last (?:year|time|month|week)|"
-    r"until (?:now|then)|formerly|used to (?:be|cost|pay)|instead of|rather than|not|"
+    r"\b(?:was|were|been(?: on| at)?|before that|previously|last (?:year|time|month|week)|"
+    r"until (?:now|then)|formerly|used to (?:be|cost|pay)|instead of|rather than|"
     r"(?:up|down) from|compared (?:to|with)|war|waren|vorher|bisher|zuvor|statt|früher|"
-    r"avant|au lieu de|antes|prima)\b[^.;:]{0,16}$",
+    r"avant|au lieu de|antes|prima)\b[^.;:]{0,16}$|\bnot(?: (?:at|on|in|for|the|till?))?\s\W?$",
     re.IGNORECASE,
 )
 """Before a value that was so."""
+_PUT_OFF = re.compile(
+    r"\b(?:mov\w+|push\w*|put|postpon\w*|br(?:ing|ought)|shift\w*|slip\w*|delay\w*|reschedul\w*"
+    r"|chang\w*|extend\w*|verschoben|verlegt|verlängert|repouss\w+|décal\w+|report\w+|aplazad\w+"
+    r"|rinviat\w+|spostat\w+|verzet\w*|verplaatst)\b[^.;:]{0,40}$",
+    re.IGNORECASE,
+)
+"""Before the first of two days that are no span of time."""
+_IS_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _BEFORE = re.compile(
     r"\W{0,2}(?:before|previously|until now|so far|vorher|bisher|avant|antes|prima)\b", re.I
 )
@@ -167,8 +181,10 @@ def stated_former(text: str, one: Value, other: Value, sentence: str) -> Value |
     after = text[other.end : other.end + 20]
     if len(between) > 60:
         return None
+    is_span = one.kind == "date" or all(_IS_YEAR.fullmatch(each.text) for each in (one, other))
+    changes = _PUT_OFF.search(before) if is_span else CHANGE_WORDS.search(sentence)
     if _ARROW.fullmatch(between) or (
-        _FROM.search(before) and _TO.fullmatch(between) and CHANGE_WORDS.search(sentence)
+        _FROM.search(before) and _TO.fullmatch(between) and changes is not None
     ):
         return one
     if _FORMERLY.search(before) and _NOW.search(between):
@@ -368,8 +384,11 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
             if not _comparable(mine, theirs) or _are_of_own_days(first, mine, second, theirs):
                 continue
             head = mine.near & theirs.near
+            is_date = mine.value.kind == "date"
+            if is_date and not (_is_day(mine.value) and _is_day(theirs.value)):
+                continue
             is_moved = (
-                mine.value.kind == "date"
+                is_date
                 and shared >= _LEAST_OF_DATES * weights.rare
                 and _is_moved(first, mine, second, theirs)
             )
@@ -436,6 +455,11 @@ def _day_of(value: Value, statement: Statement) -> date | None:
     return None
 
 
+def _is_day(value: Value) -> bool:
+    """Return whether a date is a day, not a month or a year."""
+    return any(None not in (month, day) for _, month, day in value.readings)
+
+
 def _comparable(first: Slot, second: Slot, bare: float = _LEAST_BARE) -> bool:
     a, b = first.value, second.value
     if "time" in (a.kind, b.kind) or "uhr" in (a.unit, b.unit):
@@ -462,6 +486,12 @@ _LESS_IN_SERIES = 0.6
 """How much less likely a pair may be that goes on with a value that has changed already, and has
 the same words beside it."""
 _MOST_IN_SERIES = 6
+_LEAST_RELATED = 2.0
+"""Of a value and what follows it: of 17 changes from one statement to another in 74 labelled
+worlds, 7 were real; all of these, and one other, are so related."""
+_MOST_TURNS = 1
+_MOST_VERIFIED = 60
+"""Series, the likeliest ones, of which the reading model is asked."""
 
 
 def find_changes(found: Sequence[Statement], weights: StemWeights) -> list[Finding]:
@@ -479,7 +509,11 @@ def find_changes(found: Sequence[Statement], weights: StemWeights) -> list[Findi
         and pair.score >= _least_score(pair) - _LESS_IN_SERIES * bool(pair.difference.head)
     ]
     pairs.sort(key=lambda p: (-p.score, p.earlier.text, p.later.text))
-    return [_change_finding(series, found, weights) for series in _series(pairs, weights)]
+    findings = (
+        _change_finding(series, found, weights)
+        for series in _series(pairs, weights)[:_MOST_VERIFIED]
+    )
+    return [finding for finding in findings if finding is not None]
 
 
 def _least_score(pair: Pair) -> float:
@@ -554,12 +588,18 @@ class _Said(Struct, frozen=True):
 
 def _change_finding(
     series: Sequence[Pair], found: Sequence[Statement], weights: StemWeights
-) -> Finding:
+) -> Finding | None:
+    """Return what a series says; None if no two of its statements are on one thing."""
     best = series[0]
     is_ordered = all(pair.is_ordered for pair in series)
-    said = _in_order([*series, *_confirmed(series, found, weights)])
+    said = _related(_in_order([*series, *_confirmed(series, found, weights)]))
+    if len(said) < 2 or _goes_up_and_down(said):
+        return None
     shared = best.difference.head or best.shared
-    about = phrase((best.later, best.earlier), shared, weights)
+    if best.is_stated and all(each.statement is best.later for each in said):
+        about = part_around(best.later.text, best.difference.later.value.text)
+    else:
+        about = phrase((best.later, best.earlier), shared, weights)
     texts = [each.slot.value.text for each in said]
     if is_ordered:
         days = sorted({each.statement.day for each in said if not each.is_former})
@@ -581,6 +621,25 @@ def _change_finding(
         - _SAID_ALREADY * (len(sources) == 1),
         values=tuple(texts) if len({id(each.statement) for each in said}) == len(said) else (),
     )
+
+
+def _goes_up_and_down(said: Sequence[_Said]) -> bool:
+    """Return whether amounts turn back again and again, as readings do."""
+    if said[0].slot.value.kind not in _NUMERIC:
+        return False
+    amounts = [each.slot.value.readings[-1][0] or 0.0 for each in said]
+    ups = [later > earlier for earlier, later in pairwise(amounts)]
+    return sum(one != other for one, other in pairwise(ups)) > _MOST_TURNS
+
+
+def _related(said: Sequence[_Said]) -> list[_Said]:
+    """Return the values, from the first on, without those of statements on another thing."""
+    kept: list[_Said] = []
+    for each in said:
+        last = kept[-1].statement if kept else each.statement
+        if last is each.statement or relatedness(last, each.statement) >= _LEAST_RELATED:
+            kept.append(each)
+    return kept
 
 
 def _confirmed(

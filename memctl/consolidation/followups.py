@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.insight_findings import Finding, phrase
-from memctl.consolidation.statements import Statement, StemWeights, at_noon
+from memctl.consolidation.insight_findings import Finding, part_around, phrase
+from memctl.consolidation.statements import Statement, StemWeights, at_noon, relatedness
 from memctl.language.date_mentions import date_spans
 
 _DUE = re.compile(
@@ -33,7 +33,7 @@ _OPEN = re.compile(
     r"to|on)|"
     r"not yet|yet to|never (?:came|arrived|answered|sent|paid|happened|did|heard)|"
     r"no (?:reply|answer|sign|word|news)|not done|undone|"
-    r"(?:hasn|haven|didn|don)['’]?t .{0,50}\b(?:yet|called|come|sent|had|seen|done|been)|"
+    r"(?:hasn|haven|didn)['’]?t .{0,50}\b(?:yet|called|come|sent|had|seen|done|been)|"
     r"overdue|outstanding|unpaid|chas(?:e|ed|ing)|reminder|forgot\w*|"
     r"(?:nobody|not|nothing|never) (?:has |have |been )?(?:heard|called|so far|from|received)|"
     r"any (?:sign|news|word)|half done|"
@@ -58,10 +58,16 @@ _OF_ONE_THING = 0.55
 around them counts half."""
 _LEAST_OWN = 0.45
 """That of what is in both themselves."""
+_LEAST_RELATED = 2.0
+"""Of a promise and what is missing: of 62 in 74 labelled worlds that only shared their words, 3
+were on one thing."""
 _AS_NEAR = 0.8
 """Share of what ties a promise to what is missing that must tie what is done to it."""
+_CLAUSE_END = re.compile(r"[.;\n](?=\s)")
+_MOST_BEFORE = 60
+"""Characters between a word such as "by" and the day."""
 _AHEAD = timedelta(days=30)
-_JUST_PASSED = timedelta(days=90)
+_JUST_PASSED = timedelta(days=60)
 """What was due longer ago is not waited for any more."""
 _PLAN_REACH = timedelta(days=400)
 """A day that lies farther from when it was named is no plan."""
@@ -99,7 +105,7 @@ def _missing(
 ) -> Iterator[Finding]:
     """Yield what was promised and is said to be missing later, if nothing later says otherwise."""
     for each in found:
-        if not each.is_dated or not _is_open(each):
+        if not each.is_dated or not _OPEN.search(each.text):
             continue
         about = _about(each, holders, weights)
         promises = [
@@ -109,6 +115,8 @@ def _missing(
         if not promises:
             continue
         near = max(promises, key=lambda p: weights.shared(p, each))
+        if relatedness(near, each) < _LEAST_RELATED:
+            continue
         shared = each.stems & near.stems
         core = max(shared, key=lambda stem: (not weights.is_name(stem), weights.of(stem), stem))
         reminders = _first_and_latest([p for p in promises if core in p.stems])
@@ -181,14 +189,16 @@ def _due(
             or _OPEN.search(each.text)
         ):
             continue
-        day = _day_ahead(each)
+        day, said_day = _day_ahead(each)
         if day is None or not today - _JUST_PASSED <= day <= today + _AHEAD:
             continue
         later = [f for f in _about(each, holders, weights) if f.day > each.day]
         if later or _is_named_later(day, each, everything):
             continue
         has_passed = day < today
-        title = phrase((each,), each.stems, weights, whole=True)
+        if has_passed and not _is_limit(each.text, said_day):
+            continue
+        title = part_around(each.text, said_day)
         when = insight_wording.day(day)
         said = "has passed with no later word on it" if has_passed else "is coming up"
         yield Finding(
@@ -213,12 +223,18 @@ def _is_named_later(day: date, promise: Statement, found: Sequence[Statement]) -
     )
 
 
-def _day_ahead(statement: Statement) -> date | None:
-    """Return the first day in a statement that lay ahead when it was said."""
+def _is_limit(text: str, said_day: str) -> bool:
+    """Return whether something is due by a day, rather than that it was to happen then."""
+    before = _CLAUSE_END.split(text[: text.find(said_day)])[-1]
+    return _DUE.search(before[-_MOST_BEFORE:]) is not None
+
+
+def _day_ahead(statement: Statement) -> tuple[date | None, str]:
+    """Return the first day in a statement that lay ahead when it was said, and its words."""
     for span in date_spans(statement.text, at_noon(statement.day)):
         if span.day and statement.day < span.day < statement.day + _PLAN_REACH:
-            return span.day
-    return None
+            return span.day, statement.text[span.start : span.end]
+    return None, ""
 
 
 def _about(statement: Statement, holders: Holders, weights: StemWeights) -> list[Statement]:

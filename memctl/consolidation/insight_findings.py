@@ -104,12 +104,19 @@ def phrase(
         return statements[0].memory.title or "it"
     if " " in said or weights.is_name(said.lower()):
         return said
-    return (
-        insight_wording.shortened(statements[0].text) if whole else _part_around(where.text, said)
-    )
+    return insight_wording.shortened(statements[0].text) if whole else _part_with(where.text, said)
 
 
-def _part_around(text: str, word: str) -> str:
+def part_around(text: str, words: str) -> str:
+    """Return the part of a sentence that has some words, all of it where the part says no more."""
+    if words not in text:
+        return insight_wording.shortened(text)
+    part = _part_with(text, words)
+    rest = _LETTERS.findall(part.replace(words, " "))
+    return part if len(rest) >= _FEWEST_BESIDE else insight_wording.shortened(text)
+
+
+def _part_with(text: str, word: str) -> str:
     """Return the part of a sentence that has a word, up to a comma or the like on each side."""
     at = text.index(word)
     start = max((match.end() for match in _BREAK.finditer(text, 0, at)), default=0)
@@ -142,6 +149,8 @@ def phrases(
 
 
 _LONGEST_PART = 60
+_FEWEST_BESIDE = 2
+_LETTERS = re.compile(r"[^\W\d_]{2,}")
 _BREAK = re.compile(r"[.,;:!?](?=\s|$)|\s[-–—→]\s|\n|[()]")
 _MOST_PHRASES = 3
 _LONGEST_PHRASE = 40

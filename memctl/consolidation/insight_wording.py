@@ -12,6 +12,8 @@ from memctl.records import Memory
 
 _MARKUP = re.compile(r"^(?:\s*(?:[-*+•]|\d{1,3}[.)]|>+|\[[ xX]\])\s+)+|\*\*|__|`")
 _WIKILINK = re.compile(r"\[\[(?:[^\]|]*\|)?([^\]]*)\]\]|\[([^\]]*)\]\([^)]*\)")
+_UNIT_KEY = re.compile(r"sha256-[0-9a-f]{16}(?:#\d+)?|[^@]+@[^@]+")
+"""The id of a message or an event in a file of many, which says nothing to a person."""
 _LONGEST_QUOTE, _LONGEST_TITLE = 240, 90
 
 
@@ -36,6 +38,8 @@ def source(memory: Memory) -> str:
     if memory.external_id:
         return memory.title or memory.external_id
     name = source_name(memory.source)
+    if _UNIT_KEY.fullmatch(name):
+        return memory.title or source_name(memory.source.rpartition("!/")[0]) or name
     if name and name not in ("stdin", "text", "-"):
         return name
     return memory.title or "stated"

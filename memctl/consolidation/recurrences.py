@@ -10,7 +10,7 @@ from itertools import combinations, pairwise
 
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding, phrases
-from memctl.consolidation.statements import Statement, StemWeights
+from memctl.consolidation.statements import Statement, StemWeights, relatedness
 
 _AGAIN = re.compile(
     r"\b(?:again|once more|another|(?:second|third|fourth|fifth|2nd|3rd|4th) time|"
@@ -29,6 +29,8 @@ _WEIGHT_OF_TWO = 0.5
 _MOST_STEMS = 30
 _USUAL_SHARED = 1.3
 """Weight of what nearly all share, where a rare word has 1."""
+_LEAST_RELATED = 1.2
+"""Of 19 things in 74 labelled worlds that only shared their words, none is as related."""
 _APART = 400
 """Days from one time to the next, after which it is not the same thing that happens again."""
 
@@ -56,7 +58,12 @@ def find_recurrences(found: Sequence[Statement], weights: StemWeights) -> list[F
         key = frozenset(map(id, finding.evidence)) if finding else frozenset()
         if finding and (key not in findings or finding.strength > findings[key].strength):
             findings[key] = finding
-    return list(findings.values())
+    return [each for each in findings.values() if _is_one_event(each.evidence)]
+
+
+def _is_one_event(times: Sequence[Statement]) -> bool:
+    """Return whether what happened each time is like what happened the time before."""
+    return all(relatedness(one, other) >= _LEAST_RELATED for one, other in pairwise(times))
 
 
 def _recurrence_finding(

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.consolidation import insight_wording
-from memctl.language.date_mentions import date_spans
+from memctl.language.date_mentions import WEEKDAYS, date_spans
 from memctl.language.identification import identify_language
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.sentence_values import Value, values
@@ -317,6 +317,7 @@ def _statement(
     if said.row is not None:
         words, slots = _without_columns(plain, words, slots)
     day, is_dated = _day(said, span, document.day)
+    slots = tuple(slot for slot in slots if not _is_entry_day(slot.value, day))
     stems = frozenset(stem for _, own in words for stem in own)
     speaker = said.speaker or document.sender
     whole = insight_wording.quotable(said.text[slice(*quote)])
@@ -326,6 +327,17 @@ def _statement(
         owner, plain, speaker, day, is_dated, words, stems, slots, document.topic,
         whole, _stems(whole, document.language) | stems, titles,
     )  # fmt: skip
+
+
+def _is_entry_day(value: Value, day: date) -> bool:
+    """Return whether a value is the day by which an entry of a diary begins."""
+    if value.start:
+        return False
+    if value.unit.lower() in WEEKDAYS:
+        return True
+    return value.kind == "date" and any(
+        (number, month or day.month) == (day.day, day.month) for _, month, number in value.readings
+    )
 
 
 @lru_cache(maxsize=1_000)
@@ -530,3 +542,19 @@ class StemWeights:
 def at_noon(day: date) -> datetime:
     """The day as an instant."""
     return datetime.combine(day, time(12), UTC)
+
+
+def relatedness(one: Statement, other: Statement) -> float:
+    """Return how likely two statements are on one thing, in log odds of the reading model.
+
+    It is asked whether each answers the other, with and without what stands around it.  That they
+    have the same rare words says much less: texts of one person or firm all do.
+    """
+    model = load_task_encoder()
+    odds = 0.0
+    for asked, said in ((one, other), (other, one)):
+        around = said.quote.replace(said.text, " ")
+        context = " | ".join(filter(None, (said.memory.title, " ".join(around.split()))))
+        alone, within = model.score_answers(asked.text, [("", said.text), (context, said.text)])
+        odds += float(alone + within)
+    return odds
