@@ -571,7 +571,7 @@ def _is_same_value(pair: Pair, other: Pair, weights: StemWeights) -> bool:
     return False
 
 
-_SAID_ALREADY = 1.2
+_SAID_ALREADY = 0.6
 """Taken from a change that one sentence tells by itself."""
 _OF_ONE_THING = 3.0
 """Weight that two statements share which are about one thing."""

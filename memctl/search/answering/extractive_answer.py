@@ -378,6 +378,8 @@ def _tells_other_state(
         for each in (best, item)
     )
     left, right = stated_values(best.text), stated_values(item.text)
+    if left and right and (left <= right or right <= left):
+        return False  # nothing that one says is otherwise by the other
     have_values = left and right and left.isdisjoint(right)
     if have_values and len(of_best) > 1 and of_best == of_item:
         return not _values_agree(best.text, item.text)
@@ -385,8 +387,14 @@ def _tells_other_state(
         not of_best.isdisjoint(of_item)
         and max(len(best.text), len(item.text)) <= _SHORT
         and item.score >= _CHANGED_SHARE * best.score
-        and CHANGE_WORDS.search(later.text) is not None
+        and _says_that_it_changed(later.text, outcome.asked.text)
     )
+
+
+def _says_that_it_changed(text: str, question: str) -> bool:
+    """Return whether a text says that something changed, in words that the question has not."""
+    asked = question.lower()
+    return any(found[0].lower() not in asked for found in CHANGE_WORDS.finditer(text))
 
 
 def _are_quoted(outcome: SearchOutcome, one: EvidenceSentence, other: EvidenceSentence) -> bool:
