@@ -27,6 +27,7 @@ from memctl.consolidation.insight_plan import (
 from memctl.consolidation.known_insights import INSIGHT_COLUMNS, KnownInsights, valid_memories
 from memctl.consolidation.memory_grouping import Thresholds
 from memctl.consolidation.memory_pool import load_pool
+from memctl.consolidation.payments import find_payments
 from memctl.consolidation.recurrences import find_recurrences
 from memctl.consolidation.statements import StemWeights, read_statements
 from memctl.consolidation.totals import find_totals
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], datetime]
 
-_FINDERS = (find_changes, find_totals, find_open, find_recurrences)
+_FINDERS = (find_changes, find_totals, find_payments, find_open, find_recurrences)
 _ALWAYS, _DOCUMENTS_EACH, _MOST = 3, 4, 16
 """Insights that are always made, documents for one more, and the most of all."""
 LEAST_STRENGTH = 0.0

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding, part_around, phrase
-from memctl.consolidation.statements import Statement, StemWeights, at_noon, relatedness
+from memctl.consolidation.statements import Statement, StemWeights, at_noon, newest_day, relatedness
 from memctl.language.date_mentions import date_spans
 
 _DUE = re.compile(
@@ -78,10 +78,9 @@ _MOST_HOLDERS = 60
 
 def find_open(found: Sequence[Statement], weights: StemWeights) -> list[Finding]:
     """Return what is open, as of the newest day that a source says."""
-    days = [each.day for each in found if each.is_dated] or [each.day for each in found]
-    if not days:
+    today = newest_day(found)
+    if today is None:
         return []
-    today = max(days)
     candidates = [each for each in found if not each.is_row and not each.topic]
     holders = _holders(candidates)
     missing = _missing(candidates, holders, weights)

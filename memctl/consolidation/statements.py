@@ -544,6 +544,16 @@ def at_noon(day: date) -> datetime:
     return datetime.combine(day, time(12), UTC)
 
 
+def newest_day(found: Iterable[Statement]) -> date | None:
+    """Return the newest day that a source says; None where there is none.
+
+    A day after the source was taken in is one to come, as that of an entry in a calendar.
+    """
+    past = [each for each in found if each.day <= each.memory.valid_from.date()]
+    dated = [each.day for each in past if each.is_dated]
+    return max(dated or [each.day for each in past], default=None)
+
+
 def relatedness(one: Statement, other: Statement) -> float:
     """Return how likely two statements are on one thing, in log odds of the reading model.
 

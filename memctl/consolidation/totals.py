@@ -42,7 +42,9 @@ _LARGEST = 3.0
 """A sum is more than this many times a limit only where it is of something else."""
 
 
-class _Row(Struct, frozen=True):
+class TableRow(Struct, frozen=True):
+    """A row of a table, which is a statement."""
+
     statement: Statement
     cells: Cells
 
@@ -52,7 +54,7 @@ class _Sum(Struct, frozen=True):
 
     name: str
     stems: frozenset[str]
-    rows: tuple[_Row, ...]
+    rows: tuple[TableRow, ...]
     amount: float
     is_whole: bool
 
@@ -63,7 +65,7 @@ def find_totals(found: Sequence[Statement], weights: StemWeights) -> list[Findin
         each for each in found if not (each.is_row or each.is_question) and _LIMIT.search(each.text)
     ]
     findings = []
-    for rows in _tables(found):
+    for rows in tables(found):
         for total in _sums(rows):
             title = frozenset(terms(_YEAR.sub(" ", rows[0].statement.memory.title)))
             over = [
@@ -123,16 +125,17 @@ def _total_finding(total: _Sum, limit: Statement, slot: Slot) -> Finding:
     )
 
 
-def _tables(found: Sequence[Statement]) -> Iterator[list[_Row]]:
-    tables: dict[str, list[_Row]] = defaultdict(list)
+def tables(found: Sequence[Statement]) -> Iterator[list[TableRow]]:
+    """Yield the rows of each table, without those that add up others."""
+    by_document: dict[str, list[TableRow]] = defaultdict(list)
     for each in found:
         cells = row_cells(each.text) if each.is_row else {}
         if cells and not is_sum(cells):
-            tables[each.document].append(_Row(each, cells))
-    yield from (rows for rows in tables.values() if len(rows) >= _FEWEST_ROWS)
+            by_document[each.document].append(TableRow(each, cells))
+    yield from (rows for rows in by_document.values() if len(rows) >= _FEWEST_ROWS)
 
 
-def _sums(rows: Sequence[_Row]) -> Iterator[_Sum]:
+def _sums(rows: Sequence[TableRow]) -> Iterator[_Sum]:
     cells = [row.cells for row in rows]
     amount = amount_column(cells)
     if not amount:
@@ -140,7 +143,7 @@ def _sums(rows: Sequence[_Row]) -> Iterator[_Sum]:
     title = rows[0].statement.memory.title
     yield _sum(title, frozenset(terms(title)), rows, amount, is_whole=True)
     for name in text_columns(cells):
-        groups: dict[str, list[_Row]] = defaultdict(list)
+        groups: dict[str, list[TableRow]] = defaultdict(list)
         for row in rows:
             groups[row.cells.get(name, "")].append(row)
         if len(groups) > max(2, 1 + _MOST_GROUPS * len(rows)):
@@ -151,7 +154,12 @@ def _sums(rows: Sequence[_Row]) -> Iterator[_Sum]:
 
 
 def _sum(
-    name: str, stems: frozenset[str], rows: Sequence[_Row], amount: str, *, is_whole: bool = False
+    name: str,
+    stems: frozenset[str],
+    rows: Sequence[TableRow],
+    amount: str,
+    *,
+    is_whole: bool = False,
 ) -> _Sum:
     total = sum(number(row.cells.get(amount, "")) for row in rows)
     return _Sum(name, stems, tuple(rows), total, is_whole)

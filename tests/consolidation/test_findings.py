@@ -382,3 +382,40 @@ def test_a_day_that_passed_is_told_with_what_is_due_by_it(
     later = fact(note, "The stage floor was painted black.", "2024-08-12", "later.md")
     found = told(fact(note, text, "2024-06-16", "bread.md"), later)["overdue"]
     assert found.startswith("“entry form for the fair by 21 July”: 21 July 2024 has passed")
+
+
+INVOICES = (
+    "no: 24-01; customer: Amory Ltd; amount: 480.00; due: 2024-02-01; paid on: 2024-02-20",
+    "no: 24-02; customer: Amory Ltd; amount: 90.00; due: 2024-03-01; paid on: 2024-05-01",
+    "no: 24-03; customer: Bates; amount: 70.00; due: 2024-03-01; paid on: 2024-02-25",
+    "no: 24-04; customer: Bates; amount: 1,500.00; due: 2024-04-15",
+    "no: 24-05; customer: Bates; amount: 20.00; due: 2024-07-15",
+    "no: 24-06; customer: Bates; amount: 0.00; due: 2024-04-15",
+)
+
+
+def test_a_table_of_invoices_tells_what_is_open_and_who_pays_late(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    table = note("\n".join(INVOICES), "2024-06-01", "invoices.csv")
+    found = told(replace(table, row=1, title="invoices"))
+    assert found["overdue"].startswith(
+        "Invoices: not paid as of 1 June 2024: 24-04, Bates, 1,500 (due on 15 April 2024). "
+    )
+    assert found["recurring"].startswith(
+        "Amory Ltd paid late 2 times of 2 invoices, 19 and 61 days after the day it was due. "
+    )
+
+
+def test_an_invoice_that_is_marked_as_open_has_been_so_for_a_month(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    lines = (
+        "no: 7; date: 2024-01-03; client: Kern; amount: 980; status: paid; paid on: 2024-01-11",
+        "no: 8; date: 2024-02-16; client: Fell; amount: 1500; status: OPEN",
+        "no: 9; date: 2024-05-20; client: Fell; amount: 300; status: OPEN",
+    )
+    table = note("\n".join(lines), "2024-06-01", "bills.csv")
+    found = told(replace(table, row=1, title="bills"))["overdue"]
+    assert "8, Fell, 1,500 (open since 16 February 2024). " in found
+    assert "9, Fell" not in found.partition(". ")[0]
