@@ -45,11 +45,6 @@ def expand_path(text: str) -> Path:
         return Path(text)
 
 
-def source_name(source: str) -> str:
-    """Return the name of the file that a source is, whichever system wrote its path."""
-    return re.split(r"[/\\]", source.rstrip("/\\"))[-1]
-
-
 def display_path(path: str | os.PathLike[str]) -> str:
     """Return the path for a message; a name too long to read has its middle cut out."""
     names = _LONG_NAME.sub(lambda name: shorten_middle(name[0], MAX_SHOWN_NAME), os.fspath(path))

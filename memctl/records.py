@@ -8,6 +8,7 @@ Instants are timezone-aware UTC datetimes.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Literal, TypeVar
@@ -16,6 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from memctl.literals import DocType, InsightKind, MemoryKind, SourceType
+from memctl.patterns import lazy_regex
 
 R = TypeVar("R", bound=Struct)
 
@@ -249,6 +251,21 @@ def split_unit(source: str) -> tuple[str, str]:
     """Return the file that a source names, and the key of the unit in it; "" for a whole file."""
     file, mark, key = source.partition(UNIT_MARK)
     return (file, key) if mark and "." in file.rpartition("/")[2] else (source, "")
+
+
+def source_name(source: str) -> str:
+    """Return the name of the file that a source is, whichever system wrote its path."""
+    return re.split(r"[/\\]", source.rstrip("/\\"))[-1]
+
+
+_ID_OF_UNIT = lazy_regex(r"sha256-[0-9a-f]{16}(?:#\d+)?|[^@]+@[^@]+")
+"""Of a message or an event in a file of many; it says nothing to a person."""
+
+
+def shown_source_name(source: str) -> str:
+    """Return the name by which a person knows a source: of a message in a mail box, the box's."""
+    file, unit = split_unit(source)
+    return source_name(file if _ID_OF_UNIT.fullmatch(unit) else source)
 
 
 class Unit(Struct, frozen=True):

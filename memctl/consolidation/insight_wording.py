@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from datetime import date
 
 from memctl.language.word_lists import ENGLISH_MONTHS
-from memctl.paths import source_name
-from memctl.records import Memory
+from memctl.records import Memory, shown_source_name
 
 _MARKUP = re.compile(r"^(?:\s*(?:[-*+•]|\d{1,3}[.)]|>+|\[[ xX]\])\s+)+|\*\*|__|`")
 _WIKILINK = re.compile(r"\[\[(?:[^\]|]*\|)?([^\]]*)\]\]|\[([^\]]*)\]\([^)]*\)")
-_UNIT_KEY = re.compile(r"sha256-[0-9a-f]{16}(?:#\d+)?|[^@]+@[^@]+")
-"""The id of a message or an event in a file of many, which says nothing to a person."""
 _LONGEST_QUOTE, _LONGEST_TITLE = 240, 90
 
 
@@ -37,9 +34,7 @@ def source(memory: Memory) -> str:
     """
     if memory.external_id:
         return memory.title or memory.external_id
-    name = source_name(memory.source)
-    if _UNIT_KEY.fullmatch(name):
-        return memory.title or source_name(memory.source.rpartition("!/")[0]) or name
+    name = shown_source_name(memory.source)
     if name and name not in ("stdin", "text", "-"):
         return name
     return memory.title or "stated"

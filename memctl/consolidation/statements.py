@@ -25,8 +25,7 @@ from memctl.language.term_analysis import terms
 from memctl.language.word_lists import all_languages, numerals
 from memctl.literals import RESTATING_TYPES
 from memctl.models.task_encoder import load_task_encoder
-from memctl.paths import source_name
-from memctl.records import Memory
+from memctl.records import Memory, source_name
 from memctl.schema.arrow_tables import memory_rows
 from memctl.store.tables.filter_expressions import col, ends_after
 from memctl.understanding.sentence_reading import bare_statement

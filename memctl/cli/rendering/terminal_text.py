@@ -73,7 +73,9 @@ _LONGEST_NAME = 60
 
 def describe_location(where: Citation | DuplicateHit | Evidence | Hit | Step) -> str:
     """Return where something is: document, file, page, row or time, characters, date."""
-    file_name = where.source.rsplit("/", 1)[-1]
+    from memctl.records import shown_source_name
+
+    file_name = shown_source_name(where.source)
     called = where.title or file_name
     parts = [shortened(called, _LONGEST_NAME)]
     if file_name.rpartition(".")[0] == called:

@@ -12,9 +12,8 @@ from msgspec import Struct
 
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.word_lists import all_languages, any_of, month_numbers
-from memctl.paths import source_name
 from memctl.patterns import lazy_regex
-from memctl.records import Hit
+from memctl.records import Hit, source_name
 
 PATH_SEPARATOR = " > "
 """Between the keys above a value of structured data, and the value."""

@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from memctl.language.date_mentions import date_spans
 from memctl.language.sentence_values import CHANGE_WORDS, values
 from memctl.language.term_analysis import query_terms
-from memctl.paths import source_name
 from memctl.patterns import lazy_regex
-from memctl.records import Answer, Hit
+from memctl.records import Answer, Hit, source_name
 from memctl.search.answering.evidence_parts import (
     LIST_MARK,
     PATH_SEPARATOR,

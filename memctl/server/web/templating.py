@@ -19,6 +19,7 @@ from memctl.formatting import (
     format_size,
 )
 from memctl.language.inline_tags import without_wikilinks
+from memctl.records import shown_source_name
 from memctl.understanding.sentence_reading import bare_statement
 
 
@@ -101,8 +102,8 @@ def gist(document: Mapping[str, Any]) -> str:
 
 
 def file_name(path: str) -> str:
-    """Return the last part of a path."""
-    return path.rstrip("/").rpartition("/")[2] or path
+    """Return the last part of a path; of a message in a mail box, the box's."""
+    return shown_source_name(path) or path
 
 
 # --- dates and numbers ----------------------------------------------------------------------------
