@@ -374,11 +374,9 @@ class _QuerySession(Struct, frozen=True, dict=True):
         outcome = self._with_relevance(outcome, options.threshold)
         answer, hits = None, outcome.listed
         if options.answer:
-            from memctl.search.answering.evidence_sentences import rank_hits, rank_sentences
+            from memctl.search.answering.evidence_sentences import rank_hits
 
-            evidence = outcome.evidence
-            sentences = rank_sentences(evidence)
-            answer = self._answer(evidence, sentences, options)
+            answer, sentences = self._answer(outcome.evidence, options)
             is_ordered = options.rerank and bool(self.search_context.config.models.rerank)
             if not is_ordered and outcome.selected is None:
                 cited = (each.memory_id for each in answer.citations if answer.found)
@@ -501,20 +499,30 @@ class _QuerySession(Struct, frozen=True, dict=True):
         return judged.above(least) if least else judged
 
     def _answer(
-        self, outcome: SearchOutcome, sentences: Sequence[EvidenceSentence], options: QueryOptions
-    ) -> Answer:
-        """Return the answer of the configured model; the built-in one where there is none."""
-        from memctl.search.answering.extractive_answer import extract_answer
+        self, outcome: SearchOutcome, options: QueryOptions
+    ) -> tuple[Answer, Sequence[EvidenceSentence]]:
+        """Return the answer of the configured model, or the built-in one where there is none.
 
+        With it are the sentences that were judged, best first.
+        """
+        from memctl.search.answering.evidence_sentences import rank_sentences
+        from memctl.search.answering.extractive_answer import extract_answer, special_answer
+
+        sentences: Sequence[EvidenceSentence] | None = None
         try:
             best = outcome.hits[0].kb if outcome.hits else None
             asked = outcome.asked.text
             answerer = self.search_context.answerer(best, asked) if best else None
+            if answerer is None and (special := special_answer(outcome)):
+                return special, ()
+            sentences = rank_sentences(outcome)
             if answerer is None:
-                return extract_answer(outcome, sentences)
-            return answerer.answer(outcome, sentences, options.on_token)
+                return extract_answer(outcome, sentences), sentences
+            return answerer.answer(outcome, sentences, options.on_token), sentences
         except MemctlError as error:  # a question is answered, whatever is wrong with the model
-            return replace(extract_answer(outcome, sentences), note=error.message, hint=error.hint)
+            sentences = rank_sentences(outcome) if sentences is None else sentences
+            answer = special_answer(outcome) or extract_answer(outcome, sentences)
+            return replace(answer, note=error.message, hint=error.hint), sentences
 
     def context(
         self,

@@ -117,12 +117,13 @@ def extract_answer(
 
     Args:
         outcome: What was found.
-        sentences: Its sentences, best first, where they have been judged already.
+        sentences: Its sentences, best first, where they have been judged already, as no table,
+            list or period answers the question.
     """
-    special = total_answer(outcome) or period_answer(outcome) or list_answer(outcome)
-    if special is not None:
-        return special
-    sentences = rank_sentences(outcome) if sentences is None else sentences
+    if sentences is None:
+        if special := special_answer(outcome):
+            return special
+        sentences = rank_sentences(outcome)
     if subject := _subject(outcome):
         sentences = [
             item
@@ -155,6 +156,14 @@ def extract_answer(
         ordered = [whole]
     text = _differing(ordered) if states else _plain_answer(ordered, outcome.asked.text)
     return _answer(ordered, text, confidence, unsure=unsure)
+
+
+def special_answer(outcome: SearchOutcome) -> Answer | None:
+    """Return what a table comes to, what happened in a period or what is on a list.
+
+    None for other questions, which are answered by sentences.
+    """
+    return total_answer(outcome) or period_answer(outcome) or list_answer(outcome)
 
 
 def _least_sure(question: str, best: EvidenceSentence) -> float:
