@@ -52,8 +52,8 @@ _FORMERLY = re.compile(
 )
 """Before a value that was so."""
 _PUT_OFF = re.compile(
-    r"\b(?:mov\w+|push\w*|put|postpon\w*|br(?:ing|ought)|shift\w*|slip\w*|delay\w*|reschedul\w*"
-    r"|chang\w*|extend\w*|verschoben|verlegt|verlängert|repouss\w+|décal\w+|report\w+|aplazad\w+"
+    r"\b(?:mov(?:ed?|es|ing)|push\w*|put|postpon\w*|br(?:ing|ought)|shift\w*|slip\w*|delay\w*"
+    r"|reschedul\w*|chang\w*|extend\w*|verschoben|verlegt|verlängert|repouss\w+|décal\w+|aplazad\w+"
     r"|rinviat\w+|spostat\w+|verzet\w*|verplaatst)\b[^.;:]{0,40}$",
     re.IGNORECASE,
 )
@@ -592,7 +592,7 @@ def _change_finding(
     """Return what a series says; None if no two of its statements are on one thing."""
     best = series[0]
     is_ordered = all(pair.is_ordered for pair in series)
-    said = _related(_in_order([*series, *_confirmed(series, found, weights)]))
+    said = _related(_in_order([*series, *_confirmed(series, found, weights)]), best)
     if len(said) < 2 or _goes_up_and_down(said):
         return None
     shared = best.difference.head or best.shared
@@ -632,14 +632,20 @@ def _goes_up_and_down(said: Sequence[_Said]) -> bool:
     return sum(one != other for one, other in pairwise(ups)) > _MOST_TURNS
 
 
-def _related(said: Sequence[_Said]) -> list[_Said]:
-    """Return the values, from the first on, without those of statements on another thing."""
-    kept: list[_Said] = []
-    for each in said:
-        last = kept[-1].statement if kept else each.statement
-        if last is each.statement or relatedness(last, each.statement) >= _LEAST_RELATED:
-            kept.append(each)
-    return kept
+def _related(said: Sequence[_Said], best: Pair) -> list[_Said]:
+    """Return the values without those of statements on another thing than the best pair's.
+
+    Nothing where the two of that are not on one thing themselves.
+    """
+    ends = (best.earlier, best.later)
+    if not best.is_stated and relatedness(*ends) < _LEAST_RELATED:
+        return []
+    return [
+        each
+        for each in said
+        if each.statement in ends
+        or any(relatedness(end, each.statement) >= _LEAST_RELATED for end in ends)
+    ]
 
 
 def _confirmed(

@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding, part_around, phrase
 from memctl.consolidation.statements import Statement, StemWeights, at_noon, newest_day, relatedness
-from memctl.language.date_mentions import date_spans
+from memctl.language.date_mentions import DateSpan, date_spans
 
 _DUE = re.compile(
     r"\b(?:by|due|until|till|deadline|expires?|runs? out|valid|renew\w*|promised?|"
@@ -61,9 +61,11 @@ _LEAST_OWN = 0.45
 _LEAST_RELATED = 2.0
 """Of a promise and what is missing: of 62 in 74 labelled worlds that only shared their words, 3
 were on one thing."""
+_MOST_ASKED = 100
+"""Pairs of which the reading model is asked."""
 _AS_NEAR = 0.8
 """Share of what ties a promise to what is missing that must tie what is done to it."""
-_CLAUSE_END = re.compile(r"[.;\n](?=\s)")
+_CLAUSE_END = re.compile(r"[.;](?=\s)")
 _MOST_BEFORE = 60
 """Characters between a word such as "by" and the day."""
 _AHEAD = timedelta(days=30)
@@ -103,6 +105,7 @@ def _missing(
     found: Sequence[Statement], holders: Holders, weights: StemWeights
 ) -> Iterator[Finding]:
     """Yield what was promised and is said to be missing later, if nothing later says otherwise."""
+    asked = 0
     for each in found:
         if not each.is_dated or not _OPEN.search(each.text):
             continue
@@ -114,8 +117,6 @@ def _missing(
         if not promises:
             continue
         near = max(promises, key=lambda p: weights.shared(p, each))
-        if relatedness(near, each) < _LEAST_RELATED:
-            continue
         shared = each.stems & near.stems
         core = max(shared, key=lambda stem: (not weights.is_name(stem), weights.of(stem), stem))
         reminders = _first_and_latest([p for p in promises if core in p.stems])
@@ -125,7 +126,10 @@ def _missing(
             continue
         if not any(_is_promise(p) for p in reminders):
             continue
-        again = [f for f in later if f.is_dated and _is_open(f)]
+        asked += 1
+        if asked > _MOST_ASKED or relatedness(near, each) < _LEAST_RELATED:
+            continue
+        again = [f for f in later if f.is_dated and _OPEN.search(f.text)]
         last = (again or [each])[-1]
         title = phrase((last, near), shared, weights, whole=True)
         evidence = {id(p): p for p in (*reminders, each, *again[-1:])}.values()
@@ -188,16 +192,17 @@ def _due(
             or _OPEN.search(each.text)
         ):
             continue
-        day, said_day = _day_ahead(each)
-        if day is None or not today - _JUST_PASSED <= day <= today + _AHEAD:
+        span = _day_ahead(each)
+        day = span.day if span else None
+        if span is None or day is None or not today - _JUST_PASSED <= day <= today + _AHEAD:
+            continue
+        has_passed = day < today
+        if has_passed and not _is_limit(each.text[: span.start]):
             continue
         later = [f for f in _about(each, holders, weights) if f.day > each.day]
         if later or _is_named_later(day, each, everything):
             continue
-        has_passed = day < today
-        if has_passed and not _is_limit(each.text, said_day):
-            continue
-        title = part_around(each.text, said_day)
+        title = part_around(each.text, each.text[span.start : span.end])
         when = insight_wording.day(day)
         said = "has passed with no later word on it" if has_passed else "is coming up"
         yield Finding(
@@ -222,18 +227,18 @@ def _is_named_later(day: date, promise: Statement, found: Sequence[Statement]) -
     )
 
 
-def _is_limit(text: str, said_day: str) -> bool:
-    """Return whether something is due by a day, rather than that it was to happen then."""
-    before = _CLAUSE_END.split(text[: text.find(said_day)])[-1]
-    return _DUE.search(before[-_MOST_BEFORE:]) is not None
+def _is_limit(before: str) -> bool:
+    """Return whether what stands before a day says that something is due by it."""
+    clause = _CLAUSE_END.split(before)[-1]
+    return _DUE.search(clause[-_MOST_BEFORE:]) is not None
 
 
-def _day_ahead(statement: Statement) -> tuple[date | None, str]:
-    """Return the first day in a statement that lay ahead when it was said, and its words."""
+def _day_ahead(statement: Statement) -> DateSpan | None:
+    """Return the first day in a statement that lay ahead when it was said."""
     for span in date_spans(statement.text, at_noon(statement.day)):
         if span.day and statement.day < span.day < statement.day + _PLAN_REACH:
-            return span.day, statement.text[span.start : span.end]
-    return None, ""
+            return span
+    return None
 
 
 def _about(statement: Statement, holders: Holders, weights: StemWeights) -> list[Statement]:

@@ -13,9 +13,8 @@ from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.statements import Statement, StemWeights
 from memctl.consolidation.totals import TableRow, tables
-from memctl.formatting import format_count
-from memctl.language.date_mentions import date_spans
-from memctl.language.table_amounts import amount_column, column_names, number, written
+from memctl.language.date_mentions import date_spans, is_day_before_month
+from memctl.language.table_amounts import Cells, amount_column, column_names, number, written
 from memctl.language.term_analysis import terms
 
 _DUE = re.compile(
@@ -28,13 +27,14 @@ _PAID = re.compile(
     r"|betaald",
     re.IGNORECASE,
 )
-_STATUS = re.compile(r"status|state|stand|état|estado|stato", re.IGNORECASE)
-_IS_OPEN = re.compile(
-    r"open|unpaid|outstanding|overdue|offen|unbezahlt|überfällig|impayée?|pendiente|apert[oa]",
+_STATUS = re.compile(r"status|stato|estado", re.IGNORECASE)
+_NOT_PAID = re.compile(
+    r"\W*|no|not (?:yet )?paid|open|unpaid|outstanding|overdue|sent|nein|offen|unbezahlt|überfällig"
+    r"|non|impayée?|no pagad[oa]|pendiente|apert[oa]",
     re.IGNORECASE,
 )
-_PAYS = re.compile(r"customer|client|debtor|kundin|kunde|kunde/in|cliente|klant", re.IGNORECASE)
-_IS_PAID = re.compile(
+_DEBTOR = re.compile(r"customer|client|debtor|kundin|kunde|cliente|klant", re.IGNORECASE)
+_CREDITOR = re.compile(
     r"supplier|vendor|payee|creditor|lieferant|fournisseur|proveedor|fornitore|leverancier",
     re.IGNORECASE,
 )
@@ -42,6 +42,8 @@ _FEWEST_LATE = 2
 _LONG_OPEN = timedelta(days=30)
 """Since when something has been open that has no day by which it is due."""
 _MOST_NAMED = 4
+_SURE, _MOST_SURE, _FOR_EACH = 1.5, 2.0, 0.4
+"""Strengths: a table says it; the more often somebody was late."""
 
 
 class _Columns(Struct, frozen=True):
@@ -54,20 +56,33 @@ class _Columns(Struct, frozen=True):
     status: str
     amount: str
     party_pays: bool
+    is_day_first: bool | None
+    """In which order its days with slashes are written, if they tell."""
 
     def name(self, row: TableRow) -> str:
         """Return what tells a row from others: its number, whom it is with, its amount."""
-        said = [row.cells.get(each, "") for each in dict.fromkeys((self.first, self.party))]
+        columns = dict.fromkeys((self.first, self.party))
+        said = [row.cells.get(each, "") for each in columns if each != self.amount]
         return ", ".join(filter(None, (*said, self.amount_text(row))))
 
     def amount_text(self, row: TableRow) -> str:
         """Return the amount of a row; "" where it has none, or nothing is to be paid."""
-        value = row.cells.get(self.amount, "")
-        return written(amount) if (amount := number(value)) else ""
+        amount = number(row.cells.get(self.amount, ""))
+        return written(amount) if amount > 0 else ""
+
+    def day(self, row: TableRow, column: str) -> date | None:
+        """Return the day in a column of a row."""
+        spans = date_spans(row.cells.get(column, ""), is_day_first=self.is_day_first)
+        return spans[0].day if len(spans) == 1 else None
+
+    def is_open(self, row: TableRow) -> bool:
+        """Return whether a row says nothing of having been paid."""
+        has_status = _NOT_PAID.fullmatch(row.cells.get(self.status, "")) is not None
+        return has_status and _NOT_PAID.fullmatch(row.cells.get(self.paid, "")) is not None
 
     def days_late(self, row: TableRow) -> int:
         """Return how many days after it was due a row was paid; 0 or less if in time."""
-        due, paid = _day(row.cells.get(self.due, "")), _day(row.cells.get(self.paid, ""))
+        due, paid = self.day(row, self.due), self.day(row, self.paid)
         return (paid - due).days if due and paid else 0
 
 
@@ -86,16 +101,30 @@ def _columns(rows: Sequence[TableRow]) -> _Columns | None:
     cells = [row.cells for row in rows]
     names = column_names(cells)
 
-    def called(pattern: re.Pattern[str]) -> str:
-        """Return the column whose name is what a pattern says."""
-        return next((name for name in names if pattern.fullmatch(_plain(name))), "")
+    def called(pattern: re.Pattern[str]) -> list[str]:
+        """Return the columns whose names are what a pattern says."""
+        return [name for name in names if pattern.fullmatch(_plain(name))]
 
-    due, paid, status = called(_DUE), called(_PAID), called(_STATUS)
-    pays, is_paid = called(_PAYS), called(_IS_PAID)
-    has_days = any(_day(row.cells.get(paid, "")) for row in rows)
-    if not has_days or not (due or status) or not (pays or is_paid):
+    paid = next((each for each in called(_PAID) if _has_days(cells, each)), "")
+    due, status = called(_DUE), called(_STATUS)
+    debtor, creditor = called(_DEBTOR), called(_CREDITOR)
+    if not paid or not (due or status) or not (debtor or creditor):
         return None
-    return _Columns(names[0], pays or is_paid, due, paid, status, amount_column(cells), bool(pays))
+    days = "\n".join(row.get(each, "") for row in cells for each in (*due[:1], paid))
+    return _Columns(
+        names[0],
+        (debtor or creditor)[0],
+        due[0] if due else "",
+        paid,
+        status[0] if status else "",
+        amount_column(cells),
+        party_pays=bool(debtor),
+        is_day_first=is_day_before_month(days),
+    )
+
+
+def _has_days(cells: Sequence[Cells], column: str) -> bool:
+    return any(date_spans(row.get(column, "")) for row in cells)
 
 
 def _plain(name: str) -> str:
@@ -107,22 +136,17 @@ def _open_ones(rows: Sequence[TableRow], columns: _Columns) -> Iterator[Finding]
     today = max(row.statement.memory.created_at.date() for row in rows)
     late: list[tuple[TableRow, str]] = []
     for row in rows:
-        due = _day(row.cells.get(columns.due, ""))
-        status = row.cells.get(columns.status, "")
-        is_paid = bool(row.cells.get(columns.paid, "").strip(" -–—"))
-        if (
-            is_paid
-            or (columns.amount and not columns.amount_text(row))
-            or (columns.status and not _IS_OPEN.fullmatch(status.strip()))
-        ):
+        if not columns.is_open(row) or (columns.amount and not columns.amount_text(row)):
             continue
+        due = columns.day(row, columns.due)
         if due and due < today:
             late.append((row, f"due on {insight_wording.day(due)}"))
         elif not due and row.statement.is_dated and row.statement.day < today - _LONG_OPEN:
             late.append((row, f"open since {insight_wording.day(row.statement.day)}"))
     if not late:
         return
-    title = late[0][0].statement.memory.title
+    memory = late[0][0].statement.memory
+    title = memory.title or insight_wording.source(memory)
     named = "; ".join(f"{columns.name(row)} ({since})" for row, since in late[:_MOST_NAMED])
     more = f" and {len(late) - _MOST_NAMED} more" if len(late) > _MOST_NAMED else ""
     yield Finding(
@@ -131,7 +155,7 @@ def _open_ones(rows: Sequence[TableRow], columns: _Columns) -> Iterator[Finding]
         headline=f"{title}: not paid as of {insight_wording.day(today)}: {named}{more}.",
         evidence=tuple(row.statement for row, _ in late[:_MOST_NAMED]),
         about=" ".join(["unpaid", *sorted(terms(title))]),
-        strength=1.5,
+        strength=_SURE,
     )
 
 
@@ -145,19 +169,17 @@ def _late_ones(rows: Sequence[TableRow], columns: _Columns) -> Iterator[Finding]
         late = [row for row in own if columns.days_late(row) > 0]
         if len(late) < _FEWEST_LATE:
             continue
-        days = insight_wording.listed([str(columns.days_late(row)) for row in late])
-        said = "paid late" if columns.party_pays else "was paid late"
-        times = f"{len(late)} times of {format_count(len(own), 'invoice', 'invoices')}"
+        days = [columns.days_late(row) for row in late]
+        by = insight_wording.listed(list(map(str, days)))
+        if len(days) > _MOST_NAMED:
+            by = f"{min(days)} to {max(days)}"
+        count = f"{len(late)} of {len(own)} invoices"
+        said = f"paid {count} late" if columns.party_pays else f"was paid late for {count}"
         yield Finding(
             kind="recurring",
             title=f"{party}, late payments",
-            headline=f"{party} {said} {times}, {days} days after the day it was due.",
-            evidence=tuple(row.statement for row in late),
+            headline=f"{party} {said}, by {by} days.",
+            evidence=tuple(row.statement for row in late[:_MOST_NAMED]),
             about=" ".join(["late", *sorted(terms(party))]),
-            strength=0.4 * len(late),
+            strength=min(_FOR_EACH * len(late), _MOST_SURE),
         )
-
-
-def _day(value: str) -> date | None:
-    spans = date_spans(value)
-    return spans[0].day if len(spans) == 1 else None

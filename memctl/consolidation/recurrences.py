@@ -58,7 +58,8 @@ def find_recurrences(found: Sequence[Statement], weights: StemWeights) -> list[F
         key = frozenset(map(id, finding.evidence)) if finding else frozenset()
         if finding and (key not in findings or finding.strength > findings[key].strength):
             findings[key] = finding
-    return [each for each in findings.values() if _is_one_event(each.evidence)]
+    likely = [each for each in findings.values() if each.strength > 0]
+    return [each for each in likely if _is_one_event(each.evidence)]
 
 
 def _is_one_event(times: Sequence[Statement]) -> bool:

@@ -60,6 +60,7 @@ _SPANS = {
 _UNIT, _NUMBER, _MONTH = any_of(_UNITS), rf"\d{{1,3}}|{any_of(_NUMBERS)}", any_of(MONTHS)
 _SEASON, _WEEKDAY, _BOUND = any_of(_SEASONS), any_of(WEEKDAYS), any_of(_BOUNDS)
 _PART = any_of(_PARTS)
+_LONG_UNIT = any_of(unit for unit in _UNITS if not unit.isalpha())
 _THE = rf"(?:(?:{any_of(words_of_all('articles'))})\s|l['’])?"
 _BOUND_BEFORE = lazy_regex(rf"(?<![\w-])({_BOUND})\s{_THE}$", re.IGNORECASE)
 _WEEK_BEFORE = lazy_regex(
@@ -71,6 +72,8 @@ _YEAR_IN = lazy_regex(rf"(?<!\d){_YEAR}(?!\d)")
 _MONTH_OR_YEARS = lazy_regex(
     rf"{_MONTH_NAME.pattern}|{_YEAR_IN.pattern}.*{_YEAR_IN.pattern}", re.IGNORECASE
 )
+_HYPHEN_AFTER_PART = lazy_regex(rf"(?<![\w-])({_PART})-(?=\w)", re.IGNORECASE)
+_ENDS_THERE = lazy_regex(r"\s*(?:[?.!,;:)]|$)")
 _DAY = timedelta(days=1)
 _DAYS_IN = {"day": 1, "week": 7, "weekend": 7, "month": 30, "year": 365}
 _MONTHS_IN_A_SEASON = 3
@@ -91,8 +94,8 @@ _NEEDED = frozenset(
 def _pattern() -> re.Pattern[str]:
     """Compiled when it is first needed: that takes longer than all else a question needs."""
     return re.compile(
-        rf"""(?<![\w-])(?:(?P<bound>{_BOUND})\s{_THE}
-            |(?P<part>{_PART})[\s-]{_THE}
+        rf"""(?<![\w-])(?:(?P<bound>{_BOUND})\s{_THE})?
+        (?:(?P<part>(?!(?:{_LONG_UNIT})(?![\w-]))(?:{_PART}))[\s-]{_THE}
             |(?P<within>{any_of(words_of_all("within"))})\s{_THE})?(?:
       (?P<shift>{any_of(_DAYS)})
     | (?P<ago>{_NUMBER})\s(?P<ago_unit>{_UNIT})\s(?:{any_of(words_of_all("ago"))})
@@ -115,7 +118,8 @@ def _span_pattern() -> re.Pattern[str]:
     day = r"\d{1,2}(?:st|nd|rd|th|\.)?(?!\d)"
     end = (
         rf"{_YEAR}(?:-\d\d){{0,2}}(?!\d)"
-        rf"|(?:{day}(?:\s(?:of\s)?(?:{_MONTH}))?|(?:{_MONTH})(?:\s{day})?)(?![^\W\d])(?:,?\s{_YEAR})?"
+        rf"|(?:{day}(?:\s(?:of\s|de\s)?(?:{_MONTH}))?|(?:{_MONTH})\.?(?:\s{day})?)(?![^\W\d])"
+        rf"(?:,?\s(?:de\s|del\s)?{_YEAR})?"
     )
     return re.compile(
         rf"""(?<![\w-])(?:(?P<from>{any_of(_SPANS["from"])})\s{_THE})?
@@ -127,6 +131,7 @@ def _span_pattern() -> re.Pattern[str]:
 
 def periods(question: str, today: date) -> list[Period]:
     """Return the times that a question names, as far as they are days of the calendar."""
+    question = _HYPHEN_AFTER_PART.sub(r"\1 ", question)  # no date stands behind a hyphen
     named = [*_relative_periods(question, today), *_dated_periods(question)]
     named.sort(key=lambda each: each.start - each.end)
     found: list[Period] = []
@@ -143,12 +148,13 @@ def _dated_periods(question: str) -> Iterator[Period]:
         if days[0] == days[1] and (week := _WEEK_BEFORE.search(above)):
             monday = days[0] - days[0].weekday() * _DAY
             yield Period(week.start(), span.end, monday, monday + 6 * _DAY)
-        elif part := _PART_BEFORE.search(above):
-            yield Period(part.start(), span.end, *_part(part[1], days))
-        elif before := _BOUND_BEFORE.search(above):
-            yield Period(before.start(), span.end, *_bounded(before[1], days))
         else:
-            yield Period(span.start, span.end, *days)
+            start = span.start
+            if part := _PART_BEFORE.search(above):
+                start, days = part.start(), _part(part[1], days)
+            if before := _BOUND_BEFORE.search(question[:start]):
+                start, days = before.start(), _bounded(before[1], days)
+            yield Period(start, span.end, *days)
 
 
 def _spans(question: str, today: date) -> Iterator[Period]:
@@ -158,40 +164,54 @@ def _spans(question: str, today: date) -> Iterator[Period]:
     for match in _span_pattern().finditer(question):
         if match["and"] and not match["from"]:
             continue  # "in March and May" are two times
+        may_count = _MONTH_NAME.search(match["last"]) is None and "-" not in match["last"]
+        if may_count and not _ENDS_THERE.match(question, match.end()):
+            continue  # "in May to 3 charities"
         try:
-            days = _between(match["first"], match["last"], today)
+            days = _between(match["first"], match["last"], today, is_said=bool(match["from"]))
         except ValueError:  # a day that no calendar has
             continue
         if days is not None:
             yield Period(match.start(), match.end(), *days)
 
 
-def _between(first: str, last: str, today: date) -> Days | None:
-    """Return the days from one end to the other; the month or year that one lacks, both have."""
+def _between(first: str, last: str, today: date, *, is_said: bool) -> Days | None:
+    """Return the days from one end to the other; the month or year that one lacks, both have.
+
+    Args:
+        first: The first day, month or year.
+        last: The last one.
+        today: The day of asking.
+        is_said: Whether a word such as "between" says that it is a span.
+    """
     months = [_MONTH_NAME.search(each) for each in (first, last)]
     years = [_YEAR_IN.search(each) for each in (first, last)]
-    if months[1] and not months[0]:
+    if months[1] and not months[0] and not years[0]:
         first = f"{first} {months[1][0]}"
-    elif months[0] and not months[1]:
+    elif months[0] and not months[1] and not years[1]:
         last = f"{months[0][0]} {last}"
-    elif not months[0] and None in years:
+    elif not any(months) and None in years:
         return None
-    stated = years[1] or years[0]
-    if not stated and not all(_is_month(each[0]) for each in months if each):
+    if not (is_said or any(years)) and not all(_is_month(each[0]) for each in months if each):
         return None
-    in_years = (int(stated[0]),) if stated else (today.year, today.year - 1)
-    for year in in_years:
-        end = _in_year(last, year)
-        begin = _in_year(first, year)
-        if begin and end and begin[0] > end[1]:
+    end_years = [int(years[1][0])] if years[1] else []
+    if not end_years:
+        end_years = (
+            [int(years[0][0]) + n for n in (0, 1)] if years[0] else [today.year, today.year - 1]
+        )
+    for year in end_years:
+        begin, end = _in_year(first, year), _in_year(last, year)
+        if begin and end and begin > end and begin[0].month != end[1].month and not years[0]:
             begin = _in_year(first, year - 1)
-        if begin and end and (stated or begin[0] <= today):
-            return (begin[0], end[1]) if begin[0] <= end[1] else None
+        if begin and end and begin <= end and (any(years) or begin[0] <= today):
+            return begin[0], end[1]
     return None
 
 
 def _in_year(written: str, year: int) -> Days | None:
-    """Return the days of a date, in a year if it states none."""
+    """Return the days of a date, in a year if it states none; a year is all of its days."""
+    if _YEAR_IN.fullmatch(written):
+        return _of_iso(written)
     spans = date_spans(written if _YEAR_IN.search(written) else f"{written} {year}")
     return _of_iso(spans[0].iso) if len(spans) == 1 else None
 
@@ -211,8 +231,9 @@ def _relative_periods(question: str, today: date) -> Iterator[Period]:
         except (OverflowError, ValueError):  # a time that no calendar has
             continue
         if days is not None:
-            days = _part(match["part"], _bounded(match["bound"], days))
-            yield Period(match.start(), match.end(), *days)
+            yield Period(
+                match.start(), match.end(), *_bounded(match["bound"], _part(match["part"], days))
+            )
 
 
 Days = tuple[date, date]
@@ -239,7 +260,9 @@ def _part(part: str | None, days: Days) -> Days:
             return last - half, last
         case "first week":
             return first, first + 6 * _DAY
-    return last - 6 * _DAY, last
+        case "last week":
+            return last - 6 * _DAY, last
+    return days
 
 
 def _bounded(bound: str | None, days: Days) -> Days:
@@ -259,6 +282,8 @@ def _days(match: re.Match[str], today: date) -> Days | None:
         case {"shift": word}:
             day = today + int(_DAYS[word]) * _DAY
             return day, day
+        case {"ago": number, "ago_unit": unit} if _UNITS[unit] == "weekend":
+            return _stepped(-_number(number), unit, today)
         case {"ago": number, "ago_unit": unit} | {"since_n": number, "since_unit": unit}:
             return _ago(_number(number), _UNITS[unit], today)
         case {"lately": number, "lately_unit": unit}:
@@ -283,6 +308,7 @@ def _is_date(match: re.Match[str], name: str) -> bool:
 
 
 def _is_month(name: str) -> bool:
+    """Return whether a name of a month is written as one: the verb "may" is not."""
     return name[:1].isupper() or len(name) > len("sept")
 
 

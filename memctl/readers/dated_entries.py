@@ -41,6 +41,8 @@ _DAY_OF_MONTH = re.compile(
 """A line that begins with the number of a day.  Those of a list have dots, but no weekdays."""
 _LINE = re.compile(r"[^\n]+")
 _WORD = re.compile(r"[^\W_]+")
+_IS_YEAR, _TWO_DIGITS = re.compile(r"(?:19|20)\d\d"), re.compile(r"\d\d")
+_LONGEST_ABOVE = len("### September 2025 ###")
 _NAMES_OF_DIARIES = {
     "diary", "journal", "log", "notes", "tagebuch", "logbuch", "diario", "diário", "dagboek",
 }  # fmt: skip
@@ -52,6 +54,8 @@ _LEAST_IN_ORDER = 0.8
 """Of the lines below a month that begin with a number, if they are its days."""
 _KEPT_UP = timedelta(days=60)
 """A list of days is one of what happened, not of what is to come, if the newest is so recent."""
+_NO_CALENDAR = 9000
+"""A year from which on a stated day is none."""
 _LONGEST_PAUSE, _AFTER_STATED = timedelta(days=270), timedelta(days=270)
 
 
@@ -89,12 +93,15 @@ def with_entry_days(
         modified: When its file was written last.
         name: Its file's.
     """
-    by = [each for each in (stated and stated + _AFTER_STATED, modified) if each]
-    if modified and (named := _end_of_year(text, name)) and modified - named < _LONGEST_KEPT:
-        by.append(named)
+    by = [modified] if modified else []
+    if stated and stated.year < _NO_CALENDAR:
+        by.append(stated + _AFTER_STATED)
     if not by:
         return text
-    found = _entries_by_date(text, min(by).date()) or _entries_by_day(text, name, min(by).date())
+    written = until = min(by)
+    if modified and (named := _end_of_year(text, name)) and modified - named < _LONGEST_KEPT:
+        until = min(until, named)
+    found = _entries_by_date(text, until.date()) or _entries_by_day(text, name, written.date())
     starts: dict[int, list[tuple[int, datetime]]] = {}
     for entry, day in found:
         moment = datetime.combine(day, time(), UTC)
@@ -109,25 +116,36 @@ def with_entry_days(
 def _lines(text: SourceText, above: _Above) -> Iterator[tuple[int, int, int, _Above]]:
     """Yield the lines of prose, each with its segment's number, and what stands above it."""
     for number, segment in enumerate(text.segments):
+        if segment.kind not in ("prose", "heading"):
+            continue
         for line in _LINE.finditer(text.text, segment.start, segment.end):
-            if (said := _month_or_year(line.group())) and segment.kind in ("prose", "heading"):
-                above = _Above(said.month, said.year or (above.year if said.month else None))
+            is_short = line.end() - line.start() <= _LONGEST_ABOVE
+            if is_short and (said := _month_or_year(line.group())):
+                above = _after(above, said)
             elif segment.kind == "prose":
                 yield number, line.start(), segment.end, above
 
 
-def _month_or_year(line: str) -> _Above | None:
-    """Return the month and year that a line says, if it says nothing else."""
-    words = _WORD.findall(line) if len(line) < len("## September 2025 ##") else []
+def _after(above: _Above, said: _Above) -> _Above:
+    """Return what stands above from a line on; a January without a year follows a December."""
+    if said.month is None or said.year is not None or above.year is None:
+        return said
+    has_turned = above.month is not None and said.month < above.month
+    return _Above(said.month, above.year + has_turned)
+
+
+def _month_or_year(line: str, *, is_name: bool = False) -> _Above | None:
+    """Return the month and year that a line says, if it says nothing else.
+
+    In the name of a file, two digits after the month are a year.
+    """
+    words = _WORD.findall(line)
     month = next((MONTHS[word.lower()] for word in words if word.lower() in MONTHS), None)
-    numbers = [word for word in words if word.isdecimal() and len(word) in (2, 4)]
-    year = _full_year(numbers[0]) if numbers and (month or len(numbers[0]) == 4) else None
+    year = next((int(word) for word in words if _IS_YEAR.fullmatch(word)), None)
+    if is_name and month and len(words) == 2 and _TWO_DIGITS.fullmatch(words[1]):
+        year = 2000 + int(words[1])
     says_else = len(words) != (month is not None) + (year is not None)
     return None if says_else or not (month or year) else _Above(month, year)
-
-
-def _full_year(digits: str) -> int:
-    return int(digits) if len(digits) == 4 else 2000 + int(digits)
 
 
 def _month_of_name(name: str) -> _Above:
@@ -136,7 +154,7 @@ def _month_of_name(name: str) -> _Above:
     if found := re.fullmatch(r"((?:19|20)\d\d)[-_. ]?(0[1-9]|1[0-2])", stem):
         return _Above(int(found[2]), int(found[1]))
     words = [word for word in _WORD.findall(stem) if word.lower() not in _NAMES_OF_DIARIES]
-    return _month_or_year(" ".join(words)) or _Above()
+    return _month_or_year(" ".join(words), is_name=True) or _Above()
 
 
 # --- entries that begin with the day and the month -----------------------------------------------

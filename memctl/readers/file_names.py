@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, time
+from collections.abc import Iterator
+from datetime import UTC, datetime, time, timedelta
 from pathlib import PurePath
 
 from memctl.language.date_mentions import date_spans
@@ -21,6 +22,7 @@ _DATE_WITHIN = re.compile(
     rf"(?<![\dA-Za-z])((?:19|20)\d\d){_MONTH_AND_DAY.replace('(?!', '(?![A-Za-z]|', 1)}"
 )
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_LONG_AGO = timedelta(days=15 * 365)
 
 
 def shorten(text: str, limit: int) -> str:
@@ -50,29 +52,15 @@ def title_from_name(name: str) -> str:
     return clean_title(stem) or display_name(name)
 
 
-def date_from_name(name: str, title: str = "") -> datetime | None:
+def date_from_name(name: str) -> datetime | None:
     """The date, with the time if one follows, that the file's name has; read as UTC.
 
-    A name usually begins with it, else it stands anywhere: ``Minutes 12 March 2025.docx``.  Of a
-    title it is the only day with a year, unless that is to come, as that of a wedding may be.
+    A name usually begins with it, else it stands anywhere: ``Minutes 12 March 2025.docx``.
     """
-    return _date_in_name(name) or _past_day(title)
-
-
-def _past_day(title: str) -> datetime | None:
-    if _YEAR.search(title) is None:
-        return None
-    spans = date_spans(title)
-    day = spans[0].day if len(spans) == 1 else None
-    moment = datetime.combine(day, time(), UTC) if day else None
-    return moment if moment and moment <= datetime.now(UTC) else None
-
-
-def _date_in_name(name: str) -> datetime | None:
     base = PurePath(name.replace("\0", " ")).name
     match = _DATE.match(base) or _DATE_WITHIN.search(base)
     if match is None:
-        return _worded_date(name)
+        return next(_worded_dates(title_from_name(name)), None)
     year, _, month, day, hour, minute, second = match.groups()
     try:
         day_start = datetime(int(year), int(month), int(day), tzinfo=UTC)
@@ -86,10 +74,19 @@ def _date_in_name(name: str) -> datetime | None:
         return day_start
 
 
-def _worded_date(name: str) -> datetime | None:
-    """The first day that a name has in words or with dots, such as ``2 May 2025``."""
-    if _YEAR.search(name) is None:
-        return None
-    days = (span.day for span in date_spans(title_from_name(name)))
-    first = next(filter(None, days), None)
-    return datetime.combine(first, time(), UTC) if first else None
+def date_from_title(title: str) -> datetime | None:
+    """The only day with a year in a title; read as UTC.
+
+    Unless it is to come, as that of a wedding may be, or so long ago that it is what the text is
+    about.
+    """
+    days = list(_worded_dates(title))
+    now = datetime.now(UTC)
+    return days[0] if len(days) == 1 and now - _LONG_AGO <= days[0] <= now else None
+
+
+def _worded_dates(text: str) -> Iterator[datetime]:
+    """The days that a text has in words or with dots, such as ``2 May 2025``."""
+    for span in date_spans(text) if _YEAR.search(text) else ():
+        if span.day:
+            yield datetime.combine(span.day, time(), UTC)

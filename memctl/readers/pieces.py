@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.language.date_mentions import leading_day
-from memctl.readers.file_names import date_from_name, title_from_name
+from memctl.readers.file_names import date_from_name, date_from_title, title_from_name
 from memctl.records import Segment, SegmentKind, SourceText
 
 PART_CHARS = 1_000_000
@@ -47,7 +47,7 @@ def named_document(
     """Make the facts of a document; what it lacks of title and date, its name says."""
     return new_document(
         title=title or title_from_name(name),
-        created_at=created_at or date_from_name(name, title),
+        created_at=created_at or date_from_name(name) or date_from_title(title),
         **facts,
     )
 

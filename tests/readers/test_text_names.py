@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memctl.readers import read
 from memctl.readers.document_properties import parse_date, parse_timestamp
-from memctl.readers.file_names import date_from_name, display_name, title_from_name
+from memctl.readers.file_names import date_from_name, date_from_title, display_name, title_from_name
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,12 @@ def test_seconds_and_milliseconds_since_1970_are_moments() -> None:
 
 @given(st.text(max_size=60))
 def test_no_text_breaks_the_reading_of_dates(text: str) -> None:
-    for moment in (parse_date(text), parse_timestamp(text), date_from_name(text, text)):
+    for moment in (
+        parse_date(text),
+        parse_timestamp(text),
+        date_from_name(text),
+        date_from_title(text),
+    ):
         assert moment is None or moment.utcoffset() is not None
 
 

@@ -454,6 +454,7 @@ def test_each_day_of_a_diary_in_plain_text_is_told_of_that_day(tmp_path: Path) -
         ("Minutes of the AGM, 20 March 2026\n---------\nSix were there.\n", "2026-03-20"),
         ("# Walks from 3 May 2025 to 8 June 2026\n\nSix.\n", ""),
         ("# Wedding of Rui, 20 March 2126\n\nFifty guests.\n", ""),
+        ("# The fire of 3 March 1998\n\nWhat the parish kept of it.\n", ""),
     ],
 )
 def test_a_text_says_near_its_beginning_of_which_day_it_is(
@@ -527,6 +528,14 @@ CALLS = "20 Dec - Ann rang.\nShe wants a quote.\n27 Dec: nothing\n\n3 Jan, Ben c
             "2026-11-07",  # the 3rd was a Monday in 2025
             ["2025-03-03", "2025-03-04", "2025-03-06", "2025-03-08", "2025-03-09"],
         ),
+        (
+            "days.txt",
+            "December 2024\n30 a\n31 b\nJanuary\n1 c\n2 d\n3 e\n4 f\n5 g\n",
+            "2026-11-07",
+            [f"2025-01-0{day}" for day in range(1, 6)],
+        ),
+        ("a.txt", "3 Feb - a\n1830\n5 Feb - b\n", "2026-03-07", ["2026-02-03", "2026-02-05"]),
+        ("a.txt", "12 March\n3 Apr - a\n5 Apr - b\n", "2026-04-07", ["2026-04-03", "2026-04-05"]),
         ("march.md", "1. a\n2. b\n3. c\n4. d\n5. e\n", "2026-11-07", []),
         ("march 2025.txt", "2 eggs\n1 lemon\n3 figs\n2 limes\n4 pears\n1 leek\n", "2026-11-07", []),
         ("setlist.txt", "1 Sodium\n2 Tungsten\n3 Slow\n4 Ghost\n5 Preset\n", "2026-11-07", []),

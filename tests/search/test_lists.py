@@ -88,6 +88,28 @@ def test_of_two_lists_the_newer_is_given_and_the_other_named(
     ]
 
 
+def test_the_list_of_the_time_that_is_asked_for_is_given(lists: Shelf, memory_of: MemoryOf) -> None:
+    texts = {"May 2024": "- port\n- sherry", "May 2025": "- gin\n- rum"}
+    lists.put(
+        [memory_of(f"wine{time[-4:]}", text, title=f"Wine list {time}")
+         for time, text in texts.items()]
+    )  # fmt: skip
+    assert ask(lists, "What's on the wine list for May 2024?").text.startswith("port [1]")
+    assert ask(lists, "What's on the wine list for June 2023?").method != "list/1"
+
+
+def test_of_two_sections_of_that_name_the_newer_is_given(lists: Shelf, memory_of: MemoryOf) -> None:
+    diary = {"document_id": "d_diary", "title": "Diary", "source": "diary.md"}
+    days = ((3, "- ring Ann\n- paint"), (9, "- buy tar\n- fix the\n  outer gate"))
+    lists.put(
+        [memory_of(f"day{day}", text, **diary, heading=f"{day} May 2025 > To do", start=100 * day,
+                   end=100 * day + len(text), created_at=datetime(2025, 5, day, tzinfo=UTC))
+         for day, text in days]
+    )  # fmt: skip
+    lines = ask(lists, "what's on my to-do list?").text.splitlines()
+    assert lines[:3] == ["To do (2025-05-09):", "buy tar [1]", "fix the outer gate [1]"]
+
+
 def test_a_list_of_which_all_is_done_has_nothing_left(lists: Shelf, memory_of: MemoryOf) -> None:
     lists.put([memory_of("done", "- [x] hops\n- [x] malt", title="Brewing")])
     assert ask(lists, "what is left on the brewing list?").text == "Nothing is left on Brewing. [1]"
@@ -102,7 +124,13 @@ def test_of_a_long_list_it_is_said_how_many_more_there_are(
 
 
 @pytest.mark.parametrize(
-    "question", ["What's in the lease?", "What's on the guest list?", "where is the snag list?"]
+    "question",
+    [
+        "What's in the lease?",
+        "What's on the guest list?",
+        "where is the snag list?",
+        "who's on people?",
+    ],
 )
 def test_prose_is_no_list_and_other_questions_ask_for_none(lists: Shelf, question: str) -> None:
     assert ask(lists, question).method != "list/1"

@@ -13,7 +13,13 @@ from typing import Any
 
 from memctl.errors import MissingReader, UnreadableSource
 from memctl.readers.document_properties import plausible_authors, plausible_date, plausible_title
-from memctl.readers.file_names import clean_title, date_from_name, display_name, title_from_name
+from memctl.readers.file_names import (
+    clean_title,
+    date_from_name,
+    date_from_title,
+    display_name,
+    title_from_name,
+)
 from memctl.readers.pieces import new_document
 from memctl.readers.reader_errors import damage_as_unreadable
 from memctl.readers.zip_directory import MAX_DIRECTORY_BYTES, directory_bytes
@@ -57,8 +63,9 @@ def head_of(properties: Any, name: str, heading: str = "", **metadata: object) -
         authors=plausible_authors(
             _property(properties, "author") or _property(properties, "creator")
         ),
-        created_at=date_from_name(name, title or heading)
-        or plausible_date(getattr(properties, "created", None)),
+        created_at=date_from_name(name)
+        or plausible_date(getattr(properties, "created", None))
+        or date_from_title(title or heading),
         tags=_keywords(_property(properties, "keywords")),
         metadata={key: value for key, value in (values | metadata).items() if value},
     )

@@ -16,7 +16,13 @@ from memctl.errors import EncryptedSource, UnreadableSource
 from memctl.files import open_regular
 from memctl.readers.data_files.table_rows import grid_pieces
 from memctl.readers.document_properties import parse_date, plausible_authors, plausible_title
-from memctl.readers.file_names import clean_title, date_from_name, display_name, title_from_name
+from memctl.readers.file_names import (
+    clean_title,
+    date_from_name,
+    date_from_title,
+    display_name,
+    title_from_name,
+)
 from memctl.readers.markup.html_parser import parse_page
 from memctl.readers.markup.web_pages import page_pieces, page_text
 from memctl.readers.office.office_files import check_archive
@@ -116,8 +122,9 @@ def _head(
     return new_document(
         title=title or title_from_name(name),
         authors=plausible_authors("; ".join(texts)),
-        created_at=date_from_name(name, title)
-        or next((day for each in days if (day := parse_date(each.strip()))), None),
+        created_at=date_from_name(name)
+        or next((day for each in days if (day := parse_date(each.strip()))), None)
+        or date_from_title(title),
     )
 
 
@@ -160,7 +167,8 @@ def _open_document(file: Any, name: str) -> tuple[zipfile.ZipFile, Any]:
 def _document_head(properties: Any, name: str, heading: str = "") -> SourceText:
     if properties is None:
         return new_document(
-            title=heading or title_from_name(name), created_at=date_from_name(name, heading)
+            title=heading or title_from_name(name),
+            created_at=date_from_name(name) or date_from_title(heading),
         )
     dates = (f"{_META}creation-date", f"{_DC}date")
     has_first = next(iter(properties.iter(f"{_META}initial-creator")), None) is not None

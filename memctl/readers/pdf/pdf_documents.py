@@ -20,7 +20,13 @@ from memctl.readers.document_properties import (
     plausible_date,
     plausible_title,
 )
-from memctl.readers.file_names import clean_title, date_from_name, display_name, title_from_name
+from memctl.readers.file_names import (
+    clean_title,
+    date_from_name,
+    date_from_title,
+    display_name,
+    title_from_name,
+)
 from memctl.readers.media.image_ocr import Ocr, find_ocr
 from memctl.readers.pdf.page_paragraphs import clean_pages
 from memctl.readers.pdf.page_text import (
@@ -93,7 +99,7 @@ def _head(reader: PdfReader, name: str, pages: int) -> SourceText:
     return new_document(
         title=title or title_from_name(name),
         authors=facts.authors,
-        created_at=date_from_name(name, title) or facts.created_at,
+        created_at=date_from_name(name) or facts.created_at or date_from_title(title),
         metadata={"pages": pages, **facts.metadata},
     )
 

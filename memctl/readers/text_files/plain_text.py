@@ -11,7 +11,7 @@ from memctl.language.date_mentions import leading_day
 from memctl.language.inline_tags import find_hashtags, find_wikilinks
 from memctl.readers.document_properties import parse_date, stated_day
 from memctl.readers.file_kinds import CODE_LANGUAGES, extension_of
-from memctl.readers.file_names import clean_title, date_from_name, title_from_name
+from memctl.readers.file_names import clean_title, date_from_name, date_from_title, title_from_name
 from memctl.readers.pieces import (
     Piece,
     assemble,
@@ -46,7 +46,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     first = next(blocks, "")
     head = named_document(
         name,
-        created_at=stated_day(first) or date_from_name(name, _title_line(first)),
+        created_at=stated_day(first) or date_from_name(name) or date_from_title(_title_line(first)),
         tags=find_hashtags(first),
         links=find_wikilinks(first),
     )
@@ -57,7 +57,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
 def _title_line(text: str) -> str:
     """Return the first line, if it stands alone and is no dated entry; else ""."""
     line, _, below = text.lstrip().partition("\n")
-    is_alone = not below.partition("\n")[0].strip("-=~ \r")
+    is_alone = bool(below.strip()) and not below.partition("\n")[0].strip("-=~ \r")
     return line if is_alone and is_title_line(line) and leading_day(line) is None else ""
 
 

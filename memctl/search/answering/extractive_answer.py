@@ -401,8 +401,10 @@ def _tells_other_state(
 
 def _says_that_it_changed(text: str, question: str) -> bool:
     """Return whether a text says that something changed, in words that the question has not."""
-    asked = question.lower()
-    return any(found[0].lower() not in asked for found in CHANGE_WORDS.finditer(text))
+    said, asked = (
+        {found[0].lower() for found in CHANGE_WORDS.finditer(each)} for each in (text, question)
+    )
+    return not said <= asked
 
 
 def _are_quoted(outcome: SearchOutcome, one: EvidenceSentence, other: EvidenceSentence) -> bool:

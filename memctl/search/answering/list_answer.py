@@ -7,16 +7,22 @@ names.  Sentences elsewhere mostly only mention it, so its own text answers, as 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.language.date_mentions import date_spans
 from memctl.language.term_analysis import query_terms
 from memctl.patterns import lazy_regex
 from memctl.records import Answer, Hit
-from memctl.search.answering.evidence_parts import LIST_MARK, is_table_row, older_versions
+from memctl.search.answering.evidence_parts import (
+    LIST_MARK,
+    PATH_SEPARATOR,
+    is_table_row,
+    older_versions,
+)
 from memctl.search.answering.excerpts import HitExcerpt, cite, plain_quote
 from memctl.search.answering.search_outcome import SearchOutcome
 
@@ -29,21 +35,22 @@ _OWN = (
     r"(?:\s+|(?<=['’])))?"
 )
 _ASKS_FOR_LIST = tuple(
-    lazy_regex(rf"\W*{start}\s+{_OWN}(?P<name>\S.*?)\W*", re.IGNORECASE)
+    lazy_regex(rf"\W*{start}\s+{_OWN}(?P<name>\S.*?)(?:,? please)?\W*", re.IGNORECASE)
     for start in (
-        r"who(?:['’]s| is| are) on",
+        r"who(?:['’]s| is| are) on(?=.*list\b)",
         r"what(?:['’]s| is| are| was| were| do (?:i|we) have| have (?:i|we) got| else is)?"
         r"(?: (?:there|still|left|open|all))*(?: (?:on|in))",
         r"(?:what|which) (?P<items>(?:\w+ )?\w+s) (?:are|were)"
         r"(?: (?:there|still|left|open))* (?:on|in|for)",
-        r"(?:please )?(?:show|give|read|list|print)(?: (?:me|us))?(?: out)?"
+        r"(?:(?:please|can you|could you) )?(?:show|give|read|list|print)(?: (?:me|us))?(?: out)?"
         r"(?: (?:what(?:['’]s| is) (?:on|in)|all of|everything (?:on|in)))?",
         r"was (?:steht|ist|sind)(?: (?:noch|alles))*(?: (?:auf|in|im))",
-        r"zeig(?:e)?(?: (?:mir|uns))?(?: mal)?",
-        r"qu['’](?:est-ce qu['’]il y a|y a-t-il)(?: (?:sur|dans))",
-        r"qué hay(?: (?:en))",
-        r"(?:che )?cosa c['’]è(?: (?:su|in|sulla|nella))",
-        r"wat staat er(?: nog)?(?: (?:op|in))",
+        r"zeige?(?: (?:mir|uns))?(?: mal)?",
+        r"qu['’](?:est-ce qu['’]il y a|y a-t-il) (?:sur|dans)|montre(?:-moi)?",
+        r"qué hay en|muéstrame",
+        r"(?:che )?cosa c['’]è (?:su|in)(?:ll?[ao]|l)?|mostra(?:mi)?",
+        r"wat staat er (?:nog )?(?:op|in)",
+        r"o que (?:há|está) (?:n[ao]|em)|mostra-me",
     )
 )
 """A question for the items of what it names."""
@@ -51,10 +58,8 @@ _LIST_WORDS = frozenset(
     query_terms("list lists file note notes page items liste datei notiz lista lijst", ("", "en"))
 )
 """Words that say what sort of text is asked for, not which."""
-_NAMES_LIST = lazy_regex(
-    rf"\W*{_OWN}(?P<name>(?:[^\s?]+ ){{0,4}}[^\s?]*(?:lists?|liste|lista|lijst|to-?dos?))[^\w?]*",
-    re.IGNORECASE,
-)
+_IS_LIST = r"(?:[^\s?]*(?:liste|lijst)|lista|(?:check|play|short|snag|wait|wish)?lists?|to-?dos?)"
+_NAMES_LIST = lazy_regex(rf"\W*{_OWN}(?P<name>(?:[^\s?]+ ){{0,4}}{_IS_LIST})[^\w?]*", re.IGNORECASE)
 """What is a list by its name alone, with no question around it."""
 _ASKS_FOR_REST = lazy_regex(
     r"\b(?:still|left|open|remaining|outstanding|noch|offen\w*|encore|reste\w*|todavía|ancora|nog)\b",
@@ -65,7 +70,7 @@ _LINE = lazy_regex(r"[^\S\n]*(?P<text>\S[^\n]*)")
 _MARKED = lazy_regex(rf"{LIST_MARK}\s+(?=\S)|\[[ xX]?\]\s+(?=\S)")
 _IS_DONE = lazy_regex(rf"(?:{LIST_MARK}\s+)?(?:\[[xX]\]|[✓✔☑])\s")
 _ENDS_SENTENCE = lazy_regex(r"[.!?]['\"”’)]*$")
-_MOST_ITEMS, _FEWEST_ITEMS, _LONGEST_ITEM = 20, 2, 160
+_MOST_ITEMS, _FEWEST_ITEMS, _LONGEST_ITEM, _LONGEST_SHOWN = 20, 2, 160, 300
 _LONGEST_QUESTION = 120
 _LEAST_SHARE = 0.6
 """Of the lines of a text that is a list."""
@@ -83,7 +88,11 @@ class _Item(Struct, frozen=True):
     def text(self) -> str:
         """The line, without what marks it as an item; one that is done keeps its tick."""
         line = self.hit.text[self.start : self.end]
-        return f"[x] {plain_quote(line)}" if _IS_DONE.match(line) else plain_quote(line)
+        mark = _MARKED.match(line)
+        words = plain_quote(line[mark.end() :] if mark else line)
+        if len(words) > _LONGEST_SHOWN:
+            words = f"{words[:_LONGEST_SHOWN].rpartition(' ')[0]} …"
+        return f"[x] {words}" if _IS_DONE.match(line) else words
 
 
 class _NamedList(Struct, frozen=True):
@@ -100,19 +109,23 @@ class _NamedList(Struct, frozen=True):
         """Its name and day."""
         return f"{self.name} ({self.of_day.isoformat()})"
 
+    def is_of(self, time: str) -> bool:
+        """Return whether it is of a day, month or year, as ISO 8601 writes it, by name or day."""
+        named = [span.iso for span in date_spans(self.name)] or [self.of_day.isoformat()]
+        return any(each.startswith(time) for each in named)
+
 
 def list_answer(outcome: SearchOutcome) -> Answer | None:
     """Return the items of the list that a question names; None where there is none of that name.
 
     Of several of that name it is the newest.
     """
-    asked = outcome.asked.text
     lists = _lists(outcome)
     if not lists:
         return None
     named, *others = lists
     items = named.items
-    if _ASKS_FOR_REST.search(asked):
+    if _asks_for_rest(outcome.asked.text):
         items = tuple(item for item in items if not _IS_DONE.match(item.hit.text, item.start))
     shown = items[:_MOST_ITEMS]
     excerpts = _excerpts(shown or named.items[:1])
@@ -144,6 +157,12 @@ def _asked_names(question: str) -> list[str]:
     return []
 
 
+def _asks_for_rest(question: str) -> bool:
+    """Return whether a question asks for what is not ticked off, in words beside the name."""
+    beside = question.replace(next(iter(_asked_names(question)), ""), " ")
+    return _ASKS_FOR_REST.search(beside) is not None
+
+
 def _name_terms(name: str, outcome: SearchOutcome, of_day: datetime | None = None) -> Terms:
     """Return what tells a name from others, without words for any list and without dates."""
     for span in reversed(date_spans(name, of_day)):
@@ -153,10 +172,10 @@ def _name_terms(name: str, outcome: SearchOutcome, of_day: datetime | None = Non
 
 
 def _lists(outcome: SearchOutcome) -> list[_NamedList]:
-    """Return the lists of an asked name, exact ones and then newest first.
+    """Return the lists of the asked name and time, or else of longer names; the newest first.
 
-    Each is there once, without older versions of a document.  One that is called a list may have
-    a longer name.
+    Each is there once, without older versions of a document.  Only one that is called a list may
+    have a longer name.
     """
     asked = _asked_names(outcome.asked.text)
     wanted = [terms for name in asked if (terms := _name_terms(name, outcome))]
@@ -164,27 +183,38 @@ def _lists(outcome: SearchOutcome) -> list[_NamedList]:
         return []
     may_be_longer = _NAMES_LIST.fullmatch(asked[0]) is not None
     older, seen = older_versions(outcome.hits), set[tuple[str, str]]()
-    found = []
+    found: list[_NamedList] = []
     for hit in outcome.hits:
         if hit.type != "passage" or hit.document in seen or hit.document_id in older:
             continue
         names = {
             name: _name_terms(name, outcome, hit.created_at)
-            for name in (hit.title, *hit.heading.split(" > "))
+            for name in (hit.title, *hit.heading.split(PATH_SEPARATOR))
         }
         exact = [name for name, terms in names.items() if terms in wanted]
         longer = [name for name, terms in names.items() if may_be_longer and wanted[0] < terms]
-        if not (exact or longer):
-            continue
-        seen.add(hit.document)
-        name = (exact or longer)[0]
-        passages = outcome.load_document(hit)
-        if hit.title != name:
-            passages = tuple(each for each in passages if name in each.heading.split(" > "))
-        if items := _items(passages):
-            found.append(_NamedList(name, hit.created_at.date(), items, bool(exact)))
+        if exact or longer:
+            seen.add(hit.document)
+            found += _lists_of(outcome, hit, (exact or longer)[0], is_exact=bool(exact))
+    times = [span.iso for span in date_spans(asked[0])]
+    found = [each for each in found if all(each.is_of(time) for time in times)]
     exact_ones = [each for each in found if each.is_exact]
     return sorted(exact_ones or found, key=lambda each: each.of_day, reverse=True)
+
+
+def _lists_of(
+    outcome: SearchOutcome, hit: Hit, name: str, *, is_exact: bool
+) -> Iterator[_NamedList]:
+    """Yield the list that a document is, or those that its sections of that name are."""
+    passages = outcome.load_document(hit)
+    sections: dict[str, list[Hit]] = {}
+    for each in passages:
+        above, mark, _ = f"{each.heading}{PATH_SEPARATOR}".partition(f"{name}{PATH_SEPARATOR}")
+        if hit.title == name or mark:
+            sections.setdefault("" if hit.title == name else above, []).append(each)
+    for section in sections.values():
+        if items := _items(section):
+            yield _NamedList(name, section[0].created_at.date(), items, is_exact)
 
 
 def _items(passages: Sequence[Hit]) -> tuple[_Item, ...]:
@@ -199,8 +229,14 @@ def _items(passages: Sequence[Hit]) -> tuple[_Item, ...]:
         for line in _LINE.finditer(hit.text):
             start, end = line.start("text"), line.start("text") + len(line["text"].rstrip())
             text = hit.text[start:end]
-            if (hit.start or 0) + start < last or text.strip("#*_:= -").lower() in headings:
+            if hit.start is not None and hit.start + start < last:
                 continue  # passages overlap
+            if text.strip("#*_:= -").lower() in headings or not any(map(str.isalnum, text)):
+                continue
+            is_wrapped = line.start("text") > line.start() and not _MARKED.match(text)
+            if is_wrapped and lines and lines[-1].hit is hit and _is_marked(lines[-1]):
+                lines[-1] = replace(lines[-1], end=end)
+                continue
             lines.append(_Item(hit, start, end))
         last = (hit.start or 0) + len(hit.text)
     texts = [each.hit.text[each.start : each.end] for each in lines]
@@ -213,6 +249,10 @@ def _items(passages: Sequence[Hit]) -> tuple[_Item, ...]:
         marked = [each for each in lines if each.end - each.start <= _LONGEST_ITEM]
     enough = max(_FEWEST_ITEMS, _LEAST_SHARE * len(lines))
     return tuple(marked) if len(marked) >= enough else ()
+
+
+def _is_marked(item: _Item) -> bool:
+    return _MARKED.match(item.hit.text, item.start) is not None
 
 
 def _excerpts(items: Sequence[_Item]) -> list[HitExcerpt]:
