@@ -27,7 +27,7 @@ from memctl.consolidation.statements import (
     slots_of,
 )
 from memctl.language.sentence_values import CHANGE_WORDS, Value
-from memctl.language.table_amounts import amount_column, row_cells
+from memctl.language.table_amounts import amount_column
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.search.answering.extractive_answer import WENT_FROM
 
@@ -372,7 +372,7 @@ def _is_listed(first: Statement, second: Statement) -> bool:
     """Return whether two rows of tables give a value of one thing, and none that adds up."""
     if len(first.stems & second.stems) < _SAME_WORDS * len(first.stems | second.stems):
         return False
-    return not amount_column([row_cells(first.text), row_cells(second.text)])
+    return not amount_column([first.cells, second.cells])
 
 
 def _difference(first: Statement, second: Statement, weights: StemWeights) -> Difference | None:
@@ -470,7 +470,7 @@ def _comparable(first: Slot, second: Slot, bare: float = _LEAST_BARE) -> bool:
         return False
     if a.unit and b.unit and a.unit != b.unit:
         return False
-    x, y = a.readings[-1][0] or 0.0, b.readings[-1][0] or 0.0
+    x, y = first.amount, second.amount
     if a.kind == b.kind == "number" and x < bare and x.is_integer():
         return False
     return min(x, y) > 0 and max(x, y) / min(x, y) <= _RATIO
@@ -627,7 +627,7 @@ def _goes_up_and_down(said: Sequence[_Said]) -> bool:
     """Return whether amounts turn back again and again, as readings do."""
     if said[0].slot.value.kind not in _NUMERIC:
         return False
-    amounts = [each.slot.value.readings[-1][0] or 0.0 for each in said]
+    amounts = [each.slot.amount for each in said]
     ups = [later > earlier for earlier, later in pairwise(amounts)]
     return sum(one != other for one, other in pairwise(ups)) > _MOST_TURNS
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.statements import Statement, StemWeights
-from memctl.consolidation.totals import TableRow, tables
+from memctl.consolidation.totals import tables
 from memctl.language.date_mentions import date_spans, is_day_before_month
 from memctl.language.table_amounts import Cells, amount_column, column_names, number, written
 from memctl.language.term_analysis import terms
@@ -59,28 +59,28 @@ class _Columns(Struct, frozen=True):
     is_day_first: bool | None
     """In which order its days with slashes are written, if they tell."""
 
-    def name(self, row: TableRow) -> str:
+    def name(self, row: Statement) -> str:
         """Return what tells a row from others: its number, whom it is with, its amount."""
         columns = dict.fromkeys((self.first, self.party))
         said = [row.cells.get(each, "") for each in columns if each != self.amount]
         return ", ".join(filter(None, (*said, self.amount_text(row))))
 
-    def amount_text(self, row: TableRow) -> str:
+    def amount_text(self, row: Statement) -> str:
         """Return the amount of a row; "" where it has none, or nothing is to be paid."""
         amount = number(row.cells.get(self.amount, ""))
         return written(amount) if amount > 0 else ""
 
-    def day(self, row: TableRow, column: str) -> date | None:
+    def day(self, row: Statement, column: str) -> date | None:
         """Return the day in a column of a row."""
         spans = date_spans(row.cells.get(column, ""), is_day_first=self.is_day_first)
         return spans[0].day if len(spans) == 1 else None
 
-    def is_open(self, row: TableRow) -> bool:
+    def is_open(self, row: Statement) -> bool:
         """Return whether a row says nothing of having been paid."""
         has_status = _NOT_PAID.fullmatch(row.cells.get(self.status, "")) is not None
         return has_status and _NOT_PAID.fullmatch(row.cells.get(self.paid, "")) is not None
 
-    def days_late(self, row: TableRow) -> int:
+    def days_late(self, row: Statement) -> int:
         """Return how many days after it was due a row was paid; 0 or less if in time."""
         due, paid = self.day(row, self.due), self.day(row, self.paid)
         return (paid - due).days if due and paid else 0
@@ -96,7 +96,7 @@ def find_payments(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
     return findings
 
 
-def _columns(rows: Sequence[TableRow]) -> _Columns | None:
+def _columns(rows: Sequence[Statement]) -> _Columns | None:
     """Return the columns that tell what was paid; None for another table."""
     cells = [row.cells for row in rows]
     names = column_names(cells)
@@ -131,21 +131,21 @@ def _plain(name: str) -> str:
     return " ".join(name.replace("_", " ").split())
 
 
-def _open_ones(rows: Sequence[TableRow], columns: _Columns) -> Iterator[Finding]:
+def _open_ones(rows: Sequence[Statement], columns: _Columns) -> Iterator[Finding]:
     """Yield the invoices that are past their day, or long open, when the table was last changed."""
-    today = max(row.statement.memory.created_at.date() for row in rows)
-    late: list[tuple[TableRow, str]] = []
+    today = max(row.memory.created_at.date() for row in rows)
+    late: list[tuple[Statement, str]] = []
     for row in rows:
         if not columns.is_open(row) or (columns.amount and not columns.amount_text(row)):
             continue
         due = columns.day(row, columns.due)
         if due and due < today:
             late.append((row, f"due on {insight_wording.day(due)}"))
-        elif not due and row.statement.is_dated and row.statement.day < today - _LONG_OPEN:
-            late.append((row, f"open since {insight_wording.day(row.statement.day)}"))
+        elif not due and row.is_dated and row.day < today - _LONG_OPEN:
+            late.append((row, f"open since {insight_wording.day(row.day)}"))
     if not late:
         return
-    memory = late[0][0].statement.memory
+    memory = late[0][0].memory
     title = memory.title or insight_wording.source(memory)
     named = "; ".join(f"{columns.name(row)} ({since})" for row, since in late[:_MOST_NAMED])
     more = f" and {len(late) - _MOST_NAMED} more" if len(late) > _MOST_NAMED else ""
@@ -153,15 +153,15 @@ def _open_ones(rows: Sequence[TableRow], columns: _Columns) -> Iterator[Finding]
         kind="overdue",
         title=f"{title}, not paid",
         headline=f"{title}: not paid as of {insight_wording.day(today)}: {named}{more}.",
-        evidence=tuple(row.statement for row, _ in late[:_MOST_NAMED]),
+        evidence=tuple(row for row, _ in late[:_MOST_NAMED]),
         about=" ".join(["unpaid", *sorted(terms(title))]),
         strength=_SURE,
     )
 
 
-def _late_ones(rows: Sequence[TableRow], columns: _Columns) -> Iterator[Finding]:
+def _late_ones(rows: Sequence[Statement], columns: _Columns) -> Iterator[Finding]:
     """Yield who was late several times, or was paid late."""
-    by_party: dict[str, list[TableRow]] = defaultdict(list)
+    by_party: dict[str, list[Statement]] = defaultdict(list)
     for row in rows:
         if party := row.cells.get(columns.party, ""):
             by_party[party].append(row)
@@ -179,7 +179,7 @@ def _late_ones(rows: Sequence[TableRow], columns: _Columns) -> Iterator[Finding]
             kind="recurring",
             title=f"{party}, late payments",
             headline=f"{party} {said}, by {by} days.",
-            evidence=tuple(row.statement for row in late[:_MOST_NAMED]),
+            evidence=tuple(row for row in late[:_MOST_NAMED]),
             about=" ".join(["late", *sorted(terms(party))]),
             strength=min(_FOR_EACH * len(late), _MOST_SURE),
         )

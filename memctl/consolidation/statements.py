@@ -21,6 +21,7 @@ from memctl.language.date_mentions import WEEKDAYS, date_spans
 from memctl.language.identification import identify_language
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.sentence_values import Value, values
+from memctl.language.table_amounts import Cells, row_cells
 from memctl.language.term_analysis import terms
 from memctl.language.word_lists import all_languages, numerals
 from memctl.literals import RESTATING_TYPES
@@ -92,6 +93,11 @@ class Slot(Struct, frozen=True):
     value: Value
     near: frozenset[str]
 
+    @property
+    def amount(self) -> float:
+        """The number that the value is, as it is most likely read; 0 where it is none."""
+        return self.value.readings[-1][0] or 0.0
+
 
 class Statement(Struct, frozen=True, dict=True):
     """One sentence."""
@@ -120,6 +126,11 @@ class Statement(Struct, frozen=True, dict=True):
     def context(self) -> frozenset[str]:
         """The stems of the sentence and of all that says more of it."""
         return self.stems | self.around | self.titles
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The cells of a row of a table; none of what is no row."""
+        return row_cells(self.text) if self.is_row else {}
 
     @property
     def document(self) -> str:

@@ -13,11 +13,9 @@ from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.statements import Slot, Statement, StemWeights
 from memctl.formatting import format_count
 from memctl.language.table_amounts import (
-    Cells,
     amount_column,
     is_sum,
     number,
-    row_cells,
     text_columns,
     written,
 )
@@ -42,19 +40,12 @@ _LARGEST = 3.0
 """A sum is more than this many times a limit only where it is of something else."""
 
 
-class TableRow(Struct, frozen=True):
-    """A row of a table, which is a statement."""
-
-    statement: Statement
-    cells: Cells
-
-
 class _Sum(Struct, frozen=True):
     """Rows of one table that belong together."""
 
     name: str
     stems: frozenset[str]
-    rows: tuple[TableRow, ...]
+    rows: tuple[Statement, ...]
     amount: float
     is_whole: bool
 
@@ -67,13 +58,13 @@ def find_totals(found: Sequence[Statement], weights: StemWeights) -> list[Findin
     findings = []
     for rows in tables(found):
         for total in _sums(rows):
-            title = frozenset(terms(_YEAR.sub(" ", rows[0].statement.memory.title)))
+            title = frozenset(terms(_YEAR.sub(" ", rows[0].memory.title)))
             over = [
                 (_fits(total, title, each, weights), each.day, slot, each)
                 for each in limits
                 for slot in each.slots
                 if slot.value.kind in ("money", "number")
-                and _amount(slot) < total.amount <= _LARGEST * _amount(slot)
+                and slot.amount < total.amount <= _LARGEST * slot.amount
             ]
             fit, _, slot, limit = max(
                 over, key=lambda item: item[:2], default=(0.0, None, None, None)
@@ -95,20 +86,16 @@ def _fits(total: _Sum, title: frozenset[str], limit: Statement, weights: StemWei
     return weights.sum(total.stems) + weights.sum(shared)
 
 
-def _amount(slot: Slot) -> float:
-    return slot.value.readings[-1][0] or 0.0
-
-
 def _amount_text(slot: Slot) -> str:
-    return written(_amount(slot)) if slot.value.kind == "number" else slot.value.text
+    return written(slot.amount) if slot.value.kind == "number" else slot.value.text
 
 
 def _total_finding(total: _Sum, limit: Statement, slot: Slot) -> Finding:
-    most = _amount(slot)
+    most = slot.amount
     word = _LIMIT.search(limit.text)
     said = word["word"].lower() if word else ""
     what = next((name for key, name in _WORDING.items() if said.startswith(key)), "budget")
-    days = sorted({row.statement.day for row in total.rows if row.statement.is_dated})
+    days = sorted({row.day for row in total.rows if row.is_dated})
     when = f" ({insight_wording.day_after_day([days[0], days[-1]])})" if len(days) > 1 else ""
     headline = (
         f"{total.name}: {format_count(len(total.rows), 'entry', 'entries')} come to "
@@ -119,31 +106,30 @@ def _total_finding(total: _Sum, limit: Statement, slot: Slot) -> Finding:
         kind="total",
         title=total.name,
         headline=headline,
-        evidence=(limit, *(row.statement for row in total.rows)),
+        evidence=(limit, *(row for row in total.rows)),
         about=" ".join(sorted(total.stems) or ["total"]),
         strength=1.0 + min(total.amount / most - 1, 1.0),
     )
 
 
-def tables(found: Sequence[Statement]) -> Iterator[list[TableRow]]:
+def tables(found: Sequence[Statement]) -> Iterator[list[Statement]]:
     """Yield the rows of each table, without those that add up others."""
-    by_document: dict[str, list[TableRow]] = defaultdict(list)
+    by_document: dict[str, list[Statement]] = defaultdict(list)
     for each in found:
-        cells = row_cells(each.text) if each.is_row else {}
-        if cells and not is_sum(cells):
-            by_document[each.document].append(TableRow(each, cells))
+        if each.cells and not is_sum(each.cells):
+            by_document[each.document].append(each)
     yield from (rows for rows in by_document.values() if len(rows) >= _FEWEST_ROWS)
 
 
-def _sums(rows: Sequence[TableRow]) -> Iterator[_Sum]:
+def _sums(rows: Sequence[Statement]) -> Iterator[_Sum]:
     cells = [row.cells for row in rows]
     amount = amount_column(cells)
     if not amount:
         return
-    title = rows[0].statement.memory.title
+    title = rows[0].memory.title
     yield _sum(title, frozenset(terms(title)), rows, amount, is_whole=True)
     for name in text_columns(cells):
-        groups: dict[str, list[TableRow]] = defaultdict(list)
+        groups: dict[str, list[Statement]] = defaultdict(list)
         for row in rows:
             groups[row.cells.get(name, "")].append(row)
         if len(groups) > max(2, 1 + _MOST_GROUPS * len(rows)):
@@ -156,7 +142,7 @@ def _sums(rows: Sequence[TableRow]) -> Iterator[_Sum]:
 def _sum(
     name: str,
     stems: frozenset[str],
-    rows: Sequence[TableRow],
+    rows: Sequence[Statement],
     amount: str,
     *,
     is_whole: bool = False,

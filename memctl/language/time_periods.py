@@ -7,9 +7,10 @@ the last May, and it may leave one end open: "since March", "before Christmas".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, timedelta
 from functools import cache
+from itertools import chain
 
 from msgspec import Struct
 
@@ -69,9 +70,6 @@ _WEEK_BEFORE = lazy_regex(
 _PART_BEFORE = lazy_regex(rf"(?<![\w-])({_PART})[\s-]{_THE}$", re.IGNORECASE)
 _MONTH_NAME = lazy_regex(rf"(?<![^\W\d])(?:{_MONTH})(?![^\W\d])", re.IGNORECASE)
 _YEAR_IN = lazy_regex(rf"(?<!\d){_YEAR}(?!\d)")
-_MONTH_OR_YEARS = lazy_regex(
-    rf"{_MONTH_NAME.pattern}|{_YEAR_IN.pattern}.*{_YEAR_IN.pattern}", re.IGNORECASE
-)
 _HYPHEN_AFTER_PART = lazy_regex(rf"(?<![\w-])({_PART})-(?=\w)", re.IGNORECASE)
 _ENDS_THERE = lazy_regex(r"\s*(?:[?.!,;:)]|$)")
 _DAY = timedelta(days=1)
@@ -82,12 +80,15 @@ _ISO = lazy_regex(r"(?P<year>\d{4})(?:-W(?P<week>\d\d)|-Q(?P<quarter>\d)|-(?P<mo
 
 
 _WORD = lazy_regex(r"[^\W\d_]+")
-_NEEDED = frozenset(
-    max(_WORD.findall(name), key=len)
-    for names in (_UNITS, _DAYS, _SEASONS, _HOLIDAYS, MONTHS, WEEKDAYS)
-    for name in names
-)
-"""The longest word of every name; a question without any of them names no time."""
+
+
+def _longest_words(*names: Iterable[str]) -> frozenset[str]:
+    return frozenset(max(_WORD.findall(name), key=len) for name in chain(*names))
+
+
+_NEEDED = _longest_words(_UNITS, _DAYS, _SEASONS, _HOLIDAYS, MONTHS, WEEKDAYS)
+_MONTH_WORDS = _longest_words(MONTHS)
+"""The longest word of every name; a question without any of them names no time, or no month."""
 
 
 @cache
@@ -131,11 +132,14 @@ def _span_pattern() -> re.Pattern[str]:
 
 def periods(question: str, today: date) -> list[Period]:
     """Return the times that a question names, as far as they are days of the calendar."""
-    question = _HYPHEN_AFTER_PART.sub(r"\1 ", question)  # no date stands behind a hyphen
-    named = [*_relative_periods(question, today), *_dated_periods(question)]
+    words, years = frozenset(_WORD.findall(question.lower())), len(_YEAR_IN.findall(question))
+    has_name, has_month = not _NEEDED.isdisjoint(words), not _MONTH_WORDS.isdisjoint(words)
+    if has_name or years:
+        question = _HYPHEN_AFTER_PART.sub(r"\1 ", question)  # no date stands behind a hyphen
+    named = [*(_relative_periods(question, today) if has_name else ()), *_dated_periods(question)]
     named.sort(key=lambda each: each.start - each.end)
     found: list[Period] = []
-    for period in (*_spans(question, today), *named):
+    for period in (*(_spans(question, today) if has_month or years > 1 else ()), *named):
         if not any(each.start < period.end and period.start < each.end for each in found):
             found.append(period)
     return sorted(found, key=lambda each: each.start)
@@ -159,8 +163,6 @@ def _dated_periods(question: str) -> Iterator[Period]:
 
 def _spans(question: str, today: date) -> Iterator[Period]:
     """Yield the times that are given by both ends: "between March and May", "3-10 May 2025"."""
-    if not _MONTH_OR_YEARS.search(question):
-        return
     for match in _span_pattern().finditer(question):
         if match["and"] and not match["from"]:
             continue  # "in March and May" are two times
@@ -223,8 +225,6 @@ def is_time_name(word: str) -> bool:
 
 
 def _relative_periods(question: str, today: date) -> Iterator[Period]:
-    if _NEEDED.isdisjoint(_WORD.findall(question.lower())):
-        return
     for match in _pattern().finditer(question):
         try:
             days = _days(match, today)

@@ -379,8 +379,8 @@ class _QuerySession(Struct, frozen=True, dict=True):
             answer, sentences = self._answer(outcome.evidence, options)
             is_ordered = options.rerank and bool(self.search_context.config.models.rerank)
             if not is_ordered and outcome.selected is None:
-                cited = (each.memory_id for each in answer.citations if answer.found)
-                hits = rank_hits(hits, sentences, cited)
+                citations = answer.citations if answer.found else ()
+                hits = rank_hits(hits, sentences, (each.memory_id for each in citations))
         hits = self._searcher.with_document_metadata(hits[:limit])
         result = QueryResult(
             question=question.text,
@@ -508,21 +508,24 @@ class _QuerySession(Struct, frozen=True, dict=True):
         from memctl.search.answering.evidence_sentences import rank_sentences
         from memctl.search.answering.extractive_answer import extract_answer, special_answer
 
-        sentences: Sequence[EvidenceSentence] | None = None
+        sentences: Sequence[EvidenceSentence] = ()
+        problem: MemctlError | None = None
         try:
             best = outcome.hits[0].kb if outcome.hits else None
             asked = outcome.asked.text
             answerer = self.search_context.answerer(best, asked) if best else None
-            if answerer is None and (special := special_answer(outcome)):
-                return special, ()
-            sentences = rank_sentences(outcome)
-            if answerer is None:
-                return extract_answer(outcome, sentences), sentences
-            return answerer.answer(outcome, sentences, options.on_token), sentences
+            if answerer is not None:
+                sentences = rank_sentences(outcome)
+                return answerer.answer(outcome, sentences, options.on_token), sentences
         except MemctlError as error:  # a question is answered, whatever is wrong with the model
-            sentences = rank_sentences(outcome) if sentences is None else sentences
-            answer = special_answer(outcome) or extract_answer(outcome, sentences)
-            return replace(answer, note=error.message, hint=error.hint), sentences
+            problem = error
+        answer = special_answer(outcome)
+        if answer is None:
+            sentences = sentences or rank_sentences(outcome)
+            answer = extract_answer(outcome, sentences)
+        if problem is not None:
+            answer = replace(answer, note=problem.message, hint=problem.hint)
+        return answer, sentences
 
     def context(
         self,

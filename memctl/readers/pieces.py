@@ -42,12 +42,20 @@ new_document = partial(SourceText, text="", media_type="", reader="")
 
 
 def named_document(
-    name: str, *, title: str = "", created_at: datetime | None = None, **facts: Any
+    name: str,
+    *,
+    title: str = "",
+    heading: str = "",
+    created_at: datetime | None = None,
+    **facts: Any,
 ) -> SourceText:
-    """Make the facts of a document; what it lacks of title and date, its name says."""
+    """Make the facts of a document; what it lacks of title and date, its name says.
+
+    A day in its title, or in the heading that stands above its text, is its date, too.
+    """
     return new_document(
         title=title or title_from_name(name),
-        created_at=created_at or date_from_name(name) or date_from_title(title),
+        created_at=created_at or date_from_name(name) or date_from_title(title or heading),
         **facts,
     )
 

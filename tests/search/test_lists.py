@@ -55,6 +55,8 @@ def ask(shelf: Shelf, question: str) -> Answer:
         ("What jobs are there for the weekend?", ["clear gutter", "fix gate latch"]),
         ("what's on the packing list for Skye?", ["[x] tent", "stove", "head torches"]),
         ("What is still on the Skye packing list?", ["stove", "head torches"]),
+        ("Qu'est-ce qu'il y a sur la shopping list ?", ["oat milk", "bin bags"]),
+        ("montre-moi la snag list", ["kitchen - door", "hall light", "back door"]),
         ("what's in people?", ["name: Ann Lee", "name: Bob Ray"]),
     ],
 )

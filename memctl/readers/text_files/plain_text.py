@@ -11,7 +11,7 @@ from memctl.language.date_mentions import leading_day
 from memctl.language.inline_tags import find_hashtags, find_wikilinks
 from memctl.readers.document_properties import parse_date, stated_day
 from memctl.readers.file_kinds import CODE_LANGUAGES, extension_of
-from memctl.readers.file_names import clean_title, date_from_name, date_from_title, title_from_name
+from memctl.readers.file_names import clean_title, title_from_name
 from memctl.readers.pieces import (
     Piece,
     assemble,
@@ -46,7 +46,8 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     first = next(blocks, "")
     head = named_document(
         name,
-        created_at=stated_day(first) or date_from_name(name) or date_from_title(_title_line(first)),
+        heading=_title_line(first),
+        created_at=stated_day(first),
         tags=find_hashtags(first),
         links=find_wikilinks(first),
     )

@@ -80,6 +80,15 @@ class HitExcerpt(Struct, frozen=True):
         return self.hit.start if _has_offsets(self.hit) and self.hit.start is not None else 0
 
 
+def joined_by_passage(excerpts: Iterable[HitExcerpt]) -> list[HitExcerpt]:
+    """Return one excerpt of each passage, from the first to the last of those given."""
+    joined: dict[str, HitExcerpt] = {}
+    for each in excerpts:
+        first = joined.get(each.hit.memory_id, each)
+        joined[each.hit.memory_id] = replace(first, end=each.end)
+    return list(joined.values())
+
+
 def conversation_of(hit: Hit) -> tuple[str, ...] | None:
     """Return the conversation that a hit is a turn of; None if it is no turn."""
     if hit.level != "evidence" or hit.type != "turn" or hit.session_id is None:

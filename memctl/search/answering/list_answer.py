@@ -23,7 +23,7 @@ from memctl.search.answering.evidence_parts import (
     is_table_row,
     older_versions,
 )
-from memctl.search.answering.excerpts import HitExcerpt, cite, plain_quote
+from memctl.search.answering.excerpts import HitExcerpt, cite, joined_by_passage, plain_quote
 from memctl.search.answering.search_outcome import SearchOutcome
 
 METHOD = "list/1"
@@ -35,25 +35,37 @@ _OWN = (
     r"(?:\s+|(?<=['’])))?"
 )
 _ASKS_FOR_LIST = tuple(
-    lazy_regex(rf"\W*{start}\s+{_OWN}(?P<name>\S.*?)(?:,? please)?\W*", re.IGNORECASE)
-    for start in (
-        r"who(?:['’]s| is| are) on(?=.*list\b)",
-        r"what(?:['’]s| is| are| was| were| do (?:i|we) have| have (?:i|we) got| else is)?"
-        r"(?: (?:there|still|left|open|all))*(?: (?:on|in))",
-        r"(?:what|which) (?P<items>(?:\w+ )?\w+s) (?:are|were)"
-        r"(?: (?:there|still|left|open))* (?:on|in|for)",
-        r"(?:(?:please|can you|could you) )?(?:show|give|read|list|print)(?: (?:me|us))?(?: out)?"
-        r"(?: (?:what(?:['’]s| is) (?:on|in)|all of|everything (?:on|in)))?",
-        r"was (?:steht|ist|sind)(?: (?:noch|alles))*(?: (?:auf|in|im))",
-        r"zeige?(?: (?:mir|uns))?(?: mal)?",
-        r"qu['’](?:est-ce qu['’]il y a|y a-t-il) (?:sur|dans)|montre(?:-moi)?",
-        r"qué hay en|muéstrame",
-        r"(?:che )?cosa c['’]è (?:su|in)(?:ll?[ao]|l)?|mostra(?:mi)?",
-        r"wat staat er (?:nog )?(?:op|in)",
-        r"o que (?:há|está) (?:n[ao]|em)|mostra-me",
+    (
+        tuple(first.split(", ")),
+        lazy_regex(rf"\W*(?:{start})\s+{_OWN}(?P<name>\S.*?)(?:,? please)?\W*", re.IGNORECASE),
+    )
+    for first, start in (
+        ("who", r"who(?:['’]s| is| are) on(?=.*list\b)"),
+        (
+            "what",
+            r"what(?:['’]s| is| are| was| were| do (?:i|we) have| have (?:i|we) got| else is)?"
+            r"(?: (?:there|still|left|open|all))*(?: (?:on|in))",
+        ),
+        (
+            "what, which",
+            r"(?:what|which) (?P<items>(?:\w+ )?\w+s) (?:are|were)"
+            r"(?: (?:there|still|left|open))* (?:on|in|for)",
+        ),
+        (
+            "please, can you, could you, show, give, read, list, print",
+            r"(?:(?:please|can you|could you) )?(?:show|give|read|list|print)(?: (?:me|us))?"
+            r"(?: out)?(?: (?:what(?:['’]s| is) (?:on|in)|all of|everything (?:on|in)))?",
+        ),
+        ("was", r"was (?:steht|ist|sind)(?: (?:noch|alles))*(?: (?:auf|in|im))"),
+        ("zeig", r"zeige?(?: (?:mir|uns))?(?: mal)?"),
+        ("qu, montre", r"qu['’](?:est-ce qu['’]il y a|y a-t-il) (?:sur|dans)|montre(?:-moi)?"),
+        ("qué, muéstrame", r"qué hay en|muéstrame"),
+        ("che, cosa, mostra", r"(?:che )?cosa c['’]è (?:su|in)(?:ll?[ao]|l)?|mostra(?:mi)?"),
+        ("wat", r"wat staat er (?:nog )?(?:op|in)"),
+        ("o que, mostra", r"o que (?:há|está) (?:n[ao]|em)|mostra-me"),
     )
 )
-"""A question for the items of what it names."""
+"""How a question for the items of something begins, and its pattern, compiled if it does."""
 _LIST_WORDS = frozenset(
     query_terms("list lists file note notes page items liste datei notiz lista lijst", ("", "en"))
 )
@@ -77,30 +89,13 @@ _LEAST_SHARE = 0.6
 _CONFIDENCE = 0.85
 
 
-class _Item(Struct, frozen=True):
-    """A line of a list: ``hit.text[start:end]``."""
-
-    hit: Hit
-    start: int
-    end: int
-
-    @property
-    def text(self) -> str:
-        """The line, without what marks it as an item; one that is done keeps its tick."""
-        line = self.hit.text[self.start : self.end]
-        mark = _MARKED.match(line)
-        words = plain_quote(line[mark.end() :] if mark else line)
-        if len(words) > _LONGEST_SHOWN:
-            words = f"{words[:_LONGEST_SHOWN].rpartition(' ')[0]} …"
-        return f"[x] {words}" if _IS_DONE.match(line) else words
-
-
 class _NamedList(Struct, frozen=True):
     """The items of a document or section."""
 
     name: str
     of_day: date
-    items: tuple[_Item, ...]
+    items: tuple[HitExcerpt, ...]
+    """Its lines."""
     is_exact: bool
     """Whether its name has nothing more than what was asked for."""
 
@@ -120,17 +115,19 @@ def list_answer(outcome: SearchOutcome) -> Answer | None:
 
     Of several of that name it is the newest.
     """
-    lists = _lists(outcome)
+    question = outcome.asked.text
+    asked = _asked_names(question)
+    lists = _lists(outcome, asked)
     if not lists:
         return None
     named, *others = lists
     items = named.items
-    if _asks_for_rest(outcome.asked.text):
-        items = tuple(item for item in items if not _IS_DONE.match(item.hit.text, item.start))
+    if _ASKS_FOR_REST.search(question.replace(asked[0], " ")):
+        items = tuple(item for item in items if not _IS_DONE.match(item.text))
     shown = items[:_MOST_ITEMS]
-    excerpts = _excerpts(shown or named.items[:1])
+    excerpts = joined_by_passage(shown or named.items[:1])
     numbers = {item.hit.memory_id: place for place, item in enumerate(excerpts, start=1)}
-    lines = [f"{item.text} [{numbers[item.hit.memory_id]}]" for item in shown]
+    lines = [f"{_shown(item.text)} [{numbers[item.hit.memory_id]}]" for item in shown]
     if not shown:
         lines = [f"Nothing is left on {named.name}. [1]"]
     if len(items) > len(shown):
@@ -148,19 +145,26 @@ def list_answer(outcome: SearchOutcome) -> Answer | None:
     )
 
 
+def _shown(line: str) -> str:
+    """Return a line without what marks it as an item; one that is done keeps its tick."""
+    mark = _MARKED.match(line)
+    words = plain_quote(line[mark.end() :] if mark else line)
+    if len(words) > _LONGEST_SHOWN:
+        words = f"{words[:_LONGEST_SHOWN].rpartition(' ')[0]} …"
+    return f"[x] {words}" if _IS_DONE.match(line) else words
+
+
 def _asked_names(question: str) -> list[str]:
     """Return what a question that asks for the items of something may name; [] for other ones."""
-    for pattern in (*_ASKS_FOR_LIST, _NAMES_LIST) if len(question) <= _LONGEST_QUESTION else ():
+    if len(question) > _LONGEST_QUESTION:
+        return []
+    begins = re.sub(r"^\W+", "", question.lower())
+    patterns = [pattern for words, pattern in _ASKS_FOR_LIST if begins.startswith(words)]
+    for pattern in (*patterns, _NAMES_LIST):
         if found := pattern.fullmatch(question):
             items = found.groupdict().get("items")
             return [found["name"], *([f"{items} {found['name']}"] if items else [])]
     return []
-
-
-def _asks_for_rest(question: str) -> bool:
-    """Return whether a question asks for what is not ticked off, in words beside the name."""
-    beside = question.replace(next(iter(_asked_names(question)), ""), " ")
-    return _ASKS_FOR_REST.search(beside) is not None
 
 
 def _name_terms(name: str, outcome: SearchOutcome, of_day: datetime | None = None) -> Terms:
@@ -171,13 +175,12 @@ def _name_terms(name: str, outcome: SearchOutcome, of_day: datetime | None = Non
     return frozenset(query_terms(words, outcome.languages)) - _LIST_WORDS
 
 
-def _lists(outcome: SearchOutcome) -> list[_NamedList]:
-    """Return the lists of the asked name and time, or else of longer names; the newest first.
+def _lists(outcome: SearchOutcome, asked: Sequence[str]) -> list[_NamedList]:
+    """Return the lists of an asked name and time, or else of longer names; the newest first.
 
     Each is there once, without older versions of a document.  Only one that is called a list may
     have a longer name.
     """
-    asked = _asked_names(outcome.asked.text)
     wanted = [terms for name in asked if (terms := _name_terms(name, outcome))]
     if not wanted:
         return []
@@ -217,49 +220,41 @@ def _lists_of(
             yield _NamedList(name, section[0].created_at.date(), items, is_exact)
 
 
-def _items(passages: Sequence[Hit]) -> tuple[_Item, ...]:
+def _items(passages: Sequence[Hit]) -> tuple[HitExcerpt, ...]:
     """Return the items of a text that is mostly a list; nothing for other texts.
 
     They are the lines that are marked as items or, where none is, the lines.
     """
-    lines: list[_Item] = []
+    lines: list[HitExcerpt] = []
     last = 0
     for hit in passages:
-        headings = {name.lower() for name in (hit.title, *hit.heading.split(" > "))}
-        for line in _LINE.finditer(hit.text):
-            start, end = line.start("text"), line.start("text") + len(line["text"].rstrip())
-            text = hit.text[start:end]
+        headings = {name.lower() for name in (hit.title, *hit.heading.split(PATH_SEPARATOR))}
+        for found in _LINE.finditer(hit.text):
+            start = found.start("text")
+            line = HitExcerpt(hit, start, start + len(found["text"].rstrip()))
             if hit.start is not None and hit.start + start < last:
                 continue  # passages overlap
-            if text.strip("#*_:= -").lower() in headings or not any(map(str.isalnum, text)):
+            if line.text.strip("#*_:= -").lower() in headings or not any(
+                map(str.isalnum, line.text)
+            ):
                 continue
-            is_wrapped = line.start("text") > line.start() and not _MARKED.match(text)
+            is_wrapped = start > found.start() and not _is_marked(line)
             if is_wrapped and lines and lines[-1].hit is hit and _is_marked(lines[-1]):
-                lines[-1] = replace(lines[-1], end=end)
-                continue
-            lines.append(_Item(hit, start, end))
+                lines[-1] = replace(lines[-1], end=line.end)
+            else:
+                lines.append(line)
         last = (hit.start or 0) + len(hit.text)
-    texts = [each.hit.text[each.start : each.end] for each in lines]
-    marked = [each for each, text in zip(lines, texts, strict=True) if _MARKED.match(text)]
+    texts = [line.text for line in lines]
+    items = list(filter(_is_marked, lines))
     if texts and all(map(is_table_row, texts)):
-        marked = lines
+        items = lines
     elif any(map(is_table_row, texts)):
-        marked = []
-    elif not marked and not any(map(_ENDS_SENTENCE.search, texts)):
-        marked = [each for each in lines if each.end - each.start <= _LONGEST_ITEM]
+        items = []
+    elif not items and not any(map(_ENDS_SENTENCE.search, texts)):
+        items = [line for line in lines if len(line.text) <= _LONGEST_ITEM]
     enough = max(_FEWEST_ITEMS, _LEAST_SHARE * len(lines))
-    return tuple(marked) if len(marked) >= enough else ()
+    return tuple(items) if len(items) >= enough else ()
 
 
-def _is_marked(item: _Item) -> bool:
-    return _MARKED.match(item.hit.text, item.start) is not None
-
-
-def _excerpts(items: Sequence[_Item]) -> list[HitExcerpt]:
-    """Return where items stand, from the first to the last of each passage."""
-    by_passage: dict[str, HitExcerpt] = {}
-    for item in items:
-        before = by_passage.get(item.hit.memory_id)
-        start = before.start if before else item.start
-        by_passage[item.hit.memory_id] = HitExcerpt(item.hit, start, item.end)
-    return list(by_passage.values())
+def _is_marked(line: HitExcerpt) -> bool:
+    return _MARKED.match(line.text) is not None

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from memctl.language.date_mentions import date_spans, has_slashed_day, is_day_before_month
 from memctl.language.table_amounts import (
@@ -29,7 +28,7 @@ from memctl.language.term_analysis import query_terms
 from memctl.patterns import lazy_regex
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import is_table_row
-from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite
+from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite, joined_by_passage
 from memctl.search.answering.search_outcome import SearchOutcome
 
 METHOD = "total/1"
@@ -125,7 +124,8 @@ def total_answer(outcome: SearchOutcome) -> Answer | None:
         return None
     best = found[0]
     unsure = any(each.amount != best.amount for each in found)
-    excerpts = _excerpts(best.rows)[:_MOST_CITED]
+    rows = (HitExcerpt(row.hit, row.start, row.end) for row in best.rows)
+    excerpts = joined_by_passage(rows)[:_MOST_CITED]
     numbers = "".join(f" [{place}]" for place in range(1, len(excerpts) + 1))
     said = f"{best.text}{numbers}"
     return Answer(
@@ -263,13 +263,3 @@ def _rows(passages: Sequence[Hit]) -> list[_Row]:
             if cells and not is_sum(cells):
                 found.setdefault((hit.start or 0) + match.start(), _Row(hit, *match.span(), cells))
     return [found[place] for place in sorted(found)]
-
-
-def _excerpts(rows: Sequence[_Row]) -> list[HitExcerpt]:
-    """Return where the rows stand, from the first to the last of each passage."""
-    by_passage: dict[str, HitExcerpt] = {}
-    for row in rows:
-        before = by_passage.get(row.hit.memory_id)
-        excerpt = HitExcerpt(row.hit, row.start, row.end)
-        by_passage[row.hit.memory_id] = replace(before, end=row.end) if before else excerpt
-    return list(by_passage.values())
