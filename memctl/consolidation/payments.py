@@ -179,7 +179,7 @@ def _late_ones(rows: Sequence[Statement], columns: _Columns) -> Iterator[Finding
             kind="recurring",
             title=f"{party}, late payments",
             headline=f"{party} {said}, by {by} days.",
-            evidence=tuple(row for row in late[:_MOST_NAMED]),
+            evidence=tuple(late[:_MOST_NAMED]),
             about=" ".join(["late", *sorted(terms(party))]),
             strength=min(_FOR_EACH * len(late), _MOST_SURE),
         )
