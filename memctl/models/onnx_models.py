@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,7 +29,13 @@ MOST_CHARACTERS = 32_768
 """Only this much of a text's beginning counts."""
 TEXTS_PER_RUN = 32
 MOST_THREADS = 4
+PROBE_FILE = "probe.onnx"
+"""Multiplies unsigned ``[rows, PROBE_SIZE]``, less 128, by signed weights of 127."""
+PROBE_SIZE = 64
+_PROBE = Path(__file__).with_name("weights") / PROBE_FILE
 _AGAIN = "export the model again"
+REINSTALL = "install memctl anew from its checkout: python -m pip install --force-reinstall -e ."
+"""What to do where a file of a built-in model is damaged."""
 
 TextOrPair = str | tuple[str, str]
 """A text, or two that a model reads together."""
@@ -157,7 +163,7 @@ def load_transformer(what: str, folder: Path, output: str) -> TransformerModel:
 
 
 def open_session(
-    what: str, model: Path, *, hint: str = _AGAIN, fuse: bool = True
+    what: str, model: Path, *, hint: str = _AGAIN, fuse: bool = True, threads: int | None = None
 ) -> InferenceSession:
     """Open a model on the processor, for any number of threads.
 
@@ -166,33 +172,67 @@ def open_session(
         model: Its file.
         hint: What to do where it is damaged.
         fuse: Whether operators may be joined into larger ones.
+        threads: That share the work of a run; unless given, as many as ``thread_count`` says.
 
     Raises:
         MemctlError: The file is damaged.
     """
-    # onnxruntime 1.31 writes an id of the device to the home folder when it is imported.
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = min(MOST_THREADS, processor_count())
-    options.inter_op_num_threads = 1
+    options = _session_options(threads or thread_count())
     if not fuse:
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    options.log_severity_level = 3  # errors, which are raised anyway
-    # Threads that wait take no time, and eight-bit products are exact on every processor.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.add_session_config_entry("session.x64quantprecision", "1")
+        options.graph_optimization_level = _runtime().GraphOptimizationLevel.ORT_ENABLE_BASIC
+    if not products_are_exact():
+        # Makes signed weights of eight bits unsigned where operators may be joined.
+        options.add_session_config_entry("session.x64quantprecision", "1")
+    return _load(what, model, options, hint)
+
+
+@cache
+def products_are_exact() -> bool:
+    """Whether this processor multiplies unsigned by signed numbers of eight bits without loss.
+
+    Without VNNI, x86 adds two products in 16 bits, and cuts off what is larger.
+
+    Raises:
+        MemctlError: The model that tells is damaged.
+    """
+    values = np.full((1, PROBE_SIZE), 255, dtype=np.uint8)
+    [products] = _load("built-in models", _PROBE, _session_options(1), REINSTALL).run(
+        None, {"values": values}
+    )
+    return bool((products == PROBE_SIZE * 127 * 127).all())
+
+
+def _load(what: str, model: Path, options: Any, hint: str) -> InferenceSession:
     try:
-        made: InferenceSession = onnxruntime.InferenceSession(
-            str(model), options, providers=["CPUExecutionProvider"]
-        )
+        return _runtime().InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
     except Exception as error:
         # onnxruntime 1.31 has a class for each way to fail, with no common base but Exception.
         raise MemctlError(
             f"{what}: cannot load {display_path(model)}: {_first_line(error)}", hint
         ) from error
-    return made
+
+
+def _session_options(threads: int) -> Any:
+    options = _runtime().SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3  # errors, which are raised anyway
+    # Threads that wait take no time.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return options
+
+
+def _runtime() -> Any:
+    # onnxruntime 1.31 writes an id of the device to the home folder when it is imported.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    import onnxruntime
+
+    return onnxruntime
+
+
+def thread_count() -> int:
+    """Return how many threads may run models at once."""
+    return min(MOST_THREADS, processor_count())
 
 
 def _first_line(error: Exception) -> str:

@@ -9,6 +9,7 @@ onnxruntime does the arithmetic, on this machine alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Literal, get_args
@@ -19,7 +20,13 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from memctl.errors import MemctlError
-from memctl.models.onnx_models import InferenceSession, open_session
+from memctl.models.onnx_models import (
+    REINSTALL,
+    InferenceSession,
+    open_session,
+    products_are_exact,
+    thread_count,
+)
 
 Matrix = NDArray[np.float32]
 StatementLabel = Literal["none", "fact", "decision", "preference", "plan", "event", "observation"]
@@ -30,6 +37,8 @@ NAME_TYPES: tuple[NameType, ...] = get_args(NameType)
 
 FOLDER = Path(__file__).with_name("weights")
 MODEL_FILE = "model.onnx"
+UNSIGNED_MODEL_FILE = "model_unsigned.onnx"
+"""The same for processors that cut off the products of its signed weights."""
 TOKENIZER_FILE = "tokenizer.json"
 
 ANSWER_LIMITS = (40, 72, 80)
@@ -46,7 +55,6 @@ _BATCH_TOKENS = 256
 values within a layer take 6 MB, which no core has a cache for: judging takes a seventh longer."""
 _KEPT_SCORES = 128
 """Lists of scores, each with 30 sentences of some 500 characters."""
-_HINT = "install memctl anew from its checkout: python -m pip install --force-reinstall -e ."
 
 
 class NameSpan(Struct, frozen=True):
@@ -97,9 +105,14 @@ class TaskEncoder:
 
     @cached_property
     def _session(self) -> InferenceSession:
-        # The joined operators of onnxruntime 1.32 take twice as long, and 50 ms to be made.
-        path = self._folder / MODEL_FILE
-        return open_session("built-in reading model", path, hint=_HINT, fuse=False)
+        # The joined operators of onnxruntime 1.32 take twice as long, and 50 ms to be made.  Each
+        # batch is read by one thread: to share its small products costs a quarter more.
+        path = self._folder / (MODEL_FILE if products_are_exact() else UNSIGNED_MODEL_FILE)
+        return open_session("built-in reading model", path, hint=REINSTALL, fuse=False, threads=1)
+
+    @cached_property
+    def _readers(self) -> Executor:
+        return ThreadPoolExecutor(thread_count(), "reading")
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -197,10 +210,17 @@ class TaskEncoder:
             outputs: Names of those that are wanted.
             first_only: Whether an output of each token is wanted of the first alone.
         """
-        found: list[list[Matrix]] = [[] for _ in packed]
-        for places in _batches(packed):
+        run = self._session.run
+
+        def read(places: Sequence[int]) -> list[Matrix]:
             inputs = _model_inputs([packed[n] for n in places], first_only=first_only)
-            values = self._session.run(list(outputs), inputs)
+            values: list[Matrix] = run(list(outputs), inputs)
+            return values
+
+        batches = list(_batches(packed))
+        read_all = map if len(batches) < 2 else self._readers.map
+        found: list[list[Matrix]] = [[] for _ in packed]
+        for places, values in zip(batches, read_all(read, batches), strict=True):
             for row, place in enumerate(places):
                 found[place] = [each[row] for each in values]
         return found
@@ -319,7 +339,9 @@ def _load_tokenizer(path: Path) -> Tokenizer:
     try:
         tokenizer = Tokenizer.from_str(path.read_text("utf-8"))
     except Exception as error:
-        raise MemctlError(f"built-in reading model: cannot read {path}: {error}", _HINT) from error
+        raise MemctlError(
+            f"built-in reading model: cannot read {path}: {error}", REINSTALL
+        ) from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer

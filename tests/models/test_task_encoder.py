@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from memctl.errors import MemctlError
+from memctl.models import task_encoder
+from memctl.models.onnx_models import products_are_exact
 from memctl.models.task_encoder import (
     STATEMENT_LABELS,
     TaskEncoder,
@@ -99,12 +101,16 @@ def test_a_damaged_model_is_an_error_that_says_what_to_do(tmp_path: Path) -> Non
     assert "reinstall" in (caught.value.hint or "")
 
 
-def test_it_reads_the_same_on_every_processor() -> None:
-    """Those without VNNI added two products in 16 bits, which cut off what was larger."""
+@pytest.mark.parametrize("exact", [True, False])
+def test_it_reads_the_same_on_every_processor(exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those without VNNI add two products in 16 bits, which cuts off what is larger."""
+    if exact and not products_are_exact():
+        pytest.skip("this processor reads by unsigned numbers")
+    monkeypatch.setattr(task_encoder, "products_are_exact", lambda: exact)
     sentences = (
         ("Lease", "The lease starts on 1 June 2026."),
         ("Lease", "The lease was signed by Eva Brandt."),
         ("Kitchen", "The flue costs 6,200 euros."),
     )
-    odds = load_task_encoder().score_answers("When does the lease start?", sentences)
-    assert odds == pytest.approx([2.666, -3.137, -4.039], abs=0.03)  # 0.2 off if cut off
+    odds = TaskEncoder().score_answers("When does the lease start?", sentences)
+    assert odds == pytest.approx([2.666, -3.137, -4.047], abs=0.03)  # 0.2 off if cut off

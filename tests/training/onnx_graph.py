@@ -1,8 +1,13 @@
-"""The reading model as an ONNX graph, and back to its weights.
+"""The reading model as ONNX graphs, and back to its weights.
 
 Matrices are whole numbers of eight bits with a scale for each row.  What they are multiplied with
 is rounded to eight bits with a scale for each token, so that what is made of an input does not
 depend on its company in a batch.  The attention is an operator of onnxruntime's own.
+
+Processors with VNNI or AMX multiply unsigned by signed numbers, eight times as fast as two unsigned
+ones.  Others add two such products in 16 bits, which cuts off what is larger: for them there is a
+second graph, which makes the same weights unsigned when it is loaded, and a small one that tells
+which of the two a processor needs.
 """
 
 from __future__ import annotations
@@ -14,8 +19,10 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
+from onnx.external_data_helper import set_external_data
 
-from memctl.models.task_encoder import MODEL_FILE
+from memctl.models.onnx_models import PROBE_FILE, PROBE_SIZE
+from memctl.models.task_encoder import MODEL_FILE, UNSIGNED_MODEL_FILE
 
 Tensor = NDArray[np.generic]
 OUTPUTS = ("answer", "label", "importance", "gist", "tags")
@@ -25,13 +32,23 @@ INPUTS = ("ids", "cases", "types", "positions", "mask", "picked")
 """What the model takes, ``[inputs, tokens]`` each; of ``picked`` ``[inputs, picked, 1]``."""
 HEADS = 12
 NORM_EPSILON = 1e-12
+ZERO = 128
+"""What stands for 0 where numbers have no sign."""
 OPSET, MICROSOFT = 20, "com.microsoft"
+DATA_FILE = f"{MODEL_FILE}.data"
+"""Has the larger tensors of both graphs, which are read from there as they are."""
+MIN_DATA, DATA_STEP = 1024, 64
+"""Least bytes of a tensor that stands there, and what its place is a multiple of."""
 
 
 def write(weights: Mapping[str, NDArray[np.float32]], folder: Path) -> None:
     """Write the model of a network's weights, by their names in ``train.Network``."""
     folder.mkdir(parents=True, exist_ok=True)
-    onnx.save(_Graph(weights).model(), str(folder / MODEL_FILE))
+    for file, unsigned in ((MODEL_FILE, False), (UNSIGNED_MODEL_FILE, True)):
+        graph = _Graph(weights, unsigned=unsigned)
+        onnx.save(graph.model(), str(folder / file))
+        (folder / DATA_FILE).write_bytes(graph.data)
+    onnx.save(_probe(), str(folder / PROBE_FILE))
 
 
 def read(folder: Path) -> dict[str, NDArray[np.float32]]:
@@ -56,10 +73,12 @@ def read(folder: Path) -> dict[str, NDArray[np.float32]]:
 
 
 class _Graph:
-    """Collects the nodes of the model."""
+    """Collects the nodes of the model, and in ``data`` its larger tensors."""
 
-    def __init__(self, weights: Mapping[str, NDArray[np.float32]]) -> None:
+    def __init__(self, weights: Mapping[str, NDArray[np.float32]], *, unsigned: bool) -> None:
+        self.data = bytearray()
         self._weights = weights
+        self._unsigned = unsigned
         self._nodes: list[onnx.NodeProto] = []
         self._stored: dict[str, onnx.TensorProto] = {}
 
@@ -87,8 +106,7 @@ class _Graph:
         graph = helper.make_graph(
             self._nodes, "reading", inputs, outputs, list(self._stored.values())
         )
-        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=9)
+        return _model(graph)
 
     def _embedding(self) -> str:
         rows, scale = _rounded(self._weights["word.weight"])
@@ -120,25 +138,31 @@ class _Graph:
         return self._norm(self._add("Add", states, narrow), f"{layer}ln2")
 
     def _quantized(self, values: str) -> tuple[str, str]:
-        """Add nodes that round each token's values to 0 to 255 around 128; return their scale."""
+        """Add nodes that round values to 0 to 255 around ``ZERO``; return each token's scale."""
         last = self._constant("last", np.array([-1], dtype=np.int64))
         largest = self._add("ReduceMax", self._add("Abs", values), last, keepdims=1)
         largest = self._add("Max", largest, self._constant("least", np.float32(1e-8)))
         scale = self._add("Mul", largest, self._constant("step", np.float32(1 / 127)))
-        rounded = self._add("Round", self._add("Div", values, scale))
-        shifted = self._add("Add", rounded, self._constant("middle", np.float32(128)))
-        return self._add("Cast", shifted, to=TensorProto.UINT8), scale
+        steps = self._add("Div", values, scale)
+        one, zero = self._constant("one", np.float32(1)), self._constant("zero", np.uint8(ZERO))
+        return self._add("QuantizeLinear", steps, one, zero), scale
 
     def _linear(self, tokens: tuple[str, str], name: str) -> str:
         rows, scale = _rounded(self._weights[f"{name}.weight"])
         values, token_scale = tokens
-        # Both without sign: processors without VNNI add two products of signed weights in 16 bits,
-        # which is too few for them.
-        weight = self._keep(f"{name}.weight", (rows.T.astype(np.int16) + 128).astype(np.uint8))
-        zero = self._constant("zero", np.uint8(128))
-        product = self._add("MatMulInteger", values, weight, zero, zero)
-        product = self._add("Mul", self._add("Cast", product, to=TensorProto.FLOAT), token_scale)
-        product = self._add("Mul", product, self._keep(f"{name}.scale", scale[:, 0]))
+        weight = self._keep(f"{name}.weight", rows.T)
+        one, zero = self._constant("one", np.float32(1)), self._constant("zero", np.uint8(ZERO))
+        scales = self._keep(f"{name}.scale", scale[:, 0])
+        zeros = [zero]
+        if self._unsigned:
+            moved = self._add("Cast", weight, to=TensorProto.FLOAT)
+            moved = self._add("Add", moved, self._constant("middle", np.float32(ZERO)))
+            weight = self._add("Cast", moved, to=TensorProto.UINT8)
+            zeros = [zero, zero]
+        product = self._add(
+            "MatMulIntegerToFloat", values, weight, one, scales, *zeros, domain=MICROSOFT
+        )
+        product = self._add("Mul", product, token_scale)
         return self._add("Add", product, self._vector(f"{name}.bias"))
 
     def _norm(self, values: str, name: str) -> str:
@@ -162,8 +186,40 @@ class _Graph:
 
     def _keep(self, name: str, values: Tensor | np.generic) -> str:
         if name not in self._stored:
-            self._stored[name] = numpy_helper.from_array(np.array(values, order="C"), name)
+            values = np.array(values, order="C")
+            stored = self._stored[name] = numpy_helper.from_array(values, name)
+            if values.nbytes >= MIN_DATA:
+                self.data += bytes(-len(self.data) % DATA_STEP)
+                set_external_data(stored, DATA_FILE, len(self.data), values.nbytes)
+                self.data += stored.raw_data
+                stored.ClearField("raw_data")
         return name
+
+
+def _probe() -> onnx.ModelProto:
+    """Return a model that multiplies as the first graph does, with the largest weights there are.
+
+    Its product of 255s is exact, unless products are cut off.
+    """
+    stored = [
+        numpy_helper.from_array(np.full((PROBE_SIZE, PROBE_SIZE), 127, dtype=np.int8), "weight"),
+        numpy_helper.from_array(np.float32(1), "one"),
+        numpy_helper.from_array(np.uint8(ZERO), "zero"),
+    ]
+    product = helper.make_node(
+        "MatMulIntegerToFloat",
+        ["values", "weight", "one", "one", "zero"],
+        ["product"],
+        domain=MICROSOFT,
+    )
+    taken = helper.make_tensor_value_info("values", TensorProto.UINT8, ["rows", PROBE_SIZE])
+    given = helper.make_tensor_value_info("product", TensorProto.FLOAT, None)
+    return _model(helper.make_graph([product], "probe", [taken], [given], stored))
+
+
+def _model(graph: onnx.GraphProto) -> onnx.ModelProto:
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=9)
 
 
 def _rounded(values: NDArray[np.float32]) -> tuple[Tensor, NDArray[np.float32]]:
