@@ -55,6 +55,7 @@ _SURE_NAME = 0.8
 _WORD = re.compile(r"\w+")
 _TYPE_NAMES = {"organisation": "organization"}
 _WRITTEN_IN_A_WAY_OF_THEIR_OWN = ("url", "email", "handle", "identifier")
+_TOLD_BY_RULES = ("person", "organization", "place")
 _LENGTHS = (8, 400)
 _MARKER = re.compile(r"\s*(?:[-*+•‣◦>]\s+|\d{1,3}[.)]\s+|\[[ xX]?\]\s+|#{1,6}\s+|[*_]{1,2}(?=\w))+")
 _EMPHASISED = re.compile(r"\*\*(?=\S)([^*]+)(?<=\S)\*\*")
@@ -251,7 +252,8 @@ def names(
 ) -> tuple[EntityMention, ...]:
     """Return what a document names, most often named first.
 
-    These are the names by rules that the model takes for names, too, and those that it is sure of.
+    These are the names by rules that the model takes for names, too, or of which a list or the words
+    before them tell what they are, and those that the model is sure of.
 
     Args:
         read: The sentences as the model reads them.
@@ -273,6 +275,7 @@ def names(
         mention.name: mention
         for mention in by_rules
         if mention.type in _WRITTEN_IN_A_WAY_OF_THEIR_OWN
+        or (mention.type in _TOLD_BY_RULES and not is_any_noun_capitalised)
         or any(word in seen for word in _WORD.findall(mention.name.casefold()))
     }
     for name, count in sure.items():

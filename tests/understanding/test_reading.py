@@ -57,6 +57,15 @@ def test_a_memory_is_the_documents_own_text_in_place() -> None:
         assert text[memory.start : memory.end] in memory.text
 
 
+def test_who_works_where_is_named_whatever_the_file_is_called() -> None:
+    for title in ("f1", "alpha", "Notes"):
+        found = understood("Ann Lee works at Acme.", title=title)
+        assert [(each.name, each.type) for each in found.entities] == [
+            ("Ann Lee", "person"),
+            ("Acme", "organization"),
+        ]
+
+
 def test_a_dash_within_a_sentence_is_no_marker_of_a_list() -> None:
     text = "Paid the roofer Des Okoro - 450 pounds in cash, on 3 May."
     assert [each.text for each in understood(text).distilled] == [text]
