@@ -252,8 +252,8 @@ def names(
 ) -> tuple[EntityMention, ...]:
     """Return what a document names, most often named first.
 
-    These are the names by rules that the model takes for names, too, or of which a list or the words
-    before them tell what they are, and those that the model is sure of.
+    These are the names by rules that the model takes for names, too, or of which a list or the
+    words before them tell what they are, and those that the model is sure of.
 
     Args:
         read: The sentences as the model reads them.

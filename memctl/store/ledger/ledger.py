@@ -111,6 +111,7 @@ class Ledger:
         self._identity = file_identity(path)
         self._mutex = threading.RLock()
         self._depth = 0
+        self._is_in_doubt = False
         self.files = FileRepository(self)
         self.jobs = JobRepository(self)
         self.events = EventRepository(self)
@@ -270,15 +271,38 @@ class Ledger:
             self.require_writable()
             self._begin(BUSY_SECONDS if wait is None else wait, durable=durable)
             self._depth += 1
+            is_ending = False
             try:
                 yield self._connection
+                is_ending = True
                 self._connection.execute("COMMIT")
+                self._is_in_doubt &= not durable
             except BaseException:
+                self._is_in_doubt |= is_ending
                 if self._connection.in_transaction:  # SQLite itself rolls back on a full disk
                     self._connection.execute("ROLLBACK")
                 raise
             finally:
                 self._depth -= 1
+
+    def settle(self) -> None:
+        """See to it that a change whose commit failed does not count.
+
+        All of it may stand in the log, and would count when that is read anew: another change is
+        written in its place.
+
+        Raises:
+            DiskRefused: It can't be written, so that either may come true.
+        """
+        if not self._is_in_doubt:
+            return
+        try:
+            with self.transaction() as connection:
+                [version] = connection.execute("PRAGMA user_version").fetchone()
+                connection.execute(f"PRAGMA user_version = {version}")  # written, though the same
+        except DiskRefused as error:
+            message = f"{error.message}; whether the change counts shows when it is opened again"
+            raise DiskRefused(message, error.hint) from error
 
     def _begin(self, wait: float, *, durable: bool) -> None:
         self._connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")

@@ -294,7 +294,12 @@ class Transaction:
         self._head = dict(versions)
 
     def roll_back(self) -> None:
-        """Put every table back to HEAD."""
+        """Put every table back to HEAD.
+
+        Raises:
+            DiskRefused: Whether HEAD has moved is open: all is left as it is, for the next writer.
+        """
+        self._ledger.settle()
         self._held.clear()
         self._statements.clear()
         self._open.clear()
@@ -337,6 +342,7 @@ class Transaction:
 
     def _recovered(self) -> dict[TableName, int]:
         """Return HEAD's versions after rolling back whatever lies beyond them."""
+        self._ledger.settle()
         named = self._ledger.head()
         head: dict[TableName, int] = {}
         required = tables_at(self._ledger.schema_version())
