@@ -238,7 +238,7 @@ class Judge(Struct, frozen=True):
         if not made.example or not self.config.feedback.keep_examples:
             return made
         asked = " ".join(question.split())[:_LONGEST_QUESTION]
-        text = f'When asked "{asked}", answer: {made.example}' if asked else made.example
+        text = f"{asked}\n{made.example}" if asked else made.example
         memory = self.editor().add(
             Statement(
                 text=text,

@@ -241,6 +241,13 @@ def test_rewards_by_day_prompt_and_agent_are_shown(memctl: Any) -> None:
     assert memctl("stats", "--feedback", "--queries").code == 2
 
 
+def test_what_the_answer_should_have_been_answers_in_its_own_words(memctl: Any) -> None:
+    ask(memctl, "when does Aurora ship?")
+    memctl("feedback", "add", "last", "bad", "--example", "Aurora ships on 5 August, from Oslo.")
+    answer = memctl("query", "when does Aurora ship?", "-o", "json").json["answer"]
+    assert answer["text"].startswith("Aurora ships on 5 August, from Oslo. [1]")
+
+
 def test_bad_and_unanswered_questions_become_questions_to_measure_with(
     memctl: Any, folder: Path
 ) -> None:

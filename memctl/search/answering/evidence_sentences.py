@@ -435,7 +435,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
                 outcome.question.terms
             ),
             terms_of[place] <= said_above.union(outcome.question.terms),
-            hit.type == "passage" and place > 0 and _asks_same(before, outcome),
+            place > 0 and _asks_same(before, outcome),
             tells,
         )
 
