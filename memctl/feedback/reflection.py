@@ -155,7 +155,7 @@ class Reflector(Struct, frozen=True):
         cases = [
             _Case(
                 each.conversation_id,
-                f"{each.prompt} {each.feedback_text} {each.conversation_summary}",
+                each.prompt or each.conversation_summary,
                 each.feedback_text or each.prompt,
             )
             for each in self.ledger.summaries.latest(since)
