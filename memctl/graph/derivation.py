@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.ids import entity_id, relation_id
-from memctl.language.inline_tags import find_wikilinks
+from memctl.language.inline_tags import PageLink, find_wikilinks, page_links
 from memctl.records import Document, Entity, EntityMention, Memory, Relation, SourceText
 from memctl.rows.derived_rows import add_up
 from memctl.rows.references import BETWEEN_ENTITIES, page_of
@@ -87,7 +87,10 @@ def derive_statement(
     names = [each for each in mentions if each.name not in pages]
     entities: dict[str, Entity] = {}
     add_up(entities, _named_entities(names, pages, memory.created_at))
-    links = [_link(memory.id, page, (memory.id,), memory.valid_from) for page in pages]
+    written = _first_links(memory.text) if pages else {}
+    links = [
+        _link(memory.id, page, (memory.id,), memory.valid_from, written.get(page)) for page in pages
+    ]
     links += _stated(memory.id, [memory], [*names, *(EntityMention(page, PAGE) for page in pages)])
     return entities, {link.id: link for link in links}
 
@@ -113,12 +116,26 @@ def _named_entities(
 
 def _links(item: DocumentRows) -> Iterator[Relation]:
     document = item.document
-    linking = _memories_linking(item) if document.links else {}
+    if not document.links:
+        return
+    linking, written = _memories_linking(item), _first_links(document.text)
     for page in pages_of(document.links):
-        yield _link(document.id, page, tuple(linking.get(page, ())), document.ingested_at)
+        ids = tuple(linking.get(page, ()))
+        yield _link(document.id, page, ids, document.ingested_at, written.get(page))
 
 
-def _link(source_id: str, page: str, memory_ids: tuple[str, ...], since: datetime) -> Relation:
+def _first_links(text: str) -> dict[str, PageLink]:
+    """Return the first link to each page, by the page's name."""
+    return {page_of(link.target): link for link in reversed(page_links(text))}
+
+
+def _link(
+    source_id: str,
+    page: str,
+    memory_ids: tuple[str, ...],
+    since: datetime,
+    written: PageLink | None,
+) -> Relation:
     target = entity_id(page, PAGE)
     return Relation(
         id=relation_id(source_id, LINKS_TO, target),
@@ -130,6 +147,7 @@ def _link(source_id: str, page: str, memory_ids: tuple[str, ...], since: datetim
         confidence=1.0,
         memory_ids=memory_ids,
         valid_from=since,
+        metadata={"link_text": written.written, "anchor": written.anchor} if written else {},
     )
 
 

@@ -122,11 +122,18 @@ def test_an_unknown_name_is_one_line_with_the_nearest_names(notes: Run) -> None:
 
 
 def test_wikilinks_connect_pages(memctl: Run, tmp_path: Path) -> None:
-    (tmp_path / "Plan.md").write_text("# Plan\n\nsee [[Budget|the money]] and [[Plan]].\n")
+    (tmp_path / "Plan.md").write_text("# Plan\n\nsee [[Budget#Total|the money]] and [[Plan]].\n")
     (tmp_path / "Budget.md").write_text("# Budget\n\nfour thousand euros in all.\n")
     memctl("ingest", "Plan.md", "Budget.md")
     (row,) = memctl("graph", "neighbors", "Plan").rows
     assert (row["name"], row["relation"]) == ("Budget", "links_to")
+    stored = memctl("sql", "select metadata from relations where text = 'Budget'").rows
+    assert [row["metadata"] for row in stored] == [
+        {"link_text": "[[Budget#Total|the money]]", "anchor": "Total"}
+    ]
+    memctl("forget", "--entity", "Budget", "--yes")
+    left = memctl("sql", "select count(*) as n from relations where metadata like '%Budget%'")
+    assert [row["n"] for row in left.rows] == [0]
 
 
 def test_communities_say_who_belongs_together_and_in_whose_words(
