@@ -12,6 +12,7 @@ from memctl.errors import UsageError
 from memctl.identity import DEFAULT_USER
 from memctl.literals import PoolType
 from memctl.operations.operation_context import OperationContext, Unavailable
+from memctl.operations.parameters import parse_names
 from memctl.records import record_like
 from memctl.validation import Rule
 
@@ -124,8 +125,8 @@ class CreatePoolParameters(Struct, frozen=True, kw_only=True):
     name: Annotated[str, Rule("A name for people.")] = ""
     pool_type: Annotated[PoolType | None, Rule("Whom it is for.")] = None
     scope: Annotated[
-        tuple[str, ...], Rule("A visibility (account, team, ...) and a lifetime (session, ...).")
-    ] = ()
+        Any, Rule("A visibility (account, ...), a lifetime (session, ...), or both as a list.")
+    ] = None
     retention_policy: Annotated[
         Mapping[str, Any] | None, Rule("ttl_seconds, max_size_bytes and eviction.")
     ] = None
@@ -146,7 +147,7 @@ def create_memory_pool(context: OperationContext, asked: CreatePoolParameters) -
     """Make a pool as ``memctl pool create`` does; the caller owns it."""
     from memctl.pools import Retention, parse_scope
 
-    visibility, lifetime = parse_scope(asked.scope)
+    visibility, lifetime = parse_scope(parse_names(asked.scope, "scope"))
     try:
         retention = Retention(**asked.retention_policy or {})
         retention.check()

@@ -369,6 +369,28 @@ def test_agents_share_values_as_the_pool_command_does(memctl: Run) -> None:
         assert "other" in refused.json["error"]
 
 
+@pytest.mark.parametrize(
+    ("scope", "visibility", "lifetime"),
+    [
+        ("session", "account", "session"),
+        ("team", "team", "persistent"),
+        (["task", "execution"], "task", "execution"),
+        (None, "account", "persistent"),
+    ],
+)
+def test_a_pool_takes_one_word_for_its_scope_or_a_list(
+    memctl: Run, scope: object, visibility: str, lifetime: str
+) -> None:
+    memctl("kb", "create", "default")
+    asked = {"pool_id": "p2", "name": "P two", "pool_type": "team_shared", "scope": scope}
+    made = memctl("tool", "call", "create_memory_pool", json.dumps(asked), "--agent", "agent1")
+    assert made.json["success"] is True
+    pool = memctl("pool", "show", "p2", "--as", "agent1", "-o", "json").json
+    assert (pool["visibility"], pool["lifetime"]) == (visibility, lifetime)
+    refused = memctl("tool", "call", "create_memory_pool", '{"pool_id": "p3", "scope": 3}')
+    assert (refused.code, "scope must be a name or a list of names" in refused.err) == (2, True)
+
+
 def test_conversations_are_those_of_the_command(memctl: Run) -> None:
     memctl("kb", "create", "default")
     for user in ("ann", "bob"):
