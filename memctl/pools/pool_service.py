@@ -283,7 +283,7 @@ class Pools:
     def to_delete(self, pool_id: str) -> Pool:
         """Return a pool that the caller may delete; for errors see ``delete``."""
         if pool_id == DEFAULT_POOL:
-            raise UsageError(
+            raise AccessRefused(
                 "the default pool cannot be deleted",
                 "empty it instead: memctl pool write default --all '{}'",
             )
@@ -294,8 +294,7 @@ class Pools:
 
         Raises:
             NotFoundError: There is none of that id.
-            AccessRefused: The caller does not own it.
-            UsageError: It is the default pool.
+            AccessRefused: The caller does not own it, or it is the default pool.
         """
         self._require_writable()
         with self._ledger.transaction():
