@@ -13,7 +13,7 @@ from memctl.identity import DEFAULT_USER
 from memctl.literals import PoolType
 from memctl.operations.operation_context import OperationContext, Unavailable
 from memctl.operations.parameters import parse_names
-from memctl.records import record_like
+from memctl.records import PoolStatistics, record_like
 from memctl.validation import Rule
 
 if TYPE_CHECKING:
@@ -116,6 +116,17 @@ class PoolList(Struct, frozen=True):
 def list_memory_pools(context: OperationContext, _: PoolListParameters) -> PoolList:
     """List as ``memctl pool list`` does."""
     return PoolList(tuple(record_like(ListedPool, each) for each in _pools(context).list()))
+
+
+class PoolStatisticsParameters(Struct, frozen=True, kw_only=True):
+    """Parameters of ``memory_pool_stats``."""
+
+    pool_id: Annotated[str, Rule(_POOL)]
+
+
+def memory_pool_stats(context: OperationContext, asked: PoolStatisticsParameters) -> PoolStatistics:
+    """Count as ``memctl pool stats`` does."""
+    return _pools(context).statistics(asked.pool_id)
 
 
 class CreatePoolParameters(Struct, frozen=True, kw_only=True):

@@ -361,9 +361,14 @@ def test_agents_share_values_as_the_pool_command_does(memctl: Run) -> None:
     found = memctl(*read, "trader").json
     told = memctl("pool", "read", "ops", asked["key"], "--as", "trader", "-o", "json").json
     assert found["value"] == value == told
+    count = ["tool", "call", "memory_pool_stats", '{"pool_id": "ops"}', "--agent"]
+    numbers = memctl("pool", "stats", "ops", "--as", "trader", "-o", "json").json
+    assert memctl(*count, "trader").json == numbers
+    assert (numbers["entries"], numbers["by_agent"][0]["agent"]) == (2, "trader")
     for refused in (
         memctl(*read, "other"),
         memctl(*words, "other", json.dumps(asked | {"value": 1})),
+        memctl(*count, "other"),
     ):
         assert refused.code == 0
         assert "other" in refused.json["error"]
