@@ -133,6 +133,26 @@ def test_opposite_instructions_for_the_same_contradict_each_other(
     assert opposite_instructions("Write short texts.", "Write long texts.") is None
 
 
+def test_triggers_of_the_front_matter_have_two_skills_compared(
+    memctl: Run, tmp_path: Path
+) -> None:
+    front = "---\nname: {}\ndescription: {}\ncategory: devops\ntriggers: [Merge, a release]\n---\n"
+    for name, description, body in (
+        ("tidy-up", "Keeps the history short.", "Always squash the commits of a branch."),
+        ("archive", "Everything stays as it was.", "Never squash the commits of a branch."),
+    ):
+        path = tmp_path / "skills" / name / "SKILL.md"
+        path.parent.mkdir(parents=True)
+        path.write_text(front.format(name, description) + body)
+    memctl("skill", "add", str(tmp_path / "skills"))
+    details = memctl("skill", "show", "archive", "-o", "json").json
+    assert details["metadata"] == {"triggers": ["Merge", "a release"]}
+    (found,) = memctl("skill", "conflicts", "--scan").rows
+    assert found["type"] == "contradiction"
+    assert "'Never squash the commits of a branch'" in found["explanation"]
+    assert "'Always squash the commits of a branch'" in found["explanation"]
+
+
 def test_a_conflict_is_settled_by_a_person_and_checked_by_the_next_scan(
     memctl: Run, write: Write
 ) -> None:
