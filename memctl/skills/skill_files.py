@@ -179,6 +179,12 @@ def _front_matter(content: str) -> tuple[dict[str, Any], str]:
     return {str(key): value for key, value in values.items()}, content[match.end() :]
 
 
+def body_of(content: str) -> str:
+    """Return the text of a skill below its front matter."""
+    front = _FRONT.match(content)
+    return content if front is None else content[front.end() :]
+
+
 def with_name(content: str, name: str) -> str:
     """Return the text of a skill with another name in its front matter."""
     import yaml

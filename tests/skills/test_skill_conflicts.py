@@ -133,9 +133,7 @@ def test_opposite_instructions_for_the_same_contradict_each_other(
     assert opposite_instructions("Write short texts.", "Write long texts.") is None
 
 
-def test_triggers_of_the_front_matter_have_two_skills_compared(
-    memctl: Run, tmp_path: Path
-) -> None:
+def test_triggers_of_the_front_matter_have_two_skills_compared(memctl: Run, tmp_path: Path) -> None:
     front = "---\nname: {}\ndescription: {}\ncategory: devops\ntriggers: [Merge, a release]\n---\n"
     for name, description, body in (
         ("tidy-up", "Keeps the history short.", "Always squash the commits of a branch."),
@@ -151,6 +149,15 @@ def test_triggers_of_the_front_matter_have_two_skills_compared(
     assert found["type"] == "contradiction"
     assert "'Never squash the commits of a branch'" in found["explanation"]
     assert "'Always squash the commits of a branch'" in found["explanation"]
+
+
+def test_what_skills_are_called_is_no_instruction(memctl: Run, write: Write) -> None:
+    body = "# {}\n\nCall the team in an outage."
+    root = write("never-panic", "Stay calm in an outage.", body.format("Never panic")).parent
+    write("always-panic", "Stay calm in an outage.", body.format("always-panic"))
+    memctl("skill", "add", str(root), "--category", "devops")
+    found = {each["type"] for each in memctl("skill", "conflicts", "--scan").rows}
+    assert found == {"overlap"}
 
 
 def test_a_conflict_is_settled_by_a_person_and_checked_by_the_next_scan(
