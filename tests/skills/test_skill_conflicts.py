@@ -326,3 +326,21 @@ def test_the_graph_shows_what_a_skill_requires(memctl: Run, write: Write, name: 
     assert {e["type"] for e in near} == {"skill", "agent"}
     around = {e["relation"] for e in memctl("graph", "neighbors", name).rows}
     assert around >= {"improves"}
+
+
+def test_every_skill_is_in_the_graph_and_what_it_lacks_is_marked(memctl: Run, write: Write) -> None:
+    root = write("invoice-match", "Match invoices with orders.", requires="ledger-read@2").parent
+    write("Tea Break", "Make a pot of tea.", requires="kettle")
+    write("kettle", "Boil some water.", status="archived")
+    write("alone", "Stand by itself.")
+    memctl("skill", "add", str(root))
+    for name, wanted in {
+        "invoice-match": [("ledger-read", "missing_skill", "requires")],
+        "tea-break": [("kettle", "archived_skill", "requires")],
+        "alone": [],
+    }.items():
+        near = memctl("graph", "neighbors", name)
+        assert near.code == 0
+        assert [(e["name"], e["type"], e["relation"]) for e in near.rows] == wanted
+    (found,) = memctl("tool", "call", "search_knowledge_graph", '{"query": "alone"}').json["names"]
+    assert (found["name"], found["type"]) == ("alone", "skill")
