@@ -202,7 +202,7 @@ JOBS: tuple[UpkeepJob, ...] = (
     ),
     UpkeepJob(
         "learnings",
-        "Confirm learnings that were of use.",
+        "Learn from notes on skills, and confirm what was of use.",
         confirm_learnings,
         daily("03:45"),
     ),
