@@ -90,6 +90,16 @@ def test_of_duplicates_the_older_one_ends_on_request_and_comes_back(
     assert len(texts(memctl)) == 2
 
 
+def test_duplicates_says_what_no_consolidation_has_compared(memctl: Run) -> None:
+    for text in ("The ferry leaves at nine.", "At nine the ferry leaves."):
+        memctl("memory", "add", text)
+    found = memctl("upkeep", "run", "duplicates", "-o", "json")
+    assert "note: 2 memories of default not compared yet: memctl consolidate -k" in found.err
+    assert found.json[0]["note"].startswith("2 memories")
+    assert memctl("consolidate").code == 0
+    assert "note" not in memctl("upkeep", "run", "duplicates").err
+
+
 # --- learnings -----------------------------------------------------------------------------------
 
 
