@@ -596,6 +596,13 @@ def test_wrong_arguments_are_named_and_give_code_2(
     assert said in refused.err
 
 
+def test_an_agent_given_with_as_is_said_to_stand_after_agent(memctl: Run) -> None:
+    refused = memctl("tool", "call", "memory_stats", "{}", "--as", "agent1")
+    assert refused.code == 2
+    assert "'agent1' is not one of 'json', 'text'" in refused.err
+    assert "hint: --agent names who acts" in refused.err
+
+
 def test_only_a_name_that_is_near_is_suggested_for_an_unknown_tool(call: Call) -> None:
     assert "did you mean 'answer'?" in call("answers", question="what?").err
     assert "memctl tool list lists them" in call("nosuch").err
