@@ -89,7 +89,9 @@ class NothingFound(MemctlError):
 
 
 class AccessRefused(MemctlError):
-    """It belongs to another user or agent, or is granted to others than the one who asks."""
+    """It belongs to another user or agent, is granted to others than the one who asks, or has to
+    stay.
+    """
 
 
 class KnowledgeBaseNotFound(MemctlError):

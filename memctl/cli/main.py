@@ -354,6 +354,8 @@ def _report_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:
         named = _command_path([*arguments[:at], *arguments[at + 2 :]])
         if named.startswith(f"{path} "):
             hint = f"options of a command stand after it: {named} {option} ..."
+    elif getattr(getattr(error, "param", None), "opts", None) == ["--as"]:
+        hint = f"--agent names who acts; {hint}"
     return _report(message[:1].lower() + message[1:], hint, error.exit_code)
 
 

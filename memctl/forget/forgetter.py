@@ -61,11 +61,17 @@ from memctl.store.file_caches import drop_vector_caches, lock_vector_caches
 from memctl.store.ledger.content_tables import (
     ContentScope,
     ContentSelection,
+    ErasedContent,
     has_content,
     words_beyond,
     words_of_content,
 )
-from memctl.store.ledger.ledger_erasure import Erasure, erase_from_ledger, has_older_entries
+from memctl.store.ledger.ledger_erasure import (
+    Erasure,
+    erase_from_ledger,
+    has_older_entries,
+    preview_erasure,
+)
 from memctl.store.ledger.repository import from_text, to_text
 from memctl.store.ledger.work_repositories import Job
 from memctl.store.snapshots import LeftOut, Snapshots
@@ -195,11 +201,15 @@ class Forgetter:
         Raises:
             NotFoundError: There is nothing of the kind.
         """
-        found = self._planned(self._store.snapshot(), selection)
+        now = self._store.snapshot()
+        found = self._planned(now, selection)
         names = tuple(item.name for item in self._snapshots.all())
         files = tuple(printable(path) for path in self._copies.of(found.sources))
         yours = tuple(self._copies.yours(found.sources))
-        report = self._report(found.plan, yours)
+        others = self._of_others(now, found)
+        erased = self._erasure(found, ErasedRows(frozenset(), frozenset()), others)
+        content = preview_erasure(self._store.ledger, erased)
+        report = self._report(found.plan, yours, content)
         return replace(report, files=files, snapshots=names, dry_run=True)
 
     def run(self, selection: Selection | None, *, snapshots: bool = False) -> ForgetReport:
@@ -382,22 +392,24 @@ class Forgetter:
         ledger = self._store.ledger
         with self._store.write() as transaction:
             found = self._planned(transaction.snapshot(), selection)
-            report = self._report(found.plan, tuple(self._copies.yours(found.sources)))
+            yours = tuple(self._copies.yours(found.sources))
             gone = carry_out_erasure(transaction, found.plan, self._embedder)
             others = self._of_others(transaction.snapshot(), found)
             erased = self._erasure(found, gone, others)
+            content = ErasedContent()
 
             def forget(connection: LedgerConnection) -> None:
                 """Strike it from the ledger, and note the job in the same step."""
-                erase_from_ledger(connection, erased)
+                nonlocal content
+                content = erase_from_ledger(connection, erased)
                 detail = _detail(found) | {SNAPSHOTS: snapshots}
                 ledger.jobs.start(FORGET, self._clock(), detail)
 
             transaction.ledger(forget)
         (job,) = ledger.jobs.recent(1, FORGET)
-        return report, job
+        return self._report(found.plan, yours, content), job
 
-    def _of_others(self, left: Snapshot, found: _Planned) -> list[SearchPattern]:
+    def _of_others(self, snapshot: Snapshot, found: _Planned) -> list[SearchPattern]:
         """Return what other sources say as well as the conversation that goes; it is theirs."""
         if not found.is_conversation:
             return []
@@ -407,7 +419,7 @@ class Forgetter:
             for turn in self._store.ledger.turns.all()
             if turn.session_id != gone.session or gone.namespace not in (None, turn.namespace)
         )
-        return said_by_others(left, turns, found.sources.search_patterns)
+        return said_by_others(snapshot, turns, found.sources.search_patterns, found.gone)
 
     def _erasure(
         self, found: _Planned, gone: ErasedRows, others: Sequence[SearchPattern]
@@ -438,7 +450,9 @@ class Forgetter:
             found.content,
         )
 
-    def _report(self, made: ErasurePlan, yours: tuple[str, ...]) -> ForgetReport:
+    def _report(
+        self, made: ErasurePlan, yours: tuple[str, ...], content: ErasedContent
+    ) -> ForgetReport:
         return ForgetReport(
             kb=self._layout.name,
             documents=len(made.roots),
@@ -446,6 +460,10 @@ class Forgetter:
             insights=made.insights,
             redacted=tuple(made.redacted),
             yours=yours,
+            pools=content.pools,
+            pool_keys=content.pool_keys,
+            skills=content.skills,
+            entries=content.rows,
         )
 
     # --- after it ---

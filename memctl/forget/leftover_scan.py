@@ -125,7 +125,10 @@ class _Look:
 
 
 def said_by_others(
-    snapshot: Snapshot, turns: Iterable[Turn], wanted: Sequence[SearchPattern]
+    snapshot: Snapshot,
+    turns: Iterable[Turn],
+    wanted: Sequence[SearchPattern],
+    gone: Collection[str] = (),
 ) -> list[SearchPattern]:
     """Return what of a text that has been erased stands in sources that stay, and is theirs.
 
@@ -137,6 +140,7 @@ def said_by_others(
         snapshot: The tables without what has been erased.
         turns: Those that stay.
         wanted: The text, in pieces.
+        gone: Ids of documents and memories that are still there and will have been erased.
     """
     found: set[int] = set()
     sentences = [text.unmarked for text in wanted]
@@ -149,12 +153,13 @@ def said_by_others(
 
     for turn in turns:
         look(turn.content)
-    for row in snapshot.each_row("documents", None, ["text", "summary"]):
-        look(row["text"], row["summary"])
+    for row in snapshot.each_row("documents", None, ["id", "text", "summary"]):
+        if row["id"] not in gone:
+            look(row["text"], row["summary"])
     stated = col("document_id").is_null() & (col("level") == "memory")
     theirs = stated | (col("type") == EXCHANGE)
-    for row in snapshot.each_row("memories", theirs, ["text", "type", "source_ids"]):
-        if row["type"] == EXCHANGE or not row["source_ids"]:
+    for row in snapshot.each_row("memories", theirs, ["id", "text", "type", "source_ids"]):
+        if row["id"] not in gone and (row["type"] == EXCHANGE or not row["source_ids"]):
             look(row["text"])
     return [text for place, text in enumerate(wanted) if place in found]
 

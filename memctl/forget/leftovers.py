@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from memctl.files import QUARANTINE_MARK
 from memctl.formatting import format_count
@@ -208,6 +208,15 @@ class ForgetReport(Struct, frozen=True):
     """Files below the knowledge base's folder that are gone."""
     yours: tuple[str, ...] = ()
     """Files elsewhere, or in an inbox that keeps its files, that are left alone."""
+    pools: tuple[str, ...] = ()
+    """Pools that were deleted, or have lost keys or words."""
+    pool_keys: tuple[str, ...] = ()
+    """Which keys of those, as ``memctl pool read`` takes them: ``POOL KEY``."""
+    skills: tuple[str, ...] = ()
+    """Skills that were deleted, or have lost versions, files, uses or words."""
+    entries: Mapping[str, int] = field(default_factory=dict)
+    """How many rows of the ledger's tables of what users and agents have said or stored were
+    deleted or changed, by table: ``pool_keys``, ``pool_versions``, ``skill_versions``, ...."""
     snapshots: tuple[str, ...] = ()
     """Snapshots that were deleted; in a dry run, those that would have to be."""
     bytes_freed: int = 0

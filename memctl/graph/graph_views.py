@@ -154,6 +154,7 @@ class GraphView(Struct, frozen=True, dict=True):
         decisions: What was decided by hand on who is the same.
         read_index: Returns the names in those memories, given such decisions.
         edges: Stated edges besides those in memories; see ``with_edges``.
+        things: What is there besides the names in memories, even without an edge.
     """
 
     kb: str
@@ -162,6 +163,7 @@ class GraphView(Struct, frozen=True, dict=True):
     decisions: Decisions
     read_index: Callable[[Decisions], NameIndex]
     edges: Sequence[tuple[Named, str, Named]]
+    things: Sequence[Named] = ()
 
     def deciding(self, decisions: Decisions) -> GraphView:
         """Return the same with other decisions."""
@@ -170,7 +172,7 @@ class GraphView(Struct, frozen=True, dict=True):
     @cached_property
     def graph(self) -> Graph:
         """The graph itself."""
-        return Graph(with_edges(self.read_index(self.decisions), self.edges))
+        return Graph(with_edges(self.read_index(self.decisions), self.edges, self.things))
 
     def overview(self, limit: int | None = _TOP) -> Overview:
         """Return counts, at most so many of the best connected nodes, and the largest communities.

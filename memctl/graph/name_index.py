@@ -145,11 +145,14 @@ def build_index(
     )
 
 
-def with_edges(index: NameIndex, edges: Iterable[tuple[Named, str, Named]]) -> NameIndex:
+def with_edges(
+    index: NameIndex, edges: Iterable[tuple[Named, str, Named]], things: Iterable[Named] = ()
+) -> NameIndex:
     """Return an index with stated edges between things that no passage has to name.
 
     Args:
         index: The names in memories.
+        things: What is there even without an edge.
         edges: Each with what it leads from, its relation, and what it leads to: name and type.
             Where memories have that name, it is that node.
     """
@@ -164,6 +167,8 @@ def with_edges(index: NameIndex, edges: Iterable[tuple[Named, str, Named]]) -> N
             nodes.append(Node(entity_id(name, type_), name, type_, (), 0, key))
         return by_key[key][0]
 
+    for thing in things:
+        number(*thing)
     for source, relation, target in edges:
         one, other = number(*source), number(*target)
         if one != other:

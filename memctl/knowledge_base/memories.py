@@ -405,19 +405,20 @@ class NameGraph(Part):
             """Read the names, from disk where a search or a look at the graph has before."""
             return corpus.graph(kb.name, readable, scope, decisions, evidence_only=True)
 
-        return GraphView(
-            kb.name, snapshot, scope.where, self.name_decisions(), read_index, self._skill_edges()
-        )
+        decisions = self.name_decisions()
+        view = GraphView(kb.name, snapshot, scope.where, decisions, read_index, ())
+        return self._with_skills(view) if kb.store.ledger.skills.count() else view
 
-    def _skill_edges(self) -> list[tuple[tuple[str, str], str, tuple[str, str]]]:
+    def _with_skills(self, view: GraphView) -> GraphView:
+        """Return the graph with every skill, and what skills are connected with."""
         from memctl.knowledge_base.skills import SkillGraph
 
-        if not self._kb.store.ledger.skills.count():
-            return []
-        edges = SkillGraph(self._kb).acting_as().edges()
-        return [
-            ((each.name, "skill"), each.relation, (each.other, each.other_type)) for each in edges
+        skills = SkillGraph(self._kb).acting_as()
+        edges = [
+            ((each.name, "skill"), each.relation, (each.other, each.other_type))
+            for each in skills.edges()
         ]
+        return replace(view, edges=edges, things=[(name, "skill") for name in skills.names()])
 
     def name_decisions(self) -> Decisions:
         """Return the user's decisions on which names mean the same."""

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.errors import UsageError
 from memctl.literals import Mode
 from memctl.operations.finding import (
     AnswerParameters,
@@ -19,6 +18,7 @@ from memctl.operations.finding import (
     opened,
 )
 from memctl.operations.operation_context import OperationContext
+from memctl.operations.parameters import parse_names
 from memctl.plain_values import to_plain
 from memctl.records import Level, record_like
 from memctl.validation import Rule
@@ -26,20 +26,6 @@ from memctl.validation import Rule
 _KB = "A knowledge base, or a list of them; by default all that may be read."
 _SINCE = "Only from that date on: 2026-03-01, 7d, today."
 _MOST = 50
-
-
-def _names(given: object) -> tuple[str, ...]:
-    """Return the names of knowledge bases that were given: one, a list, or none.
-
-    Raises:
-        UsageError: It is something else.
-    """
-    if given is None:
-        return ()
-    names = [given] if isinstance(given, str) else given
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise UsageError("knowledge_base must be a name or a list of names")
-    return tuple(names)
 
 
 class QueryParameters(Struct, frozen=True, kw_only=True):
@@ -57,7 +43,7 @@ class QueryParameters(Struct, frozen=True, kw_only=True):
 
 def query_knowledge_base(context: OperationContext, asked: QueryParameters) -> AnswerReply:
     """Answer as ``memctl query -k NAME`` does."""
-    with context.limited_to(_names(asked.knowledge_base)) as limited:
+    with context.limited_to(parse_names(asked.knowledge_base, "knowledge_base")) as limited:
         return answer(limited, record_like(AnswerParameters, asked))
 
 
@@ -94,7 +80,7 @@ def _find_documents(
     search_type: Literal["documents", "all"],
     levels: tuple[Level, ...],
 ) -> SearchReply:
-    with context.limited_to(_names(asked.knowledge_base)) as limited:
+    with context.limited_to(parse_names(asked.knowledge_base, "knowledge_base")) as limited:
         filters = limited.filters(
             search_type, tags=asked.tags, since=asked.since, until=asked.until
         )

@@ -141,6 +141,20 @@ def _shown_value(value: object) -> str:
     return shown if len(shown) <= _LONGEST_VALUE else f"{shown[:_LONGEST_VALUE]}..."
 
 
+def parse_names(given: object, parameter: str) -> tuple[str, ...]:
+    """Return the names that a parameter of any type was given: one, a list, or none.
+
+    Raises:
+        UsageError: It is something else.
+    """
+    if given is None:
+        return ()
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise UsageError(f"{parameter} must be a name or a list of names")
+    return tuple(names)
+
+
 # --- schemas --------------------------------------------------------------------------------------
 
 

@@ -82,6 +82,7 @@ from memctl.operations.shared_memory import (
     create_memory_pool,
     delete_memory_pool,
     list_memory_pools,
+    memory_pool_stats,
     read_shared_memory,
     write_shared_memory,
 )
@@ -288,6 +289,13 @@ OPERATIONS: tuple[Operation, ...] = (
         "list_memory_pools",
         "List the shared pools that may be read.",
         list_memory_pools,
+        resource="memory",
+        topic="pools",
+    ),
+    Operation(
+        "memory_pool_stats",
+        "Tell how big a shared pool is, and which agents read and write it.",
+        memory_pool_stats,
         resource="memory",
         topic="pools",
     ),

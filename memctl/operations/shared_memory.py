@@ -12,7 +12,8 @@ from memctl.errors import UsageError
 from memctl.identity import DEFAULT_USER
 from memctl.literals import PoolType
 from memctl.operations.operation_context import OperationContext, Unavailable
-from memctl.records import record_like
+from memctl.operations.parameters import parse_names
+from memctl.records import PoolStatistics, record_like
 from memctl.validation import Rule
 
 if TYPE_CHECKING:
@@ -117,6 +118,17 @@ def list_memory_pools(context: OperationContext, _: PoolListParameters) -> PoolL
     return PoolList(tuple(record_like(ListedPool, each) for each in _pools(context).list()))
 
 
+class PoolStatisticsParameters(Struct, frozen=True, kw_only=True):
+    """Parameters of ``memory_pool_stats``."""
+
+    pool_id: Annotated[str, Rule(_POOL)]
+
+
+def memory_pool_stats(context: OperationContext, asked: PoolStatisticsParameters) -> PoolStatistics:
+    """Count as ``memctl pool stats`` does."""
+    return _pools(context).statistics(asked.pool_id)
+
+
 class CreatePoolParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``create_memory_pool``."""
 
@@ -124,8 +136,8 @@ class CreatePoolParameters(Struct, frozen=True, kw_only=True):
     name: Annotated[str, Rule("A name for people.")] = ""
     pool_type: Annotated[PoolType | None, Rule("Whom it is for.")] = None
     scope: Annotated[
-        tuple[str, ...], Rule("A visibility (account, team, ...) and a lifetime (session, ...).")
-    ] = ()
+        Any, Rule("A visibility (account, ...), a lifetime (session, ...), or both as a list.")
+    ] = None
     retention_policy: Annotated[
         Mapping[str, Any] | None, Rule("ttl_seconds, max_size_bytes and eviction.")
     ] = None
@@ -146,7 +158,7 @@ def create_memory_pool(context: OperationContext, asked: CreatePoolParameters) -
     """Make a pool as ``memctl pool create`` does; the caller owns it."""
     from memctl.pools import Retention, parse_scope
 
-    visibility, lifetime = parse_scope(asked.scope)
+    visibility, lifetime = parse_scope(parse_names(asked.scope, "scope"))
     try:
         retention = Retention(**asked.retention_policy or {})
         retention.check()

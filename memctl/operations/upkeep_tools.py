@@ -226,6 +226,7 @@ class RunJobReply(Struct, frozen=True):
     number: int | None
     counts: Mapping[str, int]
     warning: str
+    note: str
     dry_run: bool
 
 

@@ -41,6 +41,7 @@ from memctl.pools.pool_values import (
     without_secrets,
     without_value,
 )
+from memctl.records import PoolAgentUse, PoolKeyUse, PoolStatistics
 from memctl.store.ledger.pool_repositories import (
     Pool,
     PoolEvent,
@@ -86,47 +87,6 @@ class PoolChange(Struct, frozen=True):
     evicted: tuple[str, ...]
     """Keys that had to go to make room."""
     data_size_bytes: int
-
-
-class PoolKeyUse(Struct, frozen=True):
-    """One top-level key of a pool in numbers."""
-
-    key: str
-    bytes: int
-    reads: int
-    version: int
-    written_at: datetime
-    written_by: str
-    expires_at: datetime | None
-
-
-class PoolAgentUse(Struct, frozen=True):
-    """How much one agent has used a pool."""
-
-    agent: str
-    reads: int
-    writes: int
-    last_read_at: datetime | None
-    last_written_at: datetime | None
-
-
-class PoolStatistics(Struct, frozen=True):
-    """A pool in numbers."""
-
-    pool_id: str
-    entries: int
-    """Values that are no objects with keys themselves."""
-    data_size_bytes: int
-    max_size_bytes: int
-    version: int
-    read_count: int
-    write_count: int
-    last_read_at: datetime | None
-    last_written_at: datetime | None
-    versions_kept: int
-    by_agent: tuple[PoolAgentUse, ...]
-    """The most active first."""
-    by_key: tuple[PoolKeyUse, ...]
 
 
 def readable_pools(ledger: Ledger, agent: str | None) -> frozenset[str] | None:
@@ -283,7 +243,7 @@ class Pools:
     def to_delete(self, pool_id: str) -> Pool:
         """Return a pool that the caller may delete; for errors see ``delete``."""
         if pool_id == DEFAULT_POOL:
-            raise UsageError(
+            raise AccessRefused(
                 "the default pool cannot be deleted",
                 "empty it instead: memctl pool write default --all '{}'",
             )
@@ -294,8 +254,7 @@ class Pools:
 
         Raises:
             NotFoundError: There is none of that id.
-            AccessRefused: The caller does not own it.
-            UsageError: It is the default pool.
+            AccessRefused: The caller does not own it, or it is the default pool.
         """
         self._require_writable()
         with self._ledger.transaction():

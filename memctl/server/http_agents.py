@@ -81,6 +81,10 @@ def _remove_from_pool(context: OperationContext, _: object, place: Place) -> Tag
     return Tagged(made, str(made.version))
 
 
+def _pool_statistics(context: OperationContext, _: object, place: Place) -> object:
+    return _pools(context).statistics(place["pool"])
+
+
 def _pool_history(context: OperationContext, asked: PageParameters, place: Place) -> Listing:
     return page_of(_pools(context).history(place["pool"]), asked)
 
@@ -248,6 +252,10 @@ _BELOW_BASES: tuple[Endpoint, ...] = (
     Endpoint(
         "GET", f"{_POOL}/history", "List the writes to a pool.", _pool_history, PageParameters,
         operation="read_shared_memory",
+    ),
+    Endpoint(
+        "GET", f"{_POOL}/stats", "Tell how a pool is used.", _pool_statistics,
+        operation="memory_pool_stats",
     ),
     Endpoint("GET", _TIERS, "Count what tiers hold.", _tier_statistics),
     Endpoint("GET", f"{_TIERS}/{{key}}", "Read a value.", _read_tier, TierParameters),

@@ -19,7 +19,7 @@ from memctl.errors import NotFoundError, UsageError
 from memctl.ids import conflict_id
 from memctl.language.term_analysis import terms
 from memctl.literals import ConflictStatus, ConflictType, Severity, SkillStatus
-from memctl.skills.skill_files import parse_requirement, slug_of
+from memctl.skills.skill_files import body_of, parse_requirement, slug_of
 from memctl.skills.skill_health import conflict_priority
 from memctl.skills.skill_registry import Skills, skills_by_slug
 from memctl.store.ledger.skill_repositories import (
@@ -183,15 +183,20 @@ class SkillConflicts:
                 yield from self._contradiction(group[first], group[second])
 
     def _contradiction(self, one: Skill, other: Skill) -> Iterator[_Finding]:
-        texts = [self._text(each) for each in (one, other)]
+        texts = [self._instructions(each) for each in (one, other)]
         pair = opposite_instructions(*texts)
         if pair:
             explanation = f"for the same, one says {pair[0]!r} and the other {pair[1]!r}"
             yield _Finding("contradiction", "high", one, other, explanation)
 
-    def _text(self, skill: Skill) -> str:
+    def _instructions(self, skill: Skill) -> str:
+        """Return what a skill says to do, without what it is called."""
         version = self._stored.versions.find(skill.skill_id, skill.active_version)
-        return version.content if version else ""
+        lines = body_of(version.content).splitlines() if version else ()
+        names = {slug_of(name) for name in (skill.declared_name, skill.name)}
+        return "\n".join(
+            line for line in lines if not (line.startswith("#") and slug_of(line) in names)
+        )
 
     def _requirements(self, skills: Sequence[Skill]) -> Iterator[_Finding]:
         by_slug = skills_by_slug(self._stored.all())

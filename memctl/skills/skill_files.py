@@ -138,9 +138,12 @@ def parse_skill(content: str, default_name: str, source: str = "") -> SkillDraft
         UsageError: A value in it cannot be used.
     """
     header, body = _front_matter(content)
-    extra = header.get("metadata")
-    known = {**(extra if isinstance(extra, dict) else {}), **header}
+    given = header.get("metadata")
+    extra = given if isinstance(given, dict) else {}
+    known = {**extra, **header}
     known = {str(key).strip().lower().replace("_", "-"): value for key, value in known.items()}
+    is_own = any(str(key).strip().lower() == "triggers" for key in header)
+    triggers = _words(known.get("triggers")) if is_own else ()
     name = one_line(known.get("name")) or _heading_of(body, header) or default_name
     description = one_line(known.get("description")) or _first_paragraph(body)
     return SkillDraft(
@@ -153,7 +156,7 @@ def parse_skill(content: str, default_name: str, source: str = "") -> SkillDraft
         requires=stored_requirements(_words(known.get("requires", known.get("dependencies")))),
         successor=_slug_or_nothing(one_line(known.get("successor", known.get("replaced-by")))),
         execution={key: known[key] for key in _EXECUTION if key in known},
-        metadata=extra if isinstance(extra, dict) else {},
+        metadata={**extra, **({"triggers": triggers} if triggers else {})},
         source=source,
     )
 
@@ -174,6 +177,12 @@ def _front_matter(content: str) -> tuple[dict[str, Any], str]:
     if not isinstance(values, dict):
         raise UnreadableSource("its front matter is no mapping", "write lines like name: deploy")
     return {str(key): value for key, value in values.items()}, content[match.end() :]
+
+
+def body_of(content: str) -> str:
+    """Return the text of a skill below its front matter."""
+    front = _FRONT.match(content)
+    return content if front is None else content[front.end() :]
 
 
 def with_name(content: str, name: str) -> str:

@@ -557,15 +557,25 @@ class Skills:
                 enter(by_slug[slug])
         return Dependencies(tuple(order.values()), tuple(cycles.values()), tuple(missing))
 
+    def names(self) -> Sequence[str]:
+        """Return the names of the skills that are not archived."""
+        return [each.name for each in self._stored.all() if each.status != "archived"]
+
     def edges(self) -> Sequence[SkillEdge]:
         """Return how skills are connected with each other and with agents, by their names."""
-        skills = [each for each in self._stored.all() if each.status != "archived"]
+        stored = self._stored.all()
+        skills = [each for each in stored if each.status != "archived"]
+        archived = {each.slug for each in stored if each.status == "archived"}
         by_slug, by_id = skills_by_slug(skills), {each.skill_id: each for each in skills}
         found = []
         for skill in skills:
             for requirement in skill.requires:
-                needed = by_slug.get(parse_requirement(requirement)[0])
-                if needed is not None and needed.skill_id != skill.skill_id:
+                slug, _ = parse_requirement(requirement)
+                needed = by_slug.get(slug)
+                if needed is None:
+                    kind = "archived_skill" if slug in archived else "missing_skill"
+                    found.append(SkillEdge(skill.name, "requires", slug, kind))
+                elif needed.skill_id != skill.skill_id:
                     found.append(SkillEdge(skill.name, "requires", needed.name))
             after = by_slug.get(skill.successor)
             if after is not None and after.skill_id != skill.skill_id:

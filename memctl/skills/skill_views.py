@@ -139,6 +139,8 @@ class SkillEdge(Struct, frozen=True):
     """``requires``, ``improves``, ``conflicts_with`` or ``used_by``."""
     other: str
     other_type: str = "skill"
+    """``skill``, ``agent``, or what a requirement is that cannot be had: ``missing_skill`` or
+    ``archived_skill``."""
 
 
 class Evolution(Struct, frozen=True):

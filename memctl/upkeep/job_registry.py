@@ -202,7 +202,7 @@ JOBS: tuple[UpkeepJob, ...] = (
     ),
     UpkeepJob(
         "learnings",
-        "Confirm learnings that were of use.",
+        "Learn from notes on skills, and confirm what was of use.",
         confirm_learnings,
         daily("03:45"),
     ),
@@ -325,6 +325,11 @@ def find_job(base: KnowledgeBase, name: str) -> UpkeepJob:
         UsageError: There is none.
     """
     jobs = {job.name: job for job in jobs_of(base)}
+    if name not in jobs and any(job.name == name for job in ON_SKILLS):
+        raise UsageError(
+            f"there is no job {name!r} in {base.name}: it appears with the first skill",
+            f"memctl skill add PATH -k {base.name}",
+        )
     if name not in jobs:
         hint = nearest(name, jobs) or "memctl upkeep list lists them"
         raise UsageError(f"there is no job {name[:80]!r}", hint)

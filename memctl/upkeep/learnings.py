@@ -15,6 +15,7 @@ from msgspec.structs import asdict, replace
 
 from memctl.errors import MemctlError
 from memctl.feedback.judging import relied_on
+from memctl.identity import DEFAULT_NAMESPACE, conversations_of
 from memctl.ids import stated_memory_id
 from memctl.literals import LEARNING
 from memctl.memories.importance_decay import Decay
@@ -28,12 +29,15 @@ from memctl.upkeep.upkeep_job import Outcome, UpkeepContext
 if TYPE_CHECKING:
     from memctl.home import Home
     from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
+    from memctl.memories.memory_editing import Statement
     from memctl.store.ledger.ledger import Ledger
     from memctl.store.ledger.log_repositories import QueryEntry
     from memctl.store.tables.snapshot import Snapshot
 
 SHARED = "shared"
 """The method of memories that are copies of learnings."""
+OF_SKILL = "skill"
+"""The method of learnings that are notes of uses of skills."""
 SHARE = "share"
 """The metadata by which a learning is marked to be shared."""
 AGENTS_TO_SHARE = 3
@@ -178,8 +182,10 @@ def _judged(ledger: Ledger, which: str) -> Iterator[tuple[QueryEntry, Sequence[s
 
 
 def confirm_learnings(context: UpkeepContext) -> Outcome:
-    """Confirm learnings that were of use, and those that another agent says as well."""
-    ledger, snapshot = context.base.store.ledger, context.base.store.snapshot()
+    """Learn from the notes of uses of skills, and confirm what was of use or is said by others."""
+    ledger, noted = context.base.store.ledger, _notes_of_skills(context)
+    learnt = _learn(context, noted)
+    snapshot = context.base.store.snapshot()
     columns = ["id", "agent_id"]
     holds = memory_filter(Filters(types=(LEARNING,)), context.now)
     known = snapshot.scan("memories", holds, columns).to_pylist()
@@ -194,15 +200,70 @@ def confirm_learnings(context: UpkeepContext) -> Outcome:
         Confirmation(id_, f"agent {agent}", context.now, context.job)
         for id_, agent in _said_again(snapshot, agents)
     ]
+    found += [
+        Confirmation(id_, f"agent {other.agent_id}", context.now, context.job)
+        for id_, (first, *others) in noted.items()
+        for other in others
+        if id_ in agents and other.agent_id not in (None, first.agent_id)
+    ]
     confirmed = ledger.confirmations.of(agents)
     there = {(id_, each.source) for id_, some in confirmed.items() for each in some}
     new = [each for each in dict.fromkeys(found) if (each.memory_id, each.source) not in there]
     ids = list(dict.fromkeys(each.memory_id for each in new))
-    if new and not context.options.dry_run:
+    changed = [*learnt, *ids]
+    if changed and not context.options.dry_run:
         with ledger.transaction():
             ledger.confirmations.add(new)
-            ledger.audit.add(context.now, "job learnings", ids)
-    return Outcome({"learnings": len(agents), "confirmations": len(new)}, ids)
+            ledger.audit.add(context.now, "job learnings", changed)
+    counts = {"learnings": len(agents), "confirmations": len(new), "from_skills": len(learnt)}
+    return Outcome(counts, changed)
+
+
+def _notes_of_skills(context: UpkeepContext) -> dict[str, list[Statement]]:
+    """Return what the notes of uses of skills say, by the id of the learning, the earliest first.
+
+    Each belongs to the conversations of the user whose use it was.
+    """
+    from memctl.memories.memory_editing import Statement
+
+    stored, names = context.base.store.ledger.skills, context.config.namespaces
+    skills = {each.skill_id: each for each in stored.all()}
+    found: dict[str, list[Statement]] = {}
+    for use in stored.uses.select("note != ''"):
+        skill = skills.get(use.skill_id)
+        if skill is None:
+            continue
+        statement = Statement(
+            text=f"{skill.declared_name}: {use.note}",
+            type=LEARNING,
+            namespace=conversations_of(names, use.user_id) if use.user_id else DEFAULT_NAMESPACE,
+            session_id=use.session_id,
+            created_at=use.at,
+            metadata={
+                "outcome": "success" if use.success else "failure",
+                "context": use.task or skill.slug,
+                "skill": skill.slug,
+                "skill_version": use.version,
+            },
+            agent_id=use.agent or None,
+            method=OF_SKILL,
+            source=f"skill {skill.slug}",
+        )
+        id_ = stated_memory_id(statement.namespace, LEARNING, statement.text)
+        found.setdefault(id_, []).append(statement)
+    return found
+
+
+def _learn(context: UpkeepContext, noted: Mapping[str, Sequence[Statement]]) -> list[str]:
+    """Store what is not known yet, and was not deleted; return the ids of the learnings."""
+    store = context.base.store
+    there = store.snapshot().get("memories", list(noted), ["id"])["id"].to_pylist()
+    new = sorted(noted.keys() - {*there} - store.ledger.deletions.ids())
+    if new and not context.options.dry_run:
+        editor = context.base.services.editor()
+        for id_ in new:
+            editor.add(noted[id_][0], job=context.job)
+    return new
 
 
 def _said_again(snapshot: Snapshot, agents: Mapping[str, str | None]) -> Iterable[tuple[str, str]]:

@@ -64,6 +64,7 @@ class JobRun(Struct, frozen=True):
     warning: str = ""
     hint: str = ""
     error: str = ""
+    note: str = ""
 
 
 class Upkeep:
@@ -165,6 +166,7 @@ class Upkeep:
             ids=tuple(outcome.ids),
             warning=outcome.warning,
             hint=outcome.hint,
+            note=outcome.note,
         )
 
     def carry_out(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from memctl.formatting import format_count
 from memctl.literals import LEARNING
 from memctl.memories.importance_decay import (
     COLUMNS,
@@ -250,20 +251,32 @@ def _ids(snapshot: Snapshot, where: Any) -> list[str]:
 
 
 def merge_duplicates(context: UpkeepContext) -> Outcome:
-    """Find distilled memories that say nearly the same; on request the older one of two ends."""
+    """Find distilled memories that say nearly the same; on request the older one of two ends.
+
+    Consolidation finds which are alike, so what it has not looked at yet is not among them.
+    """
+    from memctl.consolidation.memory_pool import count_waiting
+
     store = context.base.store
-    pairs = _duplicates(store.snapshot())
+    pairs, waiting = _duplicates(store.snapshot()), count_waiting(store.snapshot(), context.now)
+    kb = context.base.name
+    note = (
+        f"{format_count(waiting, 'memory', 'memories')} of {kb} not compared yet:"
+        f" memctl consolidate -k {kb} does"
+        if waiting
+        else ""
+    )
     counts = {"pairs": len(pairs), "merged": 0}
     if not pairs or not context.options.merge or context.options.dry_run:
         merged = len(pairs) if context.options.merge else 0
-        return Outcome(counts | {"merged": merged}, list(pairs))
+        return Outcome(counts | {"merged": merged}, list(pairs), note=note)
     with store.write() as transaction:
         before = transaction.snapshot()
         pairs = _duplicates(before)
         supersede_memories(transaction, pairs, context.now)
         ids = [*pairs, *dict.fromkeys(pairs.values())]
         note_changes(transaction, context, before, ids, "duplicates", [*pairs])
-    return Outcome({"pairs": len(pairs), "merged": len(pairs)}, list(pairs))
+    return Outcome({"pairs": len(pairs), "merged": len(pairs)}, list(pairs), note=note)
 
 
 def _duplicates(snapshot: Snapshot) -> dict[str, str]:

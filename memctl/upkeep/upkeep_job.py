@@ -69,6 +69,8 @@ class Outcome(Struct, frozen=True):
     """The memories that it is about."""
     warning: str = ""
     hint: str = ""
+    note: str = ""
+    """What whoever started it by hand should know."""
     notices: Sequence[JobNotice] = ()
     worked: bool = False
     """Whether there may be more to do at once."""

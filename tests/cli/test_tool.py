@@ -361,12 +361,39 @@ def test_agents_share_values_as_the_pool_command_does(memctl: Run) -> None:
     found = memctl(*read, "trader").json
     told = memctl("pool", "read", "ops", asked["key"], "--as", "trader", "-o", "json").json
     assert found["value"] == value == told
+    count = ["tool", "call", "memory_pool_stats", '{"pool_id": "ops"}', "--agent"]
+    numbers = memctl("pool", "stats", "ops", "--as", "trader", "-o", "json").json
+    assert memctl(*count, "trader").json == numbers
+    assert (numbers["entries"], numbers["by_agent"][0]["agent"]) == (2, "trader")
     for refused in (
         memctl(*read, "other"),
         memctl(*words, "other", json.dumps(asked | {"value": 1})),
+        memctl(*count, "other"),
     ):
         assert refused.code == 0
         assert "other" in refused.json["error"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "visibility", "lifetime"),
+    [
+        ("session", "account", "session"),
+        ("team", "team", "persistent"),
+        (["task", "execution"], "task", "execution"),
+        (None, "account", "persistent"),
+    ],
+)
+def test_a_pool_takes_one_word_for_its_scope_or_a_list(
+    memctl: Run, scope: object, visibility: str, lifetime: str
+) -> None:
+    memctl("kb", "create", "default")
+    asked = {"pool_id": "p2", "name": "P two", "pool_type": "team_shared", "scope": scope}
+    made = memctl("tool", "call", "create_memory_pool", json.dumps(asked), "--agent", "agent1")
+    assert made.json["success"] is True
+    pool = memctl("pool", "show", "p2", "--as", "agent1", "-o", "json").json
+    assert (pool["visibility"], pool["lifetime"]) == (visibility, lifetime)
+    refused = memctl("tool", "call", "create_memory_pool", '{"pool_id": "p3", "scope": 3}')
+    assert (refused.code, "scope must be a name or a list of names" in refused.err) == (2, True)
 
 
 def test_conversations_are_those_of_the_command(memctl: Run) -> None:
@@ -567,6 +594,13 @@ def test_wrong_arguments_are_named_and_give_code_2(
     refused = call(name, **arguments)
     assert (refused.code, refused.out) == (2, "")
     assert said in refused.err
+
+
+def test_an_agent_given_with_as_is_said_to_stand_after_agent(memctl: Run) -> None:
+    refused = memctl("tool", "call", "memory_stats", "{}", "--as", "agent1")
+    assert refused.code == 2
+    assert "'agent1' is not one of 'json', 'text'" in refused.err
+    assert "hint: --agent names who acts" in refused.err
 
 
 def test_only_a_name_that_is_near_is_suggested_for_an_unknown_tool(call: Call) -> None:

@@ -204,7 +204,11 @@ def test_skills_are_found_read_used_and_proposed(
     assert {row["name"] for row in proposed} == {"backups", "locks"}
     assert memctl("skill", "create", made["proposal_id"]).rows[0]["version"] == 1
     near = call("get_graph_neighbors", name="database migrations")["neighbors"]
-    assert [(each["name"], each["relation"]) for each in near] == [("ship", "requires")]
+    assert {(each["name"], each["relation"], each["type"]) for each in near} == {
+        ("ship", "requires", "skill"),
+        ("backups", "requires", "missing_skill"),
+        ("locks", "requires", "missing_skill"),
+    }
 
 
 # --- upkeep ---------------------------------------------------------------------------------------

@@ -134,6 +134,41 @@ def test_forgetting_a_text_takes_the_key_that_says_it_and_leaves_the_rest(
     assert memctl("pool", "read", "ops", "-k", kb).out == '{"other": "stays"}\n'
 
 
+def test_forgetting_a_name_says_what_goes_of_pools_before_and_after(memctl: Run, kb: str) -> None:
+    memctl("pool", "create", "keep", "-k", kb)
+    memctl("pool", "write", "keep", "who", '"Zoltan Querk said so"', "-k", kb)
+    memctl("pool", "write", "keep", "Zoltan", '{"a": 1}', "-k", kb)
+    memctl("pool", "write", "keep", "other", "1", "-k", kb)
+    asked = ("forget", "--entity", "Zoltan", "-k", kb)
+    shown = memctl(*asked, "--dry-run", "-o", "table").out
+    assert shown.startswith("would forget 2 keys and 3 versions of 1 pool\n")
+    would = memctl(*asked, "--dry-run", "-o", "json").json
+    done = memctl(*asked, "--yes", "-o", "json").json
+    for report in (would, done):
+        assert report["pools"] == ["keep"]
+        assert report["pool_keys"] == ["keep Zoltan", "keep who"]
+        assert report["entries"] == {"pool_keys": 2, "pool_versions": 3, "pool_events": 2}
+        assert report["skills"] == []
+    kept = memctl("pool", "read", "keep", "-o", "json", "-k", kb).json
+    assert kept == {"who": "██████ Querk said so", "other": 1}
+
+
+def test_a_dry_run_of_a_conversation_counts_what_the_run_takes(memctl: Run, kb: str) -> None:
+    session = memctl("session", "start", "-k", kb, "-o", "json").json["session_id"]
+    assert memctl("session", "say", session, SENTENCE, "-k", kb).code == 0
+    memctl("pool", "create", "own", "--session", session, "-k", kb)
+    memctl("pool", "write", "own", "a", "1", "-k", kb)
+    memctl("pool", "create", "elsewhere", "-k", kb)
+    memctl("pool", "write", "elsewhere", "quote", "--text", f"He said: {SENTENCE}", "-k", kb)
+    asked = ("forget", "--session", session, "-k", kb)
+    would = memctl(*asked, "--dry-run", "-o", "json").json
+    done = memctl(*asked, "--yes", "-o", "json").json
+    assert would["pools"] == ["elsewhere", "own"]
+    assert would["entries"]["turns"] == 1
+    for key in ("pools", "pool_keys", "entries"):
+        assert would[key] == done[key]
+
+
 def test_forgetting_a_conversation_takes_its_pools_whole(memctl: Run, kb: str, home: Path) -> None:
     for session in ("s1", "s2"):
         memctl("pool", "create", f"of-{session}", "--session", session, "-k", kb)

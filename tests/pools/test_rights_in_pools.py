@@ -123,7 +123,7 @@ def test_the_default_pool_is_there_for_everybody_and_stays(ann: Pools, bob: Pool
     pool = ann.get(DEFAULT_POOL)
     assert (pool.owner, pool.pool_type) == (DEFAULT_USER, "shared")
     assert pool.access_control["public_read"]
-    with pytest.raises(UsageError, match="the default pool cannot be deleted"):
+    with pytest.raises(AccessRefused, match="the default pool cannot be deleted"):
         bob.delete(DEFAULT_POOL)
     with pytest.raises(UsageError, match="is there already"):
         ann.create(DEFAULT_POOL)

@@ -101,6 +101,8 @@ def test_pools_and_tiers_need_no_knowledge_base_in_the_path(client: TestClient) 
     late = client.put("/v1/pools/ops/values/mood", json={"value": 1}, headers={"If-Match": '"7"'})
     assert late.status_code == 412
     assert len(client.get("/v1/pools/ops/history").json()["items"]) == 1
+    counted = client.get("/v1/pools/ops/stats").json()
+    assert (counted["entries"], counted["version"]) == (1, 1)
     assert client.delete("/v1/pools/ops", headers={"X-Memctl-Agent": "guest"}).status_code == 403
     assert client.delete("/v1/pools/ops").json() == {"pool_id": "ops"}
     assert client.get("/v1/pools/ops").status_code == 404

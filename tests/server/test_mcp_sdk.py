@@ -29,6 +29,7 @@ CALLS: Mapping[str, Mapping[str, Any]] = {
     "list_memory_pools": {},
     "write_shared_memory": {"pool_id": "default", "key": "a", "value": 1},
     "read_shared_memory": {"pool_id": "default"},
+    "memory_pool_stats": {"pool_id": "default"},
     "search_documents": {"query": "lease"},
     "add_document": {"content": "The mast is of ash.", "dry_run": True},
     "next_work": {},
@@ -84,5 +85,6 @@ def test_the_official_client_lists_and_calls_tools_and_reads_resources(
     assert found["recall"]["citations"][0]["id"] == hits[0].memory_id
     assert "Eva Brandt starts on 1 June 2026" in found["resource"]
     assert found["read_shared_memory"]["value"] == {"a": 1}
+    assert found["memory_pool_stats"]["entries"] == 1
     assert json.dumps(found["next_work"])
     assert found["prompts"] == {"recall", "standing_context", "session_prompt"}

@@ -22,7 +22,7 @@ from memctl.sessions.conversations import Message
 NAMED_IN_MCP = {
     "query_knowledge_base", "search_documents", "add_document", "process_document",
     "create_memory_pool", "read_shared_memory", "write_shared_memory", "delete_memory_pool",
-    "list_memory_pools", "search_memory", "consolidate_memory", "memory_stats",
+    "list_memory_pools", "memory_pool_stats", "search_memory", "consolidate_memory", "memory_stats",
     "search_knowledge_graph", "get_graph_neighbors", "search_knowledge",
 }  # fmt: skip
 

@@ -133,6 +133,33 @@ def test_opposite_instructions_for_the_same_contradict_each_other(
     assert opposite_instructions("Write short texts.", "Write long texts.") is None
 
 
+def test_triggers_of_the_front_matter_have_two_skills_compared(memctl: Run, tmp_path: Path) -> None:
+    front = "---\nname: {}\ndescription: {}\ncategory: devops\ntriggers: [Merge, a release]\n---\n"
+    for name, description, body in (
+        ("tidy-up", "Keeps the history short.", "Always squash the commits of a branch."),
+        ("archive", "Everything stays as it was.", "Never squash the commits of a branch."),
+    ):
+        path = tmp_path / "skills" / name / "SKILL.md"
+        path.parent.mkdir(parents=True)
+        path.write_text(front.format(name, description) + body)
+    memctl("skill", "add", str(tmp_path / "skills"))
+    details = memctl("skill", "show", "archive", "-o", "json").json
+    assert details["metadata"] == {"triggers": ["Merge", "a release"]}
+    (found,) = memctl("skill", "conflicts", "--scan").rows
+    assert found["type"] == "contradiction"
+    assert "'Never squash the commits of a branch'" in found["explanation"]
+    assert "'Always squash the commits of a branch'" in found["explanation"]
+
+
+def test_what_skills_are_called_is_no_instruction(memctl: Run, write: Write) -> None:
+    body = "# {}\n\nCall the team in an outage."
+    root = write("never-panic", "Stay calm in an outage.", body.format("Never panic")).parent
+    write("always-panic", "Stay calm in an outage.", body.format("always-panic"))
+    memctl("skill", "add", str(root), "--category", "devops")
+    found = {each["type"] for each in memctl("skill", "conflicts", "--scan").rows}
+    assert found == {"overlap"}
+
+
 def test_a_conflict_is_settled_by_a_person_and_checked_by_the_next_scan(
     memctl: Run, write: Write
 ) -> None:
@@ -299,3 +326,21 @@ def test_the_graph_shows_what_a_skill_requires(memctl: Run, write: Write, name: 
     assert {e["type"] for e in near} == {"skill", "agent"}
     around = {e["relation"] for e in memctl("graph", "neighbors", name).rows}
     assert around >= {"improves"}
+
+
+def test_every_skill_is_in_the_graph_and_what_it_lacks_is_marked(memctl: Run, write: Write) -> None:
+    root = write("invoice-match", "Match invoices with orders.", requires="ledger-read@2").parent
+    write("Tea Break", "Make a pot of tea.", requires="kettle")
+    write("kettle", "Boil some water.", status="archived")
+    write("alone", "Stand by itself.")
+    memctl("skill", "add", str(root))
+    for name, wanted in {
+        "invoice-match": [("ledger-read", "missing_skill", "requires")],
+        "tea-break": [("kettle", "archived_skill", "requires")],
+        "alone": [],
+    }.items():
+        near = memctl("graph", "neighbors", name)
+        assert near.code == 0
+        assert [(e["name"], e["type"], e["relation"]) for e in near.rows] == wanted
+    (found,) = memctl("tool", "call", "search_knowledge_graph", '{"query": "alone"}').json["names"]
+    assert (found["name"], found["type"]) == ("alone", "skill")

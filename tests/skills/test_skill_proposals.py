@@ -37,7 +37,11 @@ def test_approving_leaves_sub_proposals_for_what_nobody_has(memctl: Run, write: 
     (version,) = memctl("skill", "version", "list", done["slug"]).rows
     assert (version["number"], version["share"]) == (1, 100)
     near = memctl("graph", "neighbors", TOPIC).rows
-    assert [(e["name"], e["relation"]) for e in near] == [("build-images", "requires")]
+    assert {(e["name"], e["relation"], e["type"]) for e in near} == {
+        ("build-images", "requires", "skill"),
+        ("helm-charts", "requires", "missing_skill"),
+        ("cluster-login", "requires", "missing_skill"),
+    }
     assert memctl("skill", "proposals", "--status", "created").rows[0]["skill_id"]
     assert memctl("skill", "list", "--status", "active").rows[1]["slug"] == done["slug"]
 

@@ -139,8 +139,13 @@ def test_forgetting_a_name_takes_it_out_of_every_part_of_a_skill(
     memctl("skill", "used", "greet", "--ok", "--note", "Quintessa Marlowe was away")
     memctl("skill", "propose", "letters to Quintessa Marlowe")
     assert kb.skills.acting_as().search("greet Quintessa")
-    report = kb.forget(Selection(entities=("Quintessa Marlowe",)))
+    selection = Selection(entities=("Quintessa Marlowe",))
+    would, report = kb.forget(selection, dry_run=True), kb.forget(selection)
     assert report.left == ()
+    assert (would.skills, would.entries) == (report.skills, report.entries)
+    assert report.skills == ("greet",)
+    counts = {"skills": 1, "skill_versions": 1, "skill_files": 1, "skill_usage": 1}
+    assert report.entries == counts | {"skill_proposals": 1}
     with kb.store.ledger.reading() as connection:
         for table in ("skills", "skill_versions", "skill_files", "skill_usage", "skill_proposals"):
             rows = connection.execute(f"SELECT * FROM {table}").fetchall()

@@ -90,6 +90,16 @@ def test_of_duplicates_the_older_one_ends_on_request_and_comes_back(
     assert len(texts(memctl)) == 2
 
 
+def test_duplicates_says_what_no_consolidation_has_compared(memctl: Run) -> None:
+    for text in ("The ferry leaves at nine.", "At nine the ferry leaves."):
+        memctl("memory", "add", text)
+    found = memctl("upkeep", "run", "duplicates", "-o", "json")
+    assert "note: 2 memories of default not compared yet: memctl consolidate -k" in found.err
+    assert found.json[0]["note"].startswith("2 memories")
+    assert memctl("consolidate").code == 0
+    assert "note" not in memctl("upkeep", "run", "duplicates").err
+
+
 # --- learnings -----------------------------------------------------------------------------------
 
 
@@ -124,7 +134,7 @@ def test_a_good_answer_confirms_the_learning_that_it_used_and_undo_takes_it_back
     memctl("query", "--feedback", asked["query_id"], "good")
     clock.forward(days=1)
     done = ran(memctl, "learnings")
-    assert done["counts"] == {"learnings": 1, "confirmations": 1}
+    assert done["counts"] == {"learnings": 1, "confirmations": 1, "from_skills": 0}
     assert ran(memctl, "learnings")["counts"]["confirmations"] == 0, "each question counts once"
     assert memctl("memory", "learnings").rows[0]["confirmations"] == 1
     assert memctl("job", "undo", str(done["number"]), "--yes").code == 0
@@ -139,6 +149,31 @@ def test_a_lesson_in_a_document_is_a_learning(memctl: Run) -> None:
     found = [row["text"] for row in memctl("memory", "learnings").rows]
     assert any("book the crane two weeks ahead" in text for text in found), found
     assert any("lifts four tons" in text for text in found), found
+
+
+def test_notes_on_uses_of_skills_are_learnings(memctl: Run, clock: Clock, tmp_path: Path) -> None:
+    (tmp_path / "invoices.md").write_text("# invoice-match\n\nMatch invoices with orders.")
+    memctl("skill", "add", str(tmp_path / "invoices.md"))
+    used = ("skill", "used", "invoice-match", "--task", "May")
+    memctl(*used, "--failed", "--note", "skip drafts", "--agent", "clerk")
+    memctl(*used, "--ok", "--note", "Sort by date first")
+    memctl(*used, "--ok")
+    clock.forward(days=1)
+    assert ran(memctl, "learnings", "--dry-run")["counts"]["from_skills"] == 2
+    number = ran(memctl, "learnings")["number"]
+    known = {row["text"]: row for row in memctl("memory", "learnings").rows}
+    assert known.keys() == {"invoice-match: skip drafts", "invoice-match: Sort by date first"}
+    failed = known["invoice-match: skip drafts"]
+    assert (failed["outcome"], failed["context"], failed["agent"]) == ("failure", "May", "clerk")
+    memory = memctl("memory", "show", failed["id"], "-o", "json").json["memory"]
+    assert memory["source"] == "skill invoice-match"
+    memctl(*used, "--failed", "--note", "skip drafts", "--agent", "scout")
+    again = ran(memctl, "learnings")["counts"]
+    assert (again["from_skills"], again["confirmations"]) == (0, 1)
+    memctl("memory", "delete", failed["id"], "--yes")
+    assert ran(memctl, "learnings")["counts"]["from_skills"] == 0, "what was deleted stays away"
+    assert memctl("job", "undo", str(number), "--yes").code == 0
+    assert memctl("memory", "learnings").rows == []
 
 
 def test_only_learnings_are_confirmed_and_have_an_outcome(memctl: Run) -> None:

@@ -76,6 +76,12 @@ def test_after_299_idle_days_an_unimportant_gist_is_archived_and_a_stated_memory
     assert (done["counts"]["archived"], done["ids"]) == (1, [gist])
     assert listed(memctl) == {stated}
     assert listed(memctl, "--archived") == {gist, stated}
+    shown = memctl("memory", "list", "--archived", "-o", "table").out.splitlines()
+    assert "ARCHIVED" in shown[0]
+    day = f"{clock():%Y-%m-%d}"
+    assert [day in line for line in shown[1:] if GIST[:20] in line] == [True]
+    assert [day in line for line in shown[1:] if STATED[:20] in line] == [False]
+    assert "ARCHIVED" not in memctl("memory", "list", "-o", "table").out
     assert found(memctl, "green paint for the harbour office") <= {stated}
     assert memctl("memory", "restore", gist).code == 0
     assert gist in listed(memctl)

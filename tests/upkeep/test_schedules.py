@@ -230,3 +230,11 @@ def test_names_of_jobs_are_their_own_and_each_says_what_it_does() -> None:
     names = [job.name for job in JOBS]
     assert len(set(names)) == len(names)
     assert all(job.about.endswith(".") for job in JOBS)
+
+
+def test_a_job_on_skills_is_said_to_appear_with_the_first_one(memctl: Run) -> None:
+    for words in (("set", "skill_gaps", "--off"), ("run", "skill_gaps")):
+        refused = memctl("upkeep", *words)
+        assert refused.code == 2
+        assert "no job 'skill_gaps' in default: it appears with the first skill" in refused.err
+        assert "hint: memctl skill add PATH" in refused.err

@@ -11,9 +11,9 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memctl.ids import root_id, storable
@@ -417,28 +417,34 @@ class ContentErasure(Struct, frozen=True):
         return _BARE_HEADING.sub("", left.strip()).strip()
 
 
-def erase_content(connection: sqlite3.Connection, erased: ContentErasure) -> None:
+class ErasedContent(Struct, frozen=True):
+    """The rows that were deleted or changed, or would be."""
+
+    rows: Mapping[str, int] = field(default_factory=dict)
+    """How many, by table."""
+    pools: tuple[str, ...] = ()
+    """Ids of the pools that they belong to."""
+    pool_keys: tuple[str, ...] = ()
+    """Keys of pools that they hold, as ``memctl pool read`` takes them: ``POOL KEY``."""
+    skills: tuple[str, ...] = ()
+    """Slugs of the skills that they belong to."""
+
+
+def erase_content(connection: sqlite3.Connection, erased: ContentErasure) -> ErasedContent:
     """Delete the rows that are meant, and take out of the others what they say of it.
 
-    It goes from copies in snapshots, too.  A conversation goes with the last of its messages.
+    It goes from copies in snapshots, too, which are not counted.  A conversation goes with the
+    last of its messages.
 
     Args:
         connection: Within a transaction of the ledger's.
         erased: What goes.
     """
     emptied: set[_Row] = set()
-    for declared in CONTENT_TABLES:
-        of_table = erased
-        if found := erased.selection.condition(declared):
-            where, values = found
-            if declared.table is PROFILES:
-                of_table = erased.with_lines(_lines_of_models(connection, where, values))
-            _delete(connection, declared, erased.selection.rows(connection, declared))
-        rows = connection.execute(declared.table.select)
-        for row in rows.fetchall():
-            changed = of_table.of_row(declared, row)
-            if changed == row:
-                continue
+    changes = _changes(connection, erased)
+    content = _counted(connection, changes)
+    for declared, of_table, rows in changes:
+        for row, changed in rows:
             key = declared.key_of(row)
             if changed is None or declared.key_of(changed) != key:
                 connection.execute(
@@ -454,11 +460,60 @@ def erase_content(connection: sqlite3.Connection, erased: ContentErasure) -> Non
         " (SELECT 1 FROM turns WHERE namespace = ?1 AND session_id = ?2)",
         sorted(emptied),
     )
+    return content
 
 
-def _delete(connection: sqlite3.Connection, declared: ContentTable, rows: Iterable[_Row]) -> None:
-    keys = [declared.key_of(row) for row in rows]
-    connection.executemany(f"DELETE FROM {declared.name} WHERE {declared.table.by_key}", keys)
+def preview_content(connection: sqlite3.Connection, erased: ContentErasure) -> ErasedContent:
+    """Return what ``erase_content`` deletes or changes, without doing so."""
+    return _counted(connection, _changes(connection, erased))
+
+
+class _TableChanges(NamedTuple):
+    """What becomes of the rows of one table."""
+
+    declared: ContentTable
+    erased: ContentErasure
+    """What its rows lose."""
+    rows: list[tuple[_Row, _Row | None]]
+    """Each stored row that changes, with what is left of it; None where it goes."""
+
+
+def _changes(connection: sqlite3.Connection, erased: ContentErasure) -> list[_TableChanges]:
+    """Return what becomes of the rows of every table."""
+    found = []
+    for declared in CONTENT_TABLES:
+        of_table, condition = erased, erased.selection.condition(declared)
+        if condition is not None and declared.table is PROFILES:
+            of_table = erased.with_lines(_lines_of_models(connection, *condition))
+        meant = set(erased.selection.rows(connection, declared))
+        stored = connection.execute(declared.table.select).fetchall()
+        left = ((row, None if row in meant else of_table.of_row(declared, row)) for row in stored)
+        rows = [(row, changed) for row, changed in left if changed != row]
+        found.append(_TableChanges(declared, of_table, rows))
+    return found
+
+
+def _counted(connection: sqlite3.Connection, changes: Iterable[_TableChanges]) -> ErasedContent:
+    """Count what changes, before it does."""
+    counts = {declared.name: len(rows) for declared, _, rows in changes if rows}
+    pools, skills = (
+        {
+            row[declared.table.fields.index(column)]
+            for declared, _, rows in changes
+            if column in declared.table.fields
+            for row, _ in rows
+        }
+        for column in ("pool_id", "skill_id")
+    )
+    keys = (
+        " ".join(declared.key_of(row))
+        for declared, _, rows in changes
+        if declared.table is PoolKeyRepository.table
+        for row, _ in rows
+    )
+    called = dict(connection.execute("SELECT skill_id, slug FROM skills").fetchall())
+    slugs = {called.get(id_, id_) for id_ in skills if id_}
+    return ErasedContent(counts, tuple(sorted(pools)), tuple(sorted(keys)), tuple(sorted(slugs)))
 
 
 def _lines_of_models(connection: sqlite3.Connection, where: str, values: _Row) -> frozenset[str]:

@@ -17,7 +17,9 @@ from memctl.store.ledger.content_tables import (
     NO_CONTENT,
     ContentErasure,
     ContentSelection,
+    ErasedContent,
     erase_content,
+    preview_content,
 )
 from memctl.store.ledger.repository import Connections, to_text
 
@@ -57,12 +59,21 @@ class Erasure(Struct, frozen=True):
     content: ContentSelection = NO_CONTENT
     """What users and agents have said or stored, and goes whatever it says."""
 
+    @property
+    def of_content(self) -> ContentErasure:
+        """What of it users and agents have said or stored."""
+        blocked = frozenset(self.blocked)
+        return ContentErasure(self.content, self.says_own, self.without, self.ids, blocked)
 
-def erase_from_ledger(connection: sqlite3.Connection, erased: Erasure) -> None:
+
+def erase_from_ledger(connection: sqlite3.Connection, erased: Erasure) -> ErasedContent:
     """Strike it, within a transaction of the ledger's.
 
     All replies of models go, because their keys do not say which texts they rest on.
     Questions that hold some of it, or were answered by it, lose their text.
+
+    Returns:
+        What goes of what users and agents have said or stored.
     """
     ids = [(id_,) for id_ in erased.ids]
     connection.execute("PRAGMA secure_delete = ON")
@@ -87,13 +98,16 @@ def erase_from_ledger(connection: sqlite3.Connection, erased: Erasure) -> None:
     _erase_questions(connection, erased)
     _erase_events(connection, erased, places | erased.sources)
     _erase_details(connection, erased)
-    blocked_ids = frozenset(erased.blocked)
-    content = ContentErasure(
-        erased.content, erased.says_own, erased.without, erased.ids, blocked_ids
-    )
-    erase_content(connection, content)
+    content = erase_content(connection, erased.of_content)
     if erased.before is not None:
         _erase_older(connection, erased.before)
+    return content
+
+
+def preview_erasure(ledger: Connections, erased: Erasure) -> ErasedContent:
+    """Return what of it users and agents have said or stored, without striking anything."""
+    with ledger.reading() as connection:
+        return preview_content(connection, erased.of_content)
 
 
 def _note_for_snapshots(connection: sqlite3.Connection, erased: Erasure) -> None:

@@ -40,7 +40,8 @@ from memctl.formatting import format_count, format_size
 from memctl.literals import AccessLevel, Eviction, PoolType
 
 if TYPE_CHECKING:
-    from memctl.pools import PoolChange, Pools, PoolStatistics
+    from memctl.pools import PoolChange, Pools
+    from memctl.records import PoolStatistics
     from memctl.store.ledger.pool_repositories import Pool
 
 app = group("pool", "Share JSON data by name between agents.")

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from memctl.schema.table_names import TableName
 
 _Words = list[str] | None
-
+_COUNTED = {"pool_keys": "key", "pool_versions": "version", "skill_versions": "version"}
+"""What is told of pools and skills in short, by table."""
+_TRACES = "what logs, earlier versions and snapshots have of it"
 
 app = typer.Typer()
 
@@ -105,7 +107,7 @@ def forget(
             if dry_run:
                 emit_one(preview, output, lambda: show_forgotten(context, preview))
                 return
-            context.confirm(f"forget {_describe(preview) or 'what is left'} for good?", yes=yes)
+            context.confirm(f"forget {_describe(preview) or _TRACES} for good?", yes=yes)
         elif snapshots and (known := base.snapshots.list()):
             context.confirm(f"delete {format_count(len(known), 'snapshot')} for good?", yes=yes)
         report = base.forget(selection, snapshots=snapshots)
@@ -213,15 +215,34 @@ def _describe(report: ForgetReport) -> str:
         else "",
         format_count(report.memories, "memory", "memories") if report.memories else "",
         format_count(len(report.files), "file") if report.files else "",
+        *_of_ledger(report),
     ]
     return ", ".join(part for part in parts if part)
+
+
+def _of_ledger(report: ForgetReport) -> Iterator[str]:
+    """Yield what goes of pools, of skills, and of what else users and agents have stored."""
+    left = dict(report.entries)
+    for kind, called in (("pool", report.pools), ("skill", report.skills)):
+        of_kind = {name: left.pop(name) for name in report.entries if name.startswith(kind)}
+        if called:
+            parts = [
+                format_count(count, _COUNTED[name])
+                for name, count in of_kind.items()
+                if name in _COUNTED
+            ]
+            yield f"{' and '.join(parts) or 'words'} of {format_count(len(called), kind)}"
+        elif of_kind:
+            yield format_count(sum(of_kind.values()), f"entry on {kind}s", f"entries on {kind}s")
+    if left:
+        yield format_count(sum(left.values()), "stored entry", "stored entries")
 
 
 def show_forgotten(context: CommandContext, report: ForgetReport, what: str = "") -> None:
     """Print what was forgotten, or would be: ``what`` was named, and what went with it."""
     out = context.console
     done = "would forget" if report.dry_run else "forgot"
-    nothing = "what was interrupted" if report.completed else "nothing more"
+    nothing = "what was interrupted" if report.completed else _TRACES
     said = ", ".join(filter(None, (what, _describe(report)))) or nothing
     out.print(f"{done} {one_line(said)}", soft_wrap=True)
     values = {
@@ -229,6 +250,10 @@ def show_forgotten(context: CommandContext, report: ForgetReport, what: str = ""
         "redacted": ", ".join(report.redacted),
         "files": "\n".join(report.files),
         "yours, left alone": "\n".join(report.yours),
+        "pools": ", ".join(report.pools),
+        "keys": ", ".join(report.pool_keys),
+        "skills": ", ".join(report.skills),
+        "entries": ", ".join(f"{count:,} of {name}" for name, count in report.entries.items()),
         "snapshots": ", ".join(report.snapshots),
         "freed": format_size(report.bytes_freed) if report.bytes_freed else "",
         "took": "" if report.dry_run else format_duration(report.seconds),

@@ -82,6 +82,7 @@ _LIST = (
     Column("importance", "IMP.", right=True),
     Column("text", "TEXT", lambda text: one_line(without_wikilinks(text), 100)),
 )
+_ARCHIVED = Column("archived_at", "ARCHIVED", format_instant)
 _INSIGHT_LIST = (
     Column("id", "ID", short_id),
     Column("metadata", "KIND", lambda metadata: metadata.get("kind", "")),
@@ -153,7 +154,8 @@ def list_(
             ),
             page.limit,
         )
-        emit(rows, with_kb_column(_LIST, len(bases)), output)
+        columns = (*_LIST[:-1], _ARCHIVED, _LIST[-1]) if archived else _LIST
+        emit(rows, with_kb_column(columns, len(bases)), output)
 
 
 @command(

@@ -154,6 +154,8 @@ def _say_warnings(context: CommandContext, runs: list[JobRun]) -> None:
         if each.warning:
             context.say(f"warning: {each.warning}")
             context.suggest(each.hint)
+        if each.note:
+            context.say(f"note: {each.note}")
 
 
 @command(
