@@ -15,12 +15,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from memctl.agent_settings import AgentSettings, load_agent
+from memctl.agent_settings import AgentSettings, load_agent, with_agent
+from memctl.config import Config
 from memctl.errors import ConfigError, LockedError, NotFoundError, UsageError
 from memctl.files import make_folder, save_file
 from memctl.identity import checked_name
 from memctl.kb_settings import check_name, is_kb_name
-from memctl.literals import OwnTask
 from memctl.locking import hold_lock
 from memctl.paths import display_path
 from memctl.validation import check_keys, read_toml
@@ -148,14 +148,16 @@ class Accounts:
             )
         return load_agent(path)
 
-    def models_of(self, agent: str | None) -> tuple[tuple[OwnTask, str], ...]:
-        """Return the models that the file of an agent names for tasks, if it has a file.
+    def with_agent(self, config: Config, agent: str | None) -> Config:
+        """Return the settings of the program as they are where an agent is named.
+
+        They stay as they are where none is, or it has no file.
 
         Raises:
             ConfigError: Its file cannot be used.
         """
         path = self.agent_path(agent) if agent and is_kb_name(agent) else None
-        return load_agent(path).models if path else ()
+        return config if path is None else with_agent(config, load_agent(path))
 
     def agent_path(self, name: str) -> Path | None:
         """Return where the file of an agent is; None where it has none."""

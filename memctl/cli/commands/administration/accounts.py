@@ -190,15 +190,23 @@ def add_agent(
 @command(agent_app, "list", "memctl agent list\nmemctl agent list -o json")
 def list_agents(context: CommandContext, page: Page = Page(), output: Output = None) -> None:
     """List the agents that have a file."""
-    rows = [asdict(agent) for agent in context.home.accounts.agents()]
+    from memctl.agent_settings import as_it_acts
+
+    agents = context.home.accounts.agents()
+    rows = [asdict(as_it_acts(context.config, agent)) for agent in agents]
     emit(context.page(rows, page), _AGENTS, output)
 
 
 @command(agent_app, "show", "memctl agent show helper\nmemctl agent show helper -o json")
 def show_agent(context: CommandContext, name: AgentName, output: Output = None) -> None:
-    """Show the settings of an agent, its teams and grants."""
+    """Show the settings of an agent, its teams and grants.
+
+    What its file leaves out is as the settings of the program say.
+    """
+    from memctl.agent_settings import as_it_acts
+
     accounts = context.home.accounts
-    value = asdict(accounts.agent(name)) | {
+    value = asdict(as_it_acts(context.config, accounts.agent(name))) | {
         "teams": sorted(accounts.teams_of(name)),
         "grants": context.home.grants_of(name),
     }
