@@ -98,7 +98,7 @@ class AgentSettings(Struct, frozen=True):
 
     @property
     def has_knowledge_base(self) -> bool:
-        """Whether it may search documents."""
+        """Whether it may search documents, and its conversations are archived as such."""
         return "knowledge_base" in self.resources
 
 
@@ -153,6 +153,8 @@ def with_agent(config: Config, agent: AgentSettings) -> Config:
                 f"write it like {default!r}",
             )
     compression = _stated(agent, "memory.compression", memory.compression)
+    if not agent.has_knowledge_base:
+        compression["archive_to_knowledge_base"] = False
     auto_context = _stated(agent, "knowledge_base.auto_context", kb.auto_context)
     if triggers := auto_context.pop("search_triggers", None):
         known = config.auto_context.search_triggers

@@ -240,3 +240,13 @@ def test_namespaces_of_an_agent_that_hide_whose_they_are_are_refused(memctl: Run
     refused = memctl("session", "start", "--user", "ann", "--agent", "ag")
     assert refused.code == 2
     assert "'talk:{user_id}'" in refused.err
+
+
+def test_conversations_of_an_agent_without_a_knowledge_base_are_not_archived(memctl: Run) -> None:
+    _add_agent(memctl, "light", resources=["memory"])
+    done(memctl("session", "start", "--id", "s", "--agent", "light"))
+    for n in range(3):
+        done(memctl("session", "say", "s", f"Message {n} is about the roof.", "--by", "user"))
+    made = done(memctl("session", "compress", "s", "--keep", "1")).json
+    assert (made["messages"], made["document_id"]) == (2, None)
+    assert "archive" not in {row["type"] for row in memctl("memory", "list").rows}
