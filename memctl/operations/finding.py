@@ -226,13 +226,14 @@ def search_past_conversations(
     context: OperationContext, asked: PastConversationsParameters
 ) -> PastConversations:
     """Search what the user and agents have said, and what was stored for the user."""
-    context.require_user()
-    filters = context.filters("conversations")
-    if asked.time_window_days is not None:
-        filters = replace(filters, since=context.now - timedelta(days=asked.time_window_days))
+    with context.for_user() as limited:
+        filters = limited.filters("conversations")
+        if asked.time_window_days is not None:
+            filters = replace(filters, since=context.now - timedelta(days=asked.time_window_days))
+        hits = _hits(limited, asked.query, filters, asked.max_results)
     results = tuple(
         RecalledMemory(without_wikilinks(hit.text), hit.created_at, hit.type, _similarity(hit))
-        for hit in _hits(context, asked.query, filters, asked.max_results)
+        for hit in hits
     )
     return PastConversations(True, asked.query, len(results), results)
 

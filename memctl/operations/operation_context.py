@@ -7,7 +7,7 @@ whose a namespace is, never what an operation does.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -32,6 +32,7 @@ NO_KNOWLEDGE_BASE = "This agent has no knowledge base available."
 NOTHING_YET = "Nothing has been remembered yet."
 NO_MEMORY = "The memory service is not available to this agent."
 NO_USER = "No user id was found: name the user that this call is for."
+NAME_USER = "name the user, or a conversation of theirs, with --user or --session"
 _UNLIMITED = Filters()
 _BY_SESSION = {
     "conversations": "session_id is not null",
@@ -247,15 +248,41 @@ class OperationContext:
 
     # --- whose things are -------------------------------------------------------------------------
 
-    def require_user(self) -> str:
-        """Return the user that the call is for.
+    @contextmanager
+    def for_user(self) -> Iterator[OperationContext]:
+        """Give what is limited to the user that is named, else to whose the conversation is.
 
         Raises:
-            Unavailable: None is named.
+            Unavailable: Neither tells a user.
         """
-        if self.identity.user is None:
-            raise Unavailable(NO_USER)
-        return self.identity.user
+        if self.identity.user is not None:
+            yield self
+            return
+        user = self._user_of_session()
+        if user is None:
+            raise Unavailable(NO_USER, NAME_USER)
+        with OperationContext(
+            self.home,
+            self._kbs,
+            replace(self.identity, user=user),
+            allowed_tools=self.allowed_tools,
+            resources=self.resources,
+            read_only=self.read_only,
+            allow_paths=self.allow_paths,
+        ) as limited:
+            yield limited
+
+    def _user_of_session(self) -> str | None:
+        session = self.identity.session
+        if session is None:
+            return None
+        with suppress(KnowledgeBaseNotFound):
+            for base in self.reading():
+                with suppress(NotFoundError):
+                    found = base.sessions.get(session)
+                    if self.reads(base, found.namespace):
+                        return found.user_id
+        return None
 
     def own_namespace(self) -> str:
         """Return where what this user says is kept; ``default`` where no user is named."""

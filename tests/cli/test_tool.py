@@ -680,3 +680,18 @@ def test_tools_are_defined_from_python(caller: OperationContext) -> None:
     assert len(tools.definitions(format="openai")) == len(OPERATIONS)
     sent = {"id": "c", "function": {"name": "get_current_datetime", "arguments": ""}}
     assert tools.reply(sent, caller)["tool_call_id"] == "c"
+
+
+def test_a_tool_takes_the_user_from_the_conversation(memctl: Run) -> None:
+    memctl("session", "start", "--id", "su", "--user", "ann")
+    memctl("session", "say", "su", "The ferry leaves from pier 7.", "--by", "user")
+    memctl("memory", "add", "The ferry of bob is green.", "--user", "bob")
+    words = ["tool", "call", "--session", "su"]
+    found = memctl(*words, "search_past_conversations", '{"query": "ferry"}').json
+    assert [row["text"] for row in found["results"]] == ["The ferry leaves from pier 7."]
+    memctl(*words, "store_important_information", '{"information": "The ferry is full."}')
+    (row,) = memctl("memory", "list", "--where", "text like '%full%'").rows
+    assert row["namespace"] == "user:ann:conversations"
+    for more in ([], ["--session", "nowhere"]):
+        told = memctl("tool", "call", *more, "search_past_conversations", '{"query": "ferry"}')
+        assert "No user id was found" in told.json["error"]
