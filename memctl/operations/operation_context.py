@@ -40,6 +40,8 @@ _BY_SESSION = {
     "all": None,
 }
 """What tells conversations and documents apart where no user has namespaces for them."""
+_WITHOUT_DOCUMENTS = "session_id is not null or document_id is null"
+"""What an agent without a knowledge base reads: what was said, and what was stated."""
 _Stamp = tuple[int, int]
 
 
@@ -312,12 +314,16 @@ class OperationContext:
     ) -> Filters:
         """Return what a search or listing of this caller is limited to.
 
+        For an agent without a knowledge base documents are left out.
+
         Raises:
             UsageError: A date cannot be read, or the namespace is not one that the user reads.
         """
         if namespace is not None:
             self._check_namespace(namespace)
-        named = self.namespaces(search_type)
+        has_documents = "knowledge_base" in self.resources
+        named = self.namespaces(search_type if has_documents else "conversations")
+        where = None if named else _BY_SESSION[search_type]
         return replace(
             _UNLIMITED,
             namespaces=(namespace,) if namespace is not None else named,
@@ -325,7 +331,7 @@ class OperationContext:
             types=tuple(types),
             since=None if since is None else parse_instant(since, self.now),
             until=None if until is None else parse_instant(until, self.now),
-            where=None if named else _BY_SESSION[search_type],
+            where=where if has_documents else _WITHOUT_DOCUMENTS,
         )
 
     def _check_namespace(self, namespace: str) -> None:

@@ -695,3 +695,20 @@ def test_a_tool_takes_the_user_from_the_conversation(memctl: Run) -> None:
     for more in ([], ["--session", "nowhere"]):
         told = memctl("tool", "call", *more, "search_past_conversations", '{"query": "ferry"}')
         assert "No user id was found" in told.json["error"]
+
+
+def test_an_agent_without_a_knowledge_base_gets_context_of_what_was_said_alone(
+    memctl: Run, tmp_path: Path
+) -> None:
+    memctl("ingest", "--text", "The tide table says that the tide turns at noon.")
+    memctl("memory", "add", "The tide turns at one from the pier.")
+    memctl("session", "start", "--id", "s")
+    memctl("session", "say", "s", "The tide turns late today.", "--by", "user")
+    (tmp_path / "clerk.json").write_text('{"agent_id": "clerk", "resources": ["memory"]}')
+    memctl("agent", "add", "clerk", "--file", "clerk.json")
+    words = ["tool", "call", "context", '{"question": "when does the tide turn?"}']
+    assert "table" in memctl(*words).json["text"]
+    limited = memctl(*words, "--agent", "clerk").json["text"]
+    assert "table" not in limited
+    assert "from the pier" in limited
+    assert "late today" in limited
