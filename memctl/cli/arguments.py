@@ -263,6 +263,25 @@ def parse_pairs(pairs: Sequence[str], option: str) -> dict[str, Any]:
     return found
 
 
+def parse_metadata(given: Sequence[str], option: str) -> dict[str, Any]:
+    """Return what is given as ``key=value``, or as a JSON object.
+
+    Raises:
+        UsageError: Something is neither.
+    """
+    found: dict[str, Any] = {}
+    for each in given:
+        if not each.lstrip().startswith("{"):
+            found |= parse_pairs([each], option)
+            continue
+        try:
+            found |= json.loads(each)
+        except ValueError as error:
+            hint = f"""write {option} '{{"year": 2024}}', or {option} year=2024"""
+            raise UsageError(f"{option} is no JSON object: {error}", hint) from None
+    return found
+
+
 def _as_remembered(source: str) -> str:
     """Return the name of a source whose bytes are not UTF-8 as it is stored."""
     if source.isprintable():
