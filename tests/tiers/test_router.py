@@ -319,6 +319,9 @@ def test_names_of_the_environment_are_used(
     [
         ("fact", 0.7, "factual"),
         ("observation", 0.7, "experiential"),
+        ("summary", 0.7, "experiential"),
+        ("gist", 0.7, "experiential"),
+        ("conversation", 0.7, "experiential"),
         ("reflection", 0.8, "experiential"),
         ("decision", 0.7, "factual"),
         ("plan", 0.7, "factual"),
