@@ -347,8 +347,15 @@ def check_types(bases: Iterable[KnowledgeBase], filters: Filters) -> None:
         )
         if word in _TYPES or any(base.memories.count(alike) for base in bases):
             continue
-        near = difflib.get_close_matches(word.lower(), _TYPES, n=1)
-        meant = f"did you mean --type {near[0]}? " if near else ""
-        raise UsageError(
-            f"no memory is of the type {word!r}", f"{meant}types are {', '.join(_TYPES)}"
-        )
+        raise UsageError(f"no memory is of the type {word!r}", _types_hint(word))
+
+
+def own_type_hint(word: str | None) -> str:
+    """Return what to say of a type that is none of those that memctl gives; "" where it is."""
+    return "" if word is None or word in _TYPES else _types_hint(word)
+
+
+def _types_hint(word: str) -> str:
+    near = difflib.get_close_matches(word.lower(), _TYPES, n=1)
+    meant = f"did you mean --type {near[0]}? " if near else ""
+    return f"{meant}types are {', '.join(_TYPES)}"

@@ -199,3 +199,12 @@ def test_a_statement_says_where_it_comes_from_how_sure_it_is_and_what_else_is_kn
         refused = memctl("memory", "add", "The lift works.", "--metadata", wrong)
         assert refused.code == 2
         assert "--metadata" in refused.err
+
+
+def test_a_type_of_ones_own_is_stored_and_said_to_be_one(memctl: Run) -> None:
+    made = memctl("memory", "add", "The lift is out of order.", "--type", "desicion")
+    assert made.code == 0
+    assert "'desicion' is a type of your own" in made.err
+    assert "did you mean --type decision?" in made.err
+    assert memctl("memory", "list", "--type", "desicion").rows[0]["id"] == made.json["id"]
+    assert "note:" not in memctl("memory", "add", "The lift works.", "--type", "decision").err

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from memctl.cli.arguments import (
     check_types,
+    own_type_hint,
     parse_expiry,
     parse_instant,
     parse_metadata,
@@ -67,7 +68,7 @@ TypeOption = Annotated[
         "--type",
         metavar="TYPE",
         help="fact, observation, reflection, decision, plan, tool_output, conversation_summary,"
-        " preference, ...",
+        " preference, ..., or a word of your own.",
     ),
 ]
 ImportanceOption = Annotated[
@@ -331,7 +332,14 @@ def add(
             source_ids=evidence or (),
             metadata=parse_metadata(metadata or (), "--metadata") | of_learning,
         )
+    _note_own_type(context, type_)
     emit_one(memory, output, lambda: context.console.print(memory.id))
+
+
+def _note_own_type(context: CommandContext, type_: str | None) -> None:
+    if hint := own_type_hint(type_):
+        context.say(f"note: {type_!r} is a type of your own")
+        context.suggest(hint)
 
 
 def _text(given: str) -> str:
@@ -382,6 +390,7 @@ def edit(
             tags=_tags(tag),
             importance=importance,
         )
+    _note_own_type(context, type_)
     emit_one(memory, output, lambda: context.console.print(memory.id))
 
 
