@@ -521,3 +521,15 @@ def test_conversations_of_a_user_or_before_a_date_are_archived_together(memctl: 
     left = memctl("session", "list").rows
     assert {row["session_id"] for row in left if row["status"] == "open"} == {"three"}
     assert memctl("session", "archive").code == 2
+    named = memctl("session", "forget", "--user", "ann", "--dry-run").rows
+    assert {row["session_id"] for row in named} == {"one", "two"}
+
+
+def test_archiving_a_conversation_in_which_nothing_was_said_says_so(memctl: Run) -> None:
+    memctl("session", "start", "--id", "silent")
+    memctl("session", "end", "silent")
+    assert "nothing was said in silent" in memctl("session", "archive", "silent").err
+
+
+def test_a_file_of_conversations_that_is_not_there_is_named_with_its_path(memctl: Run) -> None:
+    assert "there is no file /nonexistent\n" in memctl("session", "import", "/nonexistent").err

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import typer
+from msgspec.structs import asdict
 
 from memctl.cli.arguments import input_file, parse_instant, parse_path, read_question, refuse_empty
 from memctl.cli.command_context import CommandContext
@@ -422,6 +423,9 @@ def archive(
         if id_ is None:
             found = [each for each in found if each.status != "archived"]
         made = [base.sessions.archive(each, dry_run=dry_run) for each in found]
+    for each in found:
+        if not each.message_count:
+            context.say(f"note: nothing was said in {each.session_id}, so nothing is archived")
     if id_ is not None:
         emit_one(made[0], output, lambda: _show_compression(context, made[0]))
     else:
@@ -617,8 +621,16 @@ def forget(
             what = format_count(len(found), "conversation")
             context.confirm(f"forget {what} for good ({names})?", yes=yes)
         reports = [base.sessions.forget(each, dry_run=dry_run) for each in found]
-    named = iter([f"conversation {each.session_id}" for each in found])
-    emit_each(reports, output, lambda report: show_forgotten(context, report, next(named)))
+    rows = [
+        {"session_id": session.session_id, "namespace": session.namespace, **asdict(report)}
+        for session, report in zip(found, reports, strict=True)
+    ]
+    shown = iter(reports)
+    emit_each(
+        rows,
+        output,
+        lambda row: show_forgotten(context, next(shown), f"conversation {row['session_id']}"),
+    )
     raise_remaining([left for report in reports for left in report.left])
 
 
