@@ -8,6 +8,7 @@ that lays the ones over the others.
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -20,8 +21,8 @@ from memctl.errors import ConfigError
 from memctl.identity import checked_name, owner_of
 from memctl.kb_settings import own_models
 from memctl.literals import REFERRING_WORDS, RESOURCES, AutoContextMode, OwnTask
-from memctl.paths import display_path
-from memctl.validation import Rule, check_keys, check_value, read_toml, setting_keys
+from memctl.paths import display_path, os_error_hint, os_error_reason
+from memctl.validation import Rule, check_keys, check_value, parse_toml, read_limited, setting_keys
 
 _VECTORS = "lancedb"
 _CHUNKS = ("chunk_size", "chunk_overlap")
@@ -103,13 +104,36 @@ class AgentSettings(Struct, frozen=True):
 
 
 def load_agent(path: Path) -> AgentSettings:
-    """Read the file of an agent, TOML or JSON as its name ends.
+    """Read the file of an agent.
 
     Raises:
         ConfigError: It cannot be read, names an unknown key, or a value cannot be used.
     """
     place = display_path(path)
-    found = _read_json(path) if path.suffix == ".json" else read_toml(path)
+    try:
+        return parse_agent(read_limited(path), place)
+    except OSError as error:
+        raise ConfigError(
+            f"{place}: cannot be read: {os_error_reason(error)}", os_error_hint(error)
+        ) from error
+
+
+def is_json(data: bytes) -> bool:
+    """Return whether the settings of an agent are JSON; else they are TOML."""
+    return data.removeprefix(BOM_UTF8).lstrip()[:1] == b"{"
+
+
+def parse_agent(data: bytes, place: str) -> AgentSettings:
+    """Return the settings of an agent that TOML or JSON says.
+
+    Args:
+        data: The TOML or JSON.
+        place: Where it stands.
+
+    Raises:
+        ConfigError: It names an unknown key, or a value cannot be used.
+    """
+    found = _parse_json(data, place) if is_json(data) else parse_toml(data, place)
     loaded: AgentSettings = _section(AgentSettings, found, "", place)
     provider = loaded.knowledge_base.vector_provider
     if provider != _VECTORS:
@@ -208,13 +232,11 @@ def _stated(agent: AgentSettings, name: str, section: Struct) -> dict[str, Any]:
     }
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _parse_json(data: bytes, place: str) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text("utf-8-sig"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{display_path(path)}: not valid JSON: {error}", "fix it") from error
-    if not isinstance(found, dict):
-        raise ConfigError(f"{display_path(path)}: not a JSON object", 'write {"agent_id": "..."}')
+        found: dict[str, Any] = json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{place}: not valid JSON: {error}", "fix it") from error
     return found
 
 

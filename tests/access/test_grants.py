@@ -111,6 +111,11 @@ def test_an_agent_is_made_from_the_file_of_another_program_or_from_defaults(
         ({"knowledge_base": {"vector_provider": "pgvector"}}, "vector_provider cannot be 'pgvec"),
         ({"resources": ["disk"]}, "there is no resource 'disk'"),
         ({"agent_id": "other"}, "its agent_id is 'other'"),
+        (
+            {"allowed_regular_tools": ["get_document", "list_documnts"]},
+            "a.json: allowed_regular_tools: there is no tool 'list_documnts'\nhint: did you mean",
+        ),
+        ({"memory": 5}, "a.json: memory must be a table"),
     ],
 )
 def test_what_is_wrong_in_the_file_of_an_agent_is_named_and_nothing_is_written(
@@ -121,6 +126,7 @@ def test_what_is_wrong_in_the_file_of_an_agent_is_named_and_nothing_is_written(
     refused = memctl("agent", "add", "a", "--file", str(file))
     assert refused.code == 2
     assert told in refused.err
+    assert "/.a" not in refused.err
     assert memctl("agent", "list").rows == []
     assert not [*(tmp_path / "home/agents").glob("*")]
 
@@ -250,3 +256,13 @@ def test_conversations_of_an_agent_without_a_knowledge_base_are_not_archived(mem
     made = done(memctl("session", "compress", "s", "--keep", "1")).json
     assert (made["messages"], made["document_id"]) == (2, None)
     assert "archive" not in {row["type"] for row in memctl("memory", "list").rows}
+
+
+def test_the_file_of_an_agent_is_json_or_toml_whatever_its_name(memctl: Run) -> None:
+    Path("one").write_text('{"agent_id": "one", "model": "small"}')
+    Path("two.json").write_text('agent_id = "two"\n')
+    for name, file in (("one", "one"), ("two", "two.json")):
+        done(memctl("agent", "add", name, "--file", file))
+        assert done(memctl("agent", "show", name)).json["agent_id"] == name
+    Path("three").write_text("agent_id: three")
+    assert "three: not valid TOML" in memctl("agent", "add", "three", "--file", "three").err
