@@ -17,6 +17,7 @@ from memctl.operations.finding import (
     answer,
     found_passage,
     opened,
+    without_unrelated,
 )
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import to_plain
@@ -109,7 +110,8 @@ def _find_documents(
             )
             .hits
         )
-    results = tuple(found_passage(number, hit) for number, hit in enumerate(hits, start=1))
+    related = without_unrelated(hits)
+    results = tuple(found_passage(number, hit) for number, hit in enumerate(related, start=1))
     return SearchReply(asked.query, search_type, len(results), results)
 
 

@@ -218,9 +218,9 @@ def ids(rows: list[dict[str, Any]], key: str = "memory_id") -> list[str]:
 
 
 def test_search_finds_what_the_query_command_finds(call: Call, memctl: Run, home: Path) -> None:
-    words = ["--home", str(home), "query", "favourite dish", "-k", "notes", "-n", "3"]
+    words = ["--home", str(home), "query", "favourite dish", "-k", "notes", "-n", "2"]
     hits = memctl(*words, "--no-answer", "-o", "json").json["hits"]
-    found = call("search_knowledge_base", query="favourite dish", limit=3).json
+    found = call("search_knowledge_base", query="favourite dish", limit=2).json
     assert ids(found["results"]) == ids(hits)
     shown = [hit["text"].replace("[[", "").replace("]]", "") for hit in hits]
     assert [row["text"] for row in found["results"]] == shown
@@ -385,7 +385,8 @@ def test_conversations_are_those_of_the_command(memctl: Run) -> None:
 
 
 def test_a_user_finds_their_own_and_what_is_shared_and_never_what_is_anothers(call: Call) -> None:
-    found = call("search_knowledge_base", "--user", "ann", query="favourite dish", limit=50).json
+    asked = "the favourite dish, the bicycle, the front door"
+    found = call("search_knowledge_base", "--user", "ann", query=asked, limit=50).json
     assert {row["namespace"] for row in found["results"]} == {
         "user:ann:documents",
         "user:ann:conversations",
@@ -427,7 +428,7 @@ def test_a_user_may_not_name_the_namespace_of_another(call: Call) -> None:
 
 def test_search_types_are_namespaces_of_the_user(call: Call) -> None:
     def namespaces(search_type: str) -> set[str]:
-        options = {"query": "bicycle", "search_type": search_type, "limit": 50}
+        options = {"query": "bicycle, dish, door", "search_type": search_type, "limit": 50}
         found = call("search_knowledge_base", "--user", "ann", **options).json
         return {row["namespace"] for row in found["results"]}
 
@@ -437,7 +438,7 @@ def test_search_types_are_namespaces_of_the_user(call: Call) -> None:
 
 def test_without_a_user_search_types_tell_conversations_from_documents(call: Call) -> None:
     def sessions(search_type: str) -> set[str | None]:
-        options = {"query": "bicycle", "search_type": search_type, "limit": 50}
+        options = {"query": "bicycle, dish, door", "search_type": search_type, "limit": 50}
         found = call("search_knowledge_base", **options).json
         return {row["session_id"] for row in found["results"]}
 
@@ -584,7 +585,7 @@ def test_a_knowledge_base_that_is_not_there_gives_its_own_code(memctl: Run) -> N
 
 
 def test_null_stands_for_a_parameter_that_is_not_given(call: Call) -> None:
-    given = {"query": "favourite dish", "limit": None, "search_type": None}
+    given = {"query": "the register of moorings", "limit": None, "search_type": None}
     assert call("search_knowledge_base", **given).json["results_count"] == 5
 
 
@@ -712,3 +713,18 @@ def test_an_agent_without_a_knowledge_base_gets_context_of_what_was_said_alone(
     assert "table" not in limited
     assert "from the pier" in limited
     assert "late today" in limited
+
+
+def test_a_search_that_finds_nothing_related_says_so(memctl: Run) -> None:
+    for text in ("I like cheese.", "The ferry leaves from pier 7.", "The lease ends in May."):
+        memctl("memory", "add", text, "--user", "ann")
+    words = ["tool", "call", "--user", "ann"]
+    for query in ("zzqqy", "quantum chromodynamics"):
+        asked = json.dumps({"query": query})
+        told = memctl(*words, "search_knowledge_base", asked, "--as", "text").out
+        assert f"Nothing was found for {query!r}." in told
+        for tool in ("search_past_conversations", "search_memory"):
+            assert memctl(*words, tool, asked).json["results_count"] == 0
+    for query in ("cheese", "from where does the boat go?", "what food do I enjoy?"):
+        asked = json.dumps({"query": query})
+        assert memctl(*words, "search_past_conversations", asked).json["results_count"] > 0, query
