@@ -266,3 +266,12 @@ def test_the_file_of_an_agent_is_json_or_toml_whatever_its_name(memctl: Run) -> 
         assert done(memctl("agent", "show", name)).json["agent_id"] == name
     Path("three").write_text("agent_id: three")
     assert "three: not valid TOML" in memctl("agent", "add", "three", "--file", "three").err
+
+
+def test_what_an_agent_stores_in_namespaces_of_its_own_no_other_agent_finds(memctl: Run) -> None:
+    named = {"conversations": "user:{user_id}:alpha"}
+    _add_agent(memctl, "alpha", knowledge_base={"namespaces": named})
+    who = ("--user", "ann", "--agent")
+    done(memctl("memory", "add", "Ann means to resign in May.", *who, "alpha"))
+    assert "resign" in done(memctl("query", "what does Ann mean to do?", *who, "alpha")).out
+    assert "resign" not in memctl("query", "what does Ann mean to do?", *who, "beta").out
