@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from memctl.accounts import Accounts
-from memctl.errors import ConfigError, DamagedError, KnowledgeBaseUnavailable, LockedError
+from memctl.errors import (
+    ConfigError,
+    DamagedError,
+    KnowledgeBaseUnavailable,
+    LockedError,
+    NotFoundError,
+)
 from memctl.identity import (
     DEFAULT_NAMESPACE,
     DEFAULT_USER,
@@ -93,6 +99,17 @@ class Sessions(Part):
         return self._kb.conversations.find(
             session_id, namespace=namespace, user=user, sees=lambda place: may_see(config, place)
         )
+
+    def get_or_start(self, session_id: str | None = None) -> Session:
+        """Return a conversation, which is begun where it is not there, or none is named.
+
+        Raises:
+            UsageError: Several namespaces have one of that name, or a name cannot be one.
+        """
+        if session_id is not None:
+            with suppress(NotFoundError):
+                return self.get(session_id)
+        return self.start(session_id)
 
     def list(
         self,
