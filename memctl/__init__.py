@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         VersionConflict,
     )
     from memctl.home import Home
-    from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
+    from memctl.knowledge_base import Agent, KnowledgeBase, KnowledgeBases
     from memctl.records import (
         Answer,
         Citation,
@@ -55,6 +55,7 @@ _LAZY_MODULES = ("errors", "records", "knowledge_base", "home")
 """Where names are imported from when they are first used, the cheapest first."""
 __all__ = [
     "AccessRefused",
+    "Agent",
     "Answer",
     "Citation",
     "ConfigError",
@@ -83,6 +84,7 @@ __all__ = [
     "UsageError",
     "VersionConflict",
     "__version__",
+    "agent",
     "open",
     "open_home",
 ]
@@ -125,3 +127,38 @@ def open(name: str, *, home: Path | str | None = None, create: bool = False) -> 
     if create and not every.exists(name):
         every.create(name)
     return every.open(name)
+
+
+def agent(
+    name: str | None = None,
+    *,
+    user: str | None = None,
+    session: str | None = None,
+    kb: str | None = None,
+    home: Path | str | None = None,
+) -> Agent:
+    """Return an agent in a conversation of a user; close it, or use it in a ``with`` statement.
+
+    Args:
+        name: What the agent is called; what is not named here is as for the command line.
+        user: Whose conversation it is.
+        session: The conversation, which is begun where it is not there.
+        kb: The knowledge base that it is kept in.
+        home: The folder that holds all of them.
+
+    Raises:
+        KnowledgeBaseNotFound: There is none of that name.
+        UsageError: A name cannot be one.
+    """
+    from memctl.errors import MemctlError
+    from memctl.identity import Identity
+    from memctl.knowledge_base import Agent
+
+    every = open_home(home)
+    who = Identity.of(every.config, user=user, agent=name, session=session)
+    base = every.acting_as(user=who.user, agent=who.agent).open_for_writing(kb)
+    try:
+        return Agent(base, who.session)
+    except MemctlError:
+        base.close()
+        raise

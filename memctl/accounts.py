@@ -15,12 +15,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from memctl.agent_settings import AgentSettings, load_agent
+from memctl.agent_settings import AgentSettings, is_json, load_agent, parse_agent, with_agent
+from memctl.config import Config
 from memctl.errors import ConfigError, LockedError, NotFoundError, UsageError
 from memctl.files import make_folder, save_file
 from memctl.identity import checked_name
 from memctl.kb_settings import check_name, is_kb_name
-from memctl.literals import OwnTask
 from memctl.locking import hold_lock
 from memctl.paths import display_path
 from memctl.validation import check_keys, read_toml
@@ -148,27 +148,29 @@ class Accounts:
             )
         return load_agent(path)
 
-    def models_of(self, agent: str | None) -> tuple[tuple[OwnTask, str], ...]:
-        """Return the models that the file of an agent names for tasks, if it has a file.
+    def with_agent(self, config: Config, agent: str | None) -> Config:
+        """Return the settings of the program as they are where an agent is named.
+
+        They stay as they are where none is, or it has no file.
 
         Raises:
             ConfigError: Its file cannot be used.
         """
         path = self.agent_path(agent) if agent and is_kb_name(agent) else None
-        return load_agent(path).models if path else ()
+        return config if path is None else with_agent(config, load_agent(path))
 
     def agent_path(self, name: str) -> Path | None:
         """Return where the file of an agent is; None where it has none."""
         paths = (self._agents / f"{check_name(name, 'an agent')}{end}" for end in _ENDINGS)
         return next((path for path in paths if path.is_file()), None)
 
-    def add_agent(self, name: str, content: bytes | None = None, ending: str = ".toml") -> Path:
+    def add_agent(self, name: str, content: bytes | None = None, place: str = "") -> Path:
         """Write the file of a new agent, which has to be one that can be used.
 
         Args:
             name: What it is called.
-            content: What its file says; by default its name alone, and defaults for the rest.
-            ending: ``.toml`` or ``.json``.
+            content: What its file says, as TOML or JSON; by default its name alone.
+            place: Where that stands, for messages.
 
         Raises:
             UsageError: There is one of that name, or none can have it.
@@ -176,21 +178,18 @@ class Accounts:
         """
         if self.agent_path(name) is not None:
             raise UsageError(f"there is an agent {name!r} already", f"memctl agent show {name}")
+        if content is None:
+            content = f'agent_id = "{name}"\n'.encode()
+        found = parse_agent(content, place)
+        if found.agent_id != name:
+            raise ConfigError(
+                f"its agent_id is {found.agent_id!r}, not {name!r}",
+                f"add it as that: memctl agent add {found.agent_id}",
+            )
         make_folder(self._home, mode=0o700)
         make_folder(self._agents, mode=0o700)
-        path = self._agents / f"{name}{ending}"
-        trial = self._agents / f".{name}{ending}"
-        save_file(trial, content if content is not None else f'agent_id = "{name}"\n'.encode())
-        try:
-            found = load_agent(trial)
-            if found.agent_id != name:
-                raise ConfigError(
-                    f"its agent_id is {found.agent_id!r}, not {name!r}",
-                    f"add it as that: memctl agent add {found.agent_id}",
-                )
-            trial.replace(path)
-        finally:
-            trial.unlink(missing_ok=True)
+        path = self._agents / f"{name}{'.json' if is_json(content) else '.toml'}"
+        save_file(path, content)
         return path
 
     # --- the file --------------------------------------------------------------------------------

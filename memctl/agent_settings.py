@@ -1,26 +1,31 @@
 """What the file of an agent says: its model, its tools, and how it uses memory.
 
-A setting is declared once, as a field; the file may leave out all but ``agent_id``.
+A setting is declared once, as a field; the file may leave out all but ``agent_id``.  What it says
+counts instead of the program's settings where the agent is named; ``with_agent`` is the only place
+that lays the ones over the others.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
-from memctl.config import NamespaceSettings
+from memctl.config import Config, NamespaceSettings
 from memctl.errors import ConfigError
-from memctl.identity import checked_name
+from memctl.identity import checked_name, owner_of
 from memctl.kb_settings import own_models
-from memctl.literals import REFERRING_WORDS, RESOURCES, OwnTask
-from memctl.paths import display_path
-from memctl.validation import Rule, check_keys, check_value, read_toml, setting_keys
+from memctl.literals import REFERRING_WORDS, RESOURCES, AutoContextMode, OwnTask
+from memctl.paths import display_path, os_error_hint, os_error_reason
+from memctl.validation import Rule, check_keys, check_value, parse_toml, read_limited, setting_keys
 
 _VECTORS = "lancedb"
+_CHUNKS = ("chunk_size", "chunk_overlap")
 
 
 class CompressionSettings(Struct, frozen=True):
@@ -42,7 +47,7 @@ class AutoContextSettings(Struct, frozen=True):
     """What is put before a prompt unasked."""
 
     enabled: Annotated[bool, Rule("whether anything is")] = True
-    mode: Annotated[Literal["selective", "always"], Rule("before which prompts")] = "selective"
+    mode: Annotated[AutoContextMode, Rule("before which prompts")] = "selective"
     max_tokens: Annotated[int, Rule("at most this many tokens", low=16, high=1_000_000)] = 2000
     relevance_threshold: Annotated[float, Rule("from 0 to 1: what is worth it", low=0, high=1)] = (
         0.7
@@ -64,7 +69,7 @@ class AgentKnowledgeBase(Struct, frozen=True):
     chunk_overlap: Annotated[
         int, Rule("characters that neighbouring passages share", low=0, high=10_000)
     ] = 100
-    rerank_limit: Annotated[int, Rule("hits that are reranked", low=0, high=10_000)] = 50
+    rerank_limit: Annotated[int, Rule("hits that are reranked", low=2, high=10_000)] = 50
     auto_context: AutoContextSettings = AutoContextSettings()
     namespaces: NamespaceSettings = field(default_factory=NamespaceSettings)
 
@@ -89,21 +94,46 @@ class AgentSettings(Struct, frozen=True):
     knowledge_base: AgentKnowledgeBase = AgentKnowledgeBase()
     models: tuple[tuple[OwnTask, str], ...] = ()
     """Models that memctl uses for some tasks where this agent is named."""
+    stated: tuple[str, ...] = ()
+    """What its file says, by dotted key; for all else the program's settings count."""
 
     @property
     def has_knowledge_base(self) -> bool:
-        """Whether it may search documents."""
+        """Whether it may search documents, and its conversations are archived as such."""
         return "knowledge_base" in self.resources
 
 
 def load_agent(path: Path) -> AgentSettings:
-    """Read the file of an agent, TOML or JSON as its name ends.
+    """Read the file of an agent.
 
     Raises:
         ConfigError: It cannot be read, names an unknown key, or a value cannot be used.
     """
     place = display_path(path)
-    found = _read_json(path) if path.suffix == ".json" else read_toml(path)
+    try:
+        return parse_agent(read_limited(path), place)
+    except OSError as error:
+        raise ConfigError(
+            f"{place}: cannot be read: {os_error_reason(error)}", os_error_hint(error)
+        ) from error
+
+
+def is_json(data: bytes) -> bool:
+    """Return whether the settings of an agent are JSON; else they are TOML."""
+    return data.removeprefix(BOM_UTF8).lstrip()[:1] == b"{"
+
+
+def parse_agent(data: bytes, place: str) -> AgentSettings:
+    """Return the settings of an agent that TOML or JSON says.
+
+    Args:
+        data: The TOML or JSON.
+        place: Where it stands.
+
+    Raises:
+        ConfigError: It names an unknown key, or a value cannot be used.
+    """
+    found = _parse_json(data, place) if is_json(data) else parse_toml(data, place)
     loaded: AgentSettings = _section(AgentSettings, found, "", place)
     provider = loaded.knowledge_base.vector_provider
     if provider != _VECTORS:
@@ -116,22 +146,104 @@ def load_agent(path: Path) -> AgentSettings:
             f"{place}: there is no resource {unknown[0]!r}", f"use {' and '.join(RESOURCES)}"
         )
     checked_name(loaded.agent_id, "an agent")
-    return loaded
+    return replace(loaded, stated=tuple(_dotted(found)))
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _dotted(found: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """Return the keys of a file, those of its sections with the names of these before them."""
+    for key, value in found.items():
+        if isinstance(value, Mapping):
+            yield from _dotted(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"
+
+
+def with_agent(config: Config, agent: AgentSettings) -> Config:
+    """Return the settings of the program as they are where an agent is named.
+
+    Raises:
+        ConfigError: Its namespaces do not tell whose they are.
+    """
+    memory, kb = agent.memory, agent.knowledge_base
+    named = _stated(agent, "knowledge_base.namespaces", kb.namespaces)
+    for key, template in named.items():
+        owner = None if key == "shared" else "a"
+        # Where no agent is named, or another one, it must not be taken for somebody else's.
+        if owner_of(config.namespaces, template.replace("{user_id}", "a")) != owner:
+            default = getattr(config.namespaces, key)
+            whose = "one user's" if owner is None else "not known as its user's"
+            raise ConfigError(
+                f"agent {agent.agent_id}: the namespace {template!r} is {whose}",
+                f"write it like {default!r}",
+            )
+    compression = _stated(agent, "memory.compression", memory.compression)
+    if not agent.has_knowledge_base:
+        compression["archive_to_knowledge_base"] = False
+    auto_context = _stated(agent, "knowledge_base.auto_context", kb.auto_context)
+    if triggers := auto_context.pop("search_triggers", None):
+        known = config.auto_context.search_triggers
+        phrases = (each for each in triggers if " " in each and each not in known)
+        auto_context["search_triggers"] = (*known, *phrases)
+        auto_context["search_words"] = tuple(each for each in triggers if " " not in each)
+    own = _stated(agent, "knowledge_base", kb)
+    query = config.query
+    if "rerank_limit" in own:
+        query = replace(query, rerank_hits=own["rerank_limit"])
+    return replace(
+        config,
+        compression=replace(config.compression, **compression),
+        auto_context=replace(config.auto_context, **auto_context),
+        namespaces=replace(config.namespaces, **named),
+        query=query,
+        agent_models=agent.models,
+        agent_chunks=tuple((key, own[key]) for key in _CHUNKS if key in own),
+    )
+
+
+def as_it_acts(config: Config, agent: AgentSettings) -> AgentSettings:
+    """Return the settings of an agent with those of the program for all that its file leaves out.
+
+    Raises:
+        ConfigError: As ``with_agent``.
+    """
+    laid = with_agent(config, agent)
+    own, auto = agent.knowledge_base, laid.auto_context
+    shown = {key: getattr(auto, key) for key in setting_keys(AutoContextSettings)}
+    if "knowledge_base.auto_context.search_triggers" not in agent.stated:
+        shown["search_triggers"] = auto.search_words
+    chunks = {key: getattr(laid.new_kb, key) for key in _CHUNKS} | dict(laid.agent_chunks)
+    kb = replace(
+        own,
+        **chunks,
+        rerank_limit=laid.query.rerank_hits,
+        auto_context=replace(own.auto_context, **shown),
+        namespaces=laid.namespaces,
+    )
+    memory = AgentMemory(CompressionSettings(**asdict(laid.compression)))
+    return replace(agent, memory=memory, knowledge_base=kb)
+
+
+def _stated(agent: AgentSettings, name: str, section: Struct) -> dict[str, Any]:
+    """Return what the file of an agent says in a section itself."""
+    return {
+        key: getattr(section, key)
+        for key in section.__struct_fields__
+        if f"{name}.{key}" in agent.stated
+    }
+
+
+def _parse_json(data: bytes, place: str) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text("utf-8-sig"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{display_path(path)}: not valid JSON: {error}", "fix it") from error
-    if not isinstance(found, dict):
-        raise ConfigError(f"{display_path(path)}: not a JSON object", 'write {"agent_id": "..."}')
+        found: dict[str, Any] = json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{place}: not valid JSON: {error}", "fix it") from error
     return found
 
 
 def _section(section: type[Any], found: Mapping[str, Any], prefix: str, place: str) -> Any:
     """Read a section of the file, and the sections in it."""
-    check_keys(found, section.__struct_fields__, prefix=prefix, place=place)
+    known = [key for key in section.__struct_fields__ if key != "stated"]
+    check_keys(found, known, prefix=prefix, place=place)
     hints, settings = get_type_hints(section), setting_keys(section)
     values: dict[str, Any] = {}
     for key, value in found.items():

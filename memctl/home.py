@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -226,7 +227,7 @@ class Home:
     def __init__(
         self, config: Config, clock: Clock = utc_now, warm: WarmState | None = None
     ) -> None:
-        self.config = config
+        self._program_config = config
         self._clock = clock
         self._warm = warm
         self._folder = config.home / "kb"
@@ -238,8 +239,18 @@ class Home:
             UsageError: A name cannot be one.
         """
         who, by = checked_name(user, "a user"), checked_name(agent, "an agent")
-        config = replace(self.config, user=who, agent=by)
+        config = replace(self._program_config, user=who, agent=by)
         return Home(config, self._clock, self._warm)
+
+    @cached_property
+    def config(self) -> Config:
+        """All settings, as they are where the agent acts that is named.
+
+        Raises:
+            ConfigError: The file of the agent cannot be used.
+        """
+        config = self._program_config
+        return self.accounts.with_agent(config, config.agent)
 
     def now(self) -> datetime:
         """Return the present instant."""
@@ -480,7 +491,7 @@ class Home:
     @property
     def accounts(self) -> Accounts:
         """The users, teams and agents that are known here."""
-        return Accounts(self.config.home)
+        return Accounts(self._program_config.home)
 
     def _no_base_hint(self) -> str:
         entries = self.entries()

@@ -107,11 +107,21 @@ def readable_by(namespaces: NamespaceSettings, user: str) -> tuple[str, ...]:
 
 
 def owner_of(namespaces: NamespaceSettings, namespace: str) -> str | None:
-    """Return the user that a namespace belongs to; None if it belongs to no single user."""
+    """Return the user that a namespace belongs to; None if it belongs to no single user.
+
+    What begins as a user's namespaces do, up to the colon after the name, is that user's, too: an
+    agent may name others for them than the program's settings.
+    """
     for template in (namespaces.conversations, namespaces.documents):
-        before, _, after = template.partition("{user_id}")
-        name = namespace.removeprefix(before).removesuffix(after)
-        if name and ":" not in name and template.replace("{user_id}", name) == namespace:
+        before, _, after = template.partition(_USER)
+        if not namespace.startswith(before):
+            continue
+        rest = namespace.removeprefix(before)
+        name, colon, _ = rest.partition(":")
+        if before and colon and after.startswith(":"):
+            return name or None
+        name = rest.removesuffix(after)
+        if name and ":" not in name and template.replace(_USER, name) == namespace:
             return name
     return None
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.config import Config
 from memctl.errors import ConfigError
-from memctl.kb_settings import KnowledgeBaseSettings, Layout
+from memctl.kb_settings import KnowledgeBaseSettings, Layout, check_overlap
 
 if TYPE_CHECKING:
     from memctl.consolidation.consolidator import Consolidator
@@ -139,6 +139,19 @@ class ServiceFactory(Struct, dict=True):
             f"make new ones: memctl kb reembed {name} --embedder {wanted}",
         )
 
+    @property
+    def _settings_of_agent(self) -> KnowledgeBaseSettings:
+        """The settings with passages as the file of the agent that is named says.
+
+        Raises:
+            ConfigError: They would share all that they have with their neighbours.
+        """
+        chunks: dict[str, Any] = dict(self.config.agent_chunks)
+        settings = replace(self.settings, **chunks)
+        place = f"agent {self.config.agent} in knowledge base {settings.name}"
+        check_overlap(settings.chunk_size, settings.chunk_overlap, place)
+        return settings
+
     @cached_property
     def ingestor(self) -> Ingestor:
         """What takes sources in, and waits for models or not, as configured."""
@@ -155,7 +168,7 @@ class ServiceFactory(Struct, dict=True):
         together = _ROUNDS * self.config.endpoint.concurrency if is_slow else None
         return Ingestor(
             self.store,
-            self.settings,
+            self._settings_of_agent,
             self.embedder,
             self._understander(when_unavailable),
             self.clock,
@@ -250,7 +263,7 @@ class ServiceFactory(Struct, dict=True):
     def _estimator(self) -> Estimator:
         from memctl.ingest.ingest_preview import Estimator, plan_of
 
-        return Estimator(plan_of(self.config, self.settings, self.layout.prompts))
+        return Estimator(plan_of(self.config, self._settings_of_agent, self.layout.prompts))
 
     def consolidator(self, *, asks_model: bool) -> Consolidator:
         """Return what draws insights.

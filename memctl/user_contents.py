@@ -104,7 +104,9 @@ def _content_owner(home: Home, user: str) -> ContentOwner:
 
     checked_name(user, "a user")
     templates = home.config.namespaces
-    own = (conversations_of(templates, user), documents_of(templates, user))
+    stored = {name for base in home.readable() for name in base.statistics.namespaces()}
+    further = sorted(name for name in stored if owner_of(templates, name) == user)
+    own = (conversations_of(templates, user), documents_of(templates, user), *further)
     return ContentOwner(tuple(dict.fromkeys(own)), user)
 
 

@@ -213,7 +213,13 @@ def _either(words: tuple[str, ...]) -> str:
     return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]
 
 
-def _read_limited(path: Path) -> bytes:
+def read_limited(path: Path) -> bytes:
+    """Return a file of settings.
+
+    Raises:
+        ConfigError: It is too big to be one.
+        OSError: It cannot be read.
+    """
     content = read_head(path, LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
         raise ConfigError(
@@ -229,22 +235,36 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises:
         ConfigError: It cannot be read or is not TOML; the message names line and column.
     """
-    import tomllib
-
     try:
-        text = _read_limited(path).decode("utf-8-sig")
+        data = read_limited(path)
     except FileNotFoundError:
         return {}
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 at byte {error.start}", "save it as UTF-8") from error
     except OSError as error:
         raise ConfigError(
             f"{display_path(path)}: cannot be read: {os_error_reason(error)}",
             os_error_hint(error, _FILE_HINT),
         ) from error
+    return parse_toml(data, str(path))
+
+
+def parse_toml(data: bytes, place: str) -> dict[str, Any]:
+    """Return what TOML says.
+
+    Args:
+        data: The TOML.
+        place: Where it stands.
+
+    Raises:
+        ConfigError: It is no TOML; the message names line and column.
+    """
+    import tomllib
+
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        hint = "save it as UTF-8"
+        raise ConfigError(f"{place}: not UTF-8 at byte {error.start}", hint) from error
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}", "fix or remove that line") from error
+        raise ConfigError(f"{place}: not valid TOML: {error}", "fix or remove that line") from error
     except RecursionError as error:
-        raise ConfigError(f"{path}: its values are nested too deep", "write it anew") from error
+        raise ConfigError(f"{place}: its values are nested too deep", "write it anew") from error

@@ -263,6 +263,25 @@ def parse_pairs(pairs: Sequence[str], option: str) -> dict[str, Any]:
     return found
 
 
+def parse_metadata(given: Sequence[str], option: str) -> dict[str, Any]:
+    """Return what is given as ``key=value``, or as a JSON object.
+
+    Raises:
+        UsageError: Something is neither.
+    """
+    found: dict[str, Any] = {}
+    for each in given:
+        if not each.lstrip().startswith("{"):
+            found |= parse_pairs([each], option)
+            continue
+        try:
+            found |= json.loads(each)
+        except ValueError as error:
+            hint = f"""write {option} '{{"year": 2024}}', or {option} year=2024"""
+            raise UsageError(f"{option} is no JSON object: {error}", hint) from None
+    return found
+
+
 def _as_remembered(source: str) -> str:
     """Return the name of a source whose bytes are not UTF-8 as it is stored."""
     if source.isprintable():
@@ -328,8 +347,15 @@ def check_types(bases: Iterable[KnowledgeBase], filters: Filters) -> None:
         )
         if word in _TYPES or any(base.memories.count(alike) for base in bases):
             continue
-        near = difflib.get_close_matches(word.lower(), _TYPES, n=1)
-        meant = f"did you mean --type {near[0]}? " if near else ""
-        raise UsageError(
-            f"no memory is of the type {word!r}", f"{meant}types are {', '.join(_TYPES)}"
-        )
+        raise UsageError(f"no memory is of the type {word!r}", _types_hint(word))
+
+
+def own_type_hint(word: str | None) -> str:
+    """Return what to say of a type that is none of those that memctl gives; "" where it is."""
+    return "" if word is None or word in _TYPES else _types_hint(word)
+
+
+def _types_hint(word: str) -> str:
+    near = difflib.get_close_matches(word.lower(), _TYPES, n=1)
+    meant = f"did you mean --type {near[0]}? " if near else ""
+    return f"{meant}types are {', '.join(_TYPES)}"

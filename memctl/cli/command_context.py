@@ -67,6 +67,11 @@ class CommandContext:
         refuse_empty({"--user": user, "--agent": agent})
         self._named = {"user": user, "agent": agent}
 
+    @property
+    def named_user(self) -> str | None:
+        """The user that the command line names."""
+        return self._named.get("user")
+
     @cached_property
     def config(self) -> Config:
         """Every setting; warns of environment variables that look like one but are none."""

@@ -27,6 +27,7 @@ from memctl.literals import (
     LogFormat,
     LogLevel,
     Mode,
+    OwnTask,
     Task,
     WhenUnavailable,
 )
@@ -686,6 +687,10 @@ class Config(Struct, frozen=True):
     access_log: AccessLogSettings = AccessLogSettings()
     upkeep: UpkeepSettings = UpkeepSettings()
     custom_jobs: tuple[CustomJob, ...] = ()
+    agent_models: tuple[tuple[OwnTask, str], ...] = ()
+    """What the file of the agent that is named says instead of a knowledge base's models."""
+    agent_chunks: tuple[tuple[str, int], ...] = ()
+    """And instead of a knowledge base's ``chunk_size`` and ``chunk_overlap``."""
     origins: Mapping[str, Origin] = field(default_factory=dict)
 
 

@@ -113,11 +113,12 @@ def load_pool(snapshot: Snapshot, now: datetime, *, again: bool = False) -> Pool
     return make_pool(_without_split(snapshot, pa.concat_tables([fresh, known])), again=again)
 
 
-def count_waiting(snapshot: Snapshot, now: datetime) -> int:
-    """How many memories the next run would look at."""
+def count_waiting(snapshot: Snapshot, now: datetime, within: Expr | None = None) -> int:
+    """How many memories the next run would look at, all or those that a condition means."""
     is_new = col("is_consolidated") == False  # noqa: E712
+    condition = _is_candidate(now) & is_new
     columns = ["document_id", "type", "level"]
-    rows = snapshot.scan("memories", _is_candidate(now) & is_new, columns)
+    rows = snapshot.scan("memories", condition if within is None else condition & within, columns)
     return int(_without_split(snapshot, rows).num_rows)
 
 

@@ -3,7 +3,7 @@
 Each module holds parts of one kind; ``KnowledgeBases`` asks several at once.
 """
 
-from memctl.knowledge_base.knowledge_base import KnowledgeBase, KnowledgeBases
+from memctl.knowledge_base.knowledge_base import Agent, KnowledgeBase, KnowledgeBases
 from memctl.knowledge_base.resources import SETTINGS
 
-__all__ = ["SETTINGS", "KnowledgeBase", "KnowledgeBases"]
+__all__ = ["SETTINGS", "Agent", "KnowledgeBase", "KnowledgeBases"]

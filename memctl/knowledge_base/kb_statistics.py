@@ -82,8 +82,8 @@ def kb_statistics(
         snapshot: What is counted.
         now: The last day is this one's.
         is_open: Whether a question may be known of; only such are counted.
-        within: Only of rows of these namespaces; empty for all. What waits for consolidation and
-            what is on the disk are always the whole.
+        within: Only of rows of these namespaces; empty for all. What is on the disk is always the
+            whole.
     """
     scope = NamespaceScope(Filters(namespaces=tuple(within)))
     columns = ["status", "media_type", "size", "part"]
@@ -106,7 +106,7 @@ def kb_statistics(
         by_namespace=_value_counts(memories["namespace"]),
         by_day=_by_day(memories["valid_from"], now),
         superseded=memories.num_rows - memories["superseded_by"].null_count,
-        waiting=count_waiting(snapshot, now),
+        waiting=count_waiting(snapshot, now, scope.of(snapshot, "memories")),
         source_bytes=int(pc.sum(firsts["size"]).as_py() or 0),
         disk_bytes=_disk_bytes(store.folder),
         queries=len(questions),

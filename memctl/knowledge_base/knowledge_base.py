@@ -5,8 +5,8 @@ They compose parts and do no work.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self, overload
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.knowledge_base.caller_work import CallerWork
@@ -156,6 +156,48 @@ class KnowledgeBase:
     def note_settings(self) -> None:
         """Keep a copy of kb.toml in the ledger, from which a lost one can be restored."""
         self.resources.note_settings()
+
+
+class Agent:
+    """An agent in one conversation of a user; close it, or use it in a ``with`` statement.
+
+    It needs a model of its own for replies alone.
+
+    Args:
+        base: Where the conversation is kept, opened for the user and by the agent.
+        session_id: The conversation, which is begun where it is not there; by default a new one.
+    """
+
+    def __init__(self, base: KnowledgeBase, session_id: str | None = None) -> None:
+        self.base = base
+        self.session = base.sessions.get_or_start(session_id)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the knowledge base; the conversation can go on later."""
+        self.base.close()
+
+    def process_message(self, message: str, sender: str = "user") -> Mapping[str, Any]:
+        """Add a message, and tell what of it is kept; see ``Sessions.process``."""
+        from memctl.sessions.conversations import Message
+
+        kept = self.base.sessions.process(self.session, Message(sender=sender, content=message))
+        self.base.sessions.compress_due(self.session)
+        return kept
+
+    def prompt(self, message: str, system: str = "") -> Sequence[Mapping[str, str]]:
+        """Return the messages that prepare a model for a new one; see ``Sessions.prompt``."""
+        session = self.base.sessions.get(self.session.session_id, namespace=self.session.namespace)
+        return self.base.sessions.prompt(session, message, system)
+
+    def end(self) -> None:
+        """Record that the conversation is over; see ``Sessions.end``."""
+        self.session = self.base.sessions.end(self.session)
 
 
 class KnowledgeBases(Sequence[KnowledgeBase]):

@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 from memctl.errors import AccessRefused, KnowledgeBaseUnavailable, LockedError, UsageError
 from memctl.identity import conversations_of, require_seen
 from memctl.knowledge_base.resources import Part, audited
-from memctl.literals import LEARNING, InsightKind, MemoryKind, Sort, SourceType
+from memctl.literals import LEARNING, STATED, InsightKind, MemoryKind, Sort, SourceType
 from memctl.plain_values import require_shallow
 from memctl.records import ConsolidationReport, Filters, Memory, Metadata, ProgressListener
 
@@ -41,6 +41,8 @@ class Memories(Part):
         namespace: str | None = None,
         tags: Sequence[str] = (),
         importance: float | None = None,
+        confidence: float = 1.0,
+        source: str | None = None,
         session: str | None = None,
         created_at: datetime | None = None,
         expires_at: datetime | None = None,
@@ -62,6 +64,8 @@ class Memories(Part):
                 else ``default``.
             tags: Its tags.
             importance: From 0 to 1; by default as its type tells.
+            confidence: How sure it is, from 0 to 1.
+            source: Where it comes from, such as ``chat``; by default ``stated``.
             session: The conversation that it belongs to.
             created_at: When it happened; now by default.
             expires_at: From when on it no longer holds; never by default.
@@ -96,6 +100,8 @@ class Memories(Part):
             namespace=namespace,
             tags=tuple(tags),
             importance=importance,
+            confidence=confidence,
+            source=source or STATED,
             session_id=session,
             created_at=created_at,
             expires_at=expires_at,

@@ -418,10 +418,10 @@ def _with_own_models(config: Config, settings: KnowledgeBaseSettings, place: str
     """Return the settings with the models of the agent that is named, else of the knowledge base.
 
     Raises:
-        ConfigError: The agent's file cannot be used, or what the knowledge base says.
+        ConfigError: What the knowledge base says cannot be used.
     """
     config = with_own_settings(config, settings, place)
-    own: dict[str, Any] = dict(Accounts(config.home).models_of(config.agent))
+    own: dict[str, Any] = dict(config.agent_models)
     return replace(config, models=replace(config.models, **own)) if own else config
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -9,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from memctl.errors import DamagedError, KnowledgeBaseUnavailable, LockedError
+from memctl.accounts import Accounts
+from memctl.errors import (
+    ConfigError,
+    DamagedError,
+    KnowledgeBaseUnavailable,
+    LockedError,
+    NotFoundError,
+)
 from memctl.identity import (
     DEFAULT_NAMESPACE,
     DEFAULT_USER,
@@ -20,6 +28,7 @@ from memctl.identity import (
 from memctl.knowledge_base.resources import Part, audited
 
 if TYPE_CHECKING:
+    from memctl.config import Config
     from memctl.forget import ForgetReport
     from memctl.literals import SessionStatus
     from memctl.records import Filters, IngestReport, ProgressListener
@@ -30,6 +39,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger.profile_repositories import Profile
     from memctl.store.ledger.session_repositories import Session, Turn
 
+_log = logging.getLogger(__name__)
 _LAST_TURNS = 20
 """How much of a conversation a model gets in ``replies``."""
 
@@ -90,6 +100,17 @@ class Sessions(Part):
             session_id, namespace=namespace, user=user, sees=lambda place: may_see(config, place)
         )
 
+    def get_or_start(self, session_id: str | None = None) -> Session:
+        """Return a conversation, which is begun where it is not there, or none is named.
+
+        Raises:
+            UsageError: Several namespaces have one of that name, or a name cannot be one.
+        """
+        if session_id is not None:
+            with suppress(NotFoundError):
+                return self.get(session_id)
+        return self.start(session_id)
+
     def list(
         self,
         *,
@@ -147,7 +168,7 @@ class Sessions(Part):
             ModelError: A model cannot be had that is to be waited for; it has not ended then.
         """
         self._kb.begin_change()
-        closed = self._compressor.close(self._kb.conversations.going_on(session))
+        closed = self._compressor(session).close(self._kb.conversations.going_on(session))
         if closed.ended_at is None:  # nothing was said
             closed = self._kb.conversations.end(closed)
         namespaces = [session.namespace]
@@ -175,7 +196,7 @@ class Sessions(Part):
         """
         if not dry_run:
             self._kb.begin_change()
-        return self._compressor.compress(session, keep=keep, dry_run=dry_run)
+        return self._compressor(session).compress(session, keep=keep, dry_run=dry_run)
 
     def compress_due(self, session: Session | None = None) -> Sequence[Compression]:
         """Compress the conversations that have become too long, or one if it has."""
@@ -185,7 +206,7 @@ class Sessions(Part):
             due = [each for each in due if (each.namespace, each.session_id) == key]
         if due:
             self._kb.begin_change()
-        return [self._compressor.compress(each) for each in due]
+        return [self._compressor(each).compress(each) for each in due]
 
     def is_any_due(self) -> bool:
         """Return whether a conversation has become too long."""
@@ -199,7 +220,7 @@ class Sessions(Part):
         """
         made = self.compress(session, keep=0, dry_run=dry_run)
         if not dry_run:
-            closed = self._compressor.close(session, "archived")
+            closed = self._compressor(session).close(session, "archived")
             self._over(closed)
         return made
 
@@ -323,7 +344,7 @@ class Sessions(Part):
 
     def recall(self, session: Session, message: str) -> Recall:
         """Return what other conversations of the same user say of a message."""
-        found = self._recaller.recall(session, message)
+        found = self._recaller(session).recall(session, message)
         self.note_injected(found.text)
         return found
 
@@ -338,21 +359,21 @@ class Sessions(Part):
         """
         from memctl.sessions.recall import HEADING
 
-        messages = self._recaller.prompt(session, message, system)
+        messages = self._recaller(session).prompt(session, message, system)
         for each in messages[:-1]:
             if each["role"] == "system" and each["content"].startswith(HEADING):
                 self.note_injected(each["content"])
         return messages
 
-    @property
-    def _recaller(self) -> ConversationRecall:
+    def _recaller(self, session: Session) -> ConversationRecall:
         from memctl.sessions.recall import ConversationRecall
 
-        kb, compression = self._kb, self._kb.program_config.compression
+        kb, config = self._kb, self._config_with(session.agent_id)
+        compression = config.compression
         return ConversationRecall(
             kb.conversations,
             lambda: kb.queries,
-            kb.program_config.auto_context,
+            config.auto_context,
             compression.recent_messages_to_keep,
             compression.threshold_tokens,
         )
@@ -439,15 +460,28 @@ class Sessions(Part):
         self._kb.records.add(session, session.summary, evidence)
 
     def _due(self) -> Sequence[Session]:
-        settings = self._kb.program_config.compression
-        if not settings.enabled:
-            return []
-        return self._kb.store.ledger.sessions.longer_than(
-            settings.threshold_tokens, settings.recent_messages_to_keep
-        )
+        sessions = self._kb.store.ledger.sessions
+        due: list[Session] = []
+        for agent in sessions.agents():
+            try:
+                settings = self._config_with(agent).compression
+            except ConfigError as error:  # the conversations of others are summarised all the same
+                _log.info("conversations with %s are left as they are: %s", agent, error.message)
+                continue
+            if settings.enabled:
+                due += sessions.longer_than(
+                    agent, settings.threshold_tokens, settings.recent_messages_to_keep
+                )
+        return due
 
-    @property
-    def _compressor(self) -> Compressor:
+    def _config_with(self, agent: str | None) -> Config:
+        """Return the settings of the agent that is named, else of that of a conversation."""
+        config = self._kb.program_config
+        if config.agent is not None:
+            return config
+        return Accounts(config.home).with_agent(config, agent)
+
+    def _compressor(self, session: Session) -> Compressor:
         from memctl.sessions.compression import Compressor
 
         kb = self._kb
@@ -457,6 +491,6 @@ class Sessions(Part):
             kb.folding,
             lambda: services.ingestor,
             services.prompt_understander,
-            kb.program_config.compression,
+            self._config_with(session.agent_id).compression,
             kb.clock,
         )

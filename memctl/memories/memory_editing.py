@@ -63,6 +63,8 @@ class Statement(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     importance: float | None = None
     """From 0 to 1; by default as its type tells."""
+    confidence: float = 1.0
+    """From 0 to 1: how sure it is."""
     session_id: str | None = None
     created_at: datetime | None = None
     expires_at: datetime | None = None
@@ -146,6 +148,7 @@ def _as_stored(statement: Statement) -> Statement:
         text=storable(statement.text),
         type=statement.type and storable(statement.type),
         namespace=storable(statement.namespace),
+        source=storable(statement.source),
         session_id=None if session is None else storable(session),
         tags=tuple(map(storable, statement.tags)),
     )
@@ -187,10 +190,12 @@ class Editor(Struct, frozen=True):
             job: The job that it is part of, with which it is taken back.
 
         Raises:
-            UsageError: It is empty, expired, or its importance is not from 0 to 1.
+            UsageError: It is empty, expired, or its importance or confidence is not from 0 to 1.
             NotFoundError: It names evidence that does not exist.
         """
         _check(statement.text, _importance(statement), statement.type)
+        if not 0 <= statement.confidence <= 1:
+            raise UsageError(f"confidence is from 0 to 1, not {statement.confidence:g}")
         now = self.clock()
         if statement.expires_at is not None and statement.expires_at <= now:
             raise UsageError(
@@ -205,6 +210,7 @@ class Editor(Struct, frozen=True):
                 session_id=session and redact_name(session),
                 tags=tuple(map(redact_secrets, statement.tags)),
                 metadata=redacted_metadata(statement.metadata),
+                source=redact_secrets(statement.source),
             )
         memory = Memory(
             id="",
@@ -219,6 +225,7 @@ class Editor(Struct, frozen=True):
             session_id=statement.session_id,
             tags=statement.tags,
             importance=_importance(statement),
+            confidence=statement.confidence,
             expires_at=statement.expires_at,
             method=statement.method,
             metadata=statement.metadata,

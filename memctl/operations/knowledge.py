@@ -16,6 +16,7 @@ from memctl.operations.finding import (
     answer,
     found_passage,
     opened,
+    without_unrelated,
 )
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.parameters import parse_names
@@ -95,7 +96,8 @@ def _find_documents(
             )
             .hits
         )
-    results = tuple(found_passage(number, hit) for number, hit in enumerate(hits, start=1))
+    related = without_unrelated(hits)
+    results = tuple(found_passage(number, hit) for number, hit in enumerate(related, start=1))
     return SearchReply(asked.query, search_type, len(results), results)
 
 

@@ -7,7 +7,7 @@ whose a namespace is, never what an operation does.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -32,6 +32,7 @@ NO_KNOWLEDGE_BASE = "This agent has no knowledge base available."
 NOTHING_YET = "Nothing has been remembered yet."
 NO_MEMORY = "The memory service is not available to this agent."
 NO_USER = "No user id was found: name the user that this call is for."
+NAME_USER = "name the user, or a conversation of theirs, with --user or --session"
 _UNLIMITED = Filters()
 _BY_SESSION = {
     "conversations": "session_id is not null",
@@ -39,6 +40,8 @@ _BY_SESSION = {
     "all": None,
 }
 """What tells conversations and documents apart where no user has namespaces for them."""
+_WITHOUT_DOCUMENTS = "session_id is not null or document_id is null"
+"""What an agent without a knowledge base reads: what was said, and what was stated."""
 _Stamp = tuple[int, int]
 
 
@@ -247,15 +250,41 @@ class OperationContext:
 
     # --- whose things are -------------------------------------------------------------------------
 
-    def require_user(self) -> str:
-        """Return the user that the call is for.
+    @contextmanager
+    def for_user(self) -> Iterator[OperationContext]:
+        """Give what is limited to the user that is named, else to whose the conversation is.
 
         Raises:
-            Unavailable: None is named.
+            Unavailable: Neither tells a user.
         """
-        if self.identity.user is None:
-            raise Unavailable(NO_USER)
-        return self.identity.user
+        if self.identity.user is not None:
+            yield self
+            return
+        user = self._user_of_session()
+        if user is None:
+            raise Unavailable(NO_USER, NAME_USER)
+        with OperationContext(
+            self.home,
+            self._kbs,
+            replace(self.identity, user=user),
+            allowed_tools=self.allowed_tools,
+            resources=self.resources,
+            read_only=self.read_only,
+            allow_paths=self.allow_paths,
+        ) as limited:
+            yield limited
+
+    def _user_of_session(self) -> str | None:
+        session = self.identity.session
+        if session is None:
+            return None
+        with suppress(KnowledgeBaseNotFound):
+            for base in self.reading():
+                with suppress(NotFoundError):
+                    found = base.sessions.get(session)
+                    if self.reads(base, found.namespace):
+                        return found.user_id
+        return None
 
     def own_namespace(self) -> str:
         """Return where what this user says is kept; ``default`` where no user is named."""
@@ -285,12 +314,16 @@ class OperationContext:
     ) -> Filters:
         """Return what a search or listing of this caller is limited to.
 
+        For an agent without a knowledge base documents are left out.
+
         Raises:
             UsageError: A date cannot be read, or the namespace is not one that the user reads.
         """
         if namespace is not None:
             self._check_namespace(namespace)
-        named = self.namespaces(search_type)
+        has_documents = "knowledge_base" in self.resources
+        named = self.namespaces(search_type if has_documents else "conversations")
+        where = None if named else _BY_SESSION[search_type]
         return replace(
             _UNLIMITED,
             namespaces=(namespace,) if namespace is not None else named,
@@ -298,7 +331,7 @@ class OperationContext:
             types=tuple(types),
             since=None if since is None else parse_instant(since, self.now),
             until=None if until is None else parse_instant(until, self.now),
-            where=None if named else _BY_SESSION[search_type],
+            where=where if has_documents else _WITHOUT_DOCUMENTS,
         )
 
     def _check_namespace(self, namespace: str) -> None:

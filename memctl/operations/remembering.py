@@ -53,18 +53,18 @@ class StoreReply(Struct, frozen=True):
 
 def store_important_information(context: OperationContext, asked: StoreParameters) -> StoreReply:
     """Store a statement for the user; the same one twice is stored once."""
-    context.require_user()
     is_fact = asked.memory_type in (_FACT, "important_information")
     type_ = _FACT if is_fact else asked.memory_type
-    memory = _added(
-        context,
-        asked.information,
-        type_=type_,
-        tags=asked.tags,
-        importance=asked.importance,
-        metadata=asked.metadata,
-        dry_run=asked.dry_run,
-    )
+    with context.for_user() as limited:
+        memory = _added(
+            limited,
+            asked.information,
+            type_=type_,
+            tags=asked.tags,
+            importance=asked.importance,
+            metadata=asked.metadata,
+            dry_run=asked.dry_run,
+        )
     done = "Would be stored" if asked.dry_run else "Stored"
     message = f"{done} as {memory.type}."
     return StoreReply(True, message, memory.text, memory.id, memory.type, asked.dry_run)

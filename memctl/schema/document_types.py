@@ -5,7 +5,7 @@ Knows media types and memory types as words; nothing of how a file is read or st
 
 from __future__ import annotations
 
-from memctl.literals import EXCHANGE, DocType, MemoryKind, SourceType
+from memctl.literals import ARCHIVED, EXCHANGE, DocType, MemoryKind, SourceType
 
 _TYPES: dict[str, DocType] = {
     "text/plain": "text",
@@ -32,7 +32,10 @@ _TYPES: dict[str, DocType] = {
 }
 _OFFICE = ("application/vnd.openxmlformats-officedocument.", "application/vnd.oasis.opendocument.")
 _EXPERIENTIAL = frozenset(
-    ("observation", "reflection", "turn", EXCHANGE, "conversation_summary", "tool_output", "event")
+    (
+        *("observation", "reflection", "turn", EXCHANGE, "tool_output", "event"),
+        *("gist", "summary", "conversation_summary", ARCHIVED),
+    )
 )
 
 

@@ -247,6 +247,9 @@ class NewMemory(Struct, frozen=True, kw_only=True):
     importance: Annotated[
         float | None, Rule("Importance; by default as its type tells.", low=0, high=1)
     ] = None
+    confidence: Annotated[float, Rule("How sure it is.", low=0, high=1)] = 1.0
+    source: Annotated[str | None, Rule("Where it comes from; by default stated.")] = None
+    metadata: Annotated[Mapping[str, Any] | None, Rule("Anything else to keep with it.")] = None
     session: Annotated[str | None, Rule("The conversation it belongs to.")] = None
     created_at: Annotated[str | None, Rule("When it happened; by default now.")] = None
     source_ids: Annotated[tuple[str, ...], Rule("Memories that it rests on.")] = ()
@@ -285,6 +288,9 @@ def _add_memory(context: OperationContext, asked: NewMemory, _: Place) -> object
         namespace=asked.namespace,
         tags=asked.tags,
         importance=asked.importance,
+        confidence=asked.confidence,
+        source=asked.source,
+        metadata=asked.metadata,
         session=asked.session or context.identity.session,
         created_at=at,
         source_ids=asked.source_ids,

@@ -58,6 +58,9 @@ class Imported(Struct, frozen=True):
         for path in paths:
             name = printable(absolute(path))
             try:
+                if not path.exists():
+                    why = f"there is no file {display_path(name)}"
+                    raise UnreadableSource(why, "check the path")
                 yield from self._of_file(path, name)
             except MemctlError as error:
                 yield _failed(name, error.message, error.hint, type(error).__name__)

@@ -171,7 +171,8 @@ class _Plan:
         """Plan what becomes of one memory."""
         memory = draft.memory
         former = self._former(draft)
-        if former is not None and former.text == memory.text:
+        said = (memory.text, memory.expires_at)
+        if former is not None and (former.text, former.expires_at) == said:
             self.written.answers.append(former)
             return
         version = 1 if former is None else former.version + 1

@@ -25,7 +25,14 @@ from memctl.store.ledger.tier_repositories import ShortTermEntry, WorkingValue
 from memctl.tiers.long_term import LongTermMemory, value_metadata, value_of
 from memctl.tiers.promotion import PromotionReport
 from memctl.tiers.short_term import ShortTermMemory
-from memctl.tiers.tier_values import checked_key, checked_value, text_of
+from memctl.tiers.tier_values import (
+    LONGEST_MEMORY,
+    checked_key,
+    checked_ttl,
+    checked_value,
+    end_of,
+    text_of,
+)
 from memctl.tiers.working_memory import TierOwner, WorkingMemory
 
 if TYPE_CHECKING:
@@ -176,7 +183,7 @@ class Router:
             value: Anything that JSON has.
             tier: Where to; by default short_term where a session is named, else long_term.
             session_id: The session; by default that of the router.
-            ttl: Seconds that it lasts in working or short-term memory.
+            ttl: Seconds that it lasts; a memory lasts for good by default.
             type_: What a short-term entry is.
 
         Raises:
@@ -186,10 +193,10 @@ class Router:
         checked_key(key)
         session = session_id or self._identity.session
         chosen: Tier = tier or ("short_term" if session else "long_term")
-        if ttl is not None and chosen not in ("working", "short_term"):
+        if ttl is not None and chosen == "shared":
             raise UsageError(
-                f"what is written to {chosen} has no time to live",
-                "write to the tier working or short_term, or leave it out",
+                "what is written to the default pool has no time to live",
+                "write to another tier, or leave it out",
             )
         if chosen == "working":
             return of_working(self._working_of(session_id).store(key, value, ttl))
@@ -200,7 +207,7 @@ class Router:
             plain, _ = checked_value(value, redacts=self._parts.redacts)
             self._pools.write(DEFAULT_POOL, key, plain)
             return TierValue("shared", key, plain, agent=self._agent)
-        return self._write_long_term(key, value, session)
+        return self._write_long_term(key, value, session, ttl)
 
     def shared_values(self) -> Sequence[TierValue]:
         """Return what the default pool holds."""
@@ -393,13 +400,16 @@ class Router:
         found = self._parts.long_term.find(key, self._namespace, wanted)
         return None if found is None else _of_memory(found)
 
-    def _write_long_term(self, key: str, value: object, session: str | None) -> TierValue:
+    def _write_long_term(
+        self, key: str, value: object, session: str | None, ttl: float | None
+    ) -> TierValue:
         self._parts.require_writable()
         plain, _ = checked_value(value, redacts=self._parts.redacts)
         text = text_of(plain)
         if not text.strip():
             raise UsageError("a memory needs a text", "write a value that says something")
         now, agent = self._parts.clock(), self._identity.agent
+        seconds = None if ttl is None else checked_ttl(ttl, ttl, longest=LONGEST_MEMORY)
         session = checked_name(session, "a session")
         draft = Memory(
             id="",
@@ -418,6 +428,7 @@ class Router:
             agent_id=agent,
             source_type=source_type(agent),
             metadata=value_metadata(plain),
+            expires_at=end_of(now, seconds),
         )
         return _of_memory(self._parts.long_term.write([draft]).answers[0])
 

@@ -19,6 +19,7 @@ from memctl.store.ledger.pool_repositories import encode_json
 LARGEST_VALUE = 1 << 20
 """Bytes of a value as JSON."""
 LONGEST_TTL = timedelta(days=366)
+LONGEST_MEMORY = timedelta(days=36_525)
 LONGEST_KEY = 500
 """Characters of a key."""
 
@@ -76,13 +77,16 @@ def checked_value(value: object, *, redacts: bool = False) -> tuple[Any, int]:
     return plain, size
 
 
-def checked_ttl(ttl: float | None, default: float, *, least: float = 1) -> float:
+def checked_ttl(
+    ttl: float | None, default: float, *, least: float = 1, longest: timedelta = LONGEST_TTL
+) -> float:
     """Return for how many seconds something lasts.
 
     Args:
         ttl: What was asked for; None for the default.
         default: What the settings say.
         least: The shortest time.
+        longest: The longest time.
 
     Raises:
         UsageError: It is too short, too long, or no number.
@@ -92,10 +96,10 @@ def checked_ttl(ttl: float | None, default: float, *, least: float = 1) -> float
         raise UsageError(
             f"nothing can be kept for {wanted:g} seconds", "give a time to live of 1 second or more"
         )
-    if wanted > LONGEST_TTL.total_seconds():
+    if wanted > longest.total_seconds():
         raise UsageError(
-            f"{wanted:,.0f} seconds are more than the {LONGEST_TTL.days} days that a value lasts",
-            "what is to stay belongs into the tier long_term",
+            f"{wanted:,.0f} seconds are more than the {longest.days:,} days that a value lasts",
+            "what is to stay is written to the tier long_term without a time to live",
         )
     return wanted
 

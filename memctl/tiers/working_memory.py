@@ -14,6 +14,7 @@ from msgspec import Struct
 from memctl.errors import NothingFound, UsageError
 from memctl.identity import checked_name
 from memctl.literals import WorkingPlace
+from memctl.pools.pool_values import kind_of
 from memctl.store.ledger.tier_repositories import SavedValue, SharedValue, WorkingValue
 from memctl.tiers.tier_values import checked_key, checked_ttl, checked_value, end_of
 
@@ -391,4 +392,4 @@ def _check_shape(place: WorkingPlace, value: object) -> None:
     wanted = {"task_state": (Mapping, "an object"), "conversation": (list, "a list of messages"),
               "scratch_pad": (str, "a text")}.get(place)  # fmt: skip
     if wanted and not isinstance(value, wanted[0]):
-        raise UsageError(f"{place} holds {wanted[1]}, not {type(value).__name__}")
+        raise UsageError(f"{place} holds {wanted[1]}, not {kind_of(value)}")

@@ -111,6 +111,11 @@ def test_an_agent_is_made_from_the_file_of_another_program_or_from_defaults(
         ({"knowledge_base": {"vector_provider": "pgvector"}}, "vector_provider cannot be 'pgvec"),
         ({"resources": ["disk"]}, "there is no resource 'disk'"),
         ({"agent_id": "other"}, "its agent_id is 'other'"),
+        (
+            {"allowed_regular_tools": ["get_document", "list_documnts"]},
+            "a.json: allowed_regular_tools: there is no tool 'list_documnts'\nhint: did you mean",
+        ),
+        ({"memory": 5}, "a.json: memory must be a table"),
     ],
 )
 def test_what_is_wrong_in_the_file_of_an_agent_is_named_and_nothing_is_written(
@@ -121,6 +126,7 @@ def test_what_is_wrong_in_the_file_of_an_agent_is_named_and_nothing_is_written(
     refused = memctl("agent", "add", "a", "--file", str(file))
     assert refused.code == 2
     assert told in refused.err
+    assert "/.a" not in refused.err
     assert memctl("agent", "list").rows == []
     assert not [*(tmp_path / "home/agents").glob("*")]
 
@@ -154,3 +160,118 @@ def test_a_base_and_an_agent_can_have_models_of_their_own(
     unknown = memctl("kb", "set", "default", "--model", "embed=m")
     assert unknown.code == 2
     assert "unknown setting 'models.embed'" in unknown.err
+
+
+def _add_agent(memctl: Run, name: str, **said: Any) -> None:
+    """Add an agent whose file says some things."""
+    file = Path("agent.json")
+    file.write_text(json.dumps({"agent_id": name, **said}))
+    done(memctl("agent", "add", name, "--file", str(file)))
+
+
+def test_the_file_of_an_agent_says_when_its_conversations_are_summarised(memctl: Run) -> None:
+    says = {"threshold_tokens": 100, "recent_messages_to_keep": 3}
+    _add_agent(memctl, "brief", memory={"compression": says})
+    lines = "".join(
+        json.dumps({"sender": "user", "content": f"Message {n} is about the greenhouse roof."})
+        + "\n"
+        for n in range(12)
+    )
+    done(memctl("session", "start", "--id", "long"))
+    done(memctl("session", "record", "long", "-", stdin=lines))
+    assert done(memctl("session", "show", "long")).json["status"] == "open"
+    done(memctl("session", "start", "--id", "own", "--agent", "brief"))
+    done(memctl("session", "record", "own", "-", stdin=lines))  # with that agent, who isn't named
+    assert done(memctl("session", "show", "own")).json["status"] == "compressed"
+    made = done(memctl("session", "compress", "long", "--agent", "brief")).json
+    assert (made["messages"], made["kept"]) == (9, 3)
+
+
+def test_the_file_of_an_agent_says_where_its_conversations_go_and_they_are_still_the_users(
+    memctl: Run,
+) -> None:
+    named = {"conversations": "user:{user_id}:conv"}
+    _add_agent(memctl, "ag", knowledge_base={"namespaces": named})
+    as_ann = ("--user", "ann", "--agent", "ag")
+    done(memctl("session", "start", "--id", "s", *as_ann))
+    assert done(memctl("session", "show", "s")).json["namespace"] == "user:ann:conv"
+    done(memctl("memory", "add", "The safe is behind the clock.", *as_ann))
+    done(memctl("memory", "add", "The bicycle is blue.", "--user", "bob"))
+    assert "clock" in done(memctl("query", "where is the safe", *as_ann)).out
+    for user in ("bob", "ann"):  # who names no agent reads what is usual
+        assert "clock" not in memctl("query", "where is the safe", "--user", user).out
+    assert "clock" not in done(memctl("sql", "from memories", "--user", "bob")).out
+    shown = done(memctl("user", "show", "ann")).json
+    assert "user:ann:conv" in shown["namespaces"]
+    done(memctl("user", "clear", "ann", "--yes"))
+    assert "clock" not in done(memctl("memory", "list", "-o", "json")).out
+
+
+def test_the_file_of_an_agent_says_how_long_its_passages_are(memctl: Run) -> None:
+    _add_agent(memctl, "ac", knowledge_base={"chunk_size": 200, "chunk_overlap": 0})
+    text = "\n\n".join(f"Section {n} says that the pump is checked each week." for n in range(12))
+    Path("long.md").write_text(text)
+    Path("other.md").write_text(text.replace("pump", "fan"))
+    usual = done(memctl("ingest", "long.md", "-o", "json")).json["memories"]
+    short = done(memctl("ingest", "other.md", "--agent", "ac", "-o", "json")).json["memories"]
+    assert short >= usual + 2
+    assert done(memctl("kb", "show", "default")).json["chunk_size"] == 1200
+
+
+def test_the_file_of_an_agent_says_whether_other_conversations_are_recalled(memctl: Run) -> None:
+    _add_agent(memctl, "ac", knowledge_base={"auto_context": {"enabled": False}})
+    done(memctl("session", "start", "--id", "one"))
+    done(memctl("session", "say", "one", "The ferry leaves from pier 7 at noon.", "--by", "user"))
+    done(memctl("session", "start", "--id", "two"))
+    asked = ("session", "recall", "two", "What did we discuss about the ferry?")
+    assert "pier 7" in done(memctl(*asked)).out
+    assert "pier 7" not in done(memctl(*asked, "--agent", "ac")).out
+
+
+def test_an_agent_is_shown_with_the_settings_that_count_for_it(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_COMPRESSION_THRESHOLD_TOKENS", "5000")
+    _add_agent(memctl, "ac", memory={"compression": {"recent_messages_to_keep": 4}})
+    shown = done(memctl("agent", "show", "ac")).json
+    assert shown["memory"]["compression"]["threshold_tokens"] == 5000
+    assert shown["memory"]["compression"]["recent_messages_to_keep"] == 4
+    assert shown["knowledge_base"]["chunk_size"] == 1200
+    assert shown["stated"] == ["agent_id", "memory.compression.recent_messages_to_keep"]
+
+
+def test_namespaces_of_an_agent_that_hide_whose_they_are_are_refused(memctl: Run) -> None:
+    named = {"conversations": "talk:{user_id}"}
+    _add_agent(memctl, "ag", knowledge_base={"namespaces": named})
+    refused = memctl("session", "start", "--user", "ann", "--agent", "ag")
+    assert refused.code == 2
+    assert "'talk:{user_id}'" in refused.err
+
+
+def test_conversations_of_an_agent_without_a_knowledge_base_are_not_archived(memctl: Run) -> None:
+    _add_agent(memctl, "light", resources=["memory"])
+    done(memctl("session", "start", "--id", "s", "--agent", "light"))
+    for n in range(3):
+        done(memctl("session", "say", "s", f"Message {n} is about the roof.", "--by", "user"))
+    made = done(memctl("session", "compress", "s", "--keep", "1")).json
+    assert (made["messages"], made["document_id"]) == (2, None)
+    assert "archive" not in {row["type"] for row in memctl("memory", "list").rows}
+
+
+def test_the_file_of_an_agent_is_json_or_toml_whatever_its_name(memctl: Run) -> None:
+    Path("one").write_text('{"agent_id": "one", "model": "small"}')
+    Path("two.json").write_text('agent_id = "two"\n')
+    for name, file in (("one", "one"), ("two", "two.json")):
+        done(memctl("agent", "add", name, "--file", file))
+        assert done(memctl("agent", "show", name)).json["agent_id"] == name
+    Path("three").write_text("agent_id: three")
+    assert "three: not valid TOML" in memctl("agent", "add", "three", "--file", "three").err
+
+
+def test_what_an_agent_stores_in_namespaces_of_its_own_no_other_agent_finds(memctl: Run) -> None:
+    named = {"conversations": "user:{user_id}:alpha"}
+    _add_agent(memctl, "alpha", knowledge_base={"namespaces": named})
+    who = ("--user", "ann", "--agent")
+    done(memctl("memory", "add", "Ann means to resign in May.", *who, "alpha"))
+    assert "resign" in done(memctl("query", "what does Ann mean to do?", *who, "alpha")).out
+    assert "resign" not in memctl("query", "what does Ann mean to do?", *who, "beta").out

@@ -464,3 +464,15 @@ def test_a_named_user_sees_no_other(own: Run, monkeypatch: pytest.MonkeyPatch) -
     refused = own("user", "show", "bob")
     assert (refused.code, refused.out) == (1, "")
     assert own("user", "show", "ann").json["stored"]
+
+
+def test_what_waits_for_consolidation_is_counted_of_the_user_alone(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for user, text in (("ann", "The mill is old."), ("bob", "The boat is red.")):
+        done(memctl("memory", "add", text, "--user", user))
+    done(memctl("memory", "add", "The boat leaks.", "--user", "bob"))
+    assert memctl("stats", "-o", "json").json[0]["waiting"] == 3
+    for user, count in (("ann", 1), ("bob", 2)):
+        monkeypatch.setenv("MEMCTL_USER", user)
+        assert memctl("stats", "-o", "json").json[0]["waiting"] == count

@@ -183,3 +183,28 @@ def test_a_condition_is_checked(note: Run) -> None:
 
 def test_importance_is_from_0_to_1(memctl: Run) -> None:
     assert memctl("memory", "add", "x", "--importance", "2").code == 2
+
+
+def test_a_statement_says_where_it_comes_from_how_sure_it_is_and_what_else_is_known(
+    memctl: Run,
+) -> None:
+    given = ("--source", "chat", "--confidence", "0.6")
+    said = ("--metadata", "project=aurora", "--metadata", '{"year": 2024, "by": {"name": "Tom"}}')
+    id_ = memctl("memory", "add", "The lift is out of order.", *given, *said).json["id"]
+    memory = memctl("memory", "show", id_).json["memory"]
+    assert memory["source"] == "chat"
+    assert memory["confidence"] == pytest.approx(0.6)
+    assert memory["metadata"] == {"project": "aurora", "year": 2024, "by": {"name": "Tom"}}
+    for wrong in ("project", '{"year":'):
+        refused = memctl("memory", "add", "The lift works.", "--metadata", wrong)
+        assert refused.code == 2
+        assert "--metadata" in refused.err
+
+
+def test_a_type_of_ones_own_is_stored_and_said_to_be_one(memctl: Run) -> None:
+    made = memctl("memory", "add", "The lift is out of order.", "--type", "desicion")
+    assert made.code == 0
+    assert "'desicion' is a type of your own" in made.err
+    assert "did you mean --type decision?" in made.err
+    assert memctl("memory", "list", "--type", "desicion").rows[0]["id"] == made.json["id"]
+    assert "note:" not in memctl("memory", "add", "The lift works.", "--type", "decision").err

@@ -218,9 +218,9 @@ def ids(rows: list[dict[str, Any]], key: str = "memory_id") -> list[str]:
 
 
 def test_search_finds_what_the_query_command_finds(call: Call, memctl: Run, home: Path) -> None:
-    words = ["--home", str(home), "query", "favourite dish", "-k", "notes", "-n", "3"]
+    words = ["--home", str(home), "query", "favourite dish", "-k", "notes", "-n", "2"]
     hits = memctl(*words, "--no-answer", "-o", "json").json["hits"]
-    found = call("search_knowledge_base", query="favourite dish", limit=3).json
+    found = call("search_knowledge_base", query="favourite dish", limit=2).json
     assert ids(found["results"]) == ids(hits)
     shown = [hit["text"].replace("[[", "").replace("]]", "") for hit in hits]
     assert [row["text"] for row in found["results"]] == shown
@@ -412,7 +412,8 @@ def test_conversations_are_those_of_the_command(memctl: Run) -> None:
 
 
 def test_a_user_finds_their_own_and_what_is_shared_and_never_what_is_anothers(call: Call) -> None:
-    found = call("search_knowledge_base", "--user", "ann", query="favourite dish", limit=50).json
+    asked = "the favourite dish, the bicycle, the front door"
+    found = call("search_knowledge_base", "--user", "ann", query=asked, limit=50).json
     assert {row["namespace"] for row in found["results"]} == {
         "user:ann:documents",
         "user:ann:conversations",
@@ -454,7 +455,7 @@ def test_a_user_may_not_name_the_namespace_of_another(call: Call) -> None:
 
 def test_search_types_are_namespaces_of_the_user(call: Call) -> None:
     def namespaces(search_type: str) -> set[str]:
-        options = {"query": "bicycle", "search_type": search_type, "limit": 50}
+        options = {"query": "bicycle, dish, door", "search_type": search_type, "limit": 50}
         found = call("search_knowledge_base", "--user", "ann", **options).json
         return {row["namespace"] for row in found["results"]}
 
@@ -464,7 +465,7 @@ def test_search_types_are_namespaces_of_the_user(call: Call) -> None:
 
 def test_without_a_user_search_types_tell_conversations_from_documents(call: Call) -> None:
     def sessions(search_type: str) -> set[str | None]:
-        options = {"query": "bicycle", "search_type": search_type, "limit": 50}
+        options = {"query": "bicycle, dish, door", "search_type": search_type, "limit": 50}
         found = call("search_knowledge_base", **options).json
         return {row["session_id"] for row in found["results"]}
 
@@ -618,7 +619,7 @@ def test_a_knowledge_base_that_is_not_there_gives_its_own_code(memctl: Run) -> N
 
 
 def test_null_stands_for_a_parameter_that_is_not_given(call: Call) -> None:
-    given = {"query": "favourite dish", "limit": None, "search_type": None}
+    given = {"query": "the register of moorings", "limit": None, "search_type": None}
     assert call("search_knowledge_base", **given).json["results_count"] == 5
 
 
@@ -714,3 +715,50 @@ def test_tools_are_defined_from_python(caller: OperationContext) -> None:
     assert len(tools.definitions(format="openai")) == len(OPERATIONS)
     sent = {"id": "c", "function": {"name": "get_current_datetime", "arguments": ""}}
     assert tools.reply(sent, caller)["tool_call_id"] == "c"
+
+
+def test_a_tool_takes_the_user_from_the_conversation(memctl: Run) -> None:
+    memctl("session", "start", "--id", "su", "--user", "ann")
+    memctl("session", "say", "su", "The ferry leaves from pier 7.", "--by", "user")
+    memctl("memory", "add", "The ferry of bob is green.", "--user", "bob")
+    words = ["tool", "call", "--session", "su"]
+    found = memctl(*words, "search_past_conversations", '{"query": "ferry"}').json
+    assert [row["text"] for row in found["results"]] == ["The ferry leaves from pier 7."]
+    memctl(*words, "store_important_information", '{"information": "The ferry is full."}')
+    (row,) = memctl("memory", "list", "--where", "text like '%full%'").rows
+    assert row["namespace"] == "user:ann:conversations"
+    for more in ([], ["--session", "nowhere"]):
+        told = memctl("tool", "call", *more, "search_past_conversations", '{"query": "ferry"}')
+        assert "No user id was found" in told.json["error"]
+
+
+def test_an_agent_without_a_knowledge_base_gets_context_of_what_was_said_alone(
+    memctl: Run, tmp_path: Path
+) -> None:
+    memctl("ingest", "--text", "The tide table says that the tide turns at noon.")
+    memctl("memory", "add", "The tide turns at one from the pier.")
+    memctl("session", "start", "--id", "s")
+    memctl("session", "say", "s", "The tide turns late today.", "--by", "user")
+    (tmp_path / "clerk.json").write_text('{"agent_id": "clerk", "resources": ["memory"]}')
+    memctl("agent", "add", "clerk", "--file", "clerk.json")
+    words = ["tool", "call", "context", '{"question": "when does the tide turn?"}']
+    assert "table" in memctl(*words).json["text"]
+    limited = memctl(*words, "--agent", "clerk").json["text"]
+    assert "table" not in limited
+    assert "from the pier" in limited
+    assert "late today" in limited
+
+
+def test_a_search_that_finds_nothing_related_says_so(memctl: Run) -> None:
+    for text in ("I like cheese.", "The ferry leaves from pier 7.", "The lease ends in May."):
+        memctl("memory", "add", text, "--user", "ann")
+    words = ["tool", "call", "--user", "ann"]
+    for query in ("zzqqy", "quantum chromodynamics"):
+        asked = json.dumps({"query": query})
+        told = memctl(*words, "search_knowledge_base", asked, "--as", "text").out
+        assert f"Nothing was found for {query!r}." in told
+        for tool in ("search_past_conversations", "search_memory"):
+            assert memctl(*words, tool, asked).json["results_count"] == 0
+    for query in ("cheese", "from where does the boat go?", "what food do I enjoy?"):
+        asked = json.dumps({"query": query})
+        assert memctl(*words, "search_past_conversations", asked).json["results_count"] > 0, query

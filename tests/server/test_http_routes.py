@@ -219,8 +219,11 @@ def test_arguments_in_the_address_of_a_write_are_refused(client: TestClient, pla
 
 
 def test_a_memory_is_added_changed_and_deleted(client: TestClient) -> None:
-    made = client.post(f"{KB}/memories", json={"text": "The lift is broken.", "tags": ["lift"]})
+    stated = {"text": "The lift is broken.", "tags": ["lift"]}
+    more = {"source": "api", "confidence": 0.5, "metadata": {"floor": 3}}
+    made = client.post(f"{KB}/memories", json=stated | more)
     assert made.status_code == 201
+    assert {key: made.json()[key] for key in more} == more
     id_ = made.json()["id"]
     shown = client.get(f"{KB}/memories/{id_}")
     etag = shown.headers["etag"]

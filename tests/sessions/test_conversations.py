@@ -402,3 +402,19 @@ def test_archiving_summarises_all_and_a_dry_run_nothing(base: KnowledgeBase) -> 
     assert (made.messages, now.status, now.summarized_through) == (3, "archived", 2)
     assert "sell the old ferry" in base.documents.get(made.document_id or "").document.text
     assert base.documents.get(made.document_id or "").document.metadata["decisions"]
+
+
+def test_an_agent_goes_on_with_its_conversation_and_keeps_what_it_is_asked_to(
+    tmp_path: Path,
+) -> None:
+    with memctl.agent("helper", user="ann", session="monday", home=tmp_path) as agent:
+        kept = agent.process_message("important: we ship on Friday #beto_launch")
+        assert (kept["success"], kept["memory_type"]) == (True, "important_fact")
+        assert (kept["text"], kept["tags"]) == ("we ship on Friday", ["launch"])
+        assert agent.process_message("On Friday.", sender="agent")["success"] is False
+    with memctl.agent("helper", user="ann", session="monday", home=tmp_path) as agent:
+        said = [message["content"] for message in agent.prompt("And then?")]
+        assert said[-2:] == ["On Friday.", "And then?"]
+        assert (agent.session.user_id, agent.session.agent_id) == ("ann", "helper")
+        agent.end()
+        assert agent.session.status == "ended"

@@ -503,3 +503,33 @@ def test_a_file_that_an_import_names_is_not_read(memctl: Run, tmp_path: Path) ->
         base.sessions.fold()
         assert not [hit for hit in base.query("combination").hits if "Quokka" in hit.text]
         assert base.documents.list()["missing"].to_pylist() == [["text"]]
+
+
+def test_conversations_of_a_user_or_before_a_date_are_archived_together(memctl: Run) -> None:
+    for name, user in (("one", "ann"), ("two", "ann"), ("three", "bob")):
+        memctl("session", "start", "--id", name, "--user", user)
+        memctl("session", "say", name, "The boat needs a new sail.", "--by", "user")
+    tried = memctl("session", "archive", "--user", "ann", "--dry-run")
+    assert [(row["session_id"], row["dry_run"]) for row in tried.rows] == [
+        ("two", True),
+        ("one", True),
+    ]
+    assert memctl("session", "archive", "--before", "2020-01-01").code == 1
+    done = memctl("session", "archive", "--user", "ann")
+    assert {row["session_id"] for row in done.rows} == {"one", "two"}
+    assert memctl("session", "archive", "--user", "ann").rows == [], "they are already"
+    left = memctl("session", "list").rows
+    assert {row["session_id"] for row in left if row["status"] == "open"} == {"three"}
+    assert memctl("session", "archive").code == 2
+    named = memctl("session", "forget", "--user", "ann", "--dry-run").rows
+    assert {row["session_id"] for row in named} == {"one", "two"}
+
+
+def test_archiving_a_conversation_in_which_nothing_was_said_says_so(memctl: Run) -> None:
+    memctl("session", "start", "--id", "silent")
+    memctl("session", "end", "silent")
+    assert "nothing was said in silent" in memctl("session", "archive", "silent").err
+
+
+def test_a_file_of_conversations_that_is_not_there_is_named_with_its_path(memctl: Run) -> None:
+    assert "there is no file /nonexistent\n" in memctl("session", "import", "/nonexistent").err

@@ -106,10 +106,24 @@ def test_statistics_have_a_block_for_each_tier(kb: KnowledgeBase, clock: Clock) 
     assert blocks["long_term"].count == kb.memories.list().num_rows
 
 
-def test_a_time_to_live_does_not_go_with_tiers_that_last(kb: KnowledgeBase) -> None:
-    for tier in ("long_term", "shared"):
-        with pytest.raises(UsageError, match="no time to live"):
-            kb.router().write("k", "v", tier, ttl=60)  # type: ignore[arg-type]
+def test_a_time_to_live_does_not_go_with_the_default_pool(kb: KnowledgeBase) -> None:
+    with pytest.raises(UsageError, match="no time to live"):
+        kb.router().write("k", "v", "shared", ttl=60)
+
+
+def test_a_memory_by_key_holds_as_long_as_it_is_to(kb: KnowledgeBase, clock: Clock) -> None:
+    made = kb.router().write("k", "The lift is broken.", ttl=60)  # long-term, without a session
+    assert (made.tier, made.expires_at) == ("long_term", clock.now + timedelta(seconds=60))
+    clock.forward(seconds=30)
+    assert kb.router().write("k", "The lift is broken.", ttl=60).expires_at != made.expires_at
+    clock.forward(seconds=59)
+    assert kb.router().read("k") is not None, "its time has started anew"
+    clock.forward(seconds=2)
+    assert kb.router().read("k") is None
+    kb.router().write("k", "The lift is broken.")
+    assert kb.router().read("k").expires_at is None  # type: ignore[union-attr]
+    with pytest.raises(UsageError, match="0 seconds"):
+        kb.router().write("k", "v", "long_term", ttl=0)
 
 
 def test_a_default_pool_that_an_agent_may_not_write_refuses_it(kb: KnowledgeBase) -> None:
@@ -179,7 +193,8 @@ def test_values_are_json_or_text_from_an_argument_or_standard_input(
         (("set", "k", "v", "--session", "s", "--ttl", "0"), "0 seconds"),
         (("set", "k", "v", "--session", "s", "--ttl", "-5"), "no duration"),
         (("set", "k", "v", "--session", "s", "--ttl", "100y"), "366 days"),
-        (("set", "k", "v", "--ttl", "60"), "no time to live"),
+        (("set", "k", "v", "--tier", "shared", "--ttl", "60"), "no time to live"),
+        (("set", "5", "--place", "task_state"), "holds an object, not a number"),
         (("set", "k"), "a key and a value"),
         (("set", "", "v"), "key is empty"),
         (("set", "k", "v", "--append"), "--place"),
@@ -319,6 +334,9 @@ def test_names_of_the_environment_are_used(
     [
         ("fact", 0.7, "factual"),
         ("observation", 0.7, "experiential"),
+        ("summary", 0.7, "experiential"),
+        ("gist", 0.7, "experiential"),
+        ("conversation", 0.7, "experiential"),
         ("reflection", 0.8, "experiential"),
         ("decision", 0.7, "factual"),
         ("plan", 0.7, "factual"),

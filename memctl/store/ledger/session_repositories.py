@@ -91,10 +91,16 @@ class SessionRepository(Repository[Session]):
             f"message_count > 0 AND NOT EXISTS ({said} AND t.session_id = sessions.session_id)"
         )
 
-    def longer_than(self, tokens: int, messages: int) -> list[Session]:
+    def agents(self) -> list[str | None]:
+        """Return with whom there are conversations; None for those that name no agent."""
+        found = self.rows("SELECT DISTINCT agent_id FROM sessions ORDER BY 1")
+        return [agent for (agent,) in found]
+
+    def longer_than(self, agent: str | None, tokens: int, messages: int) -> list[Session]:
         """Return the conversations that go on and are long, in what no summary stands for.
 
         Args:
+            agent: With whom; None for those that name no agent.
             tokens: They have more tokens than this.
             messages: They have more messages than this, too.
         """
@@ -102,8 +108,11 @@ class SessionRepository(Repository[Session]):
             "SELECT count(*) FROM turns t WHERE t.namespace = sessions.namespace"
             " AND t.session_id = sessions.session_id AND t.turn > coalesce(summarized_through, -1)"
         )
-        where = f"token_count > ? AND status IN ('open', 'compressed') AND ({open_turns}) > ?"
-        return self.select(where, tokens, messages)
+        where = (
+            "agent_id IS ? AND token_count > ? AND status IN ('open', 'compressed')"
+            f" AND ({open_turns}) > ?"
+        )
+        return self.select(where, agent, tokens, messages)
 
     def matching(
         self,

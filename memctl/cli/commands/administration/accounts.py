@@ -13,8 +13,9 @@ from memctl.cli.command_decorator import DryRun, Output, Yes, command, flag, gro
 from memctl.cli.paging import Page
 from memctl.cli.rendering.output_formats import Column, emit, emit_one, format_instant, print_facts
 from memctl.cli.rendering.terminal_text import format_moment, one_line
-from memctl.errors import NotFoundError, PartialFailure
+from memctl.errors import ConfigError, NotFoundError, PartialFailure, UsageError
 from memctl.formatting import format_count
+from memctl.paths import display_path
 
 if TYPE_CHECKING:
     from memctl.user_contents import UserReport
@@ -179,26 +180,47 @@ def add_agent(
     The file goes to the folder agents of the home, where it can be edited.  Without --file it
     has the defaults, which memctl agent show lists.
     """
-    content, ending = None, ".toml"
+    content, place = None, ""
     if file is not None:
         path = input_file(file, "--file takes the settings of an agent")
-        content, ending = path.read_bytes(), ".json" if path.suffix == ".json" else ".toml"
-    made = context.home.accounts.add_agent(name, content, ending)
+        content, place = path.read_bytes(), display_path(path)
+        _refuse_unknown_tools(content, place)
+    made = context.home.accounts.add_agent(name, content, place)
     context.say(f"added agent {name}: {made}")
+
+
+def _refuse_unknown_tools(content: bytes, place: str) -> None:
+    from memctl.agent_settings import parse_agent
+    from memctl.operations.registry import find_operation
+
+    for tool in parse_agent(content, place).allowed_regular_tools:
+        try:
+            find_operation(tool)
+        except UsageError as error:
+            message = f"{place}: allowed_regular_tools: {error.message}"
+            raise ConfigError(message, error.hint) from None
 
 
 @command(agent_app, "list", "memctl agent list\nmemctl agent list -o json")
 def list_agents(context: CommandContext, page: Page = Page(), output: Output = None) -> None:
     """List the agents that have a file."""
-    rows = [asdict(agent) for agent in context.home.accounts.agents()]
+    from memctl.agent_settings import as_it_acts
+
+    agents = context.home.accounts.agents()
+    rows = [asdict(as_it_acts(context.config, agent)) for agent in agents]
     emit(context.page(rows, page), _AGENTS, output)
 
 
 @command(agent_app, "show", "memctl agent show helper\nmemctl agent show helper -o json")
 def show_agent(context: CommandContext, name: AgentName, output: Output = None) -> None:
-    """Show the settings of an agent, its teams and grants."""
+    """Show the settings of an agent, its teams and grants.
+
+    What its file leaves out is as the settings of the program say.
+    """
+    from memctl.agent_settings import as_it_acts
+
     accounts = context.home.accounts
-    value = asdict(accounts.agent(name)) | {
+    value = asdict(as_it_acts(context.config, accounts.agent(name))) | {
         "teams": sorted(accounts.teams_of(name)),
         "grants": context.home.grants_of(name),
     }

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import typer
+from msgspec.structs import asdict
 
 from memctl.cli.arguments import input_file, parse_instant, parse_path, read_question, refuse_empty
 from memctl.cli.command_context import CommandContext
@@ -54,6 +55,14 @@ app = group("session", "Conversations: carried on, listed, summarised and forgot
 Id = Annotated[
     str,
     typer.Argument(metavar="SESSION", help="The conversation's id, or enough of its beginning."),
+]
+Chosen = Annotated[
+    str | None,
+    typer.Argument(metavar="[SESSION]", help="The conversation's id, or enough of its beginning."),
+]
+Before = Annotated[
+    str | None,
+    typer.Option("--before", metavar="DATE", help="All whose last message is older."),
 ]
 Namespace = Annotated[
     str | None,
@@ -389,12 +398,14 @@ def compress(
     """
     memctl session archive standup-1
     memctl session archive standup-1 --dry-run
+    memctl session archive --user ann --before 2026-01-01
     """,
     identity=True,
 )
 def archive(
     context: CommandContext,
-    id_: Id,
+    id_: Chosen = None,
+    before: Before = None,
     namespace: Namespace = None,
     dry_run: DryRun = False,
     kb: KnowledgeBaseOption = None,
@@ -402,11 +413,23 @@ def archive(
 ) -> None:
     """Summarise all of a conversation and put it away.
 
-    The messages stay and are found as before.
+    The messages stay and are found as before.  Without a conversation, --user takes all of that
+    user, and --before those whose last message is older, unless they are archived already.
     """
-    with _open_session(context, id_, namespace, kb) as (base, session):
-        made = base.sessions.archive(session, dry_run=dry_run)
-    emit_one(made, output, lambda: _show_compression(context, made))
+    if id_ is None and context.named_user is None and before is None:
+        raise UsageError("archive which conversations?", "name one, or --user NAME, --before DATE")
+    with context.writing_existing(kb) as base:
+        found = _choose_sessions(base, id_, None, before, namespace)
+        if id_ is None:
+            found = [each for each in found if each.status != "archived"]
+        made = [base.sessions.archive(each, dry_run=dry_run) for each in found]
+    for each in found:
+        if not each.message_count:
+            context.say(f"note: nothing was said in {each.session_id}, so nothing is archived")
+    if id_ is not None:
+        emit_one(made[0], output, lambda: _show_compression(context, made[0]))
+    else:
+        emit_each(made, output, lambda each: _show_compression(context, each))
 
 
 def _show_compression(context: CommandContext, made: Compression) -> None:
@@ -573,11 +596,9 @@ def import_(
 )
 def forget(
     context: CommandContext,
-    id_: str | None = typer.Argument(None, metavar="[SESSION]", help="The conversation."),
+    id_: Chosen = None,
     user: UserOption = None,
-    before: str | None = typer.Option(
-        None, "--before", metavar="DATE", help="All whose last message is older."
-    ),
+    before: Before = None,
     namespace: Namespace = None,
     yes: Yes = False,
     dry_run: DryRun = False,
@@ -594,25 +615,33 @@ def forget(
     if id_ is None and user is None and before is None:
         raise UsageError("forget which conversations?", "name one, or --user NAME, --before DATE")
     with context.writing_existing(kb) as base:
-        found = _sessions_to_forget(base, id_, user, before, namespace)
+        found = _choose_sessions(base, id_, user, before, namespace)
         names = ", ".join(each.session_id for each in found[:5]) + (", ..." if found[5:] else "")
         if not dry_run:
             what = format_count(len(found), "conversation")
             context.confirm(f"forget {what} for good ({names})?", yes=yes)
         reports = [base.sessions.forget(each, dry_run=dry_run) for each in found]
-    named = iter([f"conversation {each.session_id}" for each in found])
-    emit_each(reports, output, lambda report: show_forgotten(context, report, next(named)))
+    rows = [
+        {"session_id": session.session_id, "namespace": session.namespace, **asdict(report)}
+        for session, report in zip(found, reports, strict=True)
+    ]
+    shown = iter(reports)
+    emit_each(
+        rows,
+        output,
+        lambda row: show_forgotten(context, next(shown), f"conversation {row['session_id']}"),
+    )
     raise_remaining([left for report in reports for left in report.left])
 
 
-def _sessions_to_forget(
+def _choose_sessions(
     base: KnowledgeBase,
     id_: str | None,
     user: str | None,
     before: str | None,
     namespace: str | None,
 ) -> list[Session]:
-    """Return the conversations that are to be forgotten.
+    """Return the conversation of an id, else those of a user and before a date.
 
     Raises:
         NotFoundError: There are none.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from memctl.cli.arguments import input_file, parse_pairs, parse_path, refuse_empty
+from memctl.cli.arguments import input_file, parse_metadata, parse_path, refuse_empty
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     KnowledgeBaseOption,
@@ -86,7 +86,10 @@ def ingest(
         None, "--doc-type", help="What it is; by default as its format tells."
     ),
     metadata: list[str] | None = typer.Option(
-        None, "--metadata", metavar="KEY=VALUE", help="What else is known of it; repeatable."
+        None,
+        "--metadata",
+        metavar="KEY=VALUE",
+        help="What else is known of it, also a JSON object; repeatable.",
     ),
     sync: bool = flag("--sync", "Also end what is known of files gone from the folders."),
     dry_run: bool = flag("--dry-run", "Only say what would be done, and estimate its cost."),
@@ -145,7 +148,7 @@ def ingest(
                 session=session_id or context.config.session,
                 title=title or "",
                 doc_type=doc_type,
-                metadata=parse_pairs(metadata or (), "--metadata"),
+                metadata=parse_metadata(metadata or (), "--metadata"),
                 sync=sync,
                 dry_run=dry_run,
                 allow_private=allow_private,

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec.structs import replace
 
-from memctl.cli.arguments import check_types, parse_expiry, parse_instant, refuse_empty
+from memctl.cli.arguments import (
+    check_types,
+    own_type_hint,
+    parse_expiry,
+    parse_instant,
+    parse_metadata,
+    refuse_empty,
+)
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     DryRun,
@@ -61,7 +68,7 @@ TypeOption = Annotated[
         "--type",
         metavar="TYPE",
         help="fact, observation, reflection, decision, plan, tool_output, conversation_summary,"
-        " preference, ...",
+        " preference, ..., or a word of your own.",
     ),
 ]
 ImportanceOption = Annotated[
@@ -243,7 +250,7 @@ def _version(m: Memory) -> str:
     "add",
     """
     memctl memory add "the release is on 12 May" --type decision --tag launch
-    memctl memory add "the lift is out of order" --ttl 7d
+    memctl memory add "the lift is out of order" --ttl 7d --source chat --confidence 0.6
     echo "likes green tea" | memctl memory add - --type preference
     """,
     identity=True,
@@ -254,6 +261,21 @@ def add(
     type_: TypeOption = None,
     tag: TagsOption = None,
     importance: ImportanceOption = None,
+    confidence: float = typer.Option(
+        1.0, "--confidence", metavar="0-1", min=0, max=1, help="How sure it is, 0 to 1."
+    ),
+    source: str | None = typer.Option(
+        None,
+        "--source",
+        metavar="NAME",
+        help="Where it comes from: chat, api, ...; by default stated.",
+    ),
+    metadata: list[str] | None = typer.Option(
+        None,
+        "--metadata",
+        metavar="KEY=VALUE",
+        help="What else is known of it, also a JSON object; repeatable.",
+    ),
     namespace: NamespaceOption = None,
     session_id: SessionOption = None,
     date: str | None = typer.Option(
@@ -284,13 +306,13 @@ def add(
     --type learning it is a lesson: it gains by being confirmed, also by being added again, and
     fades while it is not used.
     """
-    refuse_empty({"--namespace": namespace, "--session": session_id})
-    metadata = {
+    refuse_empty({"--namespace": namespace, "--session": session_id, "--source": source})
+    of_learning = {
         name: value
         for name, value in (("outcome", outcome), ("context", learnt_in), ("share", share or None))
         if value is not None
     }
-    if metadata and type_ != LEARNING:
+    if of_learning and type_ != LEARNING:
         raise UsageError(
             "--outcome, --context and --share are for learnings", "add --type learning"
         )
@@ -304,13 +326,22 @@ def add(
             namespace=namespace,
             tags=_tags(tag) or (),
             importance=importance,
+            confidence=confidence,
+            source=source,
             session=session_id or context.config.session,
             created_at=created_at,
             expires_at=expires_at,
             source_ids=evidence or (),
-            metadata=metadata,
+            metadata=parse_metadata(metadata or (), "--metadata") | of_learning,
         )
+    _note_own_type(context, type_)
     emit_one(memory, output, lambda: context.console.print(memory.id))
+
+
+def _note_own_type(context: CommandContext, type_: str | None) -> None:
+    if hint := own_type_hint(type_):
+        context.say(f"note: {type_!r} is a type of your own")
+        context.suggest(hint)
 
 
 def _text(given: str) -> str:
@@ -361,6 +392,7 @@ def edit(
             tags=_tags(tag),
             importance=importance,
         )
+    _note_own_type(context, type_)
     emit_one(memory, output, lambda: context.console.print(memory.id))
 
 

@@ -12,10 +12,9 @@ from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import KnowledgeBaseOption, SessionOption, command
 from memctl.cli.rendering.output_formats import print_piece
 from memctl.cli.rendering.terminal_text import one_line
-from memctl.errors import MemctlError, NotFoundError
+from memctl.errors import MemctlError
 
 if TYPE_CHECKING:
-    from memctl.knowledge_base import KnowledgeBase
     from memctl.store.ledger.session_repositories import Session
 
 app = typer.Typer()
@@ -49,7 +48,7 @@ def chat(
         context.say("an empty line ends it")
         for message in _messages():
             if conversation is None:  # nothing said leaves no session
-                conversation = _conversation(base, session)
+                conversation = base.sessions.get_or_start(session)
             said = ""
             try:
                 for piece in base.sessions.replies(conversation, message):
@@ -62,15 +61,6 @@ def chat(
             base.sessions.note_exchange(conversation, message, said)
         if conversation is not None:
             context.say(f"session {one_line(conversation.session_id, _SHOWN)}")
-
-
-def _conversation(base: KnowledgeBase, name: str | None) -> Session:
-    if name is None:
-        return base.sessions.start()
-    try:
-        return base.sessions.get(name)
-    except NotFoundError:
-        return base.sessions.start(name)
 
 
 def _messages() -> Iterator[str]:
