@@ -67,6 +67,45 @@ def test_memories_and_documents_are_found_by_metadata(
 
 
 @pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"agent_id": "a1"}, {"a"}),
+        ({"agent_id": {"$ne": "a1"}}, {"b", "c"}),
+        ({"$or": [{"n": {"$eq": 5}}, {"agent_id": "a2"}]}, {"b", "c"}),
+        ({"agent_id": {"$in": ["a1", "a2"]}}, {"a", "b"}),
+        ({"source": "wire"}, {"a"}),
+        ({"title": "Own"}, {"a"}),
+        ({"type": "memo"}, {"a"}),
+        ({"kind": "note"}, {"a"}),
+        ({"tags": "x"}, {"a"}),
+        ({"tags": "y"}, {"b"}),
+        ({"tags": {"$nin": ["x", "y"]}}, {"c"}),
+        ({"importance": "high"}, {"a"}),
+        ({"importance": {"$ne": "high"}}, {"b", "c"}),
+        ({"session_id": {"$exists": True}}, {"b", "c"}),
+    ],
+)
+def test_metadata_with_the_name_of_a_column_are_found(
+    tmp_path: Path, given: dict[str, Any], expected: set[str]
+) -> None:
+    own = {"agent_id": "a1", "source": "wire", "title": "Own", "type": "memo", "kind": "note",
+           "tags": ["x"], "importance": "high"}  # fmt: skip
+    lines = [
+        {"text": "The red crane lifts ten tons.", "id": "a", "metadata": own},
+        {"text": "The blue crane lifts five tons.", "id": "b", "tags": ["y"],
+         "metadata": {"agent_id": "a2", "session_id": "s1"}},
+        {"text": "The old crane lifts nothing.", "id": "c", "session_id": "s2",
+         "metadata": {"n": 5}},
+    ]  # fmt: skip
+    with memctl.open("notes", home=tmp_path, create=True) as base:
+        base.ingest(jsonl=io.BytesIO("\n".join(map(json.dumps, lines)).encode()))
+        filters = Filters(metadata=given)
+        hits = base.query("crane", filters=filters, answer=False).hits
+        assert {hit.external_id for hit in hits} == expected
+        assert set(base.memories.list(filters)["external_id"].to_pylist()) == expected
+
+
+@pytest.mark.parametrize(
     "given", ["nonsense", "[]", "{}", '{"a": {"$near": 1}}', '{"$or": {}}', '{"importance": "x"}']
 )
 def test_a_filter_that_is_none_is_refused(cranes: KnowledgeBase, given: str) -> None:

@@ -2,8 +2,8 @@
 
 On their metadata it is an object like ``{"year": {"$gte": 2024}}``.
 
-A key that is a column of the table is compared there.  Any other is looked up in the metadata of
-the documents, whose ids then make the condition.
+A key is looked up in the metadata of the documents, whose ids then make the condition.  Where it
+is a column of the table, too, such as ``source``, a row passes if its column or the metadata do.
 """
 
 from __future__ import annotations
@@ -117,20 +117,36 @@ class _Compiler:
         if name in ("$in", "$nin") and not isinstance(value, list):
             raise UsageError(f"{name} takes a list", _HINT)
         if name in _NEGATIONS:  # what has no value is not equal either
-            return self._none_of(key, self._test(key, _NEGATIONS[name], value))
+            return self._none_of(key, _NEGATIONS[name], value)
         if name == "$exists" and not value:
-            return self._none_of(key, self._test(key, name, True))
-        if self._is_column(key):
-            return self._column_test(key, name, value)
-        key = key.removeprefix("metadata.")
-        return col(self._id).is_in(self._documents(key, _tester(name, value)))
+            return self._none_of(key, name, True)
+        return reduce(operator.or_, self._conditions(key, name, value).values())
 
-    def _is_column(self, key: str) -> bool:
-        return key in self._columns.names and key not in JSON_COLUMNS
+    def _none_of(self, key: str, name: str, value: Any) -> Expr:
+        """Return the condition that neither the column nor the metadata pass a test."""
+        conditions = self._conditions(key, name, value).items()
+        return reduce(operator.and_, [~found | col(own).is_null() for own, found in conditions])
 
-    def _none_of(self, key: str, found: Expr) -> Expr:
-        column = key if self._is_column(key) else self._id
-        return ~found | col(column).is_null()
+    def _conditions(self, key: str, name: str, value: Any) -> dict[str, Expr]:
+        """Return where a value can be, each with the column that the condition is on.
+
+        Raises:
+            UsageError: The key is that of a column alone, which cannot have such a value.
+        """
+        found: dict[str, Expr] = {}
+        is_column = key in self._columns.names and key not in JSON_COLUMNS
+        path = key.removeprefix("metadata.")
+        if is_column:
+            try:
+                found[key] = self._column_test(key, name, value)
+            except UsageError:
+                if not self._documents(path, _tester("$exists", True)):
+                    raise
+        ids = self._documents(path, _tester(name, value))
+        if ids or not found:
+            condition = col(self._id).is_in(ids)
+            found[self._id] = found[self._id] | condition if self._id in found else condition
+        return found
 
     def _column_test(self, key: str, name: str, value: Any) -> Expr:
         import pyarrow as pa
