@@ -128,6 +128,21 @@ def test_conditions_on_the_command_line_all_hold(cranes: KnowledgeBase) -> None:
     assert found("--filter", '{"session_id": {"$ne": "s2"}}', "--meta", "year=2024") == {"red"}
 
 
+def test_a_condition_on_metadata_says_what_to_write_instead(cranes: KnowledgeBase) -> None:
+    with cranes, pytest.raises(UsageError) as raised:
+        cranes.memories.list(Filters(where="metadata.year = 2024"))
+    assert "--meta" in str(raised.value.hint)
+
+
+def test_sql_reaches_the_metadata_of_a_memorys_document(cranes: KnowledgeBase) -> None:
+    with cranes:
+        found = cranes.sql(
+            "select distinct m.external_id from memories m join documents d"
+            " on d.id = m.document_id where d.metadata->>'year' = '2024'"
+        )
+        assert found.read_all()["external_id"].to_pylist() == ["red"]
+
+
 def test_values_on_the_command_line_are_numbers_or_words() -> None:
     filters = parse_filters(meta=["year>=2024", "name = Ann Lee"])
     assert json.loads(str(filters.metadata)) == {
