@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
@@ -28,7 +28,15 @@ from memctl.cli.rendering.output_formats import (
 from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import MemctlError, NothingFound, PartialFailure, UsageError
 from memctl.formatting import format_count
-from memctl.literals import MAX_HOPS, Duplicates, Fusion, Headings
+from memctl.literals import (
+    MAX_COMMUNITIES,
+    MAX_HOPS,
+    MAX_ROUNDS,
+    Duplicates,
+    Fusion,
+    Headings,
+    Mode,
+)
 from memctl.plain_values import to_plain
 
 if TYPE_CHECKING:
@@ -47,6 +55,25 @@ _HITS = (
 HopsOption = Annotated[
     int | None,
     typer.Option("--hops", min=1, max=MAX_HOPS, help="How far --mode graph goes; 2 by default."),
+]
+RoundsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--rounds",
+        min=1,
+        max=MAX_ROUNDS,
+        help="How many rounds --mode agentic searches at most; 3 by default.",
+    ),
+]
+CommunitiesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--communities",
+        metavar="N",
+        min=0,
+        max=MAX_COMMUNITIES,
+        help="How many communities --mode graph shows at most; 3 by default.",
+    ),
 ]
 FusionOption = Annotated[
     Fusion | None,
@@ -106,6 +133,7 @@ app = typer.Typer()
     memctl query "door code" -o ndjson | jq -r '.hits[0].text'
     memctl query '"door code" -office'
     memctl query "where did the painter's father work?" --mode agentic --explain
+    memctl query "who belongs to the harbour?" --mode graph --hops 3 --communities 5
     memctl query "what do we know of the harbour?" --per-document 1 --diversity 0.3
     memctl query "what is still open?" --stream
     memctl query --batch questions.jsonl -o ndjson > answers.jsonl
@@ -126,6 +154,9 @@ def query(
     kb: KnowledgeBasesOption = None,
     mode: ModeOption = None,
     hops: HopsOption = None,
+    rounds: RoundsOption = None,
+    communities: CommunitiesOption = None,
+    no_communities: bool = flag("--no-communities", "Show no communities."),
     fusion: FusionOption = None,
     limit: LimitOption = None,
     diversity: DiversityOption = None,
@@ -178,13 +209,19 @@ def query(
         _judge(context, feedback, question or [], kb)
         return
     _check_question(question, is_batch=batch is not None)
-    if hops is not None and mode not in (None, "graph"):
-        raise UsageError(f"--hops means nothing to --mode {mode}", "add --mode graph")
+    _check_mode(mode, {"--hops": hops, "--communities": communities}, "graph")
+    _check_mode(mode, {"--rounds": rounds}, "agentic")
+    if no_communities:
+        if communities is not None:
+            raise UsageError("--communities and --no-communities do not go together")
+        communities = 0
     if stream:
         _check_stream(output, is_batch=batch is not None, no_answer=no_answer)
     options = QueryOptions(
         mode=mode,
         hops=hops,
+        rounds=rounds,
+        communities=communities,
         fusion=fusion,
         filters=filters,
         limit=limit,
@@ -302,6 +339,13 @@ def _check_question(question: list[str] | None, *, is_batch: bool) -> None:
     if bool(question) == is_batch:
         what = "a question and --batch do not go together" if question else "no question"
         raise UsageError(what, 'memctl query "when is ...?", or memctl query --batch FILE')
+
+
+def _check_mode(mode: Mode | None, options: Mapping[str, int | None], meant: Mode) -> None:
+    """Refuse options of one mode in another."""
+    for option, value in options.items():
+        if value is not None and mode not in (None, meant):
+            raise UsageError(f"{option} means nothing to --mode {mode}", f"add --mode {meant}")
 
 
 def _check_stream(output: Output, *, is_batch: bool, no_answer: bool) -> None:
@@ -479,6 +523,7 @@ def context(
     ),
     kb: KnowledgeBasesOption = None,
     mode: ModeOption = None,
+    hops: HopsOption = None,
     threshold: ThresholdOption = None,
     auto: bool = flag("--auto", "Print nothing unless the message looks like it needs memory."),
     standing: bool = flag("--standing", "First what to know without a question, or only that."),
@@ -505,7 +550,7 @@ def context(
         filters = _other_sessions(filters)
     if not question and not standing:
         raise UsageError("no question", 'memctl context "the launch", or memctl context --standing')
-    if standing and (auto or mode or threshold is not None):
+    if standing and (auto or mode or hops or threshold is not None):
         raise UsageError("--standing goes with --budget and filters alone", "leave out the others")
     if standing:
         found = _standing(context, filters, question, budget, kb, headings or "seed")
@@ -513,6 +558,7 @@ def context(
         if not found.text and exit_code:
             raise NothingFound("nothing was found")
         return
+    _check_mode(mode, {"--hops": hops}, "graph")
     if headings:
         raise UsageError("--headings goes with --standing", "memctl context --standing")
     with context.reading(kb) as bases:
@@ -521,6 +567,7 @@ def context(
             read_question(question or []),
             budget=budget or _BUDGET,
             mode=mode,
+            hops=hops,
             filters=filters,
             auto=auto,
             threshold=threshold,
