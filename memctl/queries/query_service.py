@@ -78,6 +78,7 @@ class QueryService:
         fusion: Fusion | None = None,
         filters: Filters = NO_FILTERS,
         limit: int | None = None,
+        offset: int = 0,
         duplicates: Duplicates | None = None,
         diversity: float | None = None,
         per_document: int | None = None,
@@ -98,6 +99,7 @@ class QueryService:
             fusion: How ``hybrid`` combines keyword and vector scores.
             filters: What the hits are limited to.
             limit: How many hits.
+            offset: How many of the best hits are left out; the answer is drawn from them, too.
             duplicates: Which duplicates are folded: ``exact``, ``near``, or ``keep`` for none.
             diversity: 0 to 1: how much a hit loses for being like a better one.
             per_document: At most this many hits per document; 0 means no limit.
@@ -118,6 +120,7 @@ class QueryService:
             fusion=fusion,
             filters=filters,
             limit=limit,
+            offset=offset,
             duplicates=duplicates,
             diversity=diversity,
             per_document=per_document,
@@ -380,7 +383,9 @@ class _QuerySession(Struct, frozen=True, dict=True):
         from memctl.search.answering.search_outcome import MAX_HITS_READ
 
         limit = options.limit or self.search_context.config.query.limit
-        search = self.search_context.search_options(max(limit, MAX_HITS_READ), options)
+        search = self.search_context.search_options(
+            max(options.offset + limit, MAX_HITS_READ), options
+        )
         outcome = self._search_message(question.text, search)
         outcome = self._with_relevance(outcome, options.threshold)
         answer, hits = None, outcome.listed
@@ -392,7 +397,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             if not is_ordered and outcome.selected is None:
                 citations = answer.citations if answer.found else ()
                 hits = rank_hits(hits, sentences, (each.memory_id for each in citations))
-        hits = self._searcher.with_document_metadata(hits[:limit])
+        hits = self._searcher.with_document_metadata(hits[options.offset : options.offset + limit])
         result = QueryResult(
             question=question.text,
             hits=hits,

@@ -56,6 +56,8 @@ class QueryOptions(Struct, frozen=True, kw_only=True):
     """What the hits are limited to."""
     limit: int | None = None
     """How many hits."""
+    offset: int = 0
+    """How many of the best hits are left out."""
     duplicates: Duplicates | None = None
     """Which duplicates are folded: ``exact``, ``near``, or ``keep`` for none."""
     diversity: float | None = None

@@ -383,6 +383,7 @@ class QuestionParameters(FilterParameters, frozen=True, kw_only=True):
     ] = None
     fusion: Annotated[Fusion | None, Rule("How keywords and vectors are combined.")] = None
     limit: Annotated[int | None, Rule("How many hits.", low=1, high=_MOST)] = None
+    offset: Annotated[int, Rule("How many of the best hits to leave out.", low=0, high=_MOST)] = 0
     duplicates: Annotated[Duplicates | None, Rule("Which memories become one hit.")] = None
     diversity: Annotated[
         float | None, Rule("How much similarity to a better hit counts.", low=0, high=1)
@@ -409,6 +410,7 @@ def query_options(context: OperationContext, asked: QuestionParameters) -> Any:
         fusion=asked.fusion,
         filters=filters_of(context, asked),
         limit=asked.limit,
+        offset=asked.offset,
         duplicates=asked.duplicates,
         diversity=asked.diversity,
         per_document=asked.per_document,

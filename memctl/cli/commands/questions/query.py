@@ -82,6 +82,12 @@ FusionOption = Annotated[
 LimitOption = Annotated[
     int | None, typer.Option("-n", "--limit", min=1, max=10_000, help="How many hits.")
 ]
+OffsetOption = Annotated[
+    int,
+    typer.Option(
+        "--offset", metavar="N", min=0, max=10_000, help="Leave out the best N hits; 0 by default."
+    ),
+]
 DiversityOption = Annotated[
     float | None,
     typer.Option(
@@ -159,6 +165,7 @@ def query(
     no_communities: bool = flag("--no-communities", "Show no communities."),
     fusion: FusionOption = None,
     limit: LimitOption = None,
+    offset: OffsetOption = 0,
     diversity: DiversityOption = None,
     per_document: PerDocumentOption = None,
     duplicates: DuplicatesOption = None,
@@ -190,7 +197,8 @@ def query(
     read as such an expression.
 
     A text remembered from several documents is one hit that names the others; --duplicates near
-    also folds texts that differ in a few words, keep folds none.  --diversity puts hits that say
+    also folds texts that differ in a few words, keep folds none.  --offset shows what comes after
+    the first hits; the answer stays the same.  --diversity puts hits that say
     something new before those similar to a better one, and --per-document 1 shows the best of
     each document; both change the hits shown, not the answer.  --threshold 0.7 leaves out hits
     that are not clearly relevant; the answer is drawn from the others.
@@ -225,6 +233,7 @@ def query(
         fusion=fusion,
         filters=filters,
         limit=limit,
+        offset=offset,
         diversity=diversity,
         per_document=per_document,
         duplicates=duplicates,
