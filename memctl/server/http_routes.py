@@ -74,6 +74,9 @@ class FilterParameters(Struct, frozen=True, kw_only=True):
     metadata: Annotated[
         Mapping[str, Any] | None, Rule('Only with this metadata: {"year": {"$gte": 2024}}.')
     ] = None
+    entities: Annotated[tuple[str, ...], Rule("Only what has one of these names.")] = ()
+    topics: Annotated[tuple[str, ...], Rule("Only on one of these topics.")] = ()
+    archived: Annotated[bool, Rule("Also memories that upkeep has put away.")] = False
 
 
 def filters_of(context: OperationContext, asked: FilterParameters) -> Filters:
@@ -96,6 +99,9 @@ def filters_of(context: OperationContext, asked: FilterParameters) -> Filters:
         where=asked.where,
         doc_types=asked.doc_types,
         metadata=asked.metadata,
+        entities=asked.entities,
+        topics=asked.topics,
+        archived=asked.archived,
     )
 
 

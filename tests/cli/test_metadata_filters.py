@@ -105,6 +105,36 @@ def test_metadata_with_the_name_of_a_column_are_found(
         assert set(base.memories.list(filters)["external_id"].to_pylist()) == expected
 
 
+def test_what_names_somebody_or_is_on_a_topic_is_found_alone(tmp_path: Path) -> None:
+    texts = ["Ann Lee paid the crane in Lisbon.", "Bob Carter sold the crane in Lisbon."]
+    lines = [
+        {"text": text, "id": str(number), "metadata": {"n": number}}
+        for number, text in enumerate(texts)
+    ]
+    with memctl.open("notes", home=tmp_path, create=True) as base:
+        base.ingest(jsonl=io.BytesIO("\n".join(map(json.dumps, lines)).encode()))
+        base.memories.add("The crane needs paint. #upkeep")
+
+        def found(filters: Filters) -> set[str]:
+            """Return the texts of the hits, and check that listings have the same."""
+            hits = base.query("crane", filters=filters, answer=False).hits
+            listed = base.memories.list(filters)["text"].to_pylist()
+            assert {hit.text for hit in hits} == set(listed)
+            return set(listed)
+
+        assert found(Filters(entities=("ANN  lee",))) >= {texts[0]}
+        assert texts[1] not in found(Filters(entities=("Ann Lee",)))
+        assert found(Filters(entities=("Lisbon",))) >= set(texts)
+        assert found(Filters(entities=("Nobody",))) == set()
+        assert found(Filters(topics=("Upkeep",))) == {"The crane needs paint. #upkeep"}
+        assert base.documents.list(Filters(entities=("Bob Carter",))).num_rows == 1
+        home = str(tmp_path)
+        options = ["--home", home, "context", "the crane", "--entity", "Bob Carter"]
+        shown = CliRunner().invoke(all_commands(), options).stdout
+        assert "sold" in shown
+        assert "paid" not in shown
+
+
 @pytest.mark.parametrize(
     "given", ["nonsense", "[]", "{}", '{"a": {"$near": 1}}', '{"$or": {}}', '{"importance": "x"}']
 )

@@ -416,6 +416,9 @@ def _shared(filters: Filters) -> Iterable[Expr]:
     if filters.tags:
         names = dict.fromkeys((*filters.tags, *map(tag_name, filters.tags)))
         yield col("tags").has_any(tuple(names))
+    if filters.topics:
+        words = (*filters.topics, *(topic.lower() for topic in filters.topics))
+        yield col("topics").has_any(dict.fromkeys(words))
     if filters.since is not None:
         yield col("created_at") >= filters.since
     if filters.until is not None:

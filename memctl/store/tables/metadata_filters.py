@@ -1,6 +1,6 @@
-"""Filters on what documents are become a condition on rows.
+"""Filters for which other rows have to be looked at become a condition on rows.
 
-On their metadata it is an object like ``{"year": {"$gte": 2024}}``.
+On the metadata of documents it is an object like ``{"year": {"$gte": 2024}}``.
 
 A key is looked up in the metadata of the documents, whose ids then make the condition.  Where it
 is a column of the table, too, such as ``source``, a row passes if its column or the metadata do.
@@ -42,18 +42,20 @@ Test = Callable[[Any], bool]
 def metadata_condition(
     filters: Filters, table: Literal["documents", "memories"], snapshots: Iterable[Snapshot]
 ) -> Expr:
-    """Return the condition on rows of a table for which documents have to be looked at.
+    """Return the condition on rows of a table for which other rows have to be looked at.
 
     Args:
-        filters: Of which ``metadata`` and ``doc_types`` count.
+        filters: Of which ``metadata``, ``doc_types`` and ``entities`` count.
         table: Of whose rows; memories have the metadata of their documents.
-        snapshots: Where the documents are.
+        snapshots: Where documents and entities are.
 
     Raises:
         UsageError: The filter isn't one.
     """
     found = list(snapshots)
     condition = _type_condition(filters.doc_types, table, found)
+    if filters.entities:
+        condition &= col("entities").has_any(_spellings(filters.entities, found))
     if filters.metadata is None:
         return condition
     try:
@@ -81,6 +83,22 @@ def _type_condition(
         own = "id" if table == "documents" else "document_id"
         condition |= untyped & col(own).is_in(ids)
     return condition
+
+
+def _spellings(names: Sequence[str], snapshots: Sequence[Snapshot]) -> set[str]:
+    """Return names with all other spellings that are known of them, whatever their case."""
+    wanted = set(map(_folded, names))
+    found = set(names)
+    for snapshot in snapshots:
+        for row in snapshot.each_row("entities", None, ["name", "aliases"]):
+            spellings = (row["name"], *(row["aliases"] or ()))
+            if not wanted.isdisjoint(map(_folded, spellings)):
+                found.update(spellings)
+    return found
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.casefold().split())
 
 
 class _Compiler:
