@@ -43,6 +43,8 @@ def cranes(tmp_path: Path) -> KnowledgeBase:
         ({"year": {"$gt": 2023, "$lt": 2025}}, {"red"}),
         ({"year": {"$ne": 2024}}, {"blue", "old"}),
         ({"agent.id": "a2"}, {"blue"}),
+        ({"agent": {"id": "a2"}}, {"blue"}),
+        ({"agent": {"id": {"$ne": "a2"}}}, {"red", "old"}),
         ({"colours": "white"}, {"red"}),
         ({"on": {"$lte": "2026-02-28"}}, {"blue"}),
         ({"year": {"$in": [2024, 2026]}}, {"red"}),
@@ -141,6 +143,19 @@ def test_what_names_somebody_or_is_on_a_topic_is_found_alone(tmp_path: Path) -> 
 def test_a_filter_that_is_none_is_refused(cranes: KnowledgeBase, given: str) -> None:
     with cranes, pytest.raises(UsageError):
         cranes.query("crane", filters=Filters(metadata=given))
+
+
+def test_an_operator_without_its_sign_and_a_key_beside_operators_are_explained(
+    cranes: KnowledgeBase,
+) -> None:
+    with cranes:
+        for given, hint in (
+            ({"year": {"gte": 2024}}, "write $gte"),
+            ({"year": {"$gte": 2024, "end": 1}}, "year.end"),
+        ):
+            with pytest.raises(UsageError) as raised:
+                cranes.memories.list(Filters(metadata=given))
+            assert hint in str(raised.value.hint)
 
 
 def test_conditions_on_the_command_line_all_hold(cranes: KnowledgeBase) -> None:

@@ -127,11 +127,16 @@ class _Compiler:
         tests = value if isinstance(value, dict) else {"$eq": value}
         if not tests:
             raise UsageError(f"nothing is asked of {key!r}", _HINT)
+        if not any(name.startswith("$") or f"${name}" in _OPERATORS for name in tests):
+            return self.condition({f"{key}.{name}": value for name, value in tests.items()})
         return reduce(operator.and_, [self._test(key, *each) for each in tests.items()])
 
     def _test(self, key: str, name: str, value: Any) -> Expr:
         if name not in _OPERATORS:
-            raise UsageError(f"there is no operator {name}", _HINT)
+            hint = f"write ${name}" if f"${name}" in _OPERATORS else _HINT
+            if not name.startswith("$") and hint == _HINT:
+                hint = f"a key below {key!r} is written {json.dumps(f'{key}.{name}')}"
+            raise UsageError(f"there is no operator {name}", hint)
         if name in ("$in", "$nin") and not isinstance(value, list):
             raise UsageError(f"{name} takes a list", _HINT)
         if name in _NEGATIONS:  # what has no value is not equal either
