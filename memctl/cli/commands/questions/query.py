@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from msgspec.structs import replace
@@ -118,6 +119,10 @@ ThresholdOption = Annotated[
         help="Least relevance of a hit, 0 to 1; 0.7 is clearly relevant.",
     ),
 ]
+TierOption = Annotated[
+    Literal["shared"] | None,
+    typer.Option("--tier", help="Search the values of pools that you may read, by meaning."),
+]
 DuplicatesOption = Annotated[
     Duplicates | None,
     typer.Option(
@@ -144,6 +149,7 @@ app = typer.Typer()
     memctl query "what is still open?" --stream
     memctl query --batch questions.jsonl -o ndjson > answers.jsonl
     memctl query "who founded Aurora?" --with wiki
+    memctl query "market regime" --tier shared --as agent1
     memctl query --feedback last 0.2 "the date is wrong"
     """,
     identity=True,
@@ -170,6 +176,7 @@ def query(
     per_document: PerDocumentOption = None,
     duplicates: DuplicatesOption = None,
     threshold: ThresholdOption = None,
+    tier: TierOption = None,
     no_answer: bool = flag("--no-answer", "Show memories, but no answer."),
     stream: bool = flag("--stream", "Print the answer while the model writes it."),
     explain: bool = flag("--explain", "Show what each retriever and signal contributed."),
@@ -202,6 +209,9 @@ def query(
     something new before those similar to a better one, and --per-document 1 shows the best of
     each document; both change the hits shown, not the answer.  --threshold 0.7 leaves out hits
     that are not clearly relevant; the answer is drawn from the others.
+
+    Pools are searched only with --tier shared: then a hit is a value of a pool, and its source
+    names pool and key.
 
     --with NAME first asks a program of yours that the settings name under [sources], and keeps what
     it says as documents from outside; see memctl enrich.  --strict prints one JSON object with
@@ -241,6 +251,13 @@ def query(
         answer=not no_answer,
         explain=explain,
     )
+    if tier is not None:
+        if batch or stream or strict or sources or options != _plain(options):
+            raise UsageError("--tier shared goes with -n, --offset and -k", "leave out the others")
+        found = _ask_pools(context, kb, read_question(question or []), options, output)
+        if exit_code and not found:
+            raise NothingFound("nothing was found")
+        return
     if strict:
         found = _strict(
             context, kb, question or [], options, output, is_plain=not (batch or stream)
@@ -378,6 +395,35 @@ def _ask(
     _write_result(context, result, output, explain=options.explain)
     context.note_all(result.notes)
     return result
+
+
+def _plain(options: QueryOptions) -> QueryOptions:
+    """Return options with nothing asked for but some hits."""
+    from memctl.queries import QueryOptions
+
+    return QueryOptions(limit=options.limit, offset=options.offset, answer=options.answer)
+
+
+def _ask_pools(
+    context: CommandContext,
+    kb: KnowledgeBasesOption,
+    question: str,
+    options: QueryOptions,
+    output: Output,
+) -> bool:
+    """Print the values of pools that are near to a question; say whether there are any."""
+    from memctl.records import QueryResult
+
+    started = time.monotonic()
+    with context.reading(kb) as bases:
+        most = options.offset + (options.limit or context.config.query.limit)
+        hits = [hit for base in bases for hit in base.tiers.find_in_pools(question, most)]
+    hits.sort(key=lambda hit: -hit.score)
+    ranked = tuple(replace(hit, rank=rank) for rank, hit in enumerate(hits[:most], start=1))
+    seconds = time.monotonic() - started
+    result = QueryResult(question, ranked[options.offset :], (), None, "vector", seconds)
+    _write_result(context, result, output, explain=False)
+    return bool(result.hits)
 
 
 def _stream(
