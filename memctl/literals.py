@@ -14,11 +14,15 @@ LogFormat = Literal["auto", "text", "json"]
 Mode = Literal["hybrid", "keyword", "vector", "graph", "agentic"]
 DEFAULT_HOPS, MAX_HOPS = 2, 4
 """How many steps the mode ``graph`` goes along names, and how many it goes at most."""
+DEFAULT_ROUNDS, MAX_ROUNDS = 3, 5
+"""How often the mode ``agentic`` searches at most, and how often it can be told to."""
+DEFAULT_COMMUNITIES, MAX_COMMUNITIES = 3, 10
+"""How many communities the mode ``graph`` shows, and how many it can be told to."""
 Sort = Literal["created", "known", "importance", "accessed", "relevance"]
 """What listings are sorted by; ``known`` is when it became known here, and ``relevance`` is
 importance that fades as a memory gets older."""
 DocumentSort = Literal["created", "importance"]
-Fusion = Literal["zscore", "minmax", "rrf", "weighted"]
+Fusion = Literal["zscore", "minmax", "simple", "rrf", "weighted"]
 Duplicates = Literal["exact", "near", "keep"]
 """What is folded of memories that say the same: those in the same words, also those in nearly the
 same, or nothing."""

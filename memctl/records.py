@@ -656,7 +656,9 @@ class Filters(Struct, frozen=True):
     the source, matched against the whole and against its last part.  ``where`` is a SQL boolean
     expression over the columns of the table.  ``metadata`` is an object, or its JSON, such as
     ``{"year": {"$gte": 2024}}``, on the metadata of the documents.  ``doc_types`` are
-    types of documents; a memory of no document has none.  ``private`` are namespaces that are left
+    types of documents; a memory of no document has none.  ``entities`` are names, in any of the
+    spellings that are known of them, and ``topics`` are words; one of each is enough.  ``private``
+    are namespaces that are left
     out unless ``namespaces`` names them.
     """
 
@@ -675,6 +677,8 @@ class Filters(Struct, frozen=True):
     private: tuple[str, ...] = ()
     metadata: str | Mapping[str, Any] | None = None
     doc_types: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
     archived: bool = False
     """Whether archived memories are shown too."""
 

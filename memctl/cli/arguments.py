@@ -187,6 +187,9 @@ def parse_filters(
     doc_types: Sequence[str] | None = None,
     meta: Sequence[str] | None = None,
     metadata: str | None = None,
+    entities: Sequence[str] | None = None,
+    topics: Sequence[str] | None = None,
+    archived: bool | None = None,
 ) -> Filters:
     """Return what a query or listing is limited to.
 
@@ -198,6 +201,7 @@ def parse_filters(
 
     words = tuple(tag.removeprefix("#") for tag in tags or ())
     named = {"--namespace": namespaces, "--tag": words, "--type": types, "--level": levels}
+    named |= {"--entity": entities, "--topic": topics}
     refuse_empty({**named, "--session": session, "--source": source})
     now = utc_now()
     start = None if since is None else parse_instant(since, now)
@@ -217,6 +221,9 @@ def parse_filters(
         where=where,
         doc_types=tuple(map(_doc_type, doc_types or ())),
         metadata=_metadata_filter(meta or (), metadata),
+        entities=tuple(entities or ()),
+        topics=tuple(topics or ()),
+        archived=bool(archived),
     )
 
 

@@ -130,6 +130,16 @@ _FILTER_OPTIONS: Mapping[str, Any] = {
     "metadata": Annotated[
         _Word, typer.Option("--filter", metavar="JSON", help='Like \'{"year": {"$gte": 2024}}\'.')
     ],
+    "entities": Annotated[
+        _Words,
+        typer.Option("--entity", metavar="NAME", help="Only what names this; repeatable."),
+    ],
+    "topics": Annotated[
+        _Words, typer.Option("--topic", metavar="TOPIC", help="Only on this topic; repeatable.")
+    ],
+    "archived": Annotated[
+        bool | None, typer.Option("--archived", help="Also memories that upkeep has put away.")
+    ],
 }
 
 

@@ -18,6 +18,10 @@ from msgspec.structs import replace
 from memctl.errors import ConfigError
 from memctl.kb_settings import Inbox, KnowledgeBaseSettings
 from memctl.literals import (
+    DEFAULT_COMMUNITIES,
+    DEFAULT_ROUNDS,
+    MAX_COMMUNITIES,
+    MAX_ROUNDS,
     REFERRING_WORDS,
     After,
     AutoContextMode,
@@ -96,6 +100,25 @@ class QuerySettings(Struct, frozen=True):
     per_document: Annotated[
         int, Rule("at most this many hits per document; 0 means no limit", low=0, high=10_000)
     ] = 0
+    rounds: Annotated[
+        int, Rule("how many rounds mode agentic searches at most", low=1, high=MAX_ROUNDS)
+    ] = DEFAULT_ROUNDS
+    relevant_hits: Annotated[
+        int, Rule("how many relevant hits are enough for mode agentic to stop", low=1, high=5)
+    ] = 3
+    mean_relevance: Annotated[
+        float, Rule("the mean relevance that they need for that", low=0, high=1)
+    ] = 0.5
+    graph_seeds: Annotated[
+        int, Rule("at how many passages mode graph starts at most", low=1, high=50)
+    ] = 5
+    seed_distance: Annotated[
+        float,
+        Rule("their largest cosine distance from the question", low=0, high=2),
+    ] = 0.8
+    communities: Annotated[
+        int, Rule("how many communities mode graph shows at most", low=0, high=MAX_COMMUNITIES)
+    ] = DEFAULT_COMMUNITIES
     rerank_hits: Annotated[
         int, Rule("how many of the best hits the model of models.rerank sorts", low=2, high=1000)
     ] = 50

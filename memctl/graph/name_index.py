@@ -183,6 +183,25 @@ def with_edges(
     )
 
 
+def with_aliases(index: NameIndex, aliases: Mapping[str, Sequence[str]]) -> NameIndex:
+    """Return an index in which nodes are also found by other names of theirs.
+
+    Args:
+        index: The names in memories.
+        aliases: By a name, what else its bearer is called.
+    """
+    nodes, by_key = list(index.nodes), dict(index.by_key)
+    for name, others in aliases.items():
+        for at in by_key.get(name_key(name), ())[:1]:
+            node = nodes[at]
+            known = dict.fromkeys((*node.aliases, *others))
+            known.pop(node.name, None)
+            nodes[at] = replace(node, aliases=tuple(known))
+            for key in map(name_key, others):
+                by_key[key] = tuple(dict.fromkeys((*by_key.get(key, ()), at)))
+    return replace(index, nodes=tuple(nodes), by_key=by_key)
+
+
 Named = tuple[str, str]
 """What is named: its name and its type."""
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from memctl.ids import root_id
 from memctl.records import split_unit
-from memctl.store.tables.filter_expressions import Expr
+from memctl.store.tables.filter_expressions import Expr, both, col
 
 if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
@@ -103,6 +103,17 @@ def read_pages(kb: str, snapshot: Snapshot, where: Expr | None) -> list[Page]:
     pages.sort(key=lambda page: page.id)
     pages.sort(key=lambda page: page.ingested_at, reverse=True)
     return pages
+
+
+def read_aliases(snapshot: Snapshot, where: Expr | None) -> dict[str, tuple[str, ...]]:
+    """Return the other names that front matter gives documents, by their titles.
+
+    Raises:
+        DamagedError: The table cannot be read.
+    """
+    has_some = both(where, col("metadata").like_glob('*"[aA][lL][iI][aA][sS]*'))
+    rows = snapshot.scan("documents", has_some, ["title", "metadata"]).to_pylist()
+    return {row["title"]: _aliases(row["metadata"]) for row in rows if row["title"]}
 
 
 class FormerTitles:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memctl.graph.name_index import NameIndex, Node
     from memctl.graph.name_resolution import Decisions
     from memctl.memories.memory_views import MemoryView
+    from memctl.models.protocols import Embedder
     from memctl.store.ledger.audit_repositories import AccessEntry
 
 _NO_FILTERS = Filters()
@@ -400,8 +401,10 @@ class NameGraph(Part):
         Args:
             filters: What the memories are limited to.
         """
-        from memctl.graph.graph_views import GraphView
+        from memctl.graph.graph_views import GraphView, WordComparison
+        from memctl.graph.page_names import read_aliases
         from memctl.search.retrieval.corpus import Corpus
+        from memctl.store.tables.filter_expressions import document_filter
 
         kb, snapshot, readable = self._kb, self._kb.snapshot(), self._kb.readable(filters)
         corpus = Corpus({kb.name: snapshot}, kb.clock)
@@ -411,9 +414,25 @@ class NameGraph(Part):
             """Read the names, from disk where a search or a look at the graph has before."""
             return corpus.graph(kb.name, readable, scope, decisions, evidence_only=True)
 
-        decisions = self.name_decisions()
-        view = GraphView(kb.name, snapshot, scope.where, decisions, read_index, ())
+        view = GraphView(
+            kb.name,
+            snapshot,
+            scope.where,
+            self.name_decisions(),
+            read_index,
+            (),
+            aliases=read_aliases(snapshot, document_filter(readable)),
+            words=WordComparison(corpus.languages(readable), self._word_embedder),
+        )
         return self._with_skills(view) if kb.store.ledger.skills.count() else view
+
+    def _word_embedder(self) -> Embedder:
+        """Return what compares words; only the built-in model is ever loaded."""
+        from memctl.models import BUILTIN_EMBEDDER
+        from memctl.search.retrieval.question_vectors import word_embedder
+
+        is_builtin = self._kb.settings.embedder == BUILTIN_EMBEDDER
+        return word_embedder([self._kb.services.embedder] if is_builtin else ())
 
     def _with_skills(self, view: GraphView) -> GraphView:
         """Return the graph with every skill, and what skills are connected with."""

@@ -14,12 +14,48 @@ from memctl.identity import (
 )
 from memctl.knowledge_base.resources import Part
 from memctl.knowledge_base.shared_pools import SharedPools
+from memctl.literals import Tier
 from memctl.records import Filters, Hit
 
 if TYPE_CHECKING:
+    from memctl.store.ledger.pool_repositories import Pool
     from memctl.tiers import PromotionReport, Router, TierStatistics
     from memctl.tiers.long_term import LongTermMemory
     from memctl.tiers.promotion import Promoter
+    from memctl.tiers.router import TierHit
+
+
+def _pool_hit(kb: str, found: TierHit, pool: Pool, key: str) -> Hit:
+    return Hit(
+        rank=found.rank,
+        score=found.score,
+        kb=kb,
+        memory_id="",
+        document_id=None,
+        external_id=None,
+        source=f"pool {pool.pool_id}, key {key}",
+        title=pool.name,
+        text=found.text,
+        start=None,
+        end=None,
+        page=None,
+        row=None,
+        time_start=None,
+        time_end=None,
+        heading="",
+        level="evidence",
+        type="shared",
+        namespace="",
+        session_id=pool.session_id,
+        turn=None,
+        tags=(),
+        source_ids=(),
+        importance=0.0,
+        created_at=pool.updated_at,
+        legs={"vector": found.score},
+        similarity=found.score,
+        agent_id=pool.owner,
+    )
 
 
 class Tiers(Part):
@@ -113,6 +149,21 @@ class Tiers(Part):
     def has_work(self) -> bool:
         """Return whether any tier has something that a promotion would look at."""
         return self._promoter.has_work()
+
+    def find_in_pools(self, question: str, limit: int) -> list[Hit]:
+        """Return values of pools that whoever asks may read, the nearest in meaning first.
+
+        A hit's source names pool and key; it is no memory, so it has no id.
+        """
+        pools = {pool.pool_id: pool for pool in SharedPools(self._kb).acting_as().list()}
+        searched: tuple[Tier, ...] = ("shared",)
+        found = self.router().semantic_search(question, limit, tiers=searched)
+        return [
+            _pool_hit(self._kb.name, each, pools[pool_id], key)
+            for each in found
+            for pool_id, _, key in [(each.key or "").partition("/")]
+            if pool_id in pools
+        ]
 
     # --- inside ----------------------------------------------------------------------------------
 

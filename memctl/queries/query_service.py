@@ -73,9 +73,12 @@ class QueryService:
         *,
         mode: Mode | None = None,
         hops: int | None = None,
+        rounds: int | None = None,
+        communities: int | None = None,
         fusion: Fusion | None = None,
         filters: Filters = NO_FILTERS,
         limit: int | None = None,
+        offset: int = 0,
         duplicates: Duplicates | None = None,
         diversity: float | None = None,
         per_document: int | None = None,
@@ -91,9 +94,12 @@ class QueryService:
             question: In words.
             mode: ``hybrid``, ``keyword``, ``vector``, ``graph`` or ``agentic``.
             hops: How many steps ``graph`` goes at most; 2 by default.
+            rounds: How many rounds ``agentic`` searches at most; 3 by default.
+            communities: How many communities ``graph`` returns at most; 3 by default.
             fusion: How ``hybrid`` combines keyword and vector scores.
             filters: What the hits are limited to.
             limit: How many hits.
+            offset: How many of the best hits are left out; the answer is drawn from them, too.
             duplicates: Which duplicates are folded: ``exact``, ``near``, or ``keep`` for none.
             diversity: 0 to 1: how much a hit loses for being like a better one.
             per_document: At most this many hits per document; 0 means no limit.
@@ -109,9 +115,12 @@ class QueryService:
         options = QueryOptions(
             mode=mode,
             hops=hops,
+            rounds=rounds,
+            communities=communities,
             fusion=fusion,
             filters=filters,
             limit=limit,
+            offset=offset,
             duplicates=duplicates,
             diversity=diversity,
             per_document=per_document,
@@ -171,6 +180,7 @@ class QueryService:
         *,
         budget: int = 2000,
         mode: Mode | None = None,
+        hops: int | None = None,
         filters: Filters = NO_FILTERS,
         auto: bool = False,
         threshold: float | None = None,
@@ -184,6 +194,7 @@ class QueryService:
             question: In words.
             budget: At most this many tokens.
             mode: How memories are found; by default as configured.
+            hops: How many steps ``graph`` goes at most; 2 by default.
             filters: What it is limited to.
             auto: Whether it may be any message, most of which need no memory: those get a text only
                 if they refer to what came before, or if something known clearly bears on them.
@@ -194,7 +205,10 @@ class QueryService:
         """
         filters = self._within_reach(filters)
         session = _QuerySession(self._context(private=self._allows_private(filters)), mode)
-        return session.context(question, budget, filters, auto=auto, threshold=threshold)
+        options = QueryOptions(
+            hops=hops, filters=filters, diversity=0.0, per_document=0, threshold=threshold
+        )
+        return session.context(question, budget, options, auto=auto)
 
     def standing_context(
         self,
@@ -369,7 +383,9 @@ class _QuerySession(Struct, frozen=True, dict=True):
         from memctl.search.answering.search_outcome import MAX_HITS_READ
 
         limit = options.limit or self.search_context.config.query.limit
-        search = self.search_context.search_options(max(limit, MAX_HITS_READ), options)
+        search = self.search_context.search_options(
+            max(options.offset + limit, MAX_HITS_READ), options
+        )
         outcome = self._search_message(question.text, search)
         outcome = self._with_relevance(outcome, options.threshold)
         answer, hits = None, outcome.listed
@@ -381,7 +397,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             if not is_ordered and outcome.selected is None:
                 citations = answer.citations if answer.found else ()
                 hits = rank_hits(hits, sentences, (each.memory_id for each in citations))
-        hits = self._searcher.with_document_metadata(hits[:limit])
+        hits = self._searcher.with_document_metadata(hits[options.offset : options.offset + limit])
         result = QueryResult(
             question=question.text,
             hits=hits,
@@ -527,15 +543,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             answer = replace(answer, note=problem.message, hint=problem.hint)
         return answer, sentences
 
-    def context(
-        self,
-        question: str,
-        budget: int,
-        filters: Filters,
-        *,
-        auto: bool,
-        threshold: float | None = None,
-    ) -> Context:
+    def context(self, question: str, budget: int, options: QueryOptions, *, auto: bool) -> Context:
         """Return evidence on a question; see ``QueryService.context``."""
         from memctl.search.answering.evidence_context import build_with_communities, token_counter
         from memctl.search.answering.memory_need import (
@@ -553,7 +561,6 @@ class _QuerySession(Struct, frozen=True, dict=True):
             return Context(question, "", 0, budget, (), why="not a question")
         started = time.monotonic()
         limit = max(_FEWEST_EXCERPTS, budget // _SHORTEST_EXCERPT)
-        options = QueryOptions(filters=filters, diversity=0.0, per_document=0)
         search = self.search_context.search_options(limit, options)
         outcome = self._search_message(about, search)
         why = f"refers to what was before: {referring!r}" if auto and referring else ""
@@ -563,7 +570,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             if not is_memory_needed(outcome.asked, outcome.relevance, least):
                 return Context(question, "", 0, budget, (), outcome.notes, why=why)
         relevance = outcome.relevance
-        outcome = self._with_relevance(outcome, threshold)
+        outcome = self._with_relevance(outcome, options.threshold)
         count = token_counter(outcome.embedder)
         hits = _context_hits(outcome, relevance, auto=auto)
         in_doubt = bool(hits) and not relevance.is_near
@@ -584,11 +591,13 @@ class _QuerySession(Struct, frozen=True, dict=True):
         how = replace(
             self._how(outcome, search, 0, shown),  # as many as there is room for
             status="answered" if found else "unsure" if context.text else "nothing",
-            threshold=threshold or 0.0,
+            threshold=options.threshold or 0.0,
             cited=tuple(cited),
         )
         seconds = time.monotonic() - started
-        query_id = self._log(question, "context", filters, found, seconds, how, shown, outcome)
+        query_id = self._log(
+            question, "context", options.filters, found, seconds, how, shown, outcome
+        )
         return replace(context, notes=outcome.notes, why=why, query_id=query_id)
 
     def _log(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from memctl.search.ranking.reranking import Reranking
     from memctl.search.ranking.scoring_context import Priors
     from memctl.search.retrieval.corpus import Corpus
+    from memctl.search.search_plan import SearchDepth
     from memctl.search.searcher import Searcher
     from memctl.search.term_statistics import Sources
     from memctl.service_factory import ServiceFactory
@@ -45,12 +46,18 @@ class QueryOptions(Struct, frozen=True, kw_only=True):
     """How memories are found: ``hybrid``, ``keyword``, ``vector``, ``graph`` or ``agentic``."""
     hops: int | None = None
     """How many steps ``graph`` goes at most; 2 by default."""
+    rounds: int | None = None
+    """How many rounds ``agentic`` searches at most."""
+    communities: int | None = None
+    """How many communities ``graph`` returns at most."""
     fusion: Fusion | None = None
     """How ``hybrid`` combines keyword and vector scores."""
     filters: Filters = NO_FILTERS
     """What the hits are limited to."""
     limit: int | None = None
     """How many hits."""
+    offset: int = 0
+    """How many of the best hits are left out."""
     duplicates: Duplicates | None = None
     """Which duplicates are folded: ``exact``, ``near``, or ``keep`` for none."""
     diversity: float | None = None
@@ -82,6 +89,7 @@ class SearchOptions(TypedDict):
     duplicates: Duplicates
     diversity: float
     per_document: int
+    depth: SearchDepth
 
 
 class QueryTarget(Struct, frozen=True):
@@ -159,6 +167,20 @@ class SearchContext(Struct, frozen=True):
             duplicates=options.duplicates or settings.duplicates,
             diversity=settings.diversity if diversity is None else diversity,
             per_document=settings.per_document if per_document is None else per_document,
+            depth=self._depth(options),
+        )
+
+    def _depth(self, options: QueryOptions) -> SearchDepth:
+        from memctl.search.search_plan import SearchDepth
+
+        settings, communities = self.config.query, options.communities
+        return SearchDepth(
+            rounds=options.rounds or settings.rounds,
+            relevant_hits=settings.relevant_hits,
+            mean_relevance=settings.mean_relevance,
+            graph_seeds=settings.graph_seeds,
+            seed_distance=settings.seed_distance,
+            communities=settings.communities if communities is None else communities,
         )
 
     def searcher(self, mode: Mode) -> Searcher:

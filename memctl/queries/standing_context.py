@@ -21,6 +21,7 @@ from memctl.search.answering.evidence_context import Excerpt, numbered_excerpts
 from memctl.search.ranking.scored_candidates import load_hits_by_id
 from memctl.store.ledger.profile_repositories import PROFILE_FIELDS
 from memctl.store.tables.filter_expressions import memory_filter
+from memctl.store.tables.metadata_filters import metadata_condition
 from memctl.understanding.sentence_reading import bare_turn
 
 if TYPE_CHECKING:
@@ -175,7 +176,11 @@ def _rows(
     return [
         (name, row)
         for name, snapshot in snapshots.items()
-        for row in snapshot.scan("memories", memory_filter(filters, now), columns).to_pylist()
+        for row in snapshot.scan(
+            "memories",
+            memory_filter(filters, now) & metadata_condition(filters, "memories", [snapshot]),
+            columns,
+        ).to_pylist()
     ]
 
 

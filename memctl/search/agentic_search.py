@@ -1,7 +1,8 @@
-"""Agentic search: what the first search leaves open is searched for in up to two more rounds.
+"""Agentic search: what the first search leaves open is searched for in further rounds.
 
 Each round is judged by the question itself.  The relevance of a single hit is the probability that
-it alone answers the question; three relevant hits with a mean of one half or more are sufficient.
+it alone answers the question; three relevant hits with a mean of one half or more are sufficient,
+unless the search's depth says otherwise.
 Otherwise the next query consists of the names in the best hits and the words of the question that
 none of them has; a model may word a better one, which is only ever searched for.
 """
@@ -16,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from memctl.errors import MemctlError
+from memctl.formatting import format_count
 from memctl.models.protocols import estimate_tokens
 from memctl.prompts import fenced
 from memctl.records import Hit
@@ -24,15 +26,13 @@ from memctl.search.answering.relevance import judge_relevance
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.ranking.multi_hop import name_phrases
 from memctl.search.retrieval.candidates import Candidate, Key, KeywordScorer, cosines
+from memctl.search.search_plan import SearchDepth
 from memctl.search.term_statistics import TermStatistics
 
 if TYPE_CHECKING:
     from memctl.models.chat_model import ChatModel
     from memctl.prompts import Prompt
 
-MAX_ROUNDS = 3
-_SUFFICIENT_HITS = 3
-_SUFFICIENT_MEAN = 0.5
 _JUDGED_HITS = 5
 """Number of the best hits that are judged, and whose names are followed."""
 _MAX_NAMES = 3
@@ -61,7 +61,8 @@ class Round(Struct, frozen=True):
     new: int
     relevant: int
     mean: float
-    """Mean relevance of the best three of all rounds so far; missing ones count 0."""
+    """Mean relevance of the best of all rounds so far, of as many as are wanted; missing ones
+    count 0."""
     missing: tuple[str, ...]
     """Words of the question that none of the best hits has."""
     then: str
@@ -76,14 +77,16 @@ def search_in_rounds(
     question: str,
     search: Callable[[str | None], SearchOutcome],
     limit: int,
+    depth: SearchDepth,
     reformulate: Reformulate | None = None,
 ) -> SearchOutcome:
-    """Search until the hits are sufficient, nothing is left to ask for, or after three rounds.
+    """Search until the hits are sufficient, nothing is left to ask for, or all rounds are done.
 
     Args:
         question: The question, in words.
         search: Searches for a query; for None by the question itself.
         limit: Most hits.
+        depth: How many rounds there are at most, and what is sufficient.
         reformulate: Lets a model word the next query; where it fails, rules do.
     """
     first = search(None)
@@ -91,9 +94,9 @@ def search_in_rounds(
     query, by, new = question, "question", len(first.hits)
     found = len(first.hits)
     while True:
-        judgement = _Judgement(merged)
+        judgement = _Judgement(merged, depth)
         following, worded_by = "", "built-in"
-        if not judgement.is_sufficient and len(rounds) + 1 < MAX_ROUNDS:
+        if not judgement.is_sufficient and len(rounds) + 1 < depth.rounds:
             spent = frozenset(query.split()) if rounds else frozenset()
             following, worded_by, note = _next_query(
                 question, merged, judgement, spent, reformulate
@@ -119,24 +122,25 @@ def search_in_rounds(
 def _decide_next(judgement: _Judgement, number: int, following: str, asked: set[str]) -> str:
     if judgement.is_sufficient:
         return "stopped: sufficient"
-    if number == MAX_ROUNDS:
-        return f"stopped: {MAX_ROUNDS} rounds"
+    if number == judgement.depth.rounds:
+        return f"stopped: {format_count(number, 'round')}"
     if not following or following in asked:
         return "stopped: nothing else to ask"
-    few = judgement.relevant < _SUFFICIENT_HITS
+    few = judgement.relevant < judgement.depth.relevant_hits
     return f"went on: {'too few hits are' if few else 'the hits are not'} relevant"
 
 
 class _Judgement:
     """How well the hits answer the question, and which of its words they lack."""
 
-    def __init__(self, outcome: SearchOutcome) -> None:
+    def __init__(self, outcome: SearchOutcome, depth: SearchDepth) -> None:
+        self.depth = depth
         self.best = outcome.candidates[:_JUDGED_HITS]
         question, statistics = outcome.asked, outcome.statistics
         scores = [judge_relevance(question, [each], statistics) for each in self.best]
         self.relevant = sum(each.is_relevant for each in scores)
-        top = sorted((each.score for each in scores), reverse=True)[:_SUFFICIENT_HITS]
-        self.mean = sum(top) / _SUFFICIENT_HITS
+        top = sorted((each.score for each in scores), reverse=True)[: depth.relevant_hits]
+        self.mean = sum(top) / depth.relevant_hits
         self.terms = _all_terms(self.best)
         self.missing = tuple(
             word.strip("\"'([{“„«»”)]},;:.!?¿¡")
@@ -147,7 +151,8 @@ class _Judgement:
     @property
     def is_sufficient(self) -> bool:
         """Whether there is no need to search again."""
-        return self.relevant >= _SUFFICIENT_HITS and self.mean >= _SUFFICIENT_MEAN
+        wanted = self.depth
+        return self.relevant >= wanted.relevant_hits and self.mean >= wanted.mean_relevance
 
 
 def _all_terms(candidates: Sequence[Candidate]) -> frozenset[str]:

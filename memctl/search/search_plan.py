@@ -9,7 +9,17 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memctl.errors import UsageError
-from memctl.literals import DEFAULT_HOPS, MAX_HOPS, Duplicates, Fusion, Mode
+from memctl.literals import (
+    DEFAULT_COMMUNITIES,
+    DEFAULT_HOPS,
+    DEFAULT_ROUNDS,
+    MAX_COMMUNITIES,
+    MAX_HOPS,
+    MAX_ROUNDS,
+    Duplicates,
+    Fusion,
+    Mode,
+)
 from memctl.records import Filters
 
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -22,6 +32,38 @@ are the weaker retriever on every kind of text measured (encyclopedia, abstracts
 this share they improve each of them."""
 
 Choice = TypeVar("Choice", bound=str)
+
+
+class SearchDepth(Struct, frozen=True):
+    """How far the modes ``agentic`` and ``graph`` go.
+
+    Raises:
+        UsageError: A number is out of range.
+    """
+
+    rounds: int = DEFAULT_ROUNDS
+    """Most rounds of ``agentic``."""
+    relevant_hits: int = 3
+    """Its search stops when so many hits are relevant,"""
+    mean_relevance: float = 0.5
+    """and their mean relevance is at least this."""
+    graph_seeds: int = 5
+    """A walk of ``graph`` starts at this many passages at most,"""
+    seed_distance: float = 0.8
+    """none of them at a larger cosine distance from the question."""
+    communities: int = DEFAULT_COMMUNITIES
+    """Most communities that ``graph`` returns besides hits."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.rounds <= MAX_ROUNDS:
+            raise UsageError(f"cannot search in {self.rounds} rounds", f"1 to {MAX_ROUNDS}")
+        if not 0 <= self.communities <= MAX_COMMUNITIES:
+            raise UsageError(
+                f"cannot return {self.communities} communities", f"0 to {MAX_COMMUNITIES}"
+            )
+
+
+DEFAULT_DEPTH = SearchDepth()
 
 
 class SearchPlan(Struct, frozen=True):
@@ -37,6 +79,7 @@ class SearchPlan(Struct, frozen=True):
     limit: int
     hops: int = DEFAULT_HOPS
     """Longest path in the mode ``graph``, in steps."""
+    depth: SearchDepth = DEFAULT_DEPTH
     spaces: Mapping[str, int] = field(default_factory=dict)
     """A number for the embedder of each knowledge base; empty where they have the same."""
     keyword_weight: float = KEYWORD_WEIGHT

@@ -55,10 +55,12 @@ from memctl.search.retrieval.question_vectors import (
     word_embedder,
 )
 from memctl.search.search_plan import (
+    DEFAULT_DEPTH,
     DUPLICATES,
     FUSIONS,
     KEYWORD_WEIGHT,
     MODES,
+    SearchDepth,
     SearchPlan,
     parse_choice,
 )
@@ -239,6 +241,7 @@ class Searcher:
         duplicates: str = "exact",
         diversity: float = 0.0,
         per_document: int = 0,
+        depth: SearchDepth = DEFAULT_DEPTH,
     ) -> SearchOutcome:
         """Return the hits for a question.
 
@@ -246,18 +249,19 @@ class Searcher:
 
         Args:
             question: The question, in words.
-            mode: ``hybrid``, ``vector``, ``keyword``, ``graph``, or ``agentic`` for up to three
-                rounds of ``hybrid``.
+            mode: ``hybrid``, ``vector``, ``keyword``, ``graph``, or ``agentic`` for rounds of
+                ``hybrid``.
             filters: Which memories are searched; without levels, evidence and memories.
             limit: Most hits to return.
             fusion: How ``hybrid`` fuses keyword and vector scores: ``zscore``, ``minmax``,
-                ``rrf`` or ``weighted``.
+                ``simple``, ``rrf`` or ``weighted``.
             hops: Longest path in ``graph``, 1 to 4 steps.
             keyword_weight: The share of keyword scores in ``weighted``.
             duplicates: Which duplicates are folded into one hit: ``exact`` ones, ``near`` ones
                 too, or none (``keep``).
             diversity: 0 to 1: how much similarity to a better hit counts against a hit.
             per_document: Most hits to show per document; 0 means no limit.
+            depth: How far ``agentic`` and ``graph`` go.
 
         Raises:
             UsageError: The question is empty, or another argument cannot be used.
@@ -270,6 +274,7 @@ class Searcher:
             filters or Filters(),
             limit,
             hops,
+            depth=depth,
             keyword_weight=keyword_weight,
             duplicates=parse_choice("duplicates", duplicates, DUPLICATES),
             diversity=diversity,
@@ -288,7 +293,7 @@ class Searcher:
             again = expression if query is None else Expression(query, expression.required)
             return self._search_once(again, plan)
 
-        merged = search_in_rounds(question, search_once, limit, self._reformulate)
+        merged = search_in_rounds(question, search_once, limit, depth, self._reformulate)
         items = fold_duplicates(merged.ranked, self._sources, plan.duplicates)
         if len(items) < len(merged.ranked):  # one round has found copies of what another one has
             merged = replace(merged, ranked=tuple(items), hits=self._hits(items, plan))
@@ -381,11 +386,12 @@ class Searcher:
         return replace(outcome, selected=self._hits(items, plan), explain=explain)
 
     def _community_finder(self, pipeline: SearchPipeline) -> CommunityFinder | None:
-        if pipeline.plan.mode != "graph":
+        most = pipeline.plan.depth.communities
+        if pipeline.plan.mode != "graph" or not most:
             return None
         from memctl.search.answering.communities import CommunityFinder
 
-        return CommunityFinder(self._sources, pipeline.graphs())
+        return CommunityFinder(self._sources, pipeline.graphs(), most)
 
     def _relevant_insights(
         self, collector: CandidateCollector, analysis: Analysis, plan: SearchPlan

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Route
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.identity import DEFAULT_SESSION, DEFAULT_USER, documents_of
-from memctl.literals import ChunkStrategy, DocType, Fusion, Mode
+from memctl.literals import ChunkStrategy, DocType, Mode
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import plain_rows, to_plain
 from memctl.records import Filters, IngestReport
@@ -144,9 +144,6 @@ class RagQuestion(Struct, frozen=True, kw_only=True):
     ] = None
 
 
-_FUSIONS: Mapping[str, Fusion] = {"rrf": "rrf", "weighted": "weighted", "simple": "minmax"}
-
-
 class RagKb(Struct, frozen=True, kw_only=True):
     """A knowledge base to make."""
 
@@ -169,7 +166,7 @@ def _ask(context: OperationContext, asked: RagQuestion, *, answer: bool) -> Quer
 
     options = QueryOptions(
         mode=asked.mode,
-        fusion=None if asked.fusion is None else _FUSIONS[asked.fusion],
+        fusion=asked.fusion,
         limit=asked.top_k,
         answer=answer,
         rerank=asked.rerank,

@@ -15,6 +15,9 @@ from memctl.errors import NotFoundError, UsageError
 from memctl.identity import DEFAULT_USER
 from memctl.instants import last_instant, parse_instant
 from memctl.literals import (
+    MAX_COMMUNITIES,
+    MAX_HOPS,
+    MAX_ROUNDS,
     ChunkStrategy,
     Direction,
     DocumentSort,
@@ -71,6 +74,9 @@ class FilterParameters(Struct, frozen=True, kw_only=True):
     metadata: Annotated[
         Mapping[str, Any] | None, Rule('Only with this metadata: {"year": {"$gte": 2024}}.')
     ] = None
+    entities: Annotated[tuple[str, ...], Rule("Only what has one of these names.")] = ()
+    topics: Annotated[tuple[str, ...], Rule("Only on one of these topics.")] = ()
+    archived: Annotated[bool, Rule("Also memories that upkeep has put away.")] = False
 
 
 def filters_of(context: OperationContext, asked: FilterParameters) -> Filters:
@@ -93,6 +99,9 @@ def filters_of(context: OperationContext, asked: FilterParameters) -> Filters:
         where=asked.where,
         doc_types=asked.doc_types,
         metadata=asked.metadata,
+        entities=asked.entities,
+        topics=asked.topics,
+        archived=asked.archived,
     )
 
 
@@ -377,9 +386,16 @@ class QuestionParameters(FilterParameters, frozen=True, kw_only=True):
     question: Annotated[str, Rule("The question, in words.")]
     kbs: Annotated[tuple[str, ...], Rule(_KBS)] = ()
     mode: Annotated[Mode | None, Rule("How memories are found.")] = None
-    hops: Annotated[int | None, Rule("How far mode graph goes.", low=1, high=6)] = None
+    hops: Annotated[int | None, Rule("How far mode graph goes.", low=1, high=MAX_HOPS)] = None
+    rounds: Annotated[
+        int | None, Rule("How many rounds mode agentic searches.", low=1, high=MAX_ROUNDS)
+    ] = None
+    communities: Annotated[
+        int | None, Rule("How many communities mode graph gives.", low=0, high=MAX_COMMUNITIES)
+    ] = None
     fusion: Annotated[Fusion | None, Rule("How keywords and vectors are combined.")] = None
     limit: Annotated[int | None, Rule("How many hits.", low=1, high=_MOST)] = None
+    offset: Annotated[int, Rule("How many of the best hits to leave out.", low=0, high=_MOST)] = 0
     duplicates: Annotated[Duplicates | None, Rule("Which memories become one hit.")] = None
     diversity: Annotated[
         float | None, Rule("How much similarity to a better hit counts.", low=0, high=1)
@@ -401,9 +417,12 @@ def query_options(context: OperationContext, asked: QuestionParameters) -> Any:
     return QueryOptions(
         mode=asked.mode,
         hops=asked.hops,
+        rounds=asked.rounds,
+        communities=asked.communities,
         fusion=asked.fusion,
         filters=filters_of(context, asked),
         limit=asked.limit,
+        offset=asked.offset,
         duplicates=asked.duplicates,
         diversity=asked.diversity,
         per_document=asked.per_document,
@@ -420,6 +439,7 @@ class ContextQuestion(FilterParameters, frozen=True, kw_only=True):
     kbs: Annotated[tuple[str, ...], Rule(_KBS)] = ()
     budget: Annotated[int, Rule("At most this many tokens.", low=16, high=100_000)] = 2000
     mode: Annotated[Mode | None, Rule("How memories are found.")] = None
+    hops: Annotated[int | None, Rule("How far mode graph goes.", low=1, high=MAX_HOPS)] = None
     auto: Annotated[bool, Rule("Nothing unless the message looks like it needs memory.")] = False
     standing: Annotated[bool, Rule("First what to know without a question.")] = False
     headings: Annotated[Headings, Rule("What the parts of that are called.")] = "seed"
@@ -443,6 +463,7 @@ def _context(context: OperationContext, asked: ContextQuestion, _: Place) -> obj
         asked.question,
         budget=asked.budget,
         mode=asked.mode,
+        hops=asked.hops,
         filters=filters,
         auto=asked.auto,
         threshold=asked.threshold,

@@ -157,7 +157,9 @@ class Conversations(Struct, frozen=True):
         if not found:
             latest = (e for e in self.ledger.sessions.matching(limit=-1) if sees(e.namespace))
             there = [each.session_id for each in islice(latest, _MOST_NAMED)]
-            hint = f"the latest are {', '.join(there)}" if there else "memctl session start"
+            hint = f"memctl session start --id {session_id} begins it"
+            if there:
+                hint += f"; the latest are {', '.join(there)}"
             raise NotFoundError(f"there is no session {session_id!r}", hint)
         return found[0]
 

@@ -5,7 +5,7 @@ Working memory is asked first, then short-term entries, the default pool, and lo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,7 @@ LONG_TERM_IMPORTANCE = 0.7
 MOST_ENTRIES = 1_000
 """At most this many short-term entries, the newest, take part in a search."""
 SOON = timedelta(hours=1)
+_SEARCHED: tuple[Tier, ...] = ("long_term", "short_term", "shared")
 
 
 class TierValue(Struct, frozen=True):
@@ -241,13 +242,25 @@ class Router:
 
     # --- search ----------------------------------------------------------------------------------
 
-    def semantic_search(self, query: str, limit: int = 10) -> Sequence[TierHit]:
+    def semantic_search(
+        self, query: str, limit: int = 10, *, tiers: Collection[Tier] = _SEARCHED
+    ) -> Sequence[TierHit]:
         """Return what is nearest in meaning to a query, from all tiers but working memory.
+
+        Args:
+            query: In words.
+            limit: Most hits.
+            tiers: From these of them alone.
 
         Raises:
             UsageError: The query is empty.
         """
-        found = [*self._found_memories(query, limit), *self._entries(), *self._pool_values()]
+        sources: dict[Tier, Callable[[], Iterator[TierHit]]] = {
+            "long_term": lambda: self._found_memories(query, limit),
+            "short_term": self._entries,
+            "shared": self._pool_values,
+        }
+        found = [each for tier, read in sources.items() if tier in tiers for each in read()]
         if not found:
             return ()
         vectors = self._parts.embedder().embed([query, *(each.text for each in found)])

@@ -110,3 +110,18 @@ def test_no_model_is_asked_in_other_modes(
         monkeypatch.setenv(name, value)
     notes("query", QUESTION, "--no-answer")
     assert not endpoint.asked
+
+
+def test_an_option_or_a_setting_says_how_many_rounds_there_are(notes: Run) -> None:
+    both = ("-k", "one", "-k", "two")
+    assert len(rounds(notes, *both)) > 1
+    only = rounds(notes, *both, "--rounds", "1")
+    assert [each["then"] for each in only] == ["stopped: 1 round"]
+    assert notes("query", QUESTION, "--rounds", "6").code == 2
+    refused = notes("query", QUESTION, "--mode", "graph", "--rounds", "2")
+    assert (refused.code, "--mode agentic" in refused.err) == (2, True)
+
+
+def test_settings_say_how_far_a_search_goes(notes: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMCTL_QUERY_ROUNDS", "1")
+    assert [each["then"] for each in rounds(notes, "-k", "two")] == ["stopped: 1 round"]

@@ -139,3 +139,25 @@ def test_a_context_has_what_fits_of_them_below_the_evidence(log: Run, budget: in
 
 def test_in_other_modes_a_context_is_of_evidence_alone(log: Run) -> None:
     assert "What it is part of" not in context(log, 400, "hybrid")["text"]
+
+
+def test_an_option_says_how_many_communities_are_shown(notes: Run) -> None:
+    about = ("Rosa Duarte, Emil Baum and Lisbon and Graz", "--mode", "graph")
+    assert len(communities(notes, *about)) > 1
+    assert len(communities(notes, *about, "--communities", "1")) == 1
+    assert communities(notes, *about, "--communities", "0") == []
+    assert communities(notes, *about, "--no-communities") == []
+    assert notes("query", *about, "--communities", "1", "--no-communities").code == 2
+    assert notes("query", "Lisbon", "--mode", "hybrid", "--communities", "1").code == 2
+
+
+def test_a_context_goes_as_far_as_it_is_told(notes: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    about = ("context", "Brightwater Ltd and the Kestrel", "--mode", "graph")
+    assert notes(*about, "--hops", "3").code == 0
+    assert notes(*about, "--hops", "5").code == 2
+    assert notes("context", "Lisbon", "--mode", "keyword", "--hops", "2").code == 2
+    monkeypatch.setenv("MEMCTL_QUERY_COMMUNITIES", "0")
+    assert communities(notes, QUESTION, "--mode", "graph") == []
+    monkeypatch.setenv("MEMCTL_QUERY_GRAPH_SEEDS", "1")
+    monkeypatch.setenv("MEMCTL_QUERY_SEED_DISTANCE", "0")
+    assert notes(*about).code == 0

@@ -53,6 +53,33 @@ def jsonl(memctl: Run, tmp_path: Path, *records: dict[str, Any]) -> None:
 # --- looking -------------------------------------------------------------------------------------
 
 
+def found_by(memctl: Run, *words: str) -> list[str]:
+    """Return the names that a search of the graph finds."""
+    return [row["name"] for row in memctl("graph", "search", *words).rows]
+
+
+def test_a_search_finds_other_forms_of_words_what_relations_say_and_what_is_near_by_meaning(
+    memctl: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "plan.md").write_text(
+        "# Renamed Plan\n\nAnn Lee is married to Bob Carter. The Harbour Office is in Lisbon.\n"
+    )
+    assert memctl("ingest", "plan.md").code == 0
+    assert found_by(memctl, "plans") == ["Renamed Plan"]
+    assert set(found_by(memctl, "married")) == {"Ann Lee", "Bob Carter"}
+    first = memctl("graph", "search", "married").rows[0]["relations"][0]
+    assert (first["relation"], first["name"]) == ("married_to", "Bob Carter")
+    assert set(found_by(memctl, "wife")) == {"Ann Lee", "Bob Carter"}
+    assert found_by(memctl, "bureau") == ["Harbour Office"]
+    assert found_by(memctl, "who", "is", "Ann", "Lee?")[0] == "Ann Lee"
+
+
+def test_a_search_that_finds_nothing_says_so(notes: Run) -> None:
+    result = notes("graph", "search", "zzz")
+    assert (result.code, result.rows) == (0, [])
+    assert "note: nothing in the graph has to do with 'zzz'" in result.err
+
+
 def test_a_statement_connects_the_names_in_it(memctl: Run) -> None:
     assert memctl("memory", "add", "Ann Lee works at Acme").code == 0
     near = memctl("graph", "neighbors", "Ann Lee").rows

@@ -164,6 +164,16 @@ def test_filters_limit_what_is_found(notes: Run) -> None:
     assert sources("-n", "1") <= {"plan.md", "garden.txt"}
 
 
+def test_hits_after_the_first_can_be_shown(notes: Run) -> None:
+    asked = ("query", "Aurora budget, and the tomatoes?", "-o", "json")
+    every = notes(*asked).json
+    later = notes(*asked, "--offset", "1", "-n", "1").json
+    assert [hit["memory_id"] for hit in later["hits"]] == [every["hits"][1]["memory_id"]]
+    assert later["hits"][0]["rank"] == 2
+    assert later["answer"]["text"] == every["answer"]["text"]
+    assert notes(*asked, "--offset", "100").json["hits"] == []
+
+
 @pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
 def test_each_mode_finds_and_explains_itself(notes: Run, mode: str) -> None:
     result = notes("query", "budget of Aurora", "--mode", mode, "--explain", "-o", "json").json

@@ -483,6 +483,30 @@ def test_all_spellings_of_a_page_are_one_name_in_the_graph(memctl: Run, write: W
     assert found["names"] == []
 
 
+def test_a_list_of_documents_that_is_empty_says_so(memctl: Run, write: Write) -> None:
+    write(lone="# Lone Note\n\nNothing else is here.\n")
+    for command, note in {
+        "mentions": "names 'Lone Note' without linking to it",
+        "links": "is linked from 'Lone Note'",
+        "backlinks": "links to 'Lone Note'",
+        "related": "is about the same as 'Lone Note'",
+    }.items():
+        result = memctl("document", command, "Lone Note")
+        assert (result.code, result.rows) == (0, [])
+        assert f"note: nothing {note}" in result.err
+
+
+def test_an_alias_of_front_matter_is_a_name_in_the_graph(memctl: Run, write: Write) -> None:
+    write(
+        plan="---\naliases: [BPP plan]\n---\n# Budget Plan\n\nWe ship in May.\n",
+        n1="# Alpha\n\nSee [[Budget Plan]].\n",
+    )
+    (found,) = memctl("graph", "search", "BPP").rows
+    assert (found["name"], found["aliases"]) == ("Budget Plan", ["BPP plan"])
+    near = memctl("graph", "neighbors", "BPP plan", "--relation", "references").rows
+    assert [row["name"] for row in near] == ["Alpha"]
+
+
 def test_a_row_of_links_to_other_days_is_no_answer_and_still_links(
     memctl: Run, tmp_path: Path
 ) -> None:

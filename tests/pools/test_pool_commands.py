@@ -278,3 +278,23 @@ def test_looking_at_pools_makes_no_knowledge_base(
     monkeypatch.setenv("MEMCTL_HOME", str(tmp_path / "fresh"))
     assert memctl("pool", "list").code == 10
     assert not (tmp_path / "fresh").exists()
+
+
+def test_values_are_found_by_a_query_that_asks_for_them_and_by_those_who_may_read_them(
+    memctl: Run,
+) -> None:
+    memctl("ingest", "-", stdin="The garden is dry.")
+    memctl("pool", "create", "ops", "--name", "Trading", "--as", "agent1")
+    memctl("pool", "write", "ops", "regime", '"markets avoid risk"', "--as", "agent1")
+    memctl("pool", "write", "ops", "lunch", '"soup at noon"', "--as", "agent1")
+    asked = ("query", "risk in markets", "-o", "json", "--as")
+    assert "avoid risk" not in memctl(*asked, "agent1").out
+    found = memctl(*asked, "agent1", "--tier", "shared").json
+    best = found["hits"][0]
+    assert (best["source"], best["text"]) == ("pool ops, key regime", "markets avoid risk")
+    assert (best["title"], best["rank"], found["answer"]) == ("Trading", 1, None)
+    later = memctl(*asked, "agent1", "--tier", "shared", "--offset", "1").json["hits"]
+    assert later == found["hits"][1:]
+    others = memctl(*asked, "agent2", "--tier", "shared").json["hits"]
+    assert not any(hit["source"].startswith("pool ops,") for hit in others)
+    assert memctl(*asked, "agent1", "--tier", "shared", "--tag", "x").code == 2

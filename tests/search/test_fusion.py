@@ -55,6 +55,7 @@ def test_equal_scores_share_a_rank() -> None:
 def test_the_legs_have_their_shares() -> None:
     keyword, vector = np.array([0.0, 1.0]), np.array([1.0, 0.0])
     assert fuse(keyword, vector, "minmax").tolist() == [1 - KEYWORD_WEIGHT, KEYWORD_WEIGHT]
+    assert fuse(keyword, vector, "simple").tolist() == [0.5, 0.5]
 
 
 def test_a_weight_can_be_given_to_the_words_in_one_fusion_alone() -> None:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from memctl.errors import ModelUnavailable
+from memctl.literals import DEFAULT_ROUNDS
 from memctl.models import Embedder
 from memctl.records import Filters, Hit
-from memctl.search.agentic_search import MAX_ROUNDS, Reformulate
+from memctl.search.agentic_search import Reformulate
+from memctl.search.search_plan import SearchDepth
 from memctl.search.searcher import Searcher
 
 from .conftest import NOW, MemoryOf, Shelf
@@ -46,7 +48,7 @@ def test_every_round_is_told_and_there_are_never_more_than_three(films: Shelf) -
     for question in (QUESTION, "Who painted the moon?", "Lantern", "the of and"):
         outcome = films.searcher().search(question, mode="agentic")
         rounds = outcome.explain["rounds"]
-        assert 1 <= len(rounds) <= MAX_ROUNDS
+        assert 1 <= len(rounds) <= DEFAULT_ROUNDS
         assert (rounds[0]["query"], rounds[0]["by"]) == (question, "question")
         assert [each["then"].startswith("went on") for each in rounds] == [True] * (
             len(rounds) - 1
@@ -92,7 +94,7 @@ def test_a_model_words_the_next_query_and_is_told_what_is_missing(
     assert "school" in found(outcome)
     assert asked[0][0] == question
     assert "Zzyzx" in asked[0][2]
-    assert 0 < len(asked) < MAX_ROUNDS
+    assert 0 < len(asked) < DEFAULT_ROUNDS
 
 
 def test_a_model_that_says_nothing_ends_the_search(films: Shelf, embedder: Embedder) -> None:
@@ -131,5 +133,8 @@ def test_enough_relevant_hits_end_the_search_at_once(shelf: Shelf, memory_of: Me
     question = "When is the launch of Aurora?"
     [only] = shelf.searcher().search(question, mode="agentic").explain["rounds"]
     assert only["then"] == "stopped: sufficient"
+    for depth in (SearchDepth(relevant_hits=5), SearchDepth(mean_relevance=1)):
+        found = shelf.searcher().search(question, mode="agentic", depth=depth)
+        assert found.explain["rounds"][0]["then"] != "stopped: sufficient"
     assert only["relevant"] >= 3
     assert only["mean"] >= 0.5

@@ -104,6 +104,7 @@ def test_an_unknown_session_is_said_with_those_there_are(memctl: Run) -> None:
     done = memctl("session", "say", "s2", "hello")
     assert done.code == 1
     assert "there is no session 's2'" in done.err
+    assert "memctl session start --id s2 begins it" in done.err
     assert "s1" in done.err
     assert memctl("session", "say", "s1", "hello", "--by", "stranger").code == 2
 

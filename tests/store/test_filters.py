@@ -449,3 +449,38 @@ def test_superseded_documents_are_shown_only_as_of(store: Store, document_of) ->
     assert found["id"].to_pylist() == ["d_a"]
     assert snapshot.count("documents", document_filter(Filters(as_of=NOW))) == 2
     assert snapshot.count("documents", document_filter(Filters(as_of=NOW - 99 * DAY))) == 0
+
+
+@pytest.fixture(scope="module")
+def sessions(tmp_path_factory: pytest.TempPathFactory, memory_of) -> Iterator[Snapshot]:
+    folder = tmp_path_factory.mktemp("sessions") / "kb"
+    memories = [
+        memory_of(1, session_id="s1", importance=0.25),
+        memory_of(2, session_id="s2", importance=0.5),
+        memory_of(3, session_id=None, importance=0.5),
+    ]
+    with Store.create(folder, 8) as store:
+        with store.write() as transaction:
+            transaction.append("memories", memories_table(memories, np.ones((3, 8))))
+        yield store.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("session_id <> 's2'", {"m_1", "m_3"}),
+        ("`session_id` != 's2'", {"m_1", "m_3"}),
+        ("NOT session_id <> 's2'", {"m_2"}),
+        ("not (session_id <> 's2')", {"m_2"}),
+        ("session_id <> 's2' AND importance <> 0.25", {"m_3"}),
+        ("session_id <> 'it''s' and session_id<>'s1'", {"m_2", "m_3"}),
+        ("title = 'x AND session_id <> ''s2''' OR session_id = 's1'", {"m_1"}),
+        ("session_id || 'x' <> 's2x'", {"m_1"}),  # no column compared with a value: as in SQL
+        ("session_id NOT IN ('s2')", {"m_1"}),
+        ("session_id <> 's' || '2'", {"m_1"}),
+    ],
+)
+def test_unequal_to_a_value_is_what_has_none(
+    sessions: Snapshot, text: str, expected: set[str]
+) -> None:
+    assert ids(sessions, where(text)) == expected

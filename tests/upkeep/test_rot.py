@@ -27,8 +27,8 @@ def listed(memctl: Run, *options: str) -> set[str]:
     return {row["id"] for row in memctl("memory", "list", "-n", "0", *options).rows}
 
 
-def found(memctl: Run, question: str) -> set[str]:
-    return {hit["memory_id"] for hit in memctl("query", question, "-o", "json").json["hits"]}
+def found(memctl: Run, *question: str) -> set[str]:
+    return {hit["memory_id"] for hit in memctl("query", *question, "-o", "json").json["hits"]}
 
 
 @pytest.mark.parametrize("days", [0, 1, 45, 90, 180, 900])
@@ -83,6 +83,7 @@ def test_after_299_idle_days_an_unimportant_gist_is_archived_and_a_stated_memory
     assert [day in line for line in shown[1:] if STATED[:20] in line] == [False]
     assert "ARCHIVED" not in memctl("memory", "list", "-o", "table").out
     assert found(memctl, "green paint for the harbour office") <= {stated}
+    assert gist in found(memctl, "green paint for the harbour office", "--archived")
     assert memctl("memory", "restore", gist).code == 0
     assert gist in listed(memctl)
     assert gist in found(memctl, "green paint for the harbour office")

@@ -33,7 +33,6 @@ from memctl.search.ranking.multi_hop import MAX_SEEDS, RANK_DECAY
 from memctl.search.ranking.scored_candidates import load_hits_by_id
 from memctl.search.term_statistics import Sources
 
-_MAX_COMMUNITIES = 3
 _MAX_SENTENCES = 3
 _HIT_NAME_WEIGHT = 0.5
 """Of a name in the best hit, where one in the question has 1."""
@@ -52,10 +51,12 @@ class CommunityFinder(Struct, frozen=True):
     Args:
         sources: Where texts are read.
         graphs: The index of names of each knowledge base.
+        most: Most communities.
     """
 
     sources: Sources
     graphs: Mapping[str, NameIndex]
+    most: int
 
     def find(self, question: str, hits: Sequence[Hit]) -> tuple[Community, ...]:
         """Return the communities of the names in a question and its best hits, best first."""
@@ -67,7 +68,7 @@ class CommunityFinder(Struct, frozen=True):
             for near in [neighbourhood(index, seeds)]
             for each in near.communities
         ]
-        best = sorted(found, key=lambda one: (-one[0], one[1]))[:_MAX_COMMUNITIES]
+        best = sorted(found, key=lambda one: (-one[0], one[1]))[: self.most]
         communities = (self._community(kb, near, each, seeds) for _, kb, near, each, seeds in best)
         return tuple(community for community in communities if community.citations)
 

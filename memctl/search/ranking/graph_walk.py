@@ -18,7 +18,6 @@ from memctl.graph.entity_names import is_everyday, name_key
 from memctl.graph.name_index import NameIndex
 from memctl.search.ranking.multi_hop import (
     LINK_WEIGHT,
-    MAX_SEEDS,
     RANK_DECAY,
     TITLE_LINK_FACTOR,
     added_share,
@@ -28,9 +27,8 @@ from memctl.search.ranking.multi_hop import (
 from memctl.search.ranking.scored_candidates import ScoredCandidate, boost_score, sort_by_score
 from memctl.search.ranking.scoring_context import ScoringContext
 from memctl.search.retrieval.candidates import Candidate, Key, slot_weights
+from memctl.search.search_plan import SearchDepth
 
-_MAX_DISTANCE = 0.8
-"""A passage at a larger cosine distance from the question starts no walk."""
 _STEP_DECAY = 0.5
 """Each step counts this much of the one before it."""
 _QUESTION_NAME_WEIGHT = 0.25
@@ -54,7 +52,7 @@ class _Reached(Struct, frozen=True):
 def walk_graph(items: Sequence[ScoredCandidate], context: ScoringContext) -> list[ScoredCandidate]:
     """Return the items and those that walks lead to, with their paths, best first."""
     found = {item.candidate.key: item for item in items}
-    seeds = _seeds(items)
+    seeds = _seeds(items, context.plan.depth)
     for kb, index in context.load_graphs().items():
         walk = _Walk(kb, index, context)
         reached = walk.run([seed for seed in seeds if seed.key[0] == kb])
@@ -66,14 +64,14 @@ def walk_graph(items: Sequence[ScoredCandidate], context: ScoringContext) -> lis
     return sort_by_score(found.values())
 
 
-def _seeds(items: Sequence[ScoredCandidate]) -> list[Candidate]:
+def _seeds(items: Sequence[ScoredCandidate], depth: SearchDepth) -> list[Candidate]:
     """Return the passages most like the question, none too far from it by its vector."""
     near = (
         item.candidate
         for item in sort_by_score(items)
-        if item.candidate.direction is None or 1 - item.candidate.vector <= _MAX_DISTANCE
+        if item.candidate.direction is None or 1 - item.candidate.vector <= depth.seed_distance
     )
-    return list(islice(near, MAX_SEEDS))
+    return list(islice(near, depth.graph_seeds))
 
 
 class _Walk:

@@ -74,7 +74,7 @@ def score_candidates(
     """
     keyword = np.array([each.keyword for each in candidates], dtype=np.float64)
     vector = np.array([each.vector for each in candidates], dtype=np.float64)
-    scale = minmax if plan.fusion == "minmax" else zscore
+    scale = minmax if plan.fusion in ("minmax", "simple") else zscore
     spaces = _embedding_spaces(candidates, plan)
     keyword_scaled = scale(keyword, reference)
     vector_scaled = normalize_within(spaces, scale, vector, reference)
@@ -348,8 +348,9 @@ def fuse(
     """Return one score for each candidate from its exact keyword and vector scores.
 
     ``zscore`` and ``minmax`` put both on one scale over the candidates and add them, keywords at
-    three quarters; ``weighted`` is ``zscore`` with a share of choice.  ``rrf`` looks at ranks
-    alone; it is offered because it is well known, and measured 1 to 10 points of recall worse.
+    three quarters; ``simple`` is ``minmax`` with equal shares, ``weighted`` is ``zscore`` with a
+    share of choice.  ``rrf`` looks at ranks alone; it is offered because it is well known, and
+    measured 1 to 10 points of recall worse.
 
     Args:
         keyword: The keyword scores.
@@ -359,8 +360,8 @@ def fuse(
         reference: How many of the first scores set the scale; None for all.
         keyword_weight: The share of keyword scores in ``weighted``, 0 to 1.
     """
-    scale = {"minmax": minmax, "rrf": reciprocal_rank}.get(fusion, zscore)
-    share = {"rrf": 0.5, "weighted": keyword_weight}.get(fusion, KEYWORD_WEIGHT)
+    scale = {"minmax": minmax, "simple": minmax, "rrf": reciprocal_rank}.get(fusion, zscore)
+    share = {"simple": 0.5, "rrf": 0.5, "weighted": keyword_weight}.get(fusion, KEYWORD_WEIGHT)
     vectors = normalize_within(spaces, scale, vector, reference)
     keywords = scale(keyword, reference)
     if fusion == "rrf":  # what has none of the words has no rank among what has

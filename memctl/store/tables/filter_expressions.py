@@ -329,10 +329,12 @@ def both(one: Expr | None, other: Expr | None) -> Expr | None:
 def where(text: str) -> Expr:
     """Return a user's SQL condition as an expression.
 
+    Unlike in SQL, ``COLUMN <> VALUE`` also holds where the column has no value.
+
     Raises:
         UsageError: It is not one complete condition.
     """
-    return Where(checked_condition(text))
+    return Where(_keep_missing(checked_condition(text)))
 
 
 def as_arrow(expression: Expr) -> pc.Expression:
@@ -414,6 +416,9 @@ def _shared(filters: Filters) -> Iterable[Expr]:
     if filters.tags:
         names = dict.fromkeys((*filters.tags, *map(tag_name, filters.tags)))
         yield col("tags").has_any(tuple(names))
+    if filters.topics:
+        words = (*filters.topics, *(topic.lower() for topic in filters.topics))
+        yield col("topics").has_any(dict.fromkeys(words))
     if filters.since is not None:
         yield col("created_at") >= filters.since
     if filters.until is not None:
@@ -458,6 +463,35 @@ def checked_condition(text: str) -> str:
         raise UsageError(f"the condition is longer than {LONGEST} characters", _CONDITION_HINT)
     _check_brackets(text, _tokens(text))
     return text
+
+
+_UNEQUAL = lazy_regex(
+    r"""
+      '(?:[^']|'')*'
+    | (?P<before>^\s* | \(\s* | \b(?:AND|OR|NOT)\s+)
+      (?P<unequal>
+        (?P<column>[A-Za-z_][A-Za-z0-9_]*|`[A-Za-z_][A-Za-z0-9_]*`) \s* (?:<>|!=)
+        \s* (?:(?:(?:timestamp|date)\s*)?'(?:[^']|'')*' | -?[0-9]+(?:\.[0-9]+)? | true | false)
+      )
+      (?=\s*(?:$|\)|(?:AND|OR)\b)) """,
+    re.VERBOSE | re.ASCII | re.IGNORECASE,
+)
+"""A text, or a whole comparison of a column with one value."""
+
+
+def _keep_missing(text: str) -> str:
+    """Return a condition in which ``COLUMN <> VALUE`` holds for rows without a value, too.
+
+    Lance's dialect has no ``IS DISTINCT FROM`` (lance 13: "not supported SQL").
+    """
+
+    def widen(found: re.Match[str]) -> str:
+        """Return a text as it is, a comparison with what it leaves out."""
+        if found["unequal"] is None:
+            return found[0]
+        return f"{found['before']}({found['unequal']} OR {found['column']} IS NULL)"
+
+    return _UNEQUAL.sub(widen, text)
 
 
 def with_constants(text: str, constants: Constants) -> str:

@@ -1,9 +1,9 @@
-"""Filters on what documents are become a condition on rows.
+"""Filters for which other rows have to be looked at become a condition on rows.
 
-On their metadata it is an object like ``{"year": {"$gte": 2024}}``.
+On the metadata of documents it is an object like ``{"year": {"$gte": 2024}}``.
 
-A key that is a column of the table is compared there.  Any other is looked up in the metadata of
-the documents, whose ids then make the condition.
+A key is looked up in the metadata of the documents, whose ids then make the condition.  Where it
+is a column of the table, too, such as ``source``, a row passes if its column or the metadata do.
 """
 
 from __future__ import annotations
@@ -42,18 +42,20 @@ Test = Callable[[Any], bool]
 def metadata_condition(
     filters: Filters, table: Literal["documents", "memories"], snapshots: Iterable[Snapshot]
 ) -> Expr:
-    """Return the condition on rows of a table for which documents have to be looked at.
+    """Return the condition on rows of a table for which other rows have to be looked at.
 
     Args:
-        filters: Of which ``metadata`` and ``doc_types`` count.
+        filters: Of which ``metadata``, ``doc_types`` and ``entities`` count.
         table: Of whose rows; memories have the metadata of their documents.
-        snapshots: Where the documents are.
+        snapshots: Where documents and entities are.
 
     Raises:
         UsageError: The filter isn't one.
     """
     found = list(snapshots)
     condition = _type_condition(filters.doc_types, table, found)
+    if filters.entities:
+        condition &= col("entities").has_any(_spellings(filters.entities, found))
     if filters.metadata is None:
         return condition
     try:
@@ -83,6 +85,22 @@ def _type_condition(
     return condition
 
 
+def _spellings(names: Sequence[str], snapshots: Sequence[Snapshot]) -> set[str]:
+    """Return names with all other spellings that are known of them, whatever their case."""
+    wanted = set(map(_folded, names))
+    found = set(names)
+    for snapshot in snapshots:
+        for row in snapshot.each_row("entities", None, ["name", "aliases"]):
+            spellings = (row["name"], *(row["aliases"] or ()))
+            if not wanted.isdisjoint(map(_folded, spellings)):
+                found.update(spellings)
+    return found
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.casefold().split())
+
+
 class _Compiler:
     """Compiles one filter for one table."""
 
@@ -109,28 +127,49 @@ class _Compiler:
         tests = value if isinstance(value, dict) else {"$eq": value}
         if not tests:
             raise UsageError(f"nothing is asked of {key!r}", _HINT)
+        if not any(name.startswith("$") or f"${name}" in _OPERATORS for name in tests):
+            return self.condition({f"{key}.{name}": value for name, value in tests.items()})
         return reduce(operator.and_, [self._test(key, *each) for each in tests.items()])
 
     def _test(self, key: str, name: str, value: Any) -> Expr:
         if name not in _OPERATORS:
-            raise UsageError(f"there is no operator {name}", _HINT)
+            hint = f"write ${name}" if f"${name}" in _OPERATORS else _HINT
+            if not name.startswith("$") and hint == _HINT:
+                hint = f"a key below {key!r} is written {json.dumps(f'{key}.{name}')}"
+            raise UsageError(f"there is no operator {name}", hint)
         if name in ("$in", "$nin") and not isinstance(value, list):
             raise UsageError(f"{name} takes a list", _HINT)
         if name in _NEGATIONS:  # what has no value is not equal either
-            return self._none_of(key, self._test(key, _NEGATIONS[name], value))
+            return self._none_of(key, _NEGATIONS[name], value)
         if name == "$exists" and not value:
-            return self._none_of(key, self._test(key, name, True))
-        if self._is_column(key):
-            return self._column_test(key, name, value)
-        key = key.removeprefix("metadata.")
-        return col(self._id).is_in(self._documents(key, _tester(name, value)))
+            return self._none_of(key, name, True)
+        return reduce(operator.or_, self._conditions(key, name, value).values())
 
-    def _is_column(self, key: str) -> bool:
-        return key in self._columns.names and key not in JSON_COLUMNS
+    def _none_of(self, key: str, name: str, value: Any) -> Expr:
+        """Return the condition that neither the column nor the metadata pass a test."""
+        conditions = self._conditions(key, name, value).items()
+        return reduce(operator.and_, [~found | col(own).is_null() for own, found in conditions])
 
-    def _none_of(self, key: str, found: Expr) -> Expr:
-        column = key if self._is_column(key) else self._id
-        return ~found | col(column).is_null()
+    def _conditions(self, key: str, name: str, value: Any) -> dict[str, Expr]:
+        """Return where a value can be, each with the column that the condition is on.
+
+        Raises:
+            UsageError: The key is that of a column alone, which cannot have such a value.
+        """
+        found: dict[str, Expr] = {}
+        is_column = key in self._columns.names and key not in JSON_COLUMNS
+        path = key.removeprefix("metadata.")
+        if is_column:
+            try:
+                found[key] = self._column_test(key, name, value)
+            except UsageError:
+                if not self._documents(path, _tester("$exists", True)):
+                    raise
+        ids = self._documents(path, _tester(name, value))
+        if ids or not found:
+            condition = col(self._id).is_in(ids)
+            found[self._id] = found[self._id] | condition if self._id in found else condition
+        return found
 
     def _column_test(self, key: str, name: str, value: Any) -> Expr:
         import pyarrow as pa

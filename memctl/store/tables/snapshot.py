@@ -424,9 +424,11 @@ class Snapshot:
                 raise damaged_error(self._datasets.uri(table), error) from error
             if where is None or not is_user_written(where):
                 raise
+            hint = _columns_hint(self._schemas[table].names)
+            if "metadata" in (self._text(table, where) or ""):
+                hint = _METADATA_HINT
             raise UsageError(
-                f"the condition cannot be used on {table}: {reason(error)}",
-                _columns_hint(self._schemas[table].names),
+                f"the condition cannot be used on {table}: {reason(error)}", hint
             ) from error
 
 
@@ -456,6 +458,11 @@ def _ordering(order_by: Order) -> list[Any] | None:
 
 def _columns_hint(names: Sequence[str]) -> str:
     return f"columns: {', '.join(names)}; text stands in single quotes, timestamp '2025-01-31'"
+
+
+_METADATA_HINT = (
+    'metadata are filtered by --meta KEY=VALUE, or --filter \'{"KEY": {"$gte": 2024}}\''
+)
 
 
 def _sorted(found: pa.Table, measure: str, way: str) -> pa.Table:

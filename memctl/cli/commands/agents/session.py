@@ -129,6 +129,7 @@ def start(
     app,
     "say",
     """
+    memctl session start --id standup-1
     memctl session say standup-1 "we decided to ship on Friday" --by user
     memctl session say standup-1 "look at this" --by user --file cat.png
     echo "noted" | memctl session say standup-1 - --by agent
@@ -151,7 +152,7 @@ def say(
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
-    """Add a message to a conversation.
+    """Add a message to a conversation that was begun.
 
     It is on disk when the command ends, and found by the next query.  A conversation that had ended
     goes on.

@@ -77,7 +77,7 @@ _LIST = (
     memctl document list --source '*.pdf' -o csv
     memctl document list --incomplete
     """,
-    without=("types", "levels"),  # which only memories have
+    without=("types", "levels", "archived"),  # which only memories have
     identity=True,
 )
 def list_(

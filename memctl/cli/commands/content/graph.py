@@ -204,7 +204,10 @@ def search(
 ) -> None:
     """Find names, and what they are connected with.
 
-    Names that stand in the words come first, then names that share a word with them.
+    Names that stand in the words come first, then names that share a word, or another form of one,
+    with them, then names whose relations say such a word, as married is said in "Ann Lee married to
+    Bob Carter", and at last a few that are near to them by meaning.  The aliases that front matter
+    gives a document are names of it.
     """
     with context.reading_one(kb) as base:
         view = base.graph.view(parse_filters(namespaces=namespace))
@@ -216,6 +219,8 @@ def search(
             connections=page.limit or None,
         )
     emit(page.of(rows), _FOUND, output)
+    if not rows:
+        context.say(f"note: nothing in the graph has to do with {one_line(' '.join(words), 60)!r}")
     types = {node.type for node in view.graph.nodes}
     if type_ is not None and types and type_ not in types:
         context.suggest(f"no name is of the type {type_!r}; there are {', '.join(sorted(types))}")

@@ -85,6 +85,8 @@ def links(
         view = bases.links.view(parse_filters(namespaces=namespace))
         rows = view.outgoing(resolve_document(context, view, id_).id, page.needed)
     emit(context.page(rows, page), _OUTGOING, output)
+    if not rows:
+        context.say(f"note: nothing is linked from {one_line(id_, 60)!r}")
 
 
 @command(
@@ -109,6 +111,8 @@ def backlinks(
         view = bases.links.view(parse_filters(namespaces=namespace))
         rows = view.backlinks(resolve_document(context, view, id_).id, page.needed)
     emit(context.page(rows, page), _PAGES, output)
+    if not rows:
+        context.say(f"note: nothing links to {one_line(id_, 60)!r}")
 
 
 @command(
@@ -137,6 +141,8 @@ def mentions(
         view = bases.links.view(parse_filters(namespaces=namespace))
         rows = view.mentions(resolve_document(context, view, id_).id, page.needed)
     emit(context.page(rows, page), _PAGES, output)
+    if not rows:
+        context.say(f"note: nothing names {one_line(id_, 60)!r} without linking to it")
 
 
 @command(
@@ -164,6 +170,8 @@ def related(
         view = bases.links.view(parse_filters(namespaces=namespace))
         rows = view.related(resolve_document(context, view, id_).id, page.needed)
     emit(page.of(rows), _RELATED, output)
+    if not rows:
+        context.say(f"note: nothing is about the same as {one_line(id_, 60)!r}")
 
 
 @command(

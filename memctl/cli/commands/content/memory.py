@@ -6,7 +6,6 @@ import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from msgspec.structs import replace
 
 from memctl.cli.arguments import (
     check_types,
@@ -143,7 +142,6 @@ def list_(
     filters: Filters,
     kb: KnowledgeBasesOption = None,
     page: MemoryPage = MemoryPage(50),
-    archived: bool = flag("--archived", "Also those that upkeep has put away."),
     output: Output = None,
 ) -> None:
     """List memories, the newest first.
@@ -151,7 +149,6 @@ def list_(
     --sort importance goes by importance as it is now: that of distilled memories and learnings
     fades while they are not used.
     """
-    filters = replace(filters, archived=archived)
     with context.reading(kb) as bases:
         check_types(bases, filters)
         rows = context.collect_rows(

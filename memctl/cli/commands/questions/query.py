@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from msgspec.structs import replace
@@ -28,7 +29,15 @@ from memctl.cli.rendering.output_formats import (
 from memctl.cli.rendering.terminal_text import one_line
 from memctl.errors import MemctlError, NothingFound, PartialFailure, UsageError
 from memctl.formatting import format_count
-from memctl.literals import MAX_HOPS, Duplicates, Fusion, Headings
+from memctl.literals import (
+    MAX_COMMUNITIES,
+    MAX_HOPS,
+    MAX_ROUNDS,
+    Duplicates,
+    Fusion,
+    Headings,
+    Mode,
+)
 from memctl.plain_values import to_plain
 
 if TYPE_CHECKING:
@@ -48,12 +57,37 @@ HopsOption = Annotated[
     int | None,
     typer.Option("--hops", min=1, max=MAX_HOPS, help="How far --mode graph goes; 2 by default."),
 ]
+RoundsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--rounds",
+        min=1,
+        max=MAX_ROUNDS,
+        help="How many rounds --mode agentic searches at most; 3 by default.",
+    ),
+]
+CommunitiesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--communities",
+        metavar="N",
+        min=0,
+        max=MAX_COMMUNITIES,
+        help="How many communities --mode graph shows at most; 3 by default.",
+    ),
+]
 FusionOption = Annotated[
     Fusion | None,
     typer.Option("--fusion", help="How hybrid combines keywords and vectors; zscore by default."),
 ]
 LimitOption = Annotated[
     int | None, typer.Option("-n", "--limit", min=1, max=10_000, help="How many hits.")
+]
+OffsetOption = Annotated[
+    int,
+    typer.Option(
+        "--offset", metavar="N", min=0, max=10_000, help="Leave out the best N hits; 0 by default."
+    ),
 ]
 DiversityOption = Annotated[
     float | None,
@@ -85,6 +119,10 @@ ThresholdOption = Annotated[
         help="Least relevance of a hit, 0 to 1; 0.7 is clearly relevant.",
     ),
 ]
+TierOption = Annotated[
+    Literal["shared"] | None,
+    typer.Option("--tier", help="Search the values of pools that you may read, by meaning."),
+]
 DuplicatesOption = Annotated[
     Duplicates | None,
     typer.Option(
@@ -106,10 +144,12 @@ app = typer.Typer()
     memctl query "door code" -o ndjson | jq -r '.hits[0].text'
     memctl query '"door code" -office'
     memctl query "where did the painter's father work?" --mode agentic --explain
+    memctl query "who belongs to the harbour?" --mode graph --hops 3 --communities 5
     memctl query "what do we know of the harbour?" --per-document 1 --diversity 0.3
     memctl query "what is still open?" --stream
     memctl query --batch questions.jsonl -o ndjson > answers.jsonl
     memctl query "who founded Aurora?" --with wiki
+    memctl query "market regime" --tier shared --as agent1
     memctl query --feedback last 0.2 "the date is wrong"
     """,
     identity=True,
@@ -126,12 +166,17 @@ def query(
     kb: KnowledgeBasesOption = None,
     mode: ModeOption = None,
     hops: HopsOption = None,
+    rounds: RoundsOption = None,
+    communities: CommunitiesOption = None,
+    no_communities: bool = flag("--no-communities", "Show no communities."),
     fusion: FusionOption = None,
     limit: LimitOption = None,
+    offset: OffsetOption = 0,
     diversity: DiversityOption = None,
     per_document: PerDocumentOption = None,
     duplicates: DuplicatesOption = None,
     threshold: ThresholdOption = None,
+    tier: TierOption = None,
     no_answer: bool = flag("--no-answer", "Show memories, but no answer."),
     stream: bool = flag("--stream", "Print the answer while the model writes it."),
     explain: bool = flag("--explain", "Show what each retriever and signal contributed."),
@@ -159,10 +204,14 @@ def query(
     read as such an expression.
 
     A text remembered from several documents is one hit that names the others; --duplicates near
-    also folds texts that differ in a few words, keep folds none.  --diversity puts hits that say
+    also folds texts that differ in a few words, keep folds none.  --offset shows what comes after
+    the first hits; the answer stays the same.  --diversity puts hits that say
     something new before those similar to a better one, and --per-document 1 shows the best of
     each document; both change the hits shown, not the answer.  --threshold 0.7 leaves out hits
     that are not clearly relevant; the answer is drawn from the others.
+
+    Pools are searched only with --tier shared: then a hit is a value of a pool, and its source
+    names pool and key.
 
     --with NAME first asks a program of yours that the settings name under [sources], and keeps what
     it says as documents from outside; see memctl enrich.  --strict prints one JSON object with
@@ -178,16 +227,23 @@ def query(
         _judge(context, feedback, question or [], kb)
         return
     _check_question(question, is_batch=batch is not None)
-    if hops is not None and mode not in (None, "graph"):
-        raise UsageError(f"--hops means nothing to --mode {mode}", "add --mode graph")
+    _check_mode(mode, {"--hops": hops, "--communities": communities}, "graph")
+    _check_mode(mode, {"--rounds": rounds}, "agentic")
+    if no_communities:
+        if communities is not None:
+            raise UsageError("--communities and --no-communities do not go together")
+        communities = 0
     if stream:
         _check_stream(output, is_batch=batch is not None, no_answer=no_answer)
     options = QueryOptions(
         mode=mode,
         hops=hops,
+        rounds=rounds,
+        communities=communities,
         fusion=fusion,
         filters=filters,
         limit=limit,
+        offset=offset,
         diversity=diversity,
         per_document=per_document,
         duplicates=duplicates,
@@ -195,6 +251,13 @@ def query(
         answer=not no_answer,
         explain=explain,
     )
+    if tier is not None:
+        if batch or stream or strict or sources or options != _plain(options):
+            raise UsageError("--tier shared goes with -n, --offset and -k", "leave out the others")
+        found = _ask_pools(context, kb, read_question(question or []), options, output)
+        if exit_code and not found:
+            raise NothingFound("nothing was found")
+        return
     if strict:
         found = _strict(
             context, kb, question or [], options, output, is_plain=not (batch or stream)
@@ -304,6 +367,13 @@ def _check_question(question: list[str] | None, *, is_batch: bool) -> None:
         raise UsageError(what, 'memctl query "when is ...?", or memctl query --batch FILE')
 
 
+def _check_mode(mode: Mode | None, options: Mapping[str, int | None], meant: Mode) -> None:
+    """Refuse options of one mode in another."""
+    for option, value in options.items():
+        if value is not None and mode not in (None, meant):
+            raise UsageError(f"{option} means nothing to --mode {mode}", f"add --mode {meant}")
+
+
 def _check_stream(output: Output, *, is_batch: bool, no_answer: bool) -> None:
     if output not in (None, "table"):
         raise UsageError(f"--stream cannot write {output}", "leave out -o, or leave out --stream")
@@ -325,6 +395,35 @@ def _ask(
     _write_result(context, result, output, explain=options.explain)
     context.note_all(result.notes)
     return result
+
+
+def _plain(options: QueryOptions) -> QueryOptions:
+    """Return options with nothing asked for but some hits."""
+    from memctl.queries import QueryOptions
+
+    return QueryOptions(limit=options.limit, offset=options.offset, answer=options.answer)
+
+
+def _ask_pools(
+    context: CommandContext,
+    kb: KnowledgeBasesOption,
+    question: str,
+    options: QueryOptions,
+    output: Output,
+) -> bool:
+    """Print the values of pools that are near to a question; say whether there are any."""
+    from memctl.records import QueryResult
+
+    started = time.monotonic()
+    with context.reading(kb) as bases:
+        most = options.offset + (options.limit or context.config.query.limit)
+        hits = [hit for base in bases for hit in base.tiers.find_in_pools(question, most)]
+    hits.sort(key=lambda hit: -hit.score)
+    ranked = tuple(replace(hit, rank=rank) for rank, hit in enumerate(hits[:most], start=1))
+    seconds = time.monotonic() - started
+    result = QueryResult(question, ranked[options.offset :], (), None, "vector", seconds)
+    _write_result(context, result, output, explain=False)
+    return bool(result.hits)
 
 
 def _stream(
@@ -479,6 +578,7 @@ def context(
     ),
     kb: KnowledgeBasesOption = None,
     mode: ModeOption = None,
+    hops: HopsOption = None,
     threshold: ThresholdOption = None,
     auto: bool = flag("--auto", "Print nothing unless the message looks like it needs memory."),
     standing: bool = flag("--standing", "First what to know without a question, or only that."),
@@ -505,7 +605,7 @@ def context(
         filters = _other_sessions(filters)
     if not question and not standing:
         raise UsageError("no question", 'memctl context "the launch", or memctl context --standing')
-    if standing and (auto or mode or threshold is not None):
+    if standing and (auto or mode or hops or threshold is not None):
         raise UsageError("--standing goes with --budget and filters alone", "leave out the others")
     if standing:
         found = _standing(context, filters, question, budget, kb, headings or "seed")
@@ -513,6 +613,7 @@ def context(
         if not found.text and exit_code:
             raise NothingFound("nothing was found")
         return
+    _check_mode(mode, {"--hops": hops}, "graph")
     if headings:
         raise UsageError("--headings goes with --standing", "memctl context --standing")
     with context.reading(kb) as bases:
@@ -521,6 +622,7 @@ def context(
             read_question(question or []),
             budget=budget or _BUDGET,
             mode=mode,
+            hops=hops,
             filters=filters,
             auto=auto,
             threshold=threshold,

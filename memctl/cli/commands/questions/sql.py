@@ -25,6 +25,8 @@ app = typer.Typer()
     """
     memctl sql "select type, count(*) from memories group by all"
     memctl sql "from documents select title, importance order by 2 desc limit 5"
+    memctl sql "select m.text from memories m join documents d on d.id = m.document_id
+                where d.metadata->>'agent_id' = 'a1'"
     echo "describe memories" | memctl sql - -o csv
     """,
     identity=True,
@@ -41,6 +43,9 @@ def sql(
     """Run SQL over documents, memories, entities and relations.
 
     The ledger can be queried too: files, jobs, events, queries and model_usage.
+
+    What a source says of a document, such as its front matter, is in the metadata of documents;
+    memories have it by their document_id.
 
     It is DuckDB, read-only, without access to files or the network.
     """
