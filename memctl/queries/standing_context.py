@@ -111,8 +111,7 @@ def standing_context(
 
 def joined_contexts(first: Context, second: Context, count: Callable[[str], int]) -> Context:
     """Return a context before another one, whose citations are numbered on."""
-    shown = {each.memory_id for each in first.citations}
-    if not second.text or shown.issuperset(each.memory_id for each in second.citations):
+    if not second.text:
         return replace(first, question=second.question, budget=first.budget + second.budget)
     by = len(first.citations)
     text = _CITED.sub(lambda match: f"[{int(match[1]) + by}]", second.text)

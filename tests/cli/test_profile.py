@@ -69,6 +69,16 @@ def test_the_standing_context_says_what_changed_in_the_last_days(memctl: Run) ->
     assert memctl("context", "--standing").raw == first.raw, "what it says is the same"
 
 
+def test_what_stands_in_the_standing_context_is_not_repeated_for_a_question(memctl: Run) -> None:
+    memctl("memory", "add", "We decided to paint the boat green.", "--type", "decision")
+    memctl("memory", "add", "The boat was built in 1974.", "--type", "fact")
+    asked = memctl("context", "what about the boat?", "--standing", "-o", "json").json
+    ids = [each["memory_id"] for each in asked["citations"]]
+    assert len(ids) == len(set(ids)) == 2
+    assert asked["text"].count("paint the boat green") == 1
+    assert "built in 1974" in asked["text"]
+
+
 def test_headings_of_the_standing_context_are_chosen(memctl: Run) -> None:
     assert memctl("kb", "create", "default").code == 0
     memctl("memory", "add", "Important: the lease ends on 30 June 2027.")
