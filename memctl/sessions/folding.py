@@ -32,6 +32,7 @@ from memctl.ingest.document_records import (
     TRIGGERING,
 )
 from memctl.ingest.ingest_pipeline import IngestStopped
+from memctl.language.inline_tags import without_inline_tags
 from memctl.language.sentence_splitting import split_sentences
 from memctl.literals import EXCHANGE, SESSION_READER, DocType
 from memctl.readers.pieces import storable_text
@@ -383,6 +384,7 @@ def text_of(
 
 
 def _has_sentence_of(said: str, turn: str) -> bool:
+    turn = without_inline_tags(turn)
     sentences = (plain_words(turn[start:end]) for start, end in split_sentences(turn))
     return any(words and words in said for words in sentences)
 

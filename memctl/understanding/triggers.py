@@ -54,6 +54,7 @@ _LEAD = (
     r"(?:(?:an?|one|another|the|my|our|most|very|really|super|please)\s+)*"
 )
 """What may stand between the beginning of a sentence and a label."""
+_LEADS = re.compile(_LEAD, re.IGNORECASE)
 _ASKS = re.compile(
     r"\W*(?:(?:ok(?:ay)?|so|and|but|oh|hey|well|also|now|then|please|just)[,!]?\s+)*"
     r"(?:(?:what|which|who|whom|whose|when|where|why|how)(?:['’]s|\s+(?:\w+\s+){0,2}?(?:did|do|does"
@@ -156,7 +157,7 @@ def detect_trigger(message: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -
     lists that of ``memory``.  A label, with a colon, counts at the beginning of a sentence or line
     alone.  Other phrases count anywhere, but not in questions, negations or quotations.
     """
-    quoted = [match.span() for match in _QUOTED.finditer(message)]
+    quoted = _quotations(message)
     places = sorted(
         _places(message, _phrases(settings), quoted),
         key=lambda place: (place.start, -len(place.phrase.text)),
@@ -204,6 +205,33 @@ def kept_statement(
     if not found.text:
         return None
     return KeptStatement(found.text, found.memory_type, found.phrase, found.tags)
+
+
+class StatedText(Struct, frozen=True):
+    """A text that is kept on purpose, without the words that ask for it."""
+
+    text: str
+    type: TriggerType | None
+    tags: tuple[str, ...]
+
+
+def stated_text(text: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -> StatedText:
+    """Return a text that is kept on purpose without its tags, and the label that it begins with.
+
+    The type is what its trigger asks for, if it has one that says what to keep.
+    """
+    found = detect_trigger(text, settings)
+    start = found.start if found.text and _only_asks(text[: found.start], found.phrase) else 0
+    type_ = found.memory_type if found.text and not found.reference_previous else None
+    bare = without_inline_tags(text[start:])
+    return StatedText(bare if _LETTER.search(bare) else text, type_, find_hashtags(text))
+
+
+def _only_asks(before: str, phrase: str) -> bool:
+    """Return whether nothing but a phrase, with what may lead to it, stands before a statement."""
+    asking = before.casefold().rstrip(" \t\n:-–—")
+    said = phrase.casefold().removesuffix(":")
+    return asking.endswith(said) and _LEADS.fullmatch(asking.removesuffix(said)) is not None
 
 
 def kept_distilled(source: SourceText) -> tuple[Distilled, ...]:
@@ -258,6 +286,8 @@ def label_type(sentence: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -> T
     """Return the type of memory that the label at the beginning of a sentence asks for, if any."""
     for phrase in _phrases(settings):
         if phrase.is_label and (match := phrase.pattern.match(sentence)) is not None:
+            if any(start < match.end() <= end for start, end in _quotations(sentence)):
+                return None
             return phrase.type if len(sentence[match.end() :].split()) > 2 else None
     return None
 
@@ -279,6 +309,10 @@ def _phrase(text: str, type_: TriggerType) -> _Phrase:
     else:
         pattern = rf"(?<![\w-])(?P<said>{said})(?![\w-])"
     return _Phrase(text, type_, re.compile(pattern, re.IGNORECASE), text.endswith(":"))
+
+
+def _quotations(text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in _QUOTED.finditer(text)]
 
 
 def _places(

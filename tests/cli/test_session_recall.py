@@ -75,6 +75,41 @@ def test_a_tag_belongs_to_what_is_kept_of_its_message_however_it_is_written(memc
     assert memctl("memory", "list", "--tag", "beto_coding", "-o", "ndjson").rows == rows
 
 
+def test_what_is_said_to_be_kept_is_all_that_is_an_important_fact(memctl: Run) -> None:
+    session = memctl("session", "start").out.strip()
+    said = {
+        "1. important: oil the hinge of the gate #beto_steel": True,
+        "> important: somebody else wrote that": False,
+        "`important: the code of it all`": False,
+        "Is this important: yes or no for us all?": False,
+    }
+    for text, is_kept in said.items():
+        assert memctl("session", "say", session, text, "-o", "json").json["success"] is is_kept
+    rows = memctl("memory", "list", "--type", "important_fact", "-o", "ndjson").rows
+    assert [row["text"] for row in rows] == ["oil the hinge of the gate"]
+
+
+def test_tags_of_one_message_are_no_words_of_its_conversation(memctl: Run, tmp_path: Path) -> None:
+    session = memctl("session", "start").out.strip()
+    memctl("session", "say", session, "The music room has a piano from Vienna #beto_music")
+    memctl("session", "say", session, "important: oil the hinge #beto_steel")
+    chat = tmp_path / "ch.txt"
+    chat.write_text(
+        "user: hello there, how is it going?\nagent: fine\n"
+        "user: important: the key is under the mat #beto_brass\nagent: noted\n"
+    )
+    memctl("ingest", str(chat))
+    rows = memctl("memory", "list", "-n", "0", "-o", "ndjson").rows
+    kept = {row["text"]: row["tags"] for row in rows if row["type"] == "important_fact"}
+    assert kept == {"oil the hinge": ["steel"], "the key is under the mat": ["brass"]}
+    gists = [row["text"] for row in rows if row["type"] == "gist"]
+    documents = memctl("document", "list", "-o", "ndjson").rows
+    for each in documents:
+        assert each["tags"] == []
+        said = [*each["topics"], *each["keywords"], *gists]
+        assert not [word for word in said if "beto" in word]
+
+
 def test_fifty_messages_are_archived_but_for_the_last_ten(
     memctl: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
