@@ -247,6 +247,21 @@ def test_later_summaries_keep_what_earlier_ones_say(memctl: Run) -> None:
         assert "555121" in summary
 
 
+def test_a_summary_has_no_line_that_says_nothing(memctl: Run) -> None:
+    said = [f"Day {day}. Nothing new here today, the weather was mild." for day in range(30)]
+    said[8] = "The move of the archive to the new server is postponed to March, Tom is ill."
+    said[12] = "Priya takes over the archive server from Tom."
+    lines = (
+        json.dumps({"sender": "agent" if day % 2 else "user", "content": text})
+        for day, text in enumerate(said)
+    )
+    session = memctl("session", "start").out.strip()
+    memctl("session", "record", session, "-", stdin="\n".join(lines))
+    summary = memctl("session", "archive", session, "-o", "json").json["summary"]
+    assert "postponed to March" in summary
+    assert "Day 13. (" not in summary
+
+
 def test_a_conversation_of_short_messages_has_a_summary(memctl: Run) -> None:
     memctl("session", "start", "--id", "short")
     lines = [{"sender": "user", "content": f"Message {number}"} for number in range(30)]
