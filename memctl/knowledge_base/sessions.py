@@ -179,10 +179,7 @@ class Sessions(Part):
 
     def compress_due(self, session: Session | None = None) -> Sequence[Compression]:
         """Compress the conversations that have become too long, or one if it has."""
-        due = self._due()
-        if session is not None:
-            key = (session.namespace, session.session_id)
-            due = [each for each in due if (each.namespace, each.session_id) == key]
+        due = self._due(session)
         if due:
             self._kb.begin_change()
         return [self._compressor.compress(each) for each in due]
@@ -438,13 +435,24 @@ class Sessions(Part):
         evidence = self._kb.folding.evidence_of(session, session.summary)
         self._kb.records.add(session, session.summary, evidence)
 
-    def _due(self) -> Sequence[Session]:
+    def _due(self, session: Session | None = None) -> Sequence[Session]:
+        """Return the conversations that have become too long, or one if it has."""
+        from memctl.sessions.conversations import is_worth_archiving
+
         settings = self._kb.program_config.compression
         if not settings.enabled:
             return []
-        return self._kb.store.ledger.sessions.longer_than(
-            settings.threshold_tokens, settings.recent_messages_to_keep
-        )
+        tokens, messages = settings.threshold_tokens, settings.recent_messages_to_keep
+        long = self._kb.store.ledger.sessions.longer_than(tokens, messages)
+        if session is not None:
+            key = (session.namespace, session.session_id)
+            long = [each for each in long if (each.namespace, each.session_id) == key]
+        windows = ((each, self._kb.conversations.window(each)) for each in long)
+        return [
+            each
+            for each, turns in windows
+            if is_worth_archiving(turns[: len(turns) - messages], tokens, messages)
+        ]
 
     @property
     def _compressor(self) -> Compressor:

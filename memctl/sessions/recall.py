@@ -23,6 +23,7 @@ from memctl.search.answering.memory_need import (
     refers_explicitly,
     without_reference,
 )
+from memctl.sessions.conversations import is_worth_archiving
 from memctl.store.ledger.session_repositories import Session, Turn
 from memctl.understanding.triggers import plain_words
 
@@ -140,6 +141,8 @@ class ConversationRecall(Struct, frozen=True):
             if tokens > self.most_tokens and len(turns) - first >= self.recent:
                 break
             first -= 1
+        if not is_worth_archiving(turns[:first], self.most_tokens, self.recent):
+            return turns  # no summary is made of the others yet
         return turns[first:]
 
     def _least_relevance(self, message: str) -> float:

@@ -142,6 +142,29 @@ def test_a_few_long_messages_are_left_as_they_are(
     assert "summarised 1 message of it" in memctl("session", "say", "long", "One more.").err
 
 
+def test_long_messages_are_archived_several_at_once(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_COMPRESSION_THRESHOLD_TOKENS", "400")
+    memctl("session", "start", "--id", "long")
+    lines = [
+        json.dumps({"sender": "user", "content": f"Report {number}. " + "All is well here. " * 10})
+        for number in range(30)
+    ]
+    for start in range(0, 30, 3):
+        memctl("session", "record", "long", "-", stdin="\n".join(lines[start : start + 3]))
+        through = memctl("session", "summary", "long", "-o", "json").json["summarized_through"]
+        prompt = "\n".join(m["content"] for m in memctl("session", "prompt", "long", "and?").json)
+        for number in range(0 if through is None else through + 1, start + 3):
+            assert f"Report {number}. " in prompt, "what no summary stands for is in the prompt"
+    rows = memctl("document", "list", "--source", "session:long", "-o", "ndjson").rows
+    counts = [
+        row["metadata"]["message_count"] for row in rows if "message_count" in row["metadata"]
+    ]
+    assert min(counts) >= 5
+    assert sum(counts) <= 20
+
+
 def test_what_is_archived_is_not_stated_once_more(memctl: Run) -> None:
     memctl("session", "start", "--id", "one", "--user", "ann")
     for text in (
