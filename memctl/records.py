@@ -201,9 +201,11 @@ class KeptStatement(Struct, frozen=True):
     """By which it was asked."""
     tags: tuple[str, ...] = ()
     from_previous: bool = False
-    """Whether it is the turn before that is kept."""
+    """Whether it is a turn before that is kept."""
     evidence: tuple[str, ...] = ()
     """Ids of the memories of that turn, where it is in an earlier part of its document."""
+    steps: int = 1
+    """How many turns before."""
 
 
 class AskedTurn(Struct, frozen=True):

@@ -55,7 +55,8 @@ class Memories(Part):
     ) -> Memory:
         """Remember one statement; the same one stated twice is stored once.
 
-        Names, topics, keywords and ``#tags`` are read from its text.
+        Names, topics and keywords are read from its text, and so are ``#tags`` and a label such as
+        ``important:``, which it is kept without.
 
         Args:
             text: The statement.
@@ -82,6 +83,7 @@ class Memories(Part):
         """
         from memctl.memories.memory_editing import Statement
         from memctl.memories.memory_views import resolve
+        from memctl.understanding.triggers import stated_text
 
         require_shallow(metadata)
         config = self._kb.program_config
@@ -95,11 +97,12 @@ class Memories(Part):
         if sources and not dry_run:
             snapshot = self._kb.seen_snapshot()
             sources = tuple(resolve(snapshot, "memories", each) for each in sources)
+        stated = stated_text(text, config.triggers)
         statement = Statement(
-            text=text,
-            type=type_,
+            text=stated.text,
+            type=type_ or stated.type,
             namespace=namespace,
-            tags=tuple(tags),
+            tags=tuple(dict.fromkeys((*tags, *stated.tags))),
             importance=importance,
             confidence=confidence,
             source=source or STATED,

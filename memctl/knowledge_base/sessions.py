@@ -200,10 +200,7 @@ class Sessions(Part):
 
     def compress_due(self, session: Session | None = None) -> Sequence[Compression]:
         """Compress the conversations that have become too long, or one if it has."""
-        due = self._due()
-        if session is not None:
-            key = (session.namespace, session.session_id)
-            due = [each for each in due if (each.namespace, each.session_id) == key]
+        due = self._due(session)
         if due:
             self._kb.begin_change()
         return [self._compressor(each).compress(each) for each in due]
@@ -459,20 +456,31 @@ class Sessions(Part):
         evidence = self._kb.folding.evidence_of(session, session.summary)
         self._kb.records.add(session, session.summary, evidence)
 
-    def _due(self) -> Sequence[Session]:
+    def _due(self, session: Session | None = None) -> Sequence[Session]:
+        """Return the conversations that have become too long, or one if it has."""
         sessions = self._kb.store.ledger.sessions
         due: list[Session] = []
-        for agent in sessions.agents():
+        for agent in sessions.agents() if session is None else (session.agent_id,):
             try:
                 settings = self._config_with(agent).compression
             except ConfigError as error:  # the conversations of others are summarised all the same
                 _log.info("conversations with %s are left as they are: %s", agent, error.message)
                 continue
-            if settings.enabled:
-                due += sessions.longer_than(
-                    agent, settings.threshold_tokens, settings.recent_messages_to_keep
-                )
+            if not settings.enabled:
+                continue
+            tokens, messages = settings.threshold_tokens, settings.recent_messages_to_keep
+            long = sessions.longer_than(agent, tokens, messages)
+            if session is not None:
+                key = (session.namespace, session.session_id)
+                long = [each for each in long if (each.namespace, each.session_id) == key]
+            due += (each for each in long if self._is_worth_archiving(each, tokens, messages))
         return due
+
+    def _is_worth_archiving(self, session: Session, tokens: int, messages: int) -> bool:
+        from memctl.sessions.conversations import is_worth_archiving
+
+        turns = self._kb.conversations.window(session)
+        return is_worth_archiving(turns[: len(turns) - messages], tokens, messages)
 
     def _config_with(self, agent: str | None) -> Config:
         """Return the settings of the agent that is named, else of that of a conversation."""

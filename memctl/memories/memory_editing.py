@@ -36,6 +36,7 @@ from memctl.schema.document_types import memory_kind, source_type
 from memctl.store.ledger.content_tables import ContentOwner, clear_content
 from memctl.store.tables.filter_expressions import EVERYTHING, Expr, col
 from memctl.store.tables.transaction import record_changes
+from memctl.understanding.triggers import KEPT_IMPORTANCE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,7 +49,9 @@ if TYPE_CHECKING:
     from memctl.store.tables.transaction import Transaction
 
 
-_IMPORTANCE = {"reflection": 0.8, "conversation_summary": 0.8, "tool_output": 0.3}
+_IMPORTANCE = {
+    **KEPT_IMPORTANCE, "reflection": 0.8, "conversation_summary": 0.8, "tool_output": 0.3,
+}  # fmt: skip
 """Of stated memories by type: what sums up counts like an insight, what a tool printed little."""
 _USUAL_IMPORTANCE = 0.7
 

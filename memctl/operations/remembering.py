@@ -103,14 +103,11 @@ def remember(context: OperationContext, asked: RememberParameters) -> MemoryRepl
     What a user says with a trigger, such as ``important: ...``, is kept as in a conversation:
     without the trigger and the tags.
     """
-    from memctl.understanding.triggers import detect_trigger
-
-    found = detect_trigger(asked.text, context.home.config.triggers)
     memory = _added(
         context,
-        found.text or asked.text,
-        type_=asked.type or (found.memory_type if found.text else None),
-        tags=(*asked.tags, *(found.tags if found.text else ())),
+        asked.text,
+        type_=asked.type,
+        tags=asked.tags,
         importance=asked.importance,
         session=asked.session_id,
         dry_run=asked.dry_run,

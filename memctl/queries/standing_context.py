@@ -1,7 +1,8 @@
 """The standing context: what is known without a question, to stand before every conversation.
 
 It is the same, byte for byte, while nothing known changes, so that prompt caches work: its order
-depends on what is stored alone, and "recent" is counted from the newest memory.
+depends on what is stored alone, and how new a memory is is counted from the newest one.  Only what
+changed lately leaves it with the days.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -20,7 +21,7 @@ from memctl.records import Context, Filters, Hit
 from memctl.search.answering.evidence_context import Excerpt, numbered_excerpts
 from memctl.search.ranking.scored_candidates import load_hits_by_id
 from memctl.store.ledger.profile_repositories import PROFILE_FIELDS
-from memctl.store.tables.filter_expressions import memory_filter
+from memctl.store.tables.filter_expressions import Expr, col, memory_filter, namespace_filter
 from memctl.store.tables.metadata_filters import metadata_condition
 from memctl.understanding.sentence_reading import bare_turn
 
@@ -29,13 +30,19 @@ if TYPE_CHECKING:
     from memctl.store.ledger.profile_repositories import Profile
     from memctl.store.tables.snapshot import Snapshot
 
-_HEADINGS: Mapping[Headings, tuple[str, str, str]] = {
-    "seed": ("Profile", "Memory Context", "Insights"),
-    "plain": ("Who is asking", "What is known", "What follows from it"),
+_HEADINGS: Mapping[Headings, tuple[str, str, str, str]] = {
+    "seed": ("Profile", "Memory Context", "Recent Changes", "Insights"),
+    "plain": ("Who is asking", "What is known", "What has changed", "What follows from it"),
 }
-"""Above the profile, the memories and the insights."""
+"""Above the profile, the memories, the changes and the insights."""
 _TYPES = ("important_fact", "memories", "decision", "preference", "plan")
+_STATEMENTS = ("fact", "observation", "event")
+_IMPORTANT = 0.8
+"""Least importance of other statements: above the 0.7 of what is added without one, and of what is
+read in files next to nothing (12 of 513 such statements of the two piles)."""
 _INSIGHT_SHARE = 0.3
+_CHANGE_SHARE = 0.15
+_CHANGE_DAYS, _MOST_CHANGES = 7, 5
 _PROFILE_SHARE = 0.5
 _RECENT_DAYS = 30.0
 _RECENCY_WEIGHT = 0.3
@@ -54,20 +61,22 @@ def standing_context(
     now: datetime,
     headings: Headings = "seed",
 ) -> Context:
-    """Return the profile, then what is important and holds, then the newest insights.
+    """Return the profile, what is important and holds, what changed lately, the newest insights.
 
     Args:
         snapshots: Of each knowledge base, by its name.
         decays: How importance fades in each of them.
         filters: What it is limited to, private namespaces left out.
         profile: The user's, if there is one.
-        budget: Most tokens; after the profile 70 of 100 are for memories and 30 for insights.
+        budget: Most tokens; after the profile 70 of 100 are for memories, 15 of these for what
+            changed, and 30 for insights.
         count: Counts tokens.
-        now: What has expired by then is left out.
+        now: What has expired by then is left out, and what changed in the days before is shown.
         headings: What the parts are called.
     """
-    of_profile, of_memories, of_insights = _HEADINGS[headings]
+    of_profile, of_memories, of_changes, of_insights = _HEADINGS[headings]
     parts: list[str] = []
+    shown: list[Excerpt] = []
     known = profile_text(profile) if profile else ""
     above = f"{of_profile}\n{known}" if known else ""
     while above and count(above) > budget * _PROFILE_SHARE:
@@ -75,28 +84,35 @@ def standing_context(
     if above and above != of_profile:
         parts.append(above)
     room = budget - (count(f"{above}\n\n") if parts else 0)
-    insights = _newest_insights(snapshots, filters, now)
+    changes = _latest_changes(snapshots, filters, now)
+    changed = {hit.memory_id for hit in changes}
     memories = _most_important(snapshots, decays, filters, now)
+    memories = [hit for hit in memories if hit.memory_id not in changed]
+    insights = _newest_insights(snapshots, filters, now)
     for_insights = int(room * _INSIGHT_SHARE) if insights else 0
-    room_for_memories = room - for_insights - count(f"\n\n{of_memories}\n\n")
-    shown = _excerpts(memories, room_for_memories, count)
-    more = _excerpts(insights, for_insights - count(f"\n\n{of_insights}\n\n"), count)
-    for heading, excerpts, first in ((of_memories, shown, 1), (of_insights, more, len(shown) + 1)):
+    for_changes = int(room * _CHANGE_SHARE) if changes else 0
+    number = 1
+    for heading, hits, share in (
+        (of_memories, memories, room - for_changes - for_insights),
+        (of_changes, changes, for_changes),
+        (of_insights, insights, for_insights),
+    ):
+        excerpts = _excerpts(hits, share - count(f"\n\n{heading}\n\n"), count)
         if excerpts:
-            blocks = (_renumbered(each, number) for number, each in enumerate(excerpts, first))
+            blocks = (_renumbered(each, at) for at, each in enumerate(excerpts, number))
             parts.append("\n".join((heading, *blocks)))
+            number += len(excerpts)
+            shown += excerpts
     text = "\n\n".join(parts)
     citations = tuple(
-        replace(each.citation, number=number)
-        for number, each in enumerate([*shown, *more], start=1)
+        replace(each.citation, number=number) for number, each in enumerate(shown, start=1)
     )
     return Context("", text, count(text) if text else 0, budget, citations, why="standing")
 
 
 def joined_contexts(first: Context, second: Context, count: Callable[[str], int]) -> Context:
     """Return a context before another one, whose citations are numbered on."""
-    shown = {each.memory_id for each in first.citations}
-    if not second.text or shown.issuperset(each.memory_id for each in second.citations):
+    if not second.text:
         return replace(first, question=second.question, budget=first.budget + second.budget)
     by = len(first.citations)
     text = _CITED.sub(lambda match: f"[{int(match[1]) + by}]", second.text)
@@ -142,8 +158,10 @@ def _most_important(
 
     What fades has faded up to the newest memory, too, so that the order depends on no clock.
     """
-    wanted = replace(filters, types=_TYPES, levels=("memory",))
-    rows = _rows(snapshots, wanted, now, ["created_at", *COLUMNS])
+    wanted = replace(filters, types=(*_TYPES, *_STATEMENTS), levels=("memory",))
+    where = _condition(snapshots, wanted, now)
+    where &= col("type").is_in(_TYPES) | (col("importance") >= _IMPORTANT)
+    rows = _rows(snapshots, where, ["created_at", *COLUMNS])
     if not rows:
         return []
     newest = max(row["created_at"] for _, row in rows)
@@ -160,27 +178,64 @@ def _most_important(
     return list({hit.text.casefold(): hit for hit in reversed(plain)}.values())[::-1]
 
 
+def _latest_changes(snapshots: dict[str, Snapshot], filters: Filters, now: datetime) -> list[Hit]:
+    """Return memories that took the place of others in the last days, with what those said."""
+    begin = now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=_CHANGE_DAYS)
+    where = (
+        ~col("superseded_by").is_null() & (col("valid_to") >= begin) & (col("level") == "memory")
+    )
+    if (within := namespace_filter(filters)) is not None:
+        where &= within
+    rows = _rows(snapshots, where, ["id", "text", "valid_to", "superseded_by"])
+    rows.sort(key=lambda each: (each[1]["valid_to"], each[1]["id"]), reverse=True)
+    later = {(name, row["id"]): row["superseded_by"] for name, row in rows}
+    former: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for name, row in rows[:_MOST_READ]:
+        newest = row["superseded_by"]
+        seen = {row["id"]}
+        while (name, newest) in later and newest not in seen:
+            seen.add(newest)
+            newest = later[name, newest]
+        former.setdefault((name, newest), []).append(row)
+    if not former:
+        return []
+    holds = _condition(snapshots, replace(filters, types=(), levels=("memory",)), now)
+    there = _rows(snapshots, holds & col("id").is_in(sorted(id_ for _, id_ in former)), ["id"])
+    holding = {(name, row["id"]) for name, row in there}
+    pairs = {each: said for each, said in former.items() if each in holding}
+    changes: list[Hit] = []
+    for hit, said in zip(_hits(snapshots, [*pairs]), pairs.values(), strict=True):
+        new = bare_turn(hit.text)
+        for row in said:
+            old = bare_turn(row["text"])
+            if old.casefold() != new.casefold():
+                text = f"{new} (until {row['valid_to']:%Y-%m-%d}: {old})"
+                changes.append(replace(hit, text=text))
+                break
+    return changes[:_MOST_CHANGES]
+
+
 def _newest_insights(snapshots: dict[str, Snapshot], filters: Filters, now: datetime) -> list[Hit]:
-    wanted = replace(filters, types=(), levels=("insight",))
-    rows = _rows(snapshots, wanted, now, ["id", "created_at", "importance"])
+    where = _condition(snapshots, replace(filters, types=(), levels=("insight",)), now)
+    rows = _rows(snapshots, where, ["id", "created_at", "importance"])
     rows.sort(
         key=lambda each: (-each[1]["created_at"].timestamp(), -each[1]["importance"], each[1]["id"])
     )
     return _hits(snapshots, [(name, row["id"]) for name, row in rows[:_MOST_READ]])
 
 
+def _condition(snapshots: Mapping[str, Snapshot], filters: Filters, now: datetime) -> Expr:
+    return memory_filter(filters, now) & metadata_condition(filters, "memories", snapshots.values())
+
+
 def _rows(
-    snapshots: dict[str, Snapshot], filters: Filters, now: datetime, columns: Sequence[str]
+    snapshots: dict[str, Snapshot], where: Expr, columns: Sequence[str]
 ) -> list[tuple[str, dict[str, Any]]]:
     """Return columns of memories, each with the knowledge base that it is of."""
     return [
         (name, row)
         for name, snapshot in snapshots.items()
-        for row in snapshot.scan(
-            "memories",
-            memory_filter(filters, now) & metadata_condition(filters, "memories", [snapshot]),
-            columns,
-        ).to_pylist()
+        for row in snapshot.scan("memories", where, columns).to_pylist()
     ]
 
 

@@ -123,7 +123,7 @@ PROMPTS = (
     ),
     McpPrompt(
         "standing_context",
-        "What to know without a question: profile, what is important, newest insights.",
+        "What to know without a question: profile, what is important, what changed.",
         {"budget": "At most this many tokens; 1000 by default."},
         frozenset(),
         _standing,

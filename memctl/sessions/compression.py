@@ -33,6 +33,8 @@ _MOST_STATEMENTS = 12
 _MOST_KEPT, _MOST_GIST_LINES = 24, 12
 """Of a summary that earlier ones go into: the latest statements of a type, lines of the gist."""
 _MOST_NAMES = 20
+_WORDS_OF = re.compile(r"\s\([^()]*\)\s*$")
+"""What a gist names besides at the end of a line."""
 _SHORTEST_LINE = 20
 """Characters of a line of a summary, with who says it; what is shorter says nothing alone."""
 
@@ -77,7 +79,7 @@ class _Digest(Struct, frozen=True):
             line
             for line in lines
             if not detect_trigger(line.partition(": ")[2]).reference_previous
-            and len(words := plain_words(line)) >= _SHORTEST_LINE
+            and len(words := plain_words(_WORDS_OF.sub("", line))) >= _SHORTEST_LINE
             and not any(said in words for said in stated)
         )
 

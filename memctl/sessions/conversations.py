@@ -367,6 +367,19 @@ class Conversations(Struct, frozen=True):
         return storable(str(Path(self.media.name) / name)), sha256
 
 
+def is_worth_archiving(turns: Sequence[Turn], tokens: int, messages: int) -> bool:
+    """Return whether messages are enough for a summary and a document of their own.
+
+    Args:
+        turns: Those that are no longer among the latest.
+        tokens: With so many they are.
+        messages: They are half as many as these, else.
+    """
+    if len(turns) >= max(1, messages // 2):
+        return True
+    return sum(estimate_tokens(turn.content) for turn in turns) > tokens
+
+
 def continued(session: Session, turns: Iterable[Turn]) -> Session:
     """Return a conversation with some further turns; one that had ended goes on."""
     new = list(turns)

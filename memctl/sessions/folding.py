@@ -13,7 +13,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ from memctl.ingest.document_records import (
     TRIGGERING,
 )
 from memctl.ingest.ingest_pipeline import IngestStopped
+from memctl.language.inline_tags import without_inline_tags
 from memctl.language.sentence_splitting import split_sentences
 from memctl.literals import EXCHANGE, SESSION_READER, DocType
 from memctl.readers.pieces import storable_text
@@ -269,15 +270,23 @@ class Folding(Struct, frozen=True):
         """Return what is kept of a turn because its user asks for it; None for nothing."""
         if turn.sender not in TRIGGERING:
             return None
-        previous = self._previous(turn)
-        return kept_statement(turn.content, previous.content if previous else "", self.triggers)
+        earlier = (each.content for each in self._earlier(turn))
+        return kept_statement(turn.content, earlier, self.triggers)
+
+    def _earlier(self, turn: Turn) -> Iterator[Turn]:
+        """Yield the turns before one, the latest first."""
+        before = self._previous(turn)
+        while before is not None:
+            yield before
+            before = self._previous(before)
 
     def _kept_of(self, turns: Sequence[Turn]) -> list[KeptStatement | None]:
         """Return what each turn of a part keeps."""
         kept = [self.kept(turn) for turn in turns]
-        opening, before = kept[0], self._previous(turns[0])
-        if opening is not None and opening.from_previous and before is not None:
-            kept[0] = replace(opening, evidence=self._evidence(before))
+        for place, statement in enumerate(kept):
+            if statement is not None and statement.from_previous and statement.steps > place:
+                before = next(islice(self._earlier(turns[0]), statement.steps - place - 1, None))
+                kept[place] = replace(statement, evidence=self._evidence(before))
         return kept
 
     def _asked_before(self, turn: Turn) -> AskedTurn | None:
@@ -375,6 +384,7 @@ def text_of(
 
 
 def _has_sentence_of(said: str, turn: str) -> bool:
+    turn = without_inline_tags(turn)
     sentences = (plain_words(turn[start:end]) for start, end in split_sentences(turn))
     return any(words and words in said for words in sentences)
 

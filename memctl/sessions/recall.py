@@ -20,8 +20,10 @@ from memctl.records import Filters, Hit
 from memctl.search.answering.memory_need import (
     is_only_reference,
     refers_back,
+    refers_explicitly,
     without_reference,
 )
+from memctl.sessions.conversations import is_worth_archiving
 from memctl.store.ledger.session_repositories import Session, Turn
 from memctl.understanding.triggers import plain_words
 
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 HEADING = "## Relevant past conversations"
 SUMMARY = "Current conversation summary:"
 _SEARCHED, _SHOWN = 10, 3
+_EXPLICIT_SHARE = 0.8
+"""Of the least relevance.  Of the answerable questions of the two piles 82 in 100 find something at
+0.55 and 64 at 0.7; of the questions of the other pile 8 and 5."""
 _LAST_TURNS = 6
 _SUMMARY_CHARS = 1_200
 _LONGEST_REPLY = 600
@@ -99,7 +104,8 @@ class ConversationRecall(Struct, frozen=True):
             return _nothing(session, message, "does not refer to what was before")
         why = f"refers to what was before: {referring!r}" if referring else "auto_context is always"
         try:
-            found = self._find(session, without_reference(message, settings))
+            about = without_reference(message, settings)
+            found = self._find(session, about, self._least_relevance(message))
         except MemctlError as error:
             _log.warning("nothing of other conversations: %s", error.message)
             return _nothing(session, message, error.message)
@@ -135,16 +141,24 @@ class ConversationRecall(Struct, frozen=True):
             if tokens > self.most_tokens and len(turns) - first >= self.recent:
                 break
             first -= 1
+        if not is_worth_archiving(turns[:first], self.most_tokens, self.recent):
+            return turns  # no summary is made of the others yet
         return turns[first:]
 
-    def _find(self, session: Session, message: str) -> list[RecalledSession]:
+    def _least_relevance(self, message: str) -> float:
+        """Return how relevant a passage must be; who says that there is one needs less proof."""
+        settings = self.settings
+        is_explicit = refers_explicitly(message, settings)
+        return settings.relevance_threshold * (_EXPLICIT_SHARE if is_explicit else 1.0)
+
+    def _find(self, session: Session, message: str, threshold: float) -> list[RecalledSession]:
         result = self.queries().query(
             message,
             filters=Filters(
                 namespaces=(session.namespace,), session=session.session_id, other_sessions=True
             ),
             limit=_SEARCHED,
-            threshold=self.settings.relevance_threshold,
+            threshold=threshold,
             answer=False,
             log=False,
         )

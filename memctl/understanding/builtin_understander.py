@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from memctl.language.date_mentions import DateSpan, date_spans
 from memctl.language.identification import identify_language
-from memctl.language.inline_tags import find_hashtags, find_wikilinks
+from memctl.language.inline_tags import find_hashtags, find_wikilinks, without_inline_tags
 from memctl.records import Distilled, EntityMention, SourceText, Understanding
 from memctl.understanding.entity_extraction import extract_entities, with_small_names
 from memctl.understanding.gist_writing import gist
@@ -91,7 +91,7 @@ class BuiltinUnderstander:
         for draft in drafts:
             draft.language = identify_language(draft.source.text)
         for draft in drafts:
-            text = body_text(draft.source, draft.lines)
+            text = _without_tags(draft.source, body_text(draft.source, draft.lines))
             limit = _FEW_KEYWORDS if len(text) <= _SHORT else MAX_KEYWORDS
             draft.keywords = extract_keywords(text, draft.language, limit=limit)
         for draft in drafts:
@@ -116,13 +116,16 @@ def _understanding(draft: _Draft, method: str) -> Understanding:
     importance, signals = score_importance(_evidence(draft))
     return Understanding(
         method=method,
-        gist=gist(
+        gist=_without_tags(
             source,
-            lines,
-            draft.read,
-            draft.dates,
-            [*(each.name for each in draft.entities), *draft.keywords],
-            language,
+            gist(
+                source,
+                lines,
+                draft.read,
+                draft.dates,
+                [*(each.name for each in draft.entities), *draft.keywords],
+                language,
+            ),
         ),
         language=language,
         entities=draft.entities,
@@ -135,6 +138,12 @@ def _understanding(draft: _Draft, method: str) -> Understanding:
         signals=signals,
         distilled=draft.distilled,
     )
+
+
+def _without_tags(source: SourceText, text: str) -> str:
+    """Return what is said in a text of turns without their tags, which are of single memories."""
+    has_turns = any(part.kind == "turn" for part in source.segments)
+    return without_inline_tags(text) if has_turns else text
 
 
 def _tags(source: SourceText) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from memctl.models.task_encoder import STATEMENT_LABELS, SentenceReading, TaskEn
 from memctl.records import Distilled, EntityMention, SourceText
 from memctl.understanding.entity_extraction import MAX_ENTITIES, is_marked
 from memctl.understanding.text_outline import DATED_PREFIX, Line
-from memctl.understanding.triggers import DEFAULT_TRIGGERS, detect_trigger, label_type
+from memctl.understanding.triggers import DEFAULT_TRIGGERS, detect_trigger, label_type, stated_text
 
 MAX_STATEMENTS = 200
 STATED_IMPORTANCE = {
@@ -98,21 +98,32 @@ class ReadLine(Struct, frozen=True, dict=True):
     line: Line
     text: str
     reading: SentenceReading
+    written: str
+    """As it stands in the document, with the sign of an item or a quotation."""
     triggers: TriggerSettings = DEFAULT_TRIGGERS
 
     @cached_property
     def stated_type(self) -> str:
         """What its author says that it is, with a label or outright; "" if nothing."""
         said = self.bare_text
-        if labelled := label_type(said, self.triggers):
-            return labelled
-        if (self.line.speaker or "").lower() in _USERS:
-            asked = detect_trigger(said, self.triggers)
-            if asked.memory_type and asked.text:
-                return asked.memory_type
+        if asked := self.asked_type:
+            return asked
         if label := _LABEL.match(said):
             return _TYPE_OF_LABEL[label["label"].lower()]
         return next((kind for kind, outright in _OUTRIGHT.items() if outright.search(said)), "")
+
+    @cached_property
+    def asked_type(self) -> str:
+        """What a trigger asks it to be kept as; "" if nothing."""
+        if not self.is_users:
+            return label_type(self.bare_text, self.triggers) or ""
+        asked = detect_trigger(self.written, self.triggers)
+        return (asked.memory_type or "") if asked.text else ""
+
+    @property
+    def is_users(self) -> bool:
+        """Whether it is said by who talks to an assistant."""
+        return (self.line.speaker or "").lower() in _USERS
 
     @property
     def bare_text(self) -> str:
@@ -166,7 +177,7 @@ def read_lines(
         before = text
     readings = encoder.read_sentences(inputs)
     return [
-        ReadLine(line, text, reading, triggers)
+        ReadLine(line, text, reading, source.text[line.start : line.end], triggers)
         for (line, text), reading in zip(chosen, readings, strict=True)
     ]
 
@@ -309,14 +320,21 @@ def _distilled(source: SourceText, items: Sequence[ReadLine]) -> Distilled:
     speaker = items[0].line.speaker
     first = _without_day(items[0].text, items[0].line.said_at)
     text = " ".join([first, *(item.bare_text for item in items[1:])])
+    asked = None
+    if len(items) == 1 and items[0].asked_type:
+        said = first.removeprefix(f"{speaker}: ")
+        asked = stated_text(said, items[0].triggers)
+        text = f"{speaker}: {asked.text}" if speaker else asked.text
+    is_kept = asked is not None and items[0].is_users
     return Distilled(
-        text=_standing_alone(source, items[0].line, text),
+        text=asked.text if asked and is_kept else _standing_alone(source, items[0].line, text),
         type=weightiest.type,
         start=start,
         end=start + len(_TAIL.sub("", source.text[start:end])),
         importance=round(weightiest.importance, 3),
         confidence=round(weightiest.confidence, 3),
         reason="reading model" + (f"; said by {speaker}" if speaker else ""),
+        tags=asked.tags if asked and is_kept else (),
     )
 
 

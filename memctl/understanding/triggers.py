@@ -44,14 +44,17 @@ class Trigger(Struct, frozen=True):
 
 NO_TRIGGER = Trigger(detected=False)
 
+_TAGS = r"(?:#[^\W\d_][\w/-]*|@beto_\w[\w/-]*)"
 _LEAD = (
-    r"(?:[-*+•>]\s+|\W{0,3})"
-    r"(?:(?:ok(?:ay)?|so|and|but|oh|hey|hi|yes|yeah|no|well|also|now|then|right|please|just|btw"
-    r"|by the way|one more thing|(?-i:[A-Z]\w{1,20})(?=,))[,!.:;]?\s+)*"
+    r"(?:(?:[-*+•>]|\d{1,3}[.)]|\[[ xX]?\])\s+)*\W{0,3}?"
+    rf"(?:(?:{_TAGS}|ok(?:ay)?|so|and|but|oh|hey|hi|yes|yeah|no|well|also|now|then|right|please|just"
+    r"|btw|by the way|one more thing|(?:can|could|would|will) you|(?-i:[A-Z]\w{1,20})(?=,))"
+    r"[,!.:;]?\s+)*"
     r"(?:(?:this is|that is|that['’]s|it is|it['’]s|here is|here['’]s|here are)\s+)?"
     r"(?:(?:an?|one|another|the|my|our|most|very|really|super|please)\s+)*"
 )
 """What may stand between the beginning of a sentence and a label."""
+_LEADS = re.compile(_LEAD, re.IGNORECASE)
 _ASKS = re.compile(
     r"\W*(?:(?:ok(?:ay)?|so|and|but|oh|hey|well|also|now|then|please|just)[,!]?\s+)*"
     r"(?:(?:what|which|who|whom|whose|when|where|why|how)(?:['’]s|\s+(?:\w+\s+){0,2}?(?:did|do|does"
@@ -68,12 +71,27 @@ _PLEASE = re.compile(
     r"\W*(?:\w+,\s+)?(?:can|could|would|will) you\b(?=.*\bplease\b)", re.IGNORECASE
 )
 """Asks in form only."""
+_POLITE = re.compile(
+    rf"{_LEAD}(?:can|could|would) you\s+(?:(?:just|kindly|also)\s+)?", re.IGNORECASE
+)
+"""Asks in form only, where the phrase follows at once."""
+_NOTHING_ELSE = re.compile(r"(?:\s+(?:for|please|too|as well)\b[^?]*)?[\s.!?]*", re.IGNORECASE)
+"""After "could you remember ...", which else may ask whether somebody remembers."""
 _DENIED = re.compile(
     r"\b(?:not|\w+n['’]t|dont|didnt|never|no|none|nobody|nothing|without|cannot|neither|nor|hardly"
     r"|stop|if|unless|whether|wish(?:ed)?|suppose|imagine|pretend|instead of|rather than)\b",
     re.IGNORECASE,
 )
 """Before a phrase, in the same clause: what is said isn't so."""
+_NO_OBJECT = re.compile(r"\s+(?:no|none|nobody|nothing(?!\s+(?:but|except)))\b", re.IGNORECASE)
+"""After a phrase: what is said isn't so."""
+_REPORTED = re.compile(
+    r"(?P<by>(?:\w+\s+)?\w+)\s+(?:says?|said|tells?|told|thinks?|thought|claims?|claimed|asks?|asked)"
+    r"(?:\s+(?:me|us|him|her|them|you))?(?:\s+that)?[\s,:]*$",
+    re.IGNORECASE,
+)
+"""Before a phrase: another person says it."""
+_OWN = frozenset(("i", "we"))
 _CLAUSE = re.compile(r"[,;:.!?–—]|\b(?:but|and|because|so|then)\b", re.IGNORECASE)
 _QUOTED = re.compile(
     r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|(?<!\w)['‘][^'’\n]*['’](?!\w)"
@@ -82,19 +100,23 @@ _QUOTED = re.compile(
 )
 """What another person said, and code."""
 _POINTS_BACK = re.compile(
-    r"\b(?:save|store|keep|remember|memori[sz]e|note|record|hold on to)\s+"
+    r"\b(?:save|store|keep|remember|memori[sz]e|note|document|record|write|log|hold on to)\s+"
     r"(?:(?:this|that|it)\b(?!\s*:)|our work)|\bthis conversation\b",
     re.IGNORECASE,
 )
 _ONLY_POINTS_BACK = re.compile(
-    rf"{_LEAD}(?:(?:can|could|would|will) you\s+(?:please\s+)?|let['’]?s\s+|i want you to\s+)?"
+    rf"{_LEAD}(?:let['’]?s\s+|i want you to\s+)?"
     r"(?P<verb>save|store|keep|remember|memori[sz]e|note|record)\s+(?:this|that|it)"
     r"(?:\s+(?:one|down|please|too|as well|for (?:later|me|us|next time|the future)))*[\s.!,]*",
     re.IGNORECASE,
 )
 """All of a message that has no phrase and means the one before it."""
 _KEEPS_A_FACT = ("remember", "memorize", "memorise", "note")
-_TELLS = re.compile(r"\s+(?:about|that|of|on|how|why)\b(?:\W+\w+){3}", re.IGNORECASE)
+_TELLS = re.compile(
+    r"\s+(?:(?:about|that|of|on|how|why)\b(?:\W+\w+){3}"
+    r"|(?<!conversation\s)(?:with|where|which|whose)\b(?:\W+\w+){2})",
+    re.IGNORECASE,
+)
 """After a phrase that would point back: the sentence says itself what is to be kept."""
 _OWN_TEXT = re.compile(r"\s*(?::|--?|–|—)\s+(?=\S)|\s*:(?=\w)")
 """After a phrase: what is to be kept follows."""
@@ -103,6 +125,7 @@ _ORDER = re.compile(
     re.IGNORECASE,
 )
 """A phrase that says nothing itself of what is to be kept."""
+_STANDS_FOR = re.compile(r"\b(?:this|that|it)\b", re.IGNORECASE)
 _EMPTY_LINE = re.compile(r"\n\s*\n")
 _LETTER = re.compile(r"\w")
 _LETTERS = re.compile(r"\w+")
@@ -134,7 +157,7 @@ def detect_trigger(message: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -
     lists that of ``memory``.  A label, with a colon, counts at the beginning of a sentence or line
     alone.  Other phrases count anywhere, but not in questions, negations or quotations.
     """
-    quoted = [match.span() for match in _QUOTED.finditer(message)]
+    quoted = _quotations(message)
     places = sorted(
         _places(message, _phrases(settings), quoted),
         key=lambda place: (place.start, -len(place.phrase.text)),
@@ -143,7 +166,8 @@ def detect_trigger(message: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -
         trigger = _trigger(message, place)
         if trigger.text or trigger.reference_previous:
             return trigger
-    alone = _ONLY_POINTS_BACK.fullmatch(without_inline_tags(message))
+    bare = without_inline_tags(message)
+    alone = _ONLY_POINTS_BACK.fullmatch(bare.rstrip("?") if _POLITE.match(bare) else bare)
     if alone is None:
         return NO_TRIGGER
     is_fact = alone["verb"].lower() in _KEEPS_A_FACT
@@ -158,24 +182,56 @@ def detect_trigger(message: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -
 
 
 def kept_statement(
-    message: str, previous: str, settings: TriggerSettings = DEFAULT_TRIGGERS
+    message: str, previous: Iterable[str], settings: TriggerSettings = DEFAULT_TRIGGERS
 ) -> KeptStatement | None:
     """Return what is to be kept because of a message of a user; None for nothing.
 
     Args:
         message: What the user says.
-        previous: What was said before it, by whomever; "" where it is the first.
+        previous: What was said before it, by whomever, the latest first; what only points back
+            itself is passed over.
         settings: The phrases.
     """
     found = detect_trigger(message, settings)
     if not found.detected or found.memory_type is None:
         return None
-    earlier = detect_trigger(previous, settings).text or without_inline_tags(previous)
-    from_previous = found.reference_previous and bool(_LETTER.search(earlier))
-    text = earlier if from_previous else found.text
-    if not text:
+    if found.reference_previous:
+        for steps, said in enumerate(previous, start=1):
+            earlier = detect_trigger(said, settings)
+            text = "" if earlier.reference_previous else earlier.text or without_inline_tags(said)
+            if _LETTER.search(text):
+                type_, tags = found.memory_type, found.tags
+                return KeptStatement(text, type_, found.phrase, tags, True, steps=steps)
+    if not found.text:
         return None
-    return KeptStatement(text, found.memory_type, found.phrase, found.tags, from_previous)
+    return KeptStatement(found.text, found.memory_type, found.phrase, found.tags)
+
+
+class StatedText(Struct, frozen=True):
+    """A text that is kept on purpose, without the words that ask for it."""
+
+    text: str
+    type: TriggerType | None
+    tags: tuple[str, ...]
+
+
+def stated_text(text: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -> StatedText:
+    """Return a text that is kept on purpose without its tags, and the label that it begins with.
+
+    The type is what its trigger asks for, if it has one that says what to keep.
+    """
+    found = detect_trigger(text, settings)
+    start = found.start if found.text and _only_asks(text[: found.start], found.phrase) else 0
+    type_ = found.memory_type if found.text and not found.reference_previous else None
+    bare = without_inline_tags(text[start:])
+    return StatedText(bare if _LETTER.search(bare) else text, type_, find_hashtags(text))
+
+
+def _only_asks(before: str, phrase: str) -> bool:
+    """Return whether nothing but a phrase, with what may lead to it, stands before a statement."""
+    asking = before.casefold().rstrip(" \t\n:-–—")
+    said = phrase.casefold().removesuffix(":")
+    return asking.endswith(said) and _LEADS.fullmatch(asking.removesuffix(said)) is not None
 
 
 def kept_distilled(source: SourceText) -> tuple[Distilled, ...]:
@@ -184,7 +240,8 @@ def kept_distilled(source: SourceText) -> tuple[Distilled, ...]:
     for place, turn in enumerate(source.segments):
         if (kept := turn.kept) is None:
             continue
-        start = source.segments[place - 1].start if kept.from_previous and place else turn.start
+        first = max(0, place - kept.steps) if kept.from_previous else place
+        start = source.segments[first].start
         found.append(
             Distilled(
                 kept.text,
@@ -229,6 +286,8 @@ def label_type(sentence: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -> T
     """Return the type of memory that the label at the beginning of a sentence asks for, if any."""
     for phrase in _phrases(settings):
         if phrase.is_label and (match := phrase.pattern.match(sentence)) is not None:
+            if any(start < match.end() <= end for start, end in _quotations(sentence)):
+                return None
             return phrase.type if len(sentence[match.end() :].split()) > 2 else None
     return None
 
@@ -250,6 +309,10 @@ def _phrase(text: str, type_: TriggerType) -> _Phrase:
     else:
         pattern = rf"(?<![\w-])(?P<said>{said})(?![\w-])"
     return _Phrase(text, type_, re.compile(pattern, re.IGNORECASE), text.endswith(":"))
+
+
+def _quotations(text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in _QUOTED.finditer(text)]
 
 
 def _places(
@@ -285,13 +348,29 @@ def _is_stated(message: str, place: _Place) -> bool:
     """Return whether a phrase says something, and neither asks nor denies it."""
     start, end = place.sentence
     sentence = without_inline_tags(message[start:end])
-    if sentence.rstrip("\"'”’)]» ").endswith(QUESTION_MARKS) or _ASKS.match(sentence):
-        return not place.phrase.is_label and _PLEASE.match(sentence) is not None
+    asks = sentence.rstrip("\"'”’)]» ").endswith(QUESTION_MARKS)
+    if asks or _ASKS.match(sentence):
+        return _is_request(message, place) and not (asks and place.phrase.is_label)
     if place.phrase.is_label:
         return True
     before = message[start : place.start]
     clause = before[max((match.end() for match in _CLAUSE.finditer(before)), default=0) :]
-    return _DENIED.search(clause) is None
+    if _DENIED.search(clause) or _NO_OBJECT.match(message, place.end, end):
+        return False
+    reported = _REPORTED.search(before)
+    return reported is None or not _OWN.isdisjoint(reported["by"].lower().split())
+
+
+def _is_request(message: str, place: _Place) -> bool:
+    """Return whether a sentence that asks in form asks for something to be kept."""
+    start, end = place.sentence
+    if not place.phrase.is_label and _PLEASE.match(without_inline_tags(message[start:end])):
+        return True
+    polite = _POLITE.fullmatch(message, start, place.start)
+    if polite is None or not _is_order(place.phrase):
+        return False
+    is_memory = place.phrase.text.lower().startswith("remember") and not place.phrase.is_label
+    return not is_memory or _NOTHING_ELSE.fullmatch(message, place.end, end) is not None
 
 
 def _trigger(message: str, place: _Place) -> Trigger:
@@ -303,13 +382,23 @@ def _trigger(message: str, place: _Place) -> Trigger:
         memory_type=place.phrase.type,
         text=text if _LETTER.search(text) else "",
         tags=find_hashtags(message),
-        reference_previous=not has_own
-        and _TELLS.match(message, place.end, place.sentence[1]) is None
-        and _POINTS_BACK.search(message, place.start, place.sentence[1]) is not None,
+        reference_previous=not has_own and _points_back(message, place),
         phrase=place.phrase.text,
         start=start,
         end=end,
     )
+
+
+def _points_back(message: str, place: _Place) -> bool:
+    """Return whether the message before it is meant by a phrase that no colon follows."""
+    end = place.sentence[1]
+    if _TELLS.match(message, place.end, end):
+        return False
+    if _is_order(place.phrase) and _POINTS_BACK.search(message, place.start, end):
+        return True
+    says_nothing = _is_order(place.phrase) or _STANDS_FOR.search(place.phrase.text)
+    follows = without_inline_tags(message[place.end : end])
+    return bool(says_nothing) and _LETTER.search(follows) is None
 
 
 def _span(message: str, place: _Place) -> tuple[int, int]:

@@ -70,6 +70,18 @@ def test_the_best_hit_is_there_even_where_others_are_shorter(memctl: Run, tmp_pa
     assert "third hook" in text
 
 
+def test_what_has_nothing_of_the_question_stays_out_beside_what_answers_it(memctl: Run) -> None:
+    for text in (
+        "Ann Lee works at Acme.",
+        "The boat is called Kestrel.",
+        "The rent is 900 euros.",
+        "The pelican nests on the old pier.",
+    ):
+        memctl("memory", "add", text)
+    found = memctl("context", "what does Ann Lee do?", "-o", "json").json
+    assert [each["quote"] for each in found["citations"]] == ["Ann Lee works at Acme."]
+
+
 def test_what_may_not_bear_on_the_question_is_said_to_be_in_doubt_and_is_half_as_long(
     chat: Run,
 ) -> None:

@@ -42,6 +42,43 @@ def test_the_standing_context_needs_no_question_and_stays_the_same(memctl: Run) 
     assert asked.startswith(first.out[:40])
 
 
+def test_the_standing_context_has_statements_of_high_importance(memctl: Run) -> None:
+    dam = "The dam must never exceed 80 metres of water."
+    memctl("memory", "add", dam, "--type", "fact", "--importance", "1.0")
+    memctl("memory", "add", "The water smelled of iron.", "--type", "observation")
+    memctl("memory", "add", "We go by boat.", "--type", "decision", "--importance", "0.7")
+    first = memctl("context", "--standing")
+    assert first.out.index(dam) < first.out.index("We go by boat.")
+    assert "iron" not in first.out
+    assert memctl("context", "--standing").raw == first.raw
+
+
+def test_the_standing_context_says_what_changed_in_the_last_days(memctl: Run) -> None:
+    rent = memctl("memory", "add", "The rent is 900 euros.", "-o", "json").json["id"]
+    memctl("memory", "add", "We keep the boat.", "--type", "decision")
+    memctl("memory", "edit", rent, "--text", "The rent is 950 euros.")
+    first = memctl("context", "--standing")
+    known, changed = first.out.split("\n\nRecent Changes\n")
+    assert "We keep the boat." in known
+    assert changed.startswith("[2] ")
+    assert "The rent is 950 euros. (until " in changed
+    assert "The rent is 900 euros.)" in changed
+    assert memctl("context", "--standing").raw == first.raw
+    newest = memctl("memory", "list", "--type", "fact", "-o", "ndjson").rows[0]["id"]
+    memctl("memory", "edit", newest, "--tag", "home")
+    assert memctl("context", "--standing").raw == first.raw, "what it says is the same"
+
+
+def test_what_stands_in_the_standing_context_is_not_repeated_for_a_question(memctl: Run) -> None:
+    memctl("memory", "add", "We decided to paint the boat green.", "--type", "decision")
+    memctl("memory", "add", "The boat was built in 1974.", "--type", "fact")
+    asked = memctl("context", "what about the boat?", "--standing", "-o", "json").json
+    ids = [each["memory_id"] for each in asked["citations"]]
+    assert len(ids) == len(set(ids)) == 2
+    assert asked["text"].count("paint the boat green") == 1
+    assert "built in 1974" in asked["text"]
+
+
 def test_headings_of_the_standing_context_are_chosen(memctl: Run) -> None:
     assert memctl("kb", "create", "default").code == 0
     memctl("memory", "add", "Important: the lease ends on 30 June 2027.")

@@ -75,6 +75,41 @@ def test_a_tag_belongs_to_what_is_kept_of_its_message_however_it_is_written(memc
     assert memctl("memory", "list", "--tag", "beto_coding", "-o", "ndjson").rows == rows
 
 
+def test_what_is_said_to_be_kept_is_all_that_is_an_important_fact(memctl: Run) -> None:
+    session = memctl("session", "start").out.strip()
+    said = {
+        "1. important: oil the hinge of the gate #beto_steel": True,
+        "> important: somebody else wrote that": False,
+        "`important: the code of it all`": False,
+        "Is this important: yes or no for us all?": False,
+    }
+    for text, is_kept in said.items():
+        assert memctl("session", "say", session, text, "-o", "json").json["success"] is is_kept
+    rows = memctl("memory", "list", "--type", "important_fact", "-o", "ndjson").rows
+    assert [row["text"] for row in rows] == ["oil the hinge of the gate"]
+
+
+def test_tags_of_one_message_are_no_words_of_its_conversation(memctl: Run, tmp_path: Path) -> None:
+    session = memctl("session", "start").out.strip()
+    memctl("session", "say", session, "The music room has a piano from Vienna #beto_music")
+    memctl("session", "say", session, "important: oil the hinge #beto_steel")
+    chat = tmp_path / "ch.txt"
+    chat.write_text(
+        "user: hello there, how is it going?\nagent: fine\n"
+        "user: important: the key is under the mat #beto_brass\nagent: noted\n"
+    )
+    memctl("ingest", str(chat))
+    rows = memctl("memory", "list", "-n", "0", "-o", "ndjson").rows
+    kept = {row["text"]: row["tags"] for row in rows if row["type"] == "important_fact"}
+    assert kept == {"oil the hinge": ["steel"], "the key is under the mat": ["brass"]}
+    gists = [row["text"] for row in rows if row["type"] == "gist"]
+    documents = memctl("document", "list", "-o", "ndjson").rows
+    for each in documents:
+        assert each["tags"] == []
+        said = [*each["topics"], *each["keywords"], *gists]
+        assert not [word for word in said if "beto" in word]
+
+
 def test_fifty_messages_are_archived_but_for_the_last_ten(
     memctl: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +140,29 @@ def test_a_few_long_messages_are_left_as_they_are(
         said = memctl("session", "say", "long", f"Report {number}. " + "All is well here. " * 20)
         assert "summarised" not in said.err
     assert "summarised 1 message of it" in memctl("session", "say", "long", "One more.").err
+
+
+def test_long_messages_are_archived_several_at_once(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_COMPRESSION_THRESHOLD_TOKENS", "400")
+    memctl("session", "start", "--id", "long")
+    lines = [
+        json.dumps({"sender": "user", "content": f"Report {number}. " + "All is well here. " * 10})
+        for number in range(30)
+    ]
+    for start in range(0, 30, 3):
+        memctl("session", "record", "long", "-", stdin="\n".join(lines[start : start + 3]))
+        through = memctl("session", "summary", "long", "-o", "json").json["summarized_through"]
+        prompt = "\n".join(m["content"] for m in memctl("session", "prompt", "long", "and?").json)
+        for number in range(0 if through is None else through + 1, start + 3):
+            assert f"Report {number}. " in prompt, "what no summary stands for is in the prompt"
+    rows = memctl("document", "list", "--source", "session:long", "-o", "ndjson").rows
+    counts = [
+        row["metadata"]["message_count"] for row in rows if "message_count" in row["metadata"]
+    ]
+    assert min(counts) >= 5
+    assert sum(counts) <= 20
 
 
 def test_what_is_archived_is_not_stated_once_more(memctl: Run) -> None:
@@ -210,6 +268,21 @@ def test_later_summaries_keep_what_earlier_ones_say(memctl: Run) -> None:
         ]
         assert "555120" in summary
         assert "555121" in summary
+
+
+def test_a_summary_has_no_line_that_says_nothing(memctl: Run) -> None:
+    said = [f"Day {day}. Nothing new here today, the weather was mild." for day in range(30)]
+    said[8] = "The move of the archive to the new server is postponed to March, Tom is ill."
+    said[12] = "Priya takes over the archive server from Tom."
+    lines = (
+        json.dumps({"sender": "agent" if day % 2 else "user", "content": text})
+        for day, text in enumerate(said)
+    )
+    session = memctl("session", "start").out.strip()
+    memctl("session", "record", session, "-", stdin="\n".join(lines))
+    summary = memctl("session", "archive", session, "-o", "json").json["summary"]
+    assert "postponed to March" in summary
+    assert "Day 13. (" not in summary
 
 
 def test_a_conversation_of_short_messages_has_a_summary(memctl: Run) -> None:

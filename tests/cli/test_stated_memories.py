@@ -50,6 +50,16 @@ def test_names_tags_and_type_are_read_from_a_statement(notes: KnowledgeBase) -> 
         assert notes.store.snapshot().count("entities") == 0
 
 
+def test_a_label_and_tags_leave_the_text_of_a_statement(notes: KnowledgeBase) -> None:
+    with notes:
+        memory = notes.memories.add("important: keep the ladder dry #beto_tools", tags=["shed"])
+        assert memory.text == "keep the ladder dry"
+        assert (memory.type, memory.importance) == ("important_fact", 0.85)
+        assert memory.tags == ("shed", "tools")
+        whole = notes.memories.add("We met Tom #beto_boat. We built the shed in May. He paid.")
+        assert whole.text == "We met Tom. We built the shed in May. He paid."
+
+
 def test_a_type_that_is_given_counts_and_the_same_statement_is_there_once(
     notes: KnowledgeBase,
 ) -> None:

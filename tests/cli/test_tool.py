@@ -312,6 +312,9 @@ def test_what_is_remembered_with_a_trigger_is_kept_without_it(memctl: Run) -> No
     stored = memctl("tool", "call", "remember", json.dumps({"text": text})).json
     assert stored["text"] == "always use Python 3.10 for this project"
     assert (stored["type"], stored["tags"]) == ("important_fact", ["coding"])
+    text = "we decided to sell the boat #beto_boat"
+    stored = memctl("tool", "call", "remember", json.dumps({"text": text})).json
+    assert (stored["text"], stored["tags"]) == ("we decided to sell the boat", ["boat"])
     asked = json.dumps({"text": "Was our plan for Friday the lake?", "type": "note"})
     assert memctl("tool", "call", "remember", asked).json["text"] == json.loads(asked)["text"]
 

@@ -123,6 +123,84 @@ def test_what_is_not_relevant_stays_out(kb: KnowledgeBase) -> None:
     assert "nothing relevant" in found.why
 
 
+REFERENCES = (
+    "In our previous conversation you named a pelican",
+    "the pelican in our previous conversation",
+    "the pelican from our previous conversation",
+    "previous conversation: pelican",
+    "the pelican was discussed in the previous conversation, right?",
+    "What did we discuss about the pelican?",
+    "The pelican, what did we discuss?",
+    "last time you told me of the pelican",
+    "I think last time it was the pelican",
+    "where did the pelican nest last time",
+    "remind me about the pelican",
+    "The pelican: could you remind me where it nests?",
+    "the pelican, remind me",
+    "we mentioned the pelican",
+    "where the pelican that we mentioned nests",
+    "the pelican we mentioned",
+    "earlier you said something of the pelican",
+    "about the pelican earlier you said what?",
+    "the pelican nests, earlier you said",
+    "in the past we spoke of the pelican",
+    "what have you in the past told me of the pelican",
+    "the pelican in the past",
+    "have we talked about the pelican?",
+    "The pelican - have we talked about it?",
+    "did I mention the pelican?",
+    "where did I mention the pelican nests",
+    "Which previous message was on the pelican?",
+    "Earlier, was it the pelican?",
+    "Was the pelican there earlier?",
+    "Was the pelican discussed?",
+    "Where is the pelican that was discussed nesting?",
+    "Was the pelican mentioned?",
+    "Can you remind us of the pelican?",
+)
+"""Each phrase and word in front, within and at the end."""
+UNRELATED = (
+    "what did we discuss about the insurance of the boat?",
+    "remind me what colour the car is",
+    "remind me when the dentist appointment is",
+    "last time I told you the name of my sister",
+    "what did we discuss about the garden fence?",
+    "have we talked about the holiday in Norway?",
+    "did I mention the price of the piano?",
+    "earlier you said the train leaves at nine, right?",
+    "in the past we spoke of the tax return",
+    "in our previous conversation you named a plumber",
+    "remind me which doctor treats my knee",
+    "what did we discuss about the database migration?",
+    "last time we talked about the budget for marketing",
+    "remind me how much the rent is",
+    "did we mention who feeds the cat?",
+)
+
+
+def test_a_reference_is_taken_off_wherever_it_stands(kb: KnowledgeBase) -> None:
+    talk(kb, "lia-1", "lia", "user: The pelican nests on the old pier.")
+    talk(kb, "lia-2", "lia", "user: The submarine is painted yellow.")
+    other = talk(kb, "lia-3", "lia", "user: Good morning")
+    for message in REFERENCES:
+        assert "pelican" in kb.sessions.recall(other, message).text, message
+    for message in UNRELATED:
+        assert not kb.sessions.recall(other, message).text, message
+
+
+def test_who_says_that_something_was_said_needs_less_proof(kb: KnowledgeBase) -> None:
+    talk(kb, "mia-1", "mia", "user: The submarine is painted yellow.")
+    other = talk(kb, "mia-2", "mia", "user: Good morning")
+    for message in (
+        "remind me what colour the submarine is",
+        "what did we discuss about the colour of the submarine?",
+        "last time I told you the colour of the submarine",
+    ):
+        assert "yellow" in kb.sessions.recall(other, message).text, message
+    for message in UNRELATED:
+        assert not kb.sessions.recall(other, message).text, message
+
+
 def test_a_message_that_only_refers_back_gets_the_conversation_before(kb: KnowledgeBase) -> None:
     talk(kb, "dan-1", "dan", "user: The sourdough needs eighteen hours in the fridge.")
     other = talk(kb, "dan-2", "dan", "user: Good morning")
@@ -171,6 +249,28 @@ def test_a_profile_is_written_when_a_conversation_ends_and_keeps_its_versions(
     assert (latest.version, written.by, oldest) == (3, "user", first)
     assert latest.user_info.splitlines() == ["Lives in Turin.", "I am allergic to walnuts."]
     assert "1234" in latest.last_conversation_summary
+
+
+def test_of_two_decisions_about_the_same_the_newer_stands_in_the_profile(
+    kb: KnowledgeBase,
+) -> None:
+    session = talk(
+        kb,
+        "ned-1",
+        "ned",
+        "user: We decided to use MySQL for billing.",
+        "agent: Noted.",
+        "user: We decided to use MySQL for shipping.",
+        "agent: Noted.",
+        "user: We decided to use Postgres for billing.",
+    )
+    kb.sessions.end(session)
+    profile = kb.sessions.profile("ned")
+    assert profile is not None
+    assert profile.recent_goal_and_status.splitlines() == [
+        "We decided to use Postgres for billing.",
+        "We decided to use MySQL for shipping.",
+    ]
 
 
 def test_the_standing_context_is_the_same_until_something_changes(kb: KnowledgeBase) -> None:

@@ -6,7 +6,7 @@ import pytest
 from trigger_sentences import FACTS, MEMORIES, TRAPS
 
 from memctl.config import TriggerSettings
-from memctl.understanding.triggers import detect_trigger
+from memctl.understanding.triggers import detect_trigger, kept_statement
 
 
 def test_the_default_phrases_are_those_that_are_tried_here() -> None:
@@ -77,3 +77,83 @@ def test_a_message_that_points_back_means_the_one_before_it() -> None:
 def test_what_is_asked_for_ends_before_a_question() -> None:
     found = detect_trigger("note this: the code is 4711. It changes in May. Who knows it?")
     assert found.text == "the code is 4711. It changes in May."
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("#beto_coding important: always use Python 3.10", "always use Python 3.10"),
+        ("@beto_coding remember: water the plants", "water the plants"),
+        ("1. important: buy milk", "buy milk"),
+        ("2) remember: oil the hinge", "oil the hinge"),
+        ("- [ ] important: oil the hinge", "oil the hinge"),
+        ("Could you note this: the courier comes on Tuesdays.", "the courier comes on Tuesdays."),
+    ],
+)
+def test_a_label_is_found_behind_a_tag_or_the_number_of_an_item(message: str, text: str) -> None:
+    found = detect_trigger(message)
+    assert (found.memory_type, found.text) == ("important_fact", text)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Can you save this design?",
+        "Could you save our work on the parser module.",
+        "Could you store this idea",
+        "Could you remember this conversation?",
+        "Can you remember this?",
+        "Would you remember this conversation for the next trip?",
+    ],
+)
+def test_a_polite_request_needs_no_please(message: str) -> None:
+    assert detect_trigger(message).detected
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Can you remember what we said?",
+        "Do you remember this song?",
+        "Can you remember this song?",
+        "Can you remember this conversation from last week?",
+        "Could you explain why we designed it so?",
+        "Should we store this idea?",
+        "We designed nothing.",
+        "We built no shed.",
+        "My wife says I always do that.",
+        "She told me that our plan for Sunday was dull.",
+    ],
+)
+def test_questions_negated_objects_and_reported_speech_keep_nothing(message: str) -> None:
+    assert not detect_trigger(message).detected
+
+
+def test_what_the_user_reports_of_themselves_is_kept() -> None:
+    for message in ("I think we built it well.", "As I said we built it in May."):
+        assert detect_trigger(message).text == message
+
+
+def test_what_points_back_passes_over_what_only_points_back_itself() -> None:
+    said = ("Could you please remember this conversation?", "The frame is of cedar.")
+    kept = kept_statement("Let\u2019s save this design!", said)
+    assert kept is not None
+    assert (kept.text, kept.from_previous, kept.steps) == ("The frame is of cedar.", True, 2)
+
+
+def test_a_message_with_content_of_its_own_does_not_point_back() -> None:
+    message = "Please save this design with the round table."
+    kept = kept_statement(message, ["The cat is ill."])
+    assert kept is not None
+    assert (kept.text, kept.from_previous) == (message, False)
+    built = kept_statement("We built a tool to record it.", ["The cat is ill."])
+    assert built is not None
+    assert not built.from_previous
+
+
+def test_a_phrase_of_your_own_that_stands_alone_points_back() -> None:
+    settings = TriggerSettings(memory=("document this", "pin that"), fact=("note down",))
+    for message in ("Document this", "Please document this!", "pin that", "note down #home"):
+        kept = kept_statement(message, ["The frame is of cedar."], settings)
+        assert kept is not None
+        assert kept.text == "The frame is of cedar."

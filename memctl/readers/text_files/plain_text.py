@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from memctl.language.date_mentions import leading_day
 from memctl.language.inline_tags import find_hashtags, find_wikilinks
 from memctl.readers.document_properties import parse_date, stated_day
@@ -48,10 +50,12 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         name,
         heading=_title_line(first),
         created_at=stated_day(first),
-        tags=find_hashtags(first),
         links=find_wikilinks(first),
     )
-    reader = ChatReader.of(first, head.created_at) or HeadedText(PlainHeadings())
+    chat = ChatReader.of(first, head.created_at)
+    if chat is None:  # in a chat they are those of the messages that have them
+        head = replace(head, tags=find_hashtags(first))
+    reader = chat or HeadedText(PlainHeadings())
     return assemble(head, chain.from_iterable(map(reader.pieces, chain([first], blocks))))
 
 

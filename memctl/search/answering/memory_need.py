@@ -100,6 +100,13 @@ _REFERENCE_BEGINS = re.compile(
     rf"(?:{'|'.join(_REFERENCES)})\b[,:]?\s*",
     re.IGNORECASE,
 )
+_REFERENCE_WITHIN = re.compile(
+    r"(?:(?:(?:that |which |as )?(?:was|were|is|are|been) )?(?:discussed|mentioned|said|noted) )?"
+    r"\b(?:(?:in|during|from|at|since|as in) )?(?:(?:our|the|my|your|an?|any) )?"
+    r"(?:previous|earlier|past|prior) (?:conversation|session|chat|discussion|talk|message)s?\b"
+    r"(?! of\b)[,:]?",
+    re.IGNORECASE,
+)
 _REFERENCE_ENDS = re.compile(
     rf"[,;]?\s*\b(?:as {_WHO} {_SAYING}|{_BEFORE}|in the past|right|correct|remember"
     rf"|isn['’]?t it|is(?:n['’]?t)? that right|(?:did|have|had)n['’]?t {_WHO})"
@@ -130,16 +137,26 @@ def without_reference(message: str, settings: AutoContextSettings) -> str:
 
     What is left is what it is about.  Where that is nothing, the whole message is returned.
     """
-    about = message.strip()
+    about = " ".join(message.split())
     for _ in range(_MOST_REFERENCES):
         shorter = _REFERENCE_BEGINS.sub("", about, count=1)
         shorter = _REFERENCE_ENDS.sub(lambda match: match["mark"], shorter, count=1)
+        shorter = _any_of(settings.search_triggers).sub(" ", _REFERENCE_WITHIN.sub(" ", shorter))
+        shorter = " ".join(shorter.split())
         if shorter == about:
             break
-        about = shorter
-    own = tuple(set(settings.search_triggers).difference(AutoContextSettings().search_triggers))
-    about = _any_of(own).sub(" ", about)
-    return " ".join(about.split()) if _says_something(about) else message
+        about = re.sub(r"^[^\w#@]+|\s+(?=[?!.,])", "", shorter)
+    return about if _says_something(about) else message
+
+
+def refers_explicitly(message: str, settings: AutoContextSettings) -> bool:
+    """Return whether a message says that something was said before, and not only implies it.
+
+    "When is my dentist's appointment?" only implies it.
+    """
+    return _any_of((*settings.search_triggers, *settings.search_words)).search(
+        message
+    ) is not None or without_reference(message, settings) != " ".join(message.split())
 
 
 def is_only_reference(message: str, settings: AutoContextSettings) -> bool:

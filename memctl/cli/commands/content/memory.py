@@ -158,7 +158,7 @@ def list_(
             ),
             page.limit,
         )
-        columns = (*_LIST[:-1], _ARCHIVED, _LIST[-1]) if archived else _LIST
+        columns = (*_LIST[:-1], _ARCHIVED, _LIST[-1]) if filters.archived else _LIST
         emit(rows, with_kb_column(columns, len(bases)), output)
 
 

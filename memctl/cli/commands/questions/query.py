@@ -597,9 +597,9 @@ def context(
     bears on the question.  With --auto it can run before every prompt: it stays empty for small
     talk, for orders, and if memory has nothing clear to say.
 
-    --standing prints the profile of the user, what is important and holds, and the newest insights.
-    It is the same, byte for byte, while nothing that is known changes; with a question, what bears
-    on that follows.
+    --standing prints the profile of the user, what is important and holds, what changed in the last
+    days, and the newest insights.  It is the same, byte for byte, while nothing that is known
+    changes; with a question, what bears on that follows.
     """
     if other_sessions:
         filters = _other_sessions(filters)
