@@ -394,15 +394,19 @@ def _agent_search(context: OperationContext, asked: AgentSearch, _: Place) -> ob
 
 @_of_agent
 def _agent_documents(context: OperationContext, asked: AgentDocuments, _: Place) -> object:
-    base = reading(context)
-    own = _own_documents(context)
     filters = Filters(
-        namespaces=(asked.namespace or own,),
+        namespaces=(asked.namespace or _own_documents(context),),
         doc_types=() if asked.doc_type is None else (asked.doc_type,),
     )
-    rows = base.documents.list(filters, limit=asked.limit, offset=asked.offset)
-    found = list(plain_rows(with_kb(base, rows)))
-    return Listing(found, base.documents.count(filters), asked.offset).plain()
+    bases, end = context.reading(), asked.offset + asked.limit
+    found = [
+        row
+        for base in bases
+        for row in plain_rows(with_kb(base, base.documents.list(filters, limit=end)))
+    ]
+    found.sort(key=lambda row: str(row["ingested_at"]), reverse=True)
+    total = sum(base.documents.count(filters) for base in bases)
+    return Listing(found[asked.offset : end], total, asked.offset).plain()
 
 
 @_of_agent
@@ -415,10 +419,10 @@ def _agent_document(context: OperationContext, _: OfUser, place: Place) -> objec
 
 @_of_agent
 def _delete_agent_document(context: OperationContext, _: OfUser, place: Place) -> object:
-    documents = context.writing().documents
-    document = documents.get(place["doc_id"]).document
+    base = context.reading().owner("documents", place["doc_id"])
+    document = base.documents.get(place["doc_id"]).document
     _check_own(context, document.namespace, place["doc_id"])
-    return {"document_id": document.id, "deleted": documents.delete(document.id)}
+    return {"document_id": document.id, "deleted": base.documents.delete(document.id)}
 
 
 def _own_documents(context: OperationContext) -> str:

@@ -245,6 +245,27 @@ def test_a_document_of_an_agent_is_sent_and_found_by_its_user_alone(client: Test
     assert client.get(f"{place}?user_id=ann").status_code == 404
 
 
+def test_documents_of_an_agent_are_listed_from_all_bases_that_it_reads(
+    serve: Serve, client: TestClient
+) -> None:
+    serve.home.create("aaa")
+    place = f"{AGENT}/documents"
+    first = client.post(place, json={"content": "The gate is green.", "user_id": "eva"}).json()
+    with serve.home.acting_as(user="eva").open("aaa") as base:
+        namespace = first["namespace"]
+        base.ingest(text="The well is deep.", namespace=namespace)
+    listed = client.get(place, params={"user_id": "eva"}).json()
+    assert [row["kb"] for row in listed["items"]] == ["aaa", "default"]
+    assert listed["items"][1]["id"] == first["document_id"]
+    assert (listed["total"], listed["next"]) == (2, None)
+    page = client.get(place, params={"user_id": "eva", "limit": 1, "offset": 1}).json()
+    assert [row["id"] for row in page["items"]] == [first["document_id"]]
+    one = listed["items"][0]["id"]
+    assert client.delete(f"{place}/{one}", params={"user_id": "eva"}).json()["deleted"] > 0
+    assert client.get(place, params={"user_id": "eva"}).json()["total"] == 1
+    serve.home.delete("aaa")
+
+
 def test_a_form_with_a_file_of_any_format_is_a_document_of_an_agent(
     serve: Serve, client: TestClient
 ) -> None:
