@@ -865,6 +865,10 @@ class QueryResult(Struct, frozen=True):
     """Its id in the query log; None if it is not logged."""
     communities: tuple[Community, ...] = ()
     """What the names in question and hits are part of; only in the mode ``graph``."""
+    rounds: tuple[Metadata, ...] = ()
+    """The searches that were made one after the other; only in the mode ``agentic``."""
+    total_results: int = 0
+    """How many hits there are."""
 
 
 class Context(Struct, frozen=True):

@@ -393,6 +393,8 @@ class _QuerySession(Struct, frozen=True, dict=True):
             explain=self._explained(outcome, hits) if options.explain else {},
             notes=outcome.notes,
             communities=outcome.communities,
+            rounds=tuple(outcome.explain.get("rounds", ())),
+            total_results=len(hits),
         )
         if not options.log:
             return result

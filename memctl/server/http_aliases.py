@@ -183,16 +183,16 @@ def _rag_query(context: OperationContext, asked: RagQuestion, _: Place) -> objec
     reply: dict[str, Any] = {
         "answer": answer.text if answer else "",
         "sources": to_plain(answer.citations if answer else ()),
-        "total_results": len(found.hits),
+        "total_results": found.total_results,
     }
     if found.mode == "agentic":
-        reply["rounds"] = to_plain(found.explain).get("rounds") if found.explain else None
+        reply["rounds"] = to_plain(found.rounds)
     return _data({**reply, "query_id": found.query_id, "mode": found.mode})
 
 
 def _rag_search(context: OperationContext, asked: RagQuestion, _: Place) -> object:
     found = _ask(context, asked, answer=False)
-    return _data({"results": found.hits, "total_results": len(found.hits)})
+    return _data({"results": found.hits, "total_results": found.total_results})
 
 
 def _rag_kb(context: OperationContext, asked: RagKb, place: Place) -> object:
