@@ -372,11 +372,12 @@ class _QuerySession(Struct, frozen=True, dict=True):
         search = self.search_context.search_options(max(limit, MAX_HITS_READ), options)
         outcome = self._search_message(question.text, search)
         outcome = self._with_relevance(outcome, options.threshold)
-        answer, hits = None, outcome.listed
+        answer, hits, failures = None, outcome.listed, outcome.failures
         if options.answer:
             from memctl.search.answering.evidence_sentences import rank_hits
 
-            answer, sentences = self._answer(outcome.evidence, options)
+            answer, sentences, problem = self._answer(outcome.evidence, options)
+            failures += (type(problem).__name__,) if problem else ()
             is_ordered = options.rerank and bool(self.search_context.config.models.rerank)
             if not is_ordered and outcome.selected is None:
                 citations = answer.citations if answer.found else ()
@@ -401,6 +402,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
         found = answer.found if answer else bool(outcome.hits) and outcome.relevance.is_near
         how = replace(
             self._how(outcome, search, limit, hits),
+            error=_joined(failures),
             status=_status(answer, found=found),
             threshold=options.threshold or 0.0,
             confidence=answer.confidence if answer else None,
@@ -442,7 +444,8 @@ class _QuerySession(Struct, frozen=True, dict=True):
             if self._mode == "vector":
                 raise
             found = searcher.search(question, mode="keyword", **search)
-            return replace(found, notes=(f"found by keyword alone: {error.message}",))
+            note = f"found by keyword alone: {error.message}"
+            return replace(found, notes=(note,), failures=(type(error).__name__,))
 
     def _how(
         self, outcome: SearchOutcome, search: SearchOptions, limit: int, hits: Sequence[Hit]
@@ -457,6 +460,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             fusion=search["fusion"] if self._mode in ("hybrid", "agentic") else "",
             reranker=config.models.rerank,
             rounds=max(1, len(outcome.explain.get("rounds", ()))),
+            error=_joined(outcome.failures),
             kbs=len(self.search_context.targets),
             user_id=config.user,
             agent_id=config.agent,
@@ -502,10 +506,10 @@ class _QuerySession(Struct, frozen=True, dict=True):
 
     def _answer(
         self, outcome: SearchOutcome, options: QueryOptions
-    ) -> tuple[Answer, Sequence[EvidenceSentence]]:
+    ) -> tuple[Answer, Sequence[EvidenceSentence], MemctlError | None]:
         """Return the answer of the configured model, or the built-in one where there is none.
 
-        With it are the sentences that were judged, best first.
+        With it are the sentences that were judged, best first, and how the model failed.
         """
         from memctl.search.answering.evidence_sentences import rank_sentences
         from memctl.search.answering.extractive_answer import extract_answer, special_answer
@@ -518,7 +522,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             answerer = self.search_context.answerer(best, asked) if best else None
             if answerer is not None:
                 sentences = rank_sentences(outcome)
-                return answerer.answer(outcome, sentences, options.on_token), sentences
+                return answerer.answer(outcome, sentences, options.on_token), sentences, None
         except MemctlError as error:  # a question is answered, whatever is wrong with the model
             problem = error
         answer = special_answer(outcome)
@@ -527,7 +531,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             answer = extract_answer(outcome, sentences)
         if problem is not None:
             answer = replace(answer, note=problem.message, hint=problem.hint)
-        return answer, sentences
+        return answer, sentences, problem
 
     def context(
         self,
@@ -626,6 +630,10 @@ class _QuerySession(Struct, frozen=True, dict=True):
             for target in targets
         ]
         return logged.id if any(recorded) else None
+
+
+def _joined(classes: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(classes))
 
 
 def _status(answer: Answer | None, *, found: bool) -> QueryStatus:

@@ -76,6 +76,9 @@ def test_without_the_model_the_question_is_answered_and_it_is_said(
     assert without.code == 0
     assert "note: not reranked: http" in without.err
     assert without.json["notes"]
+    noted = memctl("sql", "select status, error from queries").rows[-1]
+    assert noted["error"] == ("ModelUnavailable" if status == 503 else "ModelRefused")
+    assert noted["status"] != "failed"
     monkeypatch.delenv("MEMCTL_MODELS_RERANK")
     assert texts(memctl("query", QUESTION, "-o", "json")) == texts(without)
 

@@ -287,7 +287,7 @@ class QueryDetail(Struct, frozen=True):
     prompt: str = ""
     """The version of the prompt of a model that answered, such as ``answer/1``."""
     error: str = ""
-    """The class of the error of a question that failed."""
+    """The class of the error of a question that failed, or of the models that it did without."""
     cited: tuple[str, ...] = ()
     """The memories of this knowledge base that the answer relies on."""
     user_id: str | None = None
