@@ -231,14 +231,16 @@ class Home:
         self._warm = warm
         self._folder = config.home / "kb"
 
-    def acting_as(self, *, user: str | None = None, agent: str | None = None) -> Home:
-        """Return the same home for whatever a user asks and an agent does.
+    def acting_as(
+        self, *, user: str | None = None, agent: str | None = None, session: str | None = None
+    ) -> Home:
+        """Return the same home for whatever a user asks and an agent does in a conversation.
 
         Raises:
             UsageError: A name cannot be one.
         """
         who, by = checked_name(user, "a user"), checked_name(agent, "an agent")
-        config = replace(self.config, user=who, agent=by)
+        config = replace(self.config, user=who, agent=by, session=session)
         return Home(config, self._clock, self._warm)
 
     def now(self) -> datetime:

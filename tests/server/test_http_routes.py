@@ -136,6 +136,17 @@ def test_a_question_is_answered_as_the_command_answers_it(client: TestClient, co
     assert client.post("/v1/query", json={}).status_code == 422
 
 
+def test_a_question_is_noted_with_the_conversation_that_its_header_names(
+    client: TestClient, command: Any
+) -> None:
+    asked = {"question": "When is the launch?", "kbs": ["notes"]}
+    headers = {"X-Memctl-Session": "monday"}
+    for path in ("query", "context"):
+        id_ = client.post(f"/v1/{path}", json=asked, headers=headers).json()["query_id"]
+        statement = f"select session_id from queries where query_id = '{id_}'"
+        assert command("sql", statement, "-k", "notes") == [{"session_id": "monday"}]
+
+
 def test_an_answer_is_streamed_as_events(client: TestClient) -> None:
     asked = {"question": "What is the total of the fit-out budget?", "stream": True}
     reply = client.post("/v1/query", json=asked)
