@@ -153,8 +153,9 @@ class RagKb(Struct, frozen=True, kw_only=True):
     name: Annotated[str, Rule("1 to 64 of a-z, 0-9, - and _.")]
     embedding_model: Annotated[str, Rule("The model of its vectors.")] = ""
     embedding_provider: Annotated[
-        Literal["", "builtin", "endpoint", "onnx"], Rule("Where its vectors are from.")
-    ] = ""
+        Literal["builtin", "endpoint", "onnx", "openai"] | None,
+        Rule("Where its vectors are from; openai is the endpoint."),
+    ] = None
     chunking_strategy: Annotated[ChunkStrategy | None, Rule("How text is cut.")] = None
     chunk_size: Annotated[int | None, Rule("Characters.", low=100, high=20_000)] = None
     chunk_overlap: Annotated[int | None, Rule("Characters.", low=0, high=10_000)] = None
@@ -197,16 +198,24 @@ def _rag_search(context: OperationContext, asked: RagQuestion, _: Place) -> obje
 
 def _rag_kb(context: OperationContext, asked: RagKb, place: Place) -> object:
     place.calls.require_creatable(asked.name)
-    named = (asked.embedding_provider, asked.embedding_model)
-    embedder = "/".join(part for part in named if part)
     given = {
         "chunk_strategy": asked.chunking_strategy,
         "chunk_size": asked.chunk_size,
         "chunk_overlap": asked.chunk_overlap,
     }
     settings: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    context.home.create(asked.name, embedder=embedder, **settings)
+    context.home.create(asked.name, embedder=_embedder_of(asked), **settings)
     return _data(context.home.described(asked.name))
+
+
+def _embedder_of(asked: RagKb) -> str:
+    """Return the embedder of a new knowledge base as ``--embedder`` takes it; "" for the usual."""
+    provider, model = asked.embedding_provider, asked.embedding_model
+    if provider == "openai":
+        provider = "endpoint"
+    if provider == model:
+        return model
+    return "/".join(part for part in (provider, model) if part)
 
 
 def _rag_process(context: OperationContext, _: SomeKb, place: Place) -> object:

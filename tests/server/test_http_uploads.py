@@ -340,6 +340,14 @@ def test_a_rag_service_has_its_usual_paths(client: TestClient) -> None:
     )
     assert made.json()["success"] is True
     assert made.json()["data"]["chunk_strategy"] == "semantic"
+    builtin = {"embedding_provider": "builtin", "embedding_model": "builtin"}
+    made = client.post(f"{top}/knowledge_bases", json={"name": "plain", **builtin})
+    assert made.json()["data"]["embedder"].startswith("builtin/")
+    remote = {"name": "far", "embedding_provider": "openai", "embedding_model": "some-model"}
+    refused = client.post(f"{top}/knowledge_bases", json=remote)
+    assert "there is no endpoint to have some-model from" in refused.text
+    unknown = client.post(f"{top}/knowledge_bases", json={**remote, "embedding_provider": "cohere"})
+    assert "must be builtin, endpoint, onnx, openai, not" in unknown.text
     where = {"knowledge_base_id": "rag"}
     sent = client.post(f"{top}/documents", json={"content": NOTE}, params=where).json()
     id_ = sent["data"]["outcomes"][0]["document_id"]
