@@ -214,9 +214,9 @@ def test_entries_are_found_by_who_when_and_about_what(memctl: Run, clock: Clock)
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
-        ("DELETE FROM audit WHERE id = 2", "entry 2 of the audit trail are gone"),
+        ("DELETE FROM audit WHERE id = 2", "entry 2 of the audit trail is gone"),
         ("DELETE FROM audit WHERE id IN (1, 2)", "entries 1 to 2 of the audit trail are gone"),
-        ("DELETE FROM audit WHERE id = 4", "entry 4 of the audit trail are gone"),
+        ("DELETE FROM audit WHERE id = 4", "entry 4 of the audit trail is gone"),
         ("UPDATE audit SET actor = 'agent x' WHERE id = 2", "entry 2 of the audit trail is not"),
         ("UPDATE audit SET objects = '[\"m_1\"]' WHERE id = 3", "names other objects"),
     ],

@@ -274,14 +274,14 @@ class AuditRepository(Repository[AuditEntry]):
         number, former = anchor
         for entry in self.all():
             if entry.id != number + 1:
-                yield f"{_entries(number + 1, entry.id - 1)} of the audit trail are gone"
+                yield _missing(number + 1, entry.id - 1)
             elif entry.hash != _chained(former, entry):
                 yield f"entry {entry.id} of the audit trail is not as it was written"
             elif entry.objects and entry.objects_digest != _digest(entry.objects):
                 yield f"entry {entry.id} of the audit trail names other objects than it did"
             number, former = entry.id, entry.hash
         if number < head[0]:
-            yield f"{_entries(number + 1, head[0])} of the audit trail are gone"
+            yield _missing(number + 1, head[0])
         elif (number, former) != head:
             yield f"the audit trail ends with an entry {number} that was not written last"
 
@@ -328,5 +328,7 @@ def _chained(former: str, entry: AuditEntry) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
-def _entries(first: int, last: int) -> str:
-    return f"entry {first}" if first == last else f"entries {first} to {last}"
+def _missing(first: int, last: int) -> str:
+    if first == last:
+        return f"entry {first} of the audit trail is gone"
+    return f"entries {first} to {last} of the audit trail are gone"
