@@ -126,6 +126,8 @@ class Operation(Struct, frozen=True):
     """The operation of which this is another form, for those that may use it."""
     topic: str = ""
     """The set that it belongs to, for servers that offer some; by default that of its module."""
+    is_idempotent: bool = True
+    """Whether a second call with the same arguments changes nothing more."""
     only_reads: Callable[[Any], bool] | None = None
     """Tells of parameters whether it only reads with them; by default as ``effect`` says."""
 
@@ -269,6 +271,7 @@ OPERATIONS: tuple[Operation, ...] = (
         effect="write",
         resource="memory",
         topic="pools",
+        is_idempotent=False,
     ),
     Operation(
         "search_knowledge_graph",
@@ -352,6 +355,7 @@ OPERATIONS: tuple[Operation, ...] = (
         effect="write",
         resource="memory",
         topic="upkeep",
+        is_idempotent=False,
     ),
     Operation(
         "add_document",
@@ -445,6 +449,7 @@ OPERATIONS: tuple[Operation, ...] = (
         effect="write",
         resource="knowledge_base",
         topic="skills",
+        is_idempotent=False,
     ),
     Operation(
         "record_skill_outcome",
@@ -454,6 +459,7 @@ OPERATIONS: tuple[Operation, ...] = (
         resource="knowledge_base",
         is_recall=False,
         topic="skills",
+        is_idempotent=False,
     ),
     Operation(
         "give_feedback",
@@ -462,6 +468,7 @@ OPERATIONS: tuple[Operation, ...] = (
         effect="write",
         resource="memory",
         is_recall=False,
+        is_idempotent=False,
     ),
     Operation(
         "list_feedback",
@@ -475,6 +482,7 @@ OPERATIONS: tuple[Operation, ...] = (
         reflect,
         effect="write",
         resource="memory",
+        is_idempotent=False,
     ),
     Operation(
         "get_prompt",
@@ -497,6 +505,7 @@ OPERATIONS: tuple[Operation, ...] = (
         enrich,
         effect="write",
         resource="knowledge_base",
+        is_idempotent=False,
     ),
     Operation(
         "page_links",
@@ -558,6 +567,7 @@ OPERATIONS: tuple[Operation, ...] = (
         resource="memory",
         text=memory_file_text,
         only_reads=only_views,
+        is_idempotent=False,
     ),
     Operation(
         "query_learnings",
@@ -571,6 +581,7 @@ OPERATIONS: tuple[Operation, ...] = (
         add_learning,
         effect="write",
         resource="memory",
+        is_idempotent=False,
     ),
     Operation(
         "confirm_learning",
@@ -601,6 +612,7 @@ OPERATIONS: tuple[Operation, ...] = (
         effect="write",
         resource="knowledge_base",
         is_recall=False,
+        is_idempotent=False,
     ),
     Operation(
         "upkeep_report",

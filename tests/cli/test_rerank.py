@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -54,6 +55,28 @@ def test_only_hybrid_questions_are_reranked_and_each_once(
     assert reranked.count("/rerank") == 1
     (asked,) = reranked.asked
     assert len(asked.body["documents"]) <= 50
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("query_knowledge_base", "question"),
+        ("search_documents", "query"),
+        ("search_memory", "query"),
+        ("search_knowledge", "query"),
+    ],
+)
+def test_an_operation_can_do_without_the_model(
+    memctl: Run, reranked: FakeEndpoint, name: str, asked: str
+) -> None:
+    def call(**options: bool) -> int:
+        before = len(reranked.asked)
+        done = memctl("tool", "call", name, json.dumps({asked: QUESTION, **options}))
+        assert done.code == 0, done.err
+        return len(reranked.asked) - before
+
+    assert call(rerank=False) == 0
+    assert call() == 1
 
 
 def test_what_stands_below_the_best_fifty_keeps_its_order(
