@@ -30,7 +30,14 @@ from memctl.server.http_calls import (
     json_reply,
     run,
 )
-from memctl.server.http_endpoints import check_arguments, convert_argument, kbs_of
+from memctl.server.http_endpoints import (
+    ARROW,
+    Listing,
+    check_arguments,
+    convert_argument,
+    kbs_of,
+    reply,
+)
 from memctl.server.http_routes import QuestionParameters, query_options
 from memctl.validation import Rule
 
@@ -98,6 +105,9 @@ async def _query(request: Request) -> Response:
             ),
             *kbs_of(request, asked),
         )
+        if ARROW in request.headers.get("accept", ""):
+            hits = Listing(found.hits, found.total_results)
+            return await calls_of(request).in_thread(lambda: reply(request, hits))
         return json_reply(found)
     return stream_reply(_answer(request, asked))
 

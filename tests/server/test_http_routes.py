@@ -175,6 +175,14 @@ def test_rows_come_as_an_arrow_stream_where_that_is_accepted(
     kbs = client.get("/v1/kbs", headers={"Accept": ARROW})
     assert pa.ipc.open_stream(kbs.content).read_all()["name"].to_pylist() == ["notes"]
 
+    question = "When is the launch?"
+    asked = {"question": question, "limit": 3, "answer": False}
+    hits = client.post("/v1/query", json=asked, headers={"Accept": ARROW})
+    assert hits.headers["content-type"] == ARROW
+    told = command("query", question, "-k", "notes", "-n", "3", "--no-answer")["hits"]
+    ids = pa.ipc.open_stream(hits.content).read_all()["memory_id"].to_pylist()
+    assert ids == [hit["memory_id"] for hit in told]
+
 
 def test_the_graph_is_asked_as_the_commands_ask_it(client: TestClient, command: Any) -> None:
     best = client.get(f"{KB}/graph").json()["best_connected"]
