@@ -193,6 +193,10 @@ def test_the_graph_is_asked_as_the_commands_ask_it(client: TestClient, command: 
     assert steps == command("graph", "path", one, other)
     found = client.get(f"{KB}/graph/search", params={"q": one}).json()["items"]
     assert found == command("graph", "search", one)
+    for kind in (best[0]["type"], "nothing"):
+        typed = client.get(f"{KB}/graph/search", params={"q": one, "type": kind}).json()["items"]
+        assert typed == command("graph", "search", one, "--type", kind)
+        assert bool(typed) == (kind != "nothing")
 
 
 def test_sql_is_read_only_and_bounded(client: TestClient, command: Any) -> None:
