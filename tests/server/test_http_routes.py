@@ -241,6 +241,12 @@ def test_arguments_in_the_address_of_a_write_are_refused(client: TestClient, pla
     assert client.get(f"{KB}/memories").json()["total"] == before
 
 
+def test_what_takes_several_knowledge_bases_says_what_they_are_called(client: TestClient) -> None:
+    refused = client.post("/v1/sessions?kb=notes", json={})
+    assert refused.status_code == 422
+    assert refused.json()["error"]["hint"] == 'put {"kbs": ["NAME"]} into the body'
+
+
 def test_a_memory_is_added_changed_and_deleted(client: TestClient) -> None:
     made = client.post(f"{KB}/memories", json={"text": "The lift is broken.", "tags": ["lift"]})
     assert made.status_code == 201

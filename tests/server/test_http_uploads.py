@@ -358,6 +358,9 @@ def test_a_rag_service_has_its_usual_paths(client: TestClient) -> None:
     agentic = client.get(f"{top}/query", params={**asked, "mode": "agentic"}).json()["data"]
     assert agentic["rounds"][0]["query"] == asked["query"]
     assert agentic["total_results"] > 0
+    both = {**asked, "knowledge_base_ids": "default,rag"}
+    found = client.get(f"{top}/search", params=both).json()["data"]["results"]
+    assert "rag" in {hit["kb"] for hit in found}
     hits = client.get(f"{top}/search", params={**asked, "mode": "keyword"}).json()["data"]
     assert hits["results"][0]["document_id"] == id_
     assert hits["total_results"] == len(hits["results"])
