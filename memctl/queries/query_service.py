@@ -451,14 +451,14 @@ class _QuerySession(Struct, frozen=True, dict=True):
         self, outcome: SearchOutcome, search: SearchOptions, limit: int, hits: Sequence[Hit]
     ) -> QueryDetail:
         """Return how a question was asked, but for what its answer tells."""
-        config = self.search_context.config
+        config, is_fused = self.search_context.config, self._mode in ("hybrid", "agentic")
         return QueryDetail(
             "",
             status="nothing",
             top_k=limit,
             relevance=max((hit.relevance for hit in hits), default=None),
-            fusion=search["fusion"] if self._mode in ("hybrid", "agentic") else "",
-            reranker=config.models.rerank,
+            fusion=search["fusion"] if is_fused else "",
+            reranker=config.models.rerank if is_fused and self.search_context.reranks else "",
             rounds=max(1, len(outcome.explain.get("rounds", ()))),
             error=_joined(outcome.failures),
             kbs=len(self.search_context.targets),
