@@ -411,7 +411,15 @@ class _QuerySession(Struct, frozen=True, dict=True):
             cited=tuple(each.memory_id for each in answer.citations) if answer else (),
         )
         query_id = self._log(
-            question.text, "query", options.filters, found, result.seconds, how, hits, outcome
+            question.text,
+            "query",
+            options.filters,
+            found,
+            result.seconds,
+            how,
+            hits,
+            outcome,
+            answer,
         )
         return replace(result, query_id=query_id)
 
@@ -607,6 +615,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
         how: QueryDetail,
         shown: Iterable[Hit],
         outcome: SearchOutcome | None = None,
+        answer: Answer | None = None,
     ) -> str | None:
         """Record a question in the log of each target; return its id, None if none records it.
 
@@ -620,16 +629,28 @@ class _QuerySession(Struct, frozen=True, dict=True):
         logged = LoggedQuestion(
             context.clock(), text, self._mode, kind, filters, found, seconds, how, vector
         )
-        scores: dict[str, list[tuple[str, float]]] = {target.name: [] for target in targets}
+        gave: dict[str, list[Hit]] = {target.name: [] for target in targets}
         for hit in shown:
-            scores[hit.kb].append((hit.memory_id, hit.score))
+            gave[hit.kb].append(hit)
         recorded = [
             target.query_log.note(
-                logged, scores[target.name], is_private=context.private or target.settings.private
+                replace(logged, detail=_given_by(target.name, gave[target.name], how, answer)),
+                [(hit.memory_id, hit.score) for hit in gave[target.name]],
+                is_private=context.private or target.settings.private,
             )
             for target in targets
         ]
         return logged.id if any(recorded) else None
+
+
+def _given_by(kb: str, hits: Sequence[Hit], how: QueryDetail, answer: Answer | None) -> QueryDetail:
+    """Return how a question was asked and what one of the knowledge bases gave, which has hits."""
+    if how.kbs < 2 or how.status == "failed":
+        return how
+    is_cited = answer is not None and any(each.kb == kb for each in answer.citations)
+    if not hits and not is_cited:
+        return replace(how, status="nothing", confidence=None, relevance=None)
+    return replace(how, relevance=max((hit.relevance for hit in hits), default=None))
 
 
 def _joined(classes: Sequence[str]) -> str:

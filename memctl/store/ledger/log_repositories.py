@@ -263,6 +263,7 @@ class QueryDetail(Struct, frozen=True):
 
     query_id: str
     status: QueryStatus
+    """What this knowledge base gave; of several that were asked together, others may have more."""
     top_k: int = 0
     """How many hits were asked for."""
     threshold: float = 0.0
