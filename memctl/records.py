@@ -677,6 +677,7 @@ class Filters(Struct, frozen=True):
     doc_types: tuple[str, ...] = ()
     archived: bool = False
     """Whether archived memories are shown too."""
+    least_importance: float | None = None
 
     def __post_init__(self) -> None:
         """Keep metadata as JSON, so that filters can be hashed."""
