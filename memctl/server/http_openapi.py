@@ -318,7 +318,7 @@ _OTHERS: tuple[_Described, ...] = (
     _other(
         "GET",
         "/v1/events",
-        "Send what is written to pools.",
+        "Send what happens: files, jobs, writes to pools.",
         query=[_query(name, each, _EVENTS) for name, each in _properties(_EVENTS)],
         content={**_json_content({}), **_STREAM},
     ),

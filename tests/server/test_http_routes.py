@@ -342,6 +342,33 @@ def test_a_value_of_a_pool_is_written_for_the_version_that_was_read(client: Test
     assert client.get("/v1/events?stream=", headers=as_json).status_code == 200
 
 
+def test_what_is_done_with_files_and_memories_is_sent_as_events(
+    serve: Serve, client: TestClient, tmp_path: Path
+) -> None:
+    def events(cursor: str, **headers: str) -> dict[str, Any]:
+        where = {"cursor": cursor, "stream": "false", "kbs": "notes"}
+        found: dict[str, Any] = client.get("/v1/events", params=where, headers=headers).json()
+        return found
+
+    start = client.get("/v1/events?stream=false&kbs=notes").json()
+    assert start["items"] == []
+    good, bad = tmp_path / "tide.md", tmp_path / "broken.pdf"
+    good.write_text("The tide is high at nine.")
+    bad.write_bytes(b"%PDF-1.4 broken")
+    with serve.home.open("notes") as base:
+        base.ingest([good, bad])
+        base.consolidate()
+    found = events(start["cursor"])
+    files = {Path(row["source"]).name: row["event"] for row in found["items"] if "source" in row}
+    assert files == {"tide.md": "ingested", "broken.pdf": "failed"}
+    jobs = [row for row in found["items"] if "job" in row]
+    assert "consolidated" in [row["event"] for row in jobs]
+    assert all(row["kb"] == "notes" and row["at"] for row in found["items"])
+    assert events(found["cursor"])["items"] == []
+    assert events(start["cursor"], **{"X-Memctl-User": "ann"})["items"] == []
+    assert client.get("/v1/events?cursor=x&stream=false").status_code == 422
+
+
 def test_values_of_tiers_are_kept_by_key(client: TestClient) -> None:
     place = f"{KB}/tiers/plan"
     headers = {"X-Memctl-Session": "s1", "X-Memctl-Agent": "helper"}

@@ -169,6 +169,18 @@ class ProvenanceRepository(Repository[ProvenanceEntry]):
             *(path, len(end), end, len(moved), moved),
         )
 
+    def last_id(self) -> int:
+        """Return the number of the latest reading; 0 before the first."""
+        return int(self.rows("SELECT coalesce(max(id), 0) FROM receipts")[0][0])
+
+    def after(self, id_: int, limit: int) -> list[tuple[int, ProvenanceEntry]]:
+        """Return the readings that came after one, the oldest first, each with its number."""
+        rows = self.rows(
+            f"SELECT id, {self.table.columns} FROM receipts WHERE id > ? ORDER BY id LIMIT ?",
+            *(id_, limit),
+        )
+        return [(number, self.table.decode(row)) for number, *row in rows]
+
     def places_of(self, document_ids: Iterable[str]) -> list[str]:
         """Return where files were put that documents were made from."""
         rows = self.rows(
