@@ -58,10 +58,11 @@ from memctl.literals import (
 from memctl.locking import hold_lock
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.store.tables.storage import TABLES_FOLDER
-from memctl.validation import nearest
+from memctl.validation import allowed_values, nearest
 
 if TYPE_CHECKING:
     from memctl.knowledge_base.warm_state import WarmState
+    from memctl.store.ledger.audit_repositories import Noted
     from memctl.store.ledger.ledger import Ledger
 
 Clock = Callable[[], datetime]
@@ -215,6 +216,33 @@ def _hides_more(before: KnowledgeBaseSettings, after: KnowledgeBaseSettings) -> 
     return bool(new_namespaces) or (after.private and not before.private)
 
 
+def _noted_values(settings: KnowledgeBaseSettings, names: Sequence[str]) -> dict[str, Noted]:
+    """Return the settings that the audit trail has with their value: numbers, and fixed words."""
+    known = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
+    return {
+        name: value
+        for name, value in known.items()
+        if isinstance(value, (int, float))
+        or (isinstance(value, str) and allowed_values(KnowledgeBaseSettings, name))
+    }
+
+
+def _changed_grants(
+    before: KnowledgeBaseSettings, after: KnowledgeBaseSettings
+) -> Iterator[tuple[list[str], dict[str, Noted], dict[str, Noted]]]:
+    """Yield whom each changed grant is for, with its level before and after; none if none is."""
+    was, now = (
+        {f"{'team' if grant.is_team else 'agent'} {grant.to}": grant.level for grant in each.grants}
+        for each in (before, after)
+    )
+    changed = [who for who in was | now if was.get(who) != now.get(who)]
+    for who in changed:
+        levels = [{"level": each[who]} if who in each else {} for each in (was, now)]
+        yield [who], {**levels[0]}, {**levels[1]}
+    if not changed:
+        yield [], {}, {}
+
+
 class Home:
     """The folder that holds every knowledge base of one user.
 
@@ -232,14 +260,16 @@ class Home:
         self._warm = warm
         self._folder = config.home / "kb"
 
-    def acting_as(self, *, user: str | None = None, agent: str | None = None) -> Home:
-        """Return the same home for whatever a user asks and an agent does.
+    def acting_as(
+        self, *, user: str | None = None, agent: str | None = None, session: str | None = None
+    ) -> Home:
+        """Return the same home for whatever a user asks and an agent does in a conversation.
 
         Raises:
             UsageError: A name cannot be one.
         """
         who, by = checked_name(user, "a user"), checked_name(agent, "an agent")
-        config = replace(self._program_config, user=who, agent=by)
+        config = replace(self._program_config, user=who, agent=by, session=session)
         return Home(config, self._clock, self._warm)
 
     @cached_property
@@ -740,10 +770,16 @@ class Home:
             save_settings(layout.settings, changed)
         if _hides_more(settings, changed):  # what was asked meanwhile
             self._forget_what_was_asked(name)
-        self._audit_settings(layout, list(changes))
+        self._audit_settings(layout, list(changes), settings, changed)
         return changed
 
-    def _audit_settings(self, layout: Layout, names: Sequence[str]) -> None:
+    def _audit_settings(
+        self,
+        layout: Layout,
+        names: Sequence[str],
+        before: KnowledgeBaseSettings,
+        after: KnowledgeBaseSettings,
+    ) -> None:
         """Record in the audit trail which settings were changed.
 
         They can be changed where the ledger is damaged or may only be read, which has no trail.
@@ -755,7 +791,13 @@ class Home:
             _ledger(layout) as ledger,
         ):
             ledger.audit.actor = actor_of(self.config.user, self.config.agent)
-            ledger.audit.add(self._clock(), "grants" if names == ["grants"] else "settings", names)
+            now, named = self._clock(), [name for name in names if name != "grants"]
+            if named:
+                values = [_noted_values(each, named) for each in (before, after)]
+                ledger.audit.add(now, "settings", named, None, *values)
+            if "grants" in names:
+                for grantees, *levels in _changed_grants(before, after):
+                    ledger.audit.add(now, "grants", ["grants", *grantees], None, *levels)
 
     def _with_changes(
         self, layout: Layout, settings: KnowledgeBaseSettings, changes: Mapping[str, Any]

@@ -68,7 +68,7 @@ LearningOutcome = Literal["success", "failure"]
 AccessKind = Literal["query", "context", "show", "tool"]
 """How a memory was read."""
 QueryStatus = Literal["answered", "unsure", "nothing", "failed"]
-QuerySplit = Literal["fusion", "mode", "kb", "user"]
+QuerySplit = Literal["fusion", "reranker", "mode", "kb", "user"]
 """What the numbers of a query log are split by."""
 Verdict = Literal["good", "bad"]
 """How good what a question gave was."""

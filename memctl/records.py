@@ -683,6 +683,7 @@ class Filters(Struct, frozen=True):
     topics: tuple[str, ...] = ()
     archived: bool = False
     """Whether archived memories are shown too."""
+    least_importance: float | None = None
 
     def __post_init__(self) -> None:
         """Keep metadata as JSON, so that filters can be hashed."""
@@ -871,6 +872,10 @@ class QueryResult(Struct, frozen=True):
     """Its id in the query log; None if it is not logged."""
     communities: tuple[Community, ...] = ()
     """What the names in question and hits are part of; only in the mode ``graph``."""
+    rounds: tuple[Metadata, ...] = ()
+    """The searches that were made one after the other; only in the mode ``agentic``."""
+    total_results: int = 0
+    """How many hits there are."""
 
 
 class Context(Struct, frozen=True):

@@ -91,7 +91,7 @@ class ConversationRecords(Struct, frozen=True):
         examples = [each for each in feedback if each.example]
         written = self._by_model(session, summary, turns, reward, feedback) if turns else None
         whole, suggestion, by = written or (
-            summary, _rules(reward, feedback, queries), _BUILTIN
+            summary, _rules(reward, feedback, is_unfound=self._has_unfound(queries)), _BUILTIN
         )  # fmt: skip
         made = ConversationSummary(
             summary_id=f"s_{secrets.token_hex(6)}",
@@ -118,6 +118,13 @@ class ConversationRecords(Struct, frozen=True):
         return made
 
     # --- inside ---
+
+    def _has_unfound(self, queries: Sequence[QueryDetail]) -> bool:
+        """Return whether nothing was found for a question, in whatever knowledge base."""
+        entries = (
+            self.ledger.queries.named(each.query_id) for each in queries if each.status == "nothing"
+        )
+        return any(entry is not None and not entry.found for entry in entries)
 
     def _prompt_version(self, session: Session, queries: Sequence[QueryDetail]) -> str:
         uses = self.ledger.prompt_uses.select(
@@ -204,7 +211,7 @@ def _verdict(reward: Reward, feedback: Sequence[Feedback]) -> str:
     return "\n".join(lines)
 
 
-def _rules(reward: Reward, feedback: Sequence[Feedback], queries: Sequence[QueryDetail]) -> str:
+def _rules(reward: Reward, feedback: Sequence[Feedback], *, is_unfound: bool) -> str:
     """Return what to do better, as the parts of the reward tell; "" where nothing is wrong."""
     found: list[str] = []
     if any(each.example for each in feedback):
@@ -215,7 +222,7 @@ def _rules(reward: Reward, feedback: Sequence[Feedback], queries: Sequence[Query
             if any(each.text for each in feedback)
             else "Ask the user what was wrong, and try another answer."
         )
-    if any(each.status == "nothing" for each in queries):
+    if is_unfound:
         found.append("Add to memory what was asked and not found there.")
     if reward.completion == 0 and any(each.task == "failed" for each in feedback):
         found.append("Say early what cannot be done, and what is needed to do it.")

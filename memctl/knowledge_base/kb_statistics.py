@@ -240,6 +240,10 @@ def _most_first(groups: Iterable[QueryCounts]) -> list[QueryCounts]:
     return sorted(groups, key=lambda group: (-group.queries, group.label))
 
 
+_NOTED = {"fusion": "fusion", "reranker": "reranker", "user": "user_id"}
+"""Where the detail of a question has what it can be split by."""
+
+
 def _label(
     by: QuerySplit, kb: str, details: Mapping[str, QueryDetail]
 ) -> Callable[[QueryEntry], str]:
@@ -247,13 +251,11 @@ def _label(
 
     def label(entry: QueryEntry) -> str:
         """Return the name of the group."""
-        detail = details.get(entry.query_id)
         if by == "mode":
             return entry.mode
         if by == "kb":
             return kb
-        found = (detail.fusion if by == "fusion" else detail.user_id) if detail else None
-        return found or "none"
+        return getattr(details.get(entry.query_id), _NOTED[by], None) or "none"
 
     return label
 

@@ -41,6 +41,7 @@ _SINCE = "Only from that date on: 2026-03-01, 7d, today."
 _UNTIL = "Only before that date."
 _NAMESPACE = "Only this namespace."
 _TAGS = "Only with one of these tags."
+RERANK = "Whether a configured model orders the hits."
 
 
 # --- passages -------------------------------------------------------------------------------------
@@ -273,6 +274,7 @@ class AnswerParameters(Struct, frozen=True, kw_only=True):
     until: Annotated[str | None, Rule(_UNTIL)] = None
     namespace: Annotated[str | None, Rule(_NAMESPACE)] = None
     tags: Annotated[tuple[str, ...], Rule(_TAGS)] = ()
+    rerank: Annotated[bool, Rule(RERANK)] = True
 
 
 class AnswerReply(Struct, frozen=True):
@@ -291,11 +293,13 @@ class AnswerReply(Struct, frozen=True):
 
 def answer(context: OperationContext, asked: AnswerParameters) -> AnswerReply:
     """Answer as ``memctl query`` does."""
+    from memctl.queries import QueryOptions
+
     filters = context.filters(
         namespace=asked.namespace, tags=asked.tags, since=asked.since, until=asked.until
     )
-    bases = opened(context)
-    result = bases.query(asked.question, mode=asked.mode, filters=filters, limit=asked.top_k)
+    options = QueryOptions(mode=asked.mode, filters=filters, limit=asked.top_k, rerank=asked.rerank)
+    result = opened(context).queries.ask(asked.question, options)
     assert result.answer is not None  # which was asked for
     given = result.answer
     return record_like(

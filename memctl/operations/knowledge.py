@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from memctl.literals import Mode
 from memctl.operations.finding import (
+    RERANK,
     AnswerParameters,
     AnswerReply,
     SearchReply,
@@ -40,6 +41,7 @@ class QueryParameters(Struct, frozen=True, kw_only=True):
     until: Annotated[str | None, Rule("Only before that date.")] = None
     namespace: Annotated[str | None, Rule("Only this namespace.")] = None
     tags: Annotated[tuple[str, ...], Rule("Only with one of these tags.")] = ()
+    rerank: Annotated[bool, Rule(RERANK)] = True
 
 
 def query_knowledge_base(context: OperationContext, asked: QueryParameters) -> AnswerReply:
@@ -58,6 +60,7 @@ class FindParameters(Struct, frozen=True, kw_only=True):
     since: Annotated[str | None, Rule(_SINCE)] = None
     until: Annotated[str | None, Rule("Only before that date.")] = None
     tags: Annotated[tuple[str, ...], Rule("Only with one of these tags.")] = ()
+    rerank: Annotated[bool, Rule(RERANK)] = True
 
 
 def search_documents(context: OperationContext, asked: FindParameters) -> SearchReply:
@@ -81,21 +84,20 @@ def _find_documents(
     search_type: Literal["documents", "all"],
     levels: tuple[Level, ...],
 ) -> SearchReply:
+    from memctl.queries import QueryOptions
+
     with context.limited_to(parse_names(asked.knowledge_base, "knowledge_base")) as limited:
         filters = limited.filters(
             search_type, tags=asked.tags, since=asked.since, until=asked.until
         )
-        hits = (
-            opened(limited)
-            .query(
-                asked.query,
-                mode=asked.mode,
-                filters=replace(filters, levels=levels),
-                limit=asked.top_k,
-                answer=False,
-            )
-            .hits
+        options = QueryOptions(
+            mode=asked.mode,
+            filters=replace(filters, levels=levels),
+            limit=asked.top_k,
+            answer=False,
+            rerank=asked.rerank,
         )
+        hits = opened(limited).queries.ask(asked.query, options).hits
     related = without_unrelated(hits)
     results = tuple(found_passage(number, hit) for number, hit in enumerate(related, start=1))
     return SearchReply(asked.query, search_type, len(results), results)

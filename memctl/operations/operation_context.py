@@ -79,7 +79,9 @@ class OperationContext:
     ) -> None:
         self.allow_paths = tuple(path.resolve() for path in allow_paths)
         self.identity = identity or Identity()
-        self.home = home.acting_as(user=self.identity.user, agent=self.identity.agent)
+        self.home = home.acting_as(
+            user=self.identity.user, agent=self.identity.agent, session=self.identity.session
+        )
         self.allowed_tools = allowed_tools
         self.resources = resources
         self.read_only = read_only

@@ -127,6 +127,8 @@ class Operation(Struct, frozen=True):
     """The operation of which this is another form, for those that may use it."""
     topic: str = ""
     """The set that it belongs to, for servers that offer some; by default that of its module."""
+    is_idempotent: bool = True
+    """Whether a second call with the same arguments changes nothing more."""
     only_reads: Callable[[Any], bool] | None = None
     """Tells of parameters whether it only reads with them; by default as ``effect`` says."""
 
@@ -270,6 +272,7 @@ OPERATIONS: tuple[Operation, ...] = (
         effect="write",
         resource="memory",
         topic="pools",
+        is_idempotent=False,
     ),
     Operation(
         "search_knowledge_graph",
@@ -360,6 +363,7 @@ OPERATIONS: tuple[Operation, ...] = (
         effect="write",
         resource="memory",
         topic="upkeep",
+        is_idempotent=False,
     ),
     Operation(
         "add_document",
@@ -453,6 +457,7 @@ OPERATIONS: tuple[Operation, ...] = (
         effect="write",
         resource="knowledge_base",
         topic="skills",
+        is_idempotent=False,
     ),
     Operation(
         "record_skill_outcome",
@@ -462,6 +467,7 @@ OPERATIONS: tuple[Operation, ...] = (
         resource="knowledge_base",
         is_recall=False,
         topic="skills",
+        is_idempotent=False,
     ),
     Operation(
         "give_feedback",
@@ -470,6 +476,7 @@ OPERATIONS: tuple[Operation, ...] = (
         effect="write",
         resource="memory",
         is_recall=False,
+        is_idempotent=False,
     ),
     Operation(
         "list_feedback",
@@ -483,6 +490,7 @@ OPERATIONS: tuple[Operation, ...] = (
         reflect,
         effect="write",
         resource="memory",
+        is_idempotent=False,
     ),
     Operation(
         "get_prompt",
@@ -505,6 +513,7 @@ OPERATIONS: tuple[Operation, ...] = (
         enrich,
         effect="write",
         resource="knowledge_base",
+        is_idempotent=False,
     ),
     Operation(
         "page_links",
@@ -566,6 +575,7 @@ OPERATIONS: tuple[Operation, ...] = (
         resource="memory",
         text=memory_file_text,
         only_reads=only_views,
+        is_idempotent=False,
     ),
     Operation(
         "query_learnings",
@@ -579,6 +589,7 @@ OPERATIONS: tuple[Operation, ...] = (
         add_learning,
         effect="write",
         resource="memory",
+        is_idempotent=False,
     ),
     Operation(
         "confirm_learning",
@@ -609,6 +620,7 @@ OPERATIONS: tuple[Operation, ...] = (
         effect="write",
         resource="knowledge_base",
         is_recall=False,
+        is_idempotent=False,
     ),
     Operation(
         "upkeep_report",

@@ -107,7 +107,7 @@ def _mcp(operation: Operation, strict: bool) -> JsonObject:
         "annotations": {
             "readOnlyHint": is_read,
             "destructiveHint": operation.effect == "destructive",
-            "idempotentHint": True,
+            "idempotentHint": is_read or operation.is_idempotent,
             "openWorldHint": False,
         },
     }

@@ -60,6 +60,12 @@ class Access(Struct, frozen=True):
         """Return the rights in a pool."""
         return convert(pool.access_control, cls)
 
+    def level_of(self, agent: str | None) -> AccessLevel | None:
+        """Return the level of the right given to an agent, or to everybody; None for none."""
+        if agent is None:
+            return "write" if self.public_write else "read" if self.public_read else None
+        return "write" if agent in self.write else "read" if agent in self.read else None
+
     def granting(self, agent: str | None, level: AccessLevel) -> Access:
         """Return the rights with those of an agent, or of everybody, set to a level."""
         if agent is None:

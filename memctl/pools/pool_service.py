@@ -6,7 +6,7 @@ Writes take a transaction of the ledger and nothing else, so they wait for no wr
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,7 @@ from memctl.pools.pool_values import (
     without_value,
 )
 from memctl.records import PoolAgentUse, PoolKeyUse, PoolStatistics
+from memctl.store.ledger.audit_repositories import Noted
 from memctl.store.ledger.pool_repositories import (
     Pool,
     PoolEvent,
@@ -274,7 +275,9 @@ class Pools:
         Raises:
             AccessRefused: The caller does not own the pool.
         """
-        return self._with_access(pool_id, lambda pool: Access.of(pool).granting(agent, level))
+        return self._with_access(
+            pool_id, agent, lambda pool: Access.of(pool).granting(agent, level)
+        )
 
     def revoke(self, pool_id: str, agent: str | None) -> Pool:
         """Take back what an agent, or everybody for None, was granted in a pool.
@@ -290,15 +293,24 @@ class Pools:
                 raise UsageError(f"{agent!r} owns pool {pool_id!r}, and keeps every right in it")
             return Access.of(pool).revoking(agent)
 
-        return self._with_access(pool_id, revoked)
+        return self._with_access(pool_id, agent, revoked)
 
-    def _with_access(self, pool_id: str, change: Callable[[Pool], Access]) -> Pool:
+    def _with_access(
+        self, pool_id: str, agent: str | None, change: Callable[[Pool], Access]
+    ) -> Pool:
+        """Change what an agent, or everybody for None, may do in a pool."""
         self._require_writable()
         with self._ledger.transaction():
             pool = self._owned(pool_id, "change the rights in")
             changed = replace(pool, access_control=change(pool).stored())
             self._pools.save(changed)
-            self._ledger.audit.add(self._clock(), "pool rights", [pool_id])
+            self._ledger.audit.add(
+                self._clock(),
+                "pool rights",
+                [pool_id, "everybody" if agent is None else f"agent {agent}"],
+                before=_noted_level(Access.of(pool), agent),
+                after=_noted_level(Access.of(changed), agent),
+            )
         return changed
 
     def accessible_by(self, pool_id: str, agent: str) -> bool:
@@ -411,7 +423,7 @@ class Pools:
         edit: Callable[[Data], Data],
         if_version: int | None,
         *,
-        written: Iterable[str],
+        written: Collection[str],
         path: str = "",
     ) -> PoolChange:
         """Change the data of a pool in one transaction.
@@ -427,7 +439,14 @@ class Pools:
         self._require_writable()
         with self._ledger.transaction():
             pool, now = self._writable(pool_id), self._clock()
-            self._ledger.audit.add(now, f"pool {action}", [pool_id])
+            version = pool.version + 1
+            self._ledger.audit.add(
+                now,
+                f"pool {action}",
+                [pool_id, *([path] if path else written)],
+                before={"version": pool.version},
+                after={"version": version},
+            )
             if if_version not in (None, pool.version):
                 raise VersionConflict(
                     f"pool {pool_id!r} is at version {pool.version}, not {if_version}",
@@ -437,7 +456,6 @@ class Pools:
             keys = _live(pool, stored, now)
             before = {name: entry.value for name, entry in keys.items()}
             after = edit(before)
-            version = pool.version + 1
             fresh = {
                 name: self._key(pool, name, after[name], version, now, keys.get(name))
                 for name in written
@@ -817,6 +835,12 @@ def _live(pool: Pool, stored: Iterable[PoolKey], now: datetime) -> dict[str, Poo
 def _not_from_future(entry: PoolKey, now: datetime) -> PoolKey:
     """Return a key as written now at the latest: the clock may have been ahead."""
     return entry if entry.written_at <= now else replace(entry, written_at=now)
+
+
+def _noted_level(access: Access, agent: str | None) -> dict[str, Noted]:
+    """Return the level of a right as the audit trail has it."""
+    level = access.level_of(agent)
+    return {} if level is None else {"level": level}
 
 
 def _size(entries: Iterable[PoolKey]) -> int:

@@ -394,11 +394,12 @@ class _QuerySession(Struct, frozen=True, dict=True):
         )
         outcome = self._search_message(question.text, search)
         outcome = self._with_relevance(outcome, options.threshold)
-        answer, hits = None, outcome.listed
+        answer, hits, failures = None, outcome.listed, outcome.failures
         if options.answer:
             from memctl.search.answering.evidence_sentences import rank_hits
 
-            answer, sentences = self._answer(outcome.evidence, options)
+            answer, sentences, problem = self._answer(outcome.evidence, options)
+            failures += (type(problem).__name__,) if problem else ()
             is_ordered = options.rerank and bool(self.search_context.config.models.rerank)
             if not is_ordered and outcome.selected is None:
                 citations = answer.citations if answer.found else ()
@@ -415,12 +416,15 @@ class _QuerySession(Struct, frozen=True, dict=True):
             explain=self._explained(outcome, hits) if options.explain else {},
             notes=outcome.notes,
             communities=outcome.communities,
+            rounds=tuple(outcome.explain.get("rounds", ())),
+            total_results=len(hits),
         )
         if not options.log:
             return result
         found = answer.found if answer else bool(outcome.hits) and outcome.relevance.is_near
         how = replace(
             self._how(outcome, search, limit, hits),
+            error=_joined(failures),
             status=_status(answer, found=found),
             threshold=options.threshold or 0.0,
             confidence=answer.confidence if answer else None,
@@ -429,7 +433,15 @@ class _QuerySession(Struct, frozen=True, dict=True):
             cited=tuple(each.memory_id for each in answer.citations) if answer else (),
         )
         query_id = self._log(
-            question.text, "query", options.filters, found, result.seconds, how, hits, outcome
+            question.text,
+            "query",
+            options.filters,
+            found,
+            result.seconds,
+            how,
+            hits,
+            outcome,
+            answer,
         )
         return replace(result, query_id=query_id)
 
@@ -462,21 +474,23 @@ class _QuerySession(Struct, frozen=True, dict=True):
             if self._mode == "vector":
                 raise
             found = searcher.search(question, mode="keyword", **search)
-            return replace(found, notes=(f"found by keyword alone: {error.message}",))
+            note = f"found by keyword alone: {error.message}"
+            return replace(found, notes=(note,), failures=(type(error).__name__,))
 
     def _how(
         self, outcome: SearchOutcome, search: SearchOptions, limit: int, hits: Sequence[Hit]
     ) -> QueryDetail:
         """Return how a question was asked, but for what its answer tells."""
-        config = self.search_context.config
+        config, is_fused = self.search_context.config, self._mode in ("hybrid", "agentic")
         return QueryDetail(
             "",
             status="nothing",
             top_k=limit,
             relevance=max((hit.relevance for hit in hits), default=None),
-            fusion=search["fusion"] if self._mode in ("hybrid", "agentic") else "",
-            reranker=config.models.rerank,
+            fusion=search["fusion"] if is_fused else "",
+            reranker=config.models.rerank if is_fused and self.search_context.reranks else "",
             rounds=max(1, len(outcome.explain.get("rounds", ()))),
+            error=_joined(outcome.failures),
             kbs=len(self.search_context.targets),
             user_id=config.user,
             agent_id=config.agent,
@@ -522,10 +536,10 @@ class _QuerySession(Struct, frozen=True, dict=True):
 
     def _answer(
         self, outcome: SearchOutcome, options: QueryOptions
-    ) -> tuple[Answer, Sequence[EvidenceSentence]]:
+    ) -> tuple[Answer, Sequence[EvidenceSentence], MemctlError | None]:
         """Return the answer of the configured model, or the built-in one where there is none.
 
-        With it are the sentences that were judged, best first.
+        With it are the sentences that were judged, best first, and how the model failed.
         """
         from memctl.search.answering.evidence_sentences import rank_sentences
         from memctl.search.answering.extractive_answer import extract_answer, special_answer
@@ -538,7 +552,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             answerer = self.search_context.answerer(best, asked) if best else None
             if answerer is not None:
                 sentences = rank_sentences(outcome)
-                return answerer.answer(outcome, sentences, options.on_token), sentences
+                return answerer.answer(outcome, sentences, options.on_token), sentences, None
         except MemctlError as error:  # a question is answered, whatever is wrong with the model
             problem = error
         answer = special_answer(outcome)
@@ -547,7 +561,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             answer = extract_answer(outcome, sentences)
         if problem is not None:
             answer = replace(answer, note=problem.message, hint=problem.hint)
-        return answer, sentences
+        return answer, sentences, problem
 
     def context(
         self,
@@ -629,6 +643,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
         how: QueryDetail,
         shown: Iterable[Hit],
         outcome: SearchOutcome | None = None,
+        answer: Answer | None = None,
     ) -> str | None:
         """Record a question in the log of each target; return its id, None if none records it.
 
@@ -642,16 +657,32 @@ class _QuerySession(Struct, frozen=True, dict=True):
         logged = LoggedQuestion(
             context.clock(), text, self._mode, kind, filters, found, seconds, how, vector
         )
-        scores: dict[str, list[tuple[str, float]]] = {target.name: [] for target in targets}
+        gave: dict[str, list[Hit]] = {target.name: [] for target in targets}
         for hit in shown:
-            scores[hit.kb].append((hit.memory_id, hit.score))
+            gave[hit.kb].append(hit)
         recorded = [
             target.query_log.note(
-                logged, scores[target.name], is_private=context.private or target.settings.private
+                replace(logged, detail=_given_by(target.name, gave[target.name], how, answer)),
+                [(hit.memory_id, hit.score) for hit in gave[target.name]],
+                is_private=context.private or target.settings.private,
             )
             for target in targets
         ]
         return logged.id if any(recorded) else None
+
+
+def _given_by(kb: str, hits: Sequence[Hit], how: QueryDetail, answer: Answer | None) -> QueryDetail:
+    """Return how a question was asked and what one of the knowledge bases gave, which has hits."""
+    if how.kbs < 2 or how.status == "failed":
+        return how
+    is_cited = answer is not None and any(each.kb == kb for each in answer.citations)
+    if not hits and not is_cited:
+        return replace(how, status="nothing", confidence=None, relevance=None)
+    return replace(how, relevance=max((hit.relevance for hit in hits), default=None))
+
+
+def _joined(classes: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(classes))
 
 
 def _status(answer: Answer | None, *, found: bool) -> QueryStatus:

@@ -91,6 +91,7 @@ def search_in_rounds(
     """
     first = search(None)
     merged, rounds, notes = first, list[Round](), list(first.notes)
+    failures = list(first.failures)
     query, by, new = question, "question", len(first.hits)
     found = len(first.hits)
     while True:
@@ -98,11 +99,13 @@ def search_in_rounds(
         following, worded_by = "", "built-in"
         if not judgement.is_sufficient and len(rounds) + 1 < depth.rounds:
             spent = frozenset(query.split()) if rounds else frozenset()
-            following, worded_by, note = _next_query(
+            following, worded_by, failure = _next_query(
                 question, merged, judgement, spent, reformulate
             )
-            notes += [note] if note else []
-            reformulate = None if note else reformulate
+            if failure is not None:
+                reformulate = None
+                notes.append(f"searched again without the model: {failure.message}")
+                failures.append(type(failure).__name__)
         asked = {query, *(each.query for each in rounds)}
         then = _decide_next(judgement, len(rounds) + 1, following, asked)
         relevant, mean = judgement.relevant, judgement.mean
@@ -116,7 +119,13 @@ def search_in_rounds(
         new = sum(candidate.key not in known for candidate in more.candidates)
         merged = _merge(first, merged, more, limit)
     explain = {**first.explain, "mode": "agentic", "rounds": [each.explain() for each in rounds]}
-    return replace(merged, mode="agentic", explain=explain, notes=tuple(dict.fromkeys(notes)))
+    return replace(
+        merged,
+        mode="agentic",
+        explain=explain,
+        notes=tuple(dict.fromkeys(notes)),
+        failures=tuple(dict.fromkeys(failures)),
+    )
 
 
 def _decide_next(judgement: _Judgement, number: int, following: str, asked: set[str]) -> str:
@@ -169,16 +178,16 @@ def _next_query(
     judgement: _Judgement,
     spent: frozenset[str],
     reformulate: Reformulate | None,
-) -> tuple[str, str, str]:
-    """Return the next query, "" for none, who worded it, and a note where the model failed."""
-    note = ""
+) -> tuple[str, str, MemctlError | None]:
+    """Return the next query, "" for none, who worded it, and how the model failed, if it did."""
+    failure: MemctlError | None = None
     if reformulate is not None and outcome.hits:
         try:
             hits = outcome.hits[:_JUDGED_HITS]
-            return reformulate(question, hits, judgement.missing).strip(), "model", ""
+            return reformulate(question, hits, judgement.missing).strip(), "model", None
         except MemctlError as error:  # the search goes on, whatever is wrong with the model
-            note = f"searched again without the model: {error.message}"
-    return _query_by_rules(outcome, judgement, spent), "built-in", note
+            failure = error
+    return _query_by_rules(outcome, judgement, spent), "built-in", failure
 
 
 def _query_by_rules(outcome: SearchOutcome, judgement: _Judgement, spent: frozenset[str]) -> str:

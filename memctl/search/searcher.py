@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memctl.errors import MemctlError
 from memctl.literals import DEFAULT_HOPS
 from memctl.models.protocols import Embedder
 from memctl.records import Filters, Hit
@@ -23,7 +24,7 @@ from memctl.search.answering.relevance import hit_relevance, judge_relevance
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.query.analyzers import Analysis, analyze
 from memctl.search.query.search_syntax import Expression, parse_query
-from memctl.search.ranking.reranking import NO_RERANKING, Reranking, rerank
+from memctl.search.ranking.reranking import NO_RERANKING, Reranking, failure_note, rerank
 from memctl.search.ranking.scored_candidates import (
     ScoredCandidate,
     fold_distilled,
@@ -52,6 +53,7 @@ from memctl.search.retrieval.corpus import Corpus
 from memctl.search.retrieval.question_vectors import (
     QuestionMeaning,
     QuestionVectors,
+    keyword_only_notes,
     word_embedder,
 )
 from memctl.search.search_plan import (
@@ -304,7 +306,7 @@ class Searcher:
         analysis = self._analyze(expression, scope, plan)
         question, statistics = analysis.question, analysis.statistics
         meaning = QuestionMeaning(analysis.embedded, statistics, self._load_words)
-        vectors, embedding_notes = self._question_vectors.vectors(plan.mode, meaning)
+        vectors, without_vector = self._question_vectors.vectors(plan.mode, meaning)
         is_by_words = len(vectors) == len(self._sources) and all(
             vector is meaning.vector for vector in vectors.values()
         )
@@ -325,7 +327,7 @@ class Searcher:
         )
         found = pipeline.run()
         reranking = self._reranking if plan.mode == "hybrid" else NO_RERANKING
-        ranked, notes = rerank(reranking, self._sources, question.text, found)
+        ranked, unranked = rerank(reranking, self._sources, question.text, found)
         shown = ranked if plan.selects else ranked[: plan.limit]
         return SearchOutcome(
             asked=question,
@@ -349,7 +351,12 @@ class Searcher:
             load_turns_around=partial(load_turns_around, self._sources),
             load_document=partial(load_document, self._sources),
             load_statements_of=partial(load_statements_of, self._sources, scope),
-            notes=(*analysis.notes, *embedding_notes, *notes),
+            notes=(
+                *analysis.notes,
+                *keyword_only_notes(without_vector),
+                *([failure_note(unranked)] if unranked else ()),
+            ),
+            failures=_classes(*without_vector.values(), unranked),
             community_finder=self._community_finder(pipeline),
         )
 
@@ -417,6 +424,10 @@ class Searcher:
             for hit, item in zip(hits, ranked, strict=True)
             if (own := judged[item.candidate.key])
         )
+
+
+def _classes(*errors: MemctlError | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(type(error).__name__ for error in errors if error is not None))
 
 
 def _no_decisions(_: str) -> Decisions:

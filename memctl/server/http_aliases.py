@@ -150,8 +150,9 @@ class RagKb(Struct, frozen=True, kw_only=True):
     name: Annotated[str, Rule("1 to 64 of a-z, 0-9, - and _.")]
     embedding_model: Annotated[str, Rule("The model of its vectors.")] = ""
     embedding_provider: Annotated[
-        Literal["", "builtin", "endpoint", "onnx"], Rule("Where its vectors are from.")
-    ] = ""
+        Literal["builtin", "endpoint", "onnx", "openai"] | None,
+        Rule("Where its vectors are from; openai is the endpoint."),
+    ] = None
     chunking_strategy: Annotated[ChunkStrategy | None, Rule("How text is cut.")] = None
     chunk_size: Annotated[int | None, Rule("Characters.", low=100, high=20_000)] = None
     chunk_overlap: Annotated[int | None, Rule("Characters.", low=0, high=10_000)] = None
@@ -180,30 +181,38 @@ def _rag_query(context: OperationContext, asked: RagQuestion, _: Place) -> objec
     reply: dict[str, Any] = {
         "answer": answer.text if answer else "",
         "sources": to_plain(answer.citations if answer else ()),
-        "total_results": len(found.hits),
+        "total_results": found.total_results,
     }
     if found.mode == "agentic":
-        reply["rounds"] = to_plain(found.explain).get("rounds") if found.explain else None
+        reply["rounds"] = to_plain(found.rounds)
     return _data({**reply, "query_id": found.query_id, "mode": found.mode})
 
 
 def _rag_search(context: OperationContext, asked: RagQuestion, _: Place) -> object:
     found = _ask(context, asked, answer=False)
-    return _data({"results": found.hits, "total_results": len(found.hits)})
+    return _data({"results": found.hits, "total_results": found.total_results})
 
 
 def _rag_kb(context: OperationContext, asked: RagKb, place: Place) -> object:
     place.calls.require_creatable(asked.name)
-    named = (asked.embedding_provider, asked.embedding_model)
-    embedder = "/".join(part for part in named if part)
     given = {
         "chunk_strategy": asked.chunking_strategy,
         "chunk_size": asked.chunk_size,
         "chunk_overlap": asked.chunk_overlap,
     }
     settings: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    context.home.create(asked.name, embedder=embedder, **settings)
+    context.home.create(asked.name, embedder=_embedder_of(asked), **settings)
     return _data(context.home.described(asked.name))
+
+
+def _embedder_of(asked: RagKb) -> str:
+    """Return the embedder of a new knowledge base as ``--embedder`` takes it; "" for the usual."""
+    provider, model = asked.embedding_provider, asked.embedding_model
+    if provider == "openai":
+        provider = "endpoint"
+    if provider == model:
+        return model
+    return "/".join(part for part in (provider, model) if part)
 
 
 def _rag_process(context: OperationContext, _: SomeKb, place: Place) -> object:
@@ -391,15 +400,19 @@ def _agent_search(context: OperationContext, asked: AgentSearch, _: Place) -> ob
 
 @_of_agent
 def _agent_documents(context: OperationContext, asked: AgentDocuments, _: Place) -> object:
-    base = reading(context)
-    own = _own_documents(context)
     filters = Filters(
-        namespaces=(asked.namespace or own,),
+        namespaces=(asked.namespace or _own_documents(context),),
         doc_types=() if asked.doc_type is None else (asked.doc_type,),
     )
-    rows = base.documents.list(filters, limit=asked.limit, offset=asked.offset)
-    found = list(plain_rows(with_kb(base, rows)))
-    return Listing(found, base.documents.count(filters), asked.offset).plain()
+    bases, end = context.reading(), asked.offset + asked.limit
+    found = [
+        row
+        for base in bases
+        for row in plain_rows(with_kb(base, base.documents.list(filters, limit=end)))
+    ]
+    found.sort(key=lambda row: str(row["ingested_at"]), reverse=True)
+    total = sum(base.documents.count(filters) for base in bases)
+    return Listing(found[asked.offset : end], total, asked.offset).plain()
 
 
 @_of_agent
@@ -412,10 +425,10 @@ def _agent_document(context: OperationContext, _: OfUser, place: Place) -> objec
 
 @_of_agent
 def _delete_agent_document(context: OperationContext, _: OfUser, place: Place) -> object:
-    documents = context.writing().documents
-    document = documents.get(place["doc_id"]).document
+    base = context.reading().owner("documents", place["doc_id"])
+    document = base.documents.get(place["doc_id"]).document
     _check_own(context, document.namespace, place["doc_id"])
-    return {"document_id": document.id, "deleted": documents.delete(document.id)}
+    return {"document_id": document.id, "deleted": base.documents.delete(document.id)}
 
 
 def _own_documents(context: OperationContext) -> str:

@@ -144,7 +144,7 @@ def route_of(endpoint: Endpoint) -> Route:
         in_address = {KB} if endpoint.takes_kb else set[str]()
         given = _query(endpoint, request.query_params, in_address) if endpoint.in_query else None
         if given is None:
-            refuse_query(request, *in_address)
+            refuse_query(request, *in_address, taken=endpoint.parameters.__struct_fields__)
             given = await json_body(request)
         asked = check_arguments(endpoint.parameters, given, f"{endpoint.method} {endpoint.path}")
         place = place_of(request)
@@ -220,7 +220,8 @@ def kbs_of(request: Request, asked: object) -> tuple[str, ...]:
         found = request.path_params.get(name) or getattr(asked, name, None)
         if found:
             return (str(found),)
-    return tuple(getattr(asked, "kbs", ()) or getattr(asked, "knowledge_base_ids", ()))
+    named = getattr(asked, "kbs", ()) or getattr(asked, "knowledge_base_ids", ())
+    return tuple(name.strip() for each in named for name in each.split(","))
 
 
 def _named_kb(request: Request) -> tuple[str, ...]:
@@ -254,15 +255,22 @@ def _query(endpoint: Endpoint, given: QueryParams, but: Collection[str]) -> dict
     return found
 
 
-def refuse_query(request: Request, *but: str) -> None:
+def refuse_query(request: Request, *but: str, taken: Collection[str] = ()) -> None:
     """Refuse arguments in the address of a request that has them in its body.
+
+    Args:
+        request: The request.
+        but: Those that belong there.
+        taken: Those that its body may have.
 
     Raises:
         ShapeError: There are some, besides ``but``.
     """
     for key in request.query_params:
         if key not in but:
-            raise ShapeError(f"{key[:60]} stands in the address", "put arguments into the body")
+            is_kb = key == KB and "kbs" in taken
+            hint = 'put {"kbs": ["NAME"]} into the body' if is_kb else "put arguments into the body"
+            raise ShapeError(f"{key[:60]} stands in the address", hint)
 
 
 def convert_argument(text: str, kind: object) -> object:

@@ -204,7 +204,7 @@ def _result_content(endpoint: Endpoint) -> JsonObject:
     """Return what an endpoint gives, as its function is annotated."""
     result = get_type_hints(endpoint.run).get("return")
     if result is Listing:
-        return {**_json_content(_page_schema()), ARROW: {"schema": {"type": "string"}}}
+        return {**_json_content(_page_schema()), **_ARROW_CONTENT}
     return _json_content({})
 
 
@@ -238,6 +238,7 @@ def _tag(path: str) -> str:
 
 # --- what has a route of its own ------------------------------------------------------------------
 
+_ARROW_CONTENT: Mapping[str, JsonObject] = {ARROW: {"schema": {"type": "string"}}}
 _STREAM: JsonObject = {"text/event-stream": {"schema": {"type": "string"}}}
 _FILE: JsonObject = {"type": "string", "contentMediaType": "application/octet-stream"}
 
@@ -290,7 +291,7 @@ _OTHERS: tuple[_Described, ...] = (
         "/v1/query",
         "Ask a question.",
         body=QuestionParameters,
-        content={**_json_content({}), **_STREAM},
+        content={**_json_content({}), **_STREAM, **_ARROW_CONTENT},
     ),
     _other(
         "POST",
@@ -317,7 +318,7 @@ _OTHERS: tuple[_Described, ...] = (
     _other(
         "GET",
         "/v1/events",
-        "Send what is written to pools.",
+        "Send what happens: files, jobs, writes to pools.",
         query=[_query(name, each, _EVENTS) for name, each in _properties(_EVENTS)],
         content={**_json_content({}), **_STREAM},
     ),

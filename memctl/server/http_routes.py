@@ -538,6 +538,7 @@ class GraphQuestion(GraphParameters, frozen=True, kw_only=True):
     """Which names."""
 
     q: Annotated[str, Rule("A question, or some words.")]
+    type: Annotated[str | None, Rule("Only names of this type: person, page, ...")] = None
     relation: Annotated[str | None, Rule("Only relations of this type.")] = None
     limit: Annotated[int, Rule(_LIMIT, low=1, high=_MOST)] = 10
 
@@ -563,7 +564,9 @@ def _graph_path(context: OperationContext, asked: PathParameters, _: Place) -> L
 
 
 def _graph_search(context: OperationContext, asked: GraphQuestion, _: Place) -> Listing:
-    rows = _view(context, asked).search(asked.q, asked.limit, relation=asked.relation)
+    rows = _view(context, asked).search(
+        asked.q, asked.limit, relation=asked.relation, type_=asked.type
+    )
     return Listing(rows, len(rows))
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Annotated, Any, TypeVar
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,9 +19,11 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from memctl.errors import MemctlError
+from memctl.errors import MemctlError, NotFoundError
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import to_plain
+from memctl.pools import event_row
+from memctl.schema.table_names import CONSOLIDATION
 from memctl.server.http_access import error_body
 from memctl.server.http_calls import (
     Calls,
@@ -30,15 +33,29 @@ from memctl.server.http_calls import (
     json_reply,
     run,
 )
-from memctl.server.http_endpoints import check_arguments, convert_argument, kbs_of
+from memctl.server.http_endpoints import (
+    ARROW,
+    Listing,
+    check_arguments,
+    convert_argument,
+    kbs_of,
+    reply,
+)
 from memctl.server.http_routes import QuestionParameters, query_options
 from memctl.validation import Rule
+
+if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
+    from memctl.store.ledger.log_repositories import ProvenanceEntry
+    from memctl.store.ledger.work_repositories import Job
 
 PieceT = TypeVar("PieceT")
 ResultT = TypeVar("ResultT")
 _POLL_SECONDS = 0.5
 _KEEP_ALIVE_POLLS = 30
-_EVENT_ID = re.compile(r"\d{1,18}")
+_EVENT_ID = re.compile(r"[0-9]{1,18}")
+_CURSOR = re.compile(r"[0-9]{1,18}\.[0-9]{1,18}\.[0-9]{1,17}")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_EVENTS = 500
 
 
@@ -98,6 +115,9 @@ async def _query(request: Request) -> Response:
             ),
             *kbs_of(request, asked),
         )
+        if ARROW in request.headers.get("accept", ""):
+            hits = Listing(found.hits, found.total_results)
+            return await calls_of(request).in_thread(lambda: reply(request, hits))
         return json_reply(found)
     return stream_reply(_answer(request, asked))
 
@@ -131,7 +151,11 @@ class EventParameters(Struct, frozen=True, kw_only=True):
     """Which events."""
 
     after: Annotated[
-        int | None, Rule("Those after this number; by default those from now on.", low=0)
+        int | None,
+        Rule("Writes to pools after this number; by default those from now on.", low=0),
+    ] = None
+    cursor: Annotated[
+        str | None, Rule("All after this place, which a reply or the id of an event says.")
     ] = None
     kbs: Annotated[
         tuple[str, ...], Rule("The one knowledge base; by default the one that is written to.")
@@ -139,8 +163,40 @@ class EventParameters(Struct, frozen=True, kw_only=True):
     stream: Annotated[bool, Rule("Send them as they come.")] = True
 
 
+class _Cursor(Struct, frozen=True):
+    """How far the events of a knowledge base were sent."""
+
+    pools: int
+    """The number of the last write to a pool."""
+    files: int
+    """The number of the last reading of a file."""
+    jobs: datetime
+    """When the last job ended."""
+
+    @property
+    def text(self) -> str:
+        """The place as clients send it back."""
+        return f"{self.pools}.{self.files}.{(self.jobs - _EPOCH) // timedelta(microseconds=1)}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the place that a text says.
+
+        Raises:
+            ShapeError: It says none.
+        """
+        if not _CURSOR.fullmatch(text):
+            raise ShapeError(f"cursor is no place: {text[:60]!r}", "send one as a reply says it")
+        pools, files, instant = map(int, text.split("."))
+        return cls(pools, files, _EPOCH + timedelta(microseconds=instant))
+
+
+_Sent = tuple[_Cursor, dict[str, Any]]
+"""An event, and the place after it."""
+
+
 async def _all_events(request: Request) -> Response:
-    """Send bulletins and other writes to pools as they come, or say which there were."""
+    """Send what happens as it does, or say what there was: files, jobs and writes to pools."""
     given = dict(request.query_params)
     arguments: dict[str, Any] = {}
     for key, text in given.items():
@@ -155,27 +211,36 @@ async def _all_events(request: Request) -> Response:
     last = request.headers.get("last-event-id", "")
     if _EVENT_ID.fullmatch(last):
         arguments["after"] = int(last)
+    elif _CURSOR.fullmatch(last):
+        arguments["cursor"] = last
     asked = check_arguments(EventParameters, arguments, "GET /v1/events")
 
-    def fetch(after: int | None) -> Callable[[OperationContext], tuple[int, list[dict[str, Any]]]]:
-        return lambda context: _events_after(context, after)
+    def fetch(after: _Cursor) -> Callable[[OperationContext], list[_Sent]]:
+        return lambda context: list(_events_after(context, after))
 
-    after, found = await run(request, fetch(asked.after), *asked.kbs)
+    kbs = kbs_of(request, asked)
+    if asked.cursor is None:
+        place = await run(request, lambda context: _start(context, asked.after), *kbs)
+    else:
+        place = _Cursor.parse(asked.cursor)
+    found = await run(request, fetch(place), *kbs)
     wants_json = "application/json" in request.headers.get("accept", "")
     if not asked.stream or wants_json:
-        return json_reply({"items": found, "last": after})
+        end = found[-1][0] if found else place
+        rows = [row for _, row in found]
+        return json_reply({"items": rows, "last": end.pools, "cursor": end.text})
 
     async def pieces() -> AsyncIterator[str]:
         """Yield what is there, then what is new, until the client or the server ends."""
-        nonlocal after, found
+        nonlocal place, found
         polls = 0
         yield ": listening\n\n"
         while True:
-            for each in found:
-                yield event(str(each["event"]), each, each["id"])
+            for place, row in found:
+                yield event(str(row["event"]), row, place.text)
             if await _has_ended(request, calls_of(request)):
                 return
-            after, found = await run(request, fetch(after), *asked.kbs)
+            found = await run(request, fetch(place), *kbs)
             polls += 1
             if polls % _KEEP_ALIVE_POLLS == 0:
                 yield ": still here\n\n"
@@ -189,20 +254,66 @@ async def _has_ended(request: Request, calls: Calls) -> bool:
     return calls.closing.is_set() or await request.is_disconnected()
 
 
-def _events_after(context: OperationContext, after: int | None) -> tuple[int, list[dict[str, Any]]]:
-    """Return the number of the latest event, and those after one."""
-    from memctl.pools import event_row
-
+def _start(context: OperationContext, after: int | None) -> _Cursor:
+    """Return the place after a write to a pool; by default after all there is."""
     base = context.reading_existing()
-    pools = base.pools.acting_as()
-    last = pools.last_event()
-    if after is None:
-        return last, []
-    readable = {pool.pool_id for pool in pools.list()}
-    found = [
-        each
-        for each in base.store.ledger.pools.events.after(after)
-        if each.pool_id in readable and each.id is not None
-    ][:_MOST_EVENTS]
-    rows = [to_plain(event_row(base.name, each)) for each in found]
-    return max([after, *(row["id"] for row in rows)]), rows
+    pools = base.pools.acting_as().last_event() if after is None else after
+    return _Cursor(pools, base.store.ledger.provenance.last_id(), context.now)
+
+
+def _events_after(context: OperationContext, place: _Cursor) -> Iterator[_Sent]:
+    """Yield the events after a place; who is limited to some of memory gets those of pools."""
+    base = context.reading_existing()
+    ledger = base.store.ledger
+    readable = {pool.pool_id for pool in base.pools.acting_as().list()}
+    writes = [each for each in ledger.pools.events.after(place.pools) if each.pool_id in readable]
+    for each in writes[:_MOST_EVENTS]:
+        place = replace(place, pools=each.id)
+        yield place, to_plain(event_row(base.name, each))
+    if context.identity.user is not None or context.allowed_tools is not None:
+        return
+    for number, entry in ledger.provenance.after(place.files, _MOST_EVENTS):
+        place = replace(place, files=number)
+        if _is_open(context, base, entry.document_id):
+            yield place, to_plain(_file_row(base.name, entry))
+    for job in ledger.jobs.finished_after(place.jobs, _MOST_EVENTS):
+        place = replace(place, jobs=job.finished_at)
+        yield place, to_plain(_job_row(base.name, job))
+
+
+def _is_open(context: OperationContext, base: KnowledgeBase, document_id: str | None) -> bool:
+    """Return whether a file may be told of: not where its namespace is, or may be, private."""
+    if not base.settings.private_namespaces:
+        return True
+    with suppress(NotFoundError):
+        if document_id is not None:
+            return context.reads(base, base.documents.get(document_id).document.namespace)
+    return False
+
+
+def _file_row(kb: str, entry: ProvenanceEntry) -> dict[str, Any]:
+    return {
+        "event": entry.outcome,
+        "kb": kb,
+        "at": entry.decided_at,
+        "source": entry.path,
+        "document_id": entry.document_id,
+        "memories": entry.memories,
+        "message": entry.reason,
+        "hint": entry.hint,
+    }
+
+
+def _job_row(kb: str, job: Job) -> dict[str, Any]:
+    done = "consolidated" if job.kind == CONSOLIDATION else "upkeep"
+    return {
+        "event": "failed" if job.state in ("failed", "abandoned") else done,
+        "kb": kb,
+        "at": job.finished_at,
+        "job": job.id,
+        "kind": job.kind,
+        "state": job.state,
+        "detail": {name: count for name, count in job.detail.items() if type(count) is int},
+        "message": str(job.detail.get("error", "")),
+        "hint": str(job.detail.get("hint", "")),
+    }

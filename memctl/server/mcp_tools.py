@@ -90,8 +90,11 @@ class McpTool(Struct, frozen=True):
     def _hints(self) -> JsonObject:
         if self.operation.effect == "read":
             return {"readOnlyHint": True}
-        is_destructive = self.operation.effect == "destructive"
-        return {"readOnlyHint": False, "destructiveHint": is_destructive, "idempotentHint": True}
+        return {
+            "readOnlyHint": False,
+            "destructiveHint": self.operation.effect == "destructive",
+            "idempotentHint": self.operation.is_idempotent,
+        }
 
 
 def _some(properties: JsonObject, names: tuple[str, ...] | None) -> JsonObject:
@@ -161,7 +164,7 @@ CORE_TOOLS: tuple[McpTool, ...] = (
         "remember",
         "remember",
         "Remember one fact, decision, preference or plan.",
-        ("text", "type", "tags", "dry_run"),
+        ("text", "type", "tags", "importance", "session_id", "dry_run"),
         ("id", "text", "type"),
     ),
     McpTool(

@@ -47,6 +47,10 @@ def test_rounds_go_over_several_knowledge_bases_and_the_answer_is_cited(notes: R
     ids = [hit["memory_id"] for hit in result["hits"]]
     assert len(ids) == len(set(ids))
     assert {hit["kb"] for hit in result["hits"]} == {"one", "two"}
+    assert result["rounds"][0]["query"] == QUESTION
+    assert result["rounds"] == rounds(notes, "-k", "one", "-k", "two")
+    assert result["total_results"] == len(ids)
+    assert notes("query", QUESTION, "-o", "json").json["rounds"] == []
 
 
 def test_explain_tells_of_every_round_on_a_terminal(notes: Run) -> None:

@@ -179,6 +179,9 @@ def test_a_model_that_fails_leaves_the_built_in_answer_and_says_why(
     assert result.json["answer"]["note"]
     assert result.err.startswith("note: answered without the model: ")
     assert told in result.err
+    [noted] = notes("sql", "select status, error from queries").rows
+    assert noted["status"] == "answered"
+    assert noted["error"] == ("ModelUnavailable" if status == 503 else "ModelRefused")
 
 
 def test_a_reply_that_is_no_answer_leaves_the_built_in_one(

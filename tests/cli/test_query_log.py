@@ -139,6 +139,20 @@ def test_one_question_of_several_is_judged_in_each(memctl, logged) -> None:
     assert {row["query_id"] for row in rows} == {asked}
 
 
+def test_each_of_several_notes_what_it_gave(memctl, logged) -> None:
+    memctl("ingest", "--text", CODE)
+    memctl("kb", "create", "other")
+    memctl("query", "what is the door code?")
+    rows = {row["kb"]: row for row in logged()}
+    assert (rows["default"]["status"], rows["default"]["hits"]) == ("answered", 1)
+    assert rows["default"]["relevance"] > 0.5
+    assert (rows["other"]["status"], rows["other"]["hits"]) == ("nothing", 0)
+    assert rows["other"]["quality"] == 0
+    assert rows["other"]["found"] is True
+    [_, other] = memctl("stats", "--queries", "-o", "json").json
+    assert other["unanswered"] == []
+
+
 def test_no_text_is_noted_where_a_knowledge_base_is_private(memctl, logged, tmp_path) -> None:
     memctl("kb", "create", "diary", "--private")
     memctl("kb", "create", "open")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -56,6 +57,28 @@ def test_only_hybrid_questions_are_reranked_and_each_once(
     assert len(asked.body["documents"]) <= 50
 
 
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("query_knowledge_base", "question"),
+        ("search_documents", "query"),
+        ("search_memory", "query"),
+        ("search_knowledge", "query"),
+    ],
+)
+def test_an_operation_can_do_without_the_model(
+    memctl: Run, reranked: FakeEndpoint, name: str, asked: str
+) -> None:
+    def call(**options: bool) -> int:
+        before = len(reranked.asked)
+        done = memctl("tool", "call", name, json.dumps({asked: QUESTION, **options}))
+        assert done.code == 0, done.err
+        return len(reranked.asked) - before
+
+    assert call(rerank=False) == 0
+    assert call() == 1
+
+
 def test_what_stands_below_the_best_fifty_keeps_its_order(
     memctl: Run, reranked: FakeEndpoint
 ) -> None:
@@ -76,6 +99,9 @@ def test_without_the_model_the_question_is_answered_and_it_is_said(
     assert without.code == 0
     assert "note: not reranked: http" in without.err
     assert without.json["notes"]
+    noted = memctl("sql", "select status, error from queries").rows[-1]
+    assert noted["error"] == ("ModelUnavailable" if status == 503 else "ModelRefused")
+    assert noted["status"] != "failed"
     monkeypatch.delenv("MEMCTL_MODELS_RERANK")
     assert texts(memctl("query", QUESTION, "-o", "json")) == texts(without)
 

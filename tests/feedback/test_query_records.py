@@ -91,11 +91,28 @@ def test_numbers_are_split_as_asked_for(memctl: Any) -> None:
     assert memctl("stats", "--by", "user", "-o", "json").json[0]["by"]
 
 
+def test_numbers_are_split_by_the_model_that_reranked(
+    memctl: Any, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl("ingest", "--text", CODE)
+    memctl("query", "door code")
+    for name, value in endpoint.settings(rerank="r").items():
+        monkeypatch.setenv(name, value)
+    memctl("query", "door code")
+    memctl("query", "door code", "--mode", "keyword")
+    (numbers,) = memctl("stats", "--queries", "--by", "reranker", "-k", "default").rows
+    split = {row["label"]: row["queries"] for row in numbers["by"]}
+    assert split.keys() == {"none", "r"}
+    assert split["r"] == 1
+
+
 def test_earlier_questions_that_mean_the_same_are_found(memctl: Any) -> None:
     memctl("ingest", "--text", CODE)
     memctl("query", "what is the door code?")
     memctl("query", "who won the chess tournament?")
     rows = memctl("stats", "--similar", "the code of the door", "-k", "default").rows
+    words = ("--queries", "--similar", "the code of the door", "-k", "default")
+    assert memctl("stats", *words).rows == rows
     assert "door code" in rows[0]["question"]
     assert rows[0]["similarity"] > rows[-1]["similarity"]
     places = [row["question"] for row in rows]

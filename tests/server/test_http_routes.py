@@ -136,6 +136,17 @@ def test_a_question_is_answered_as_the_command_answers_it(client: TestClient, co
     assert client.post("/v1/query", json={}).status_code == 422
 
 
+def test_a_question_is_noted_with_the_conversation_that_its_header_names(
+    client: TestClient, command: Any
+) -> None:
+    asked = {"question": "When is the launch?", "kbs": ["notes"]}
+    headers = {"X-Memctl-Session": "monday"}
+    for path in ("query", "context"):
+        id_ = client.post(f"/v1/{path}", json=asked, headers=headers).json()["query_id"]
+        statement = f"select session_id from queries where query_id = '{id_}'"
+        assert command("sql", statement, "-k", "notes") == [{"session_id": "monday"}]
+
+
 def test_an_answer_is_streamed_as_events(client: TestClient) -> None:
     asked = {"question": "What is the total of the fit-out budget?", "stream": True}
     reply = client.post("/v1/query", json=asked)
@@ -164,6 +175,14 @@ def test_rows_come_as_an_arrow_stream_where_that_is_accepted(
     kbs = client.get("/v1/kbs", headers={"Accept": ARROW})
     assert pa.ipc.open_stream(kbs.content).read_all()["name"].to_pylist() == ["notes"]
 
+    question = "When is the launch?"
+    asked = {"question": question, "limit": 3, "answer": False}
+    hits = client.post("/v1/query", json=asked, headers={"Accept": ARROW})
+    assert hits.headers["content-type"] == ARROW
+    told = command("query", question, "-k", "notes", "-n", "3", "--no-answer")["hits"]
+    ids = pa.ipc.open_stream(hits.content).read_all()["memory_id"].to_pylist()
+    assert ids == [hit["memory_id"] for hit in told]
+
 
 def test_the_graph_is_asked_as_the_commands_ask_it(client: TestClient, command: Any) -> None:
     best = client.get(f"{KB}/graph").json()["best_connected"]
@@ -174,6 +193,10 @@ def test_the_graph_is_asked_as_the_commands_ask_it(client: TestClient, command: 
     assert steps == command("graph", "path", one, other)
     found = client.get(f"{KB}/graph/search", params={"q": one}).json()["items"]
     assert found == command("graph", "search", one)
+    for kind in (best[0]["type"], "nothing"):
+        typed = client.get(f"{KB}/graph/search", params={"q": one, "type": kind}).json()["items"]
+        assert typed == command("graph", "search", one, "--type", kind)
+        assert bool(typed) == (kind != "nothing")
 
 
 def test_sql_is_read_only_and_bounded(client: TestClient, command: Any) -> None:
@@ -216,6 +239,12 @@ def test_arguments_in_the_address_of_a_write_are_refused(client: TestClient, pla
     assert refused.status_code == 422
     assert "dry_run" in refused.json()["error"]["message"]
     assert client.get(f"{KB}/memories").json()["total"] == before
+
+
+def test_what_takes_several_knowledge_bases_says_what_they_are_called(client: TestClient) -> None:
+    refused = client.post("/v1/sessions?kb=notes", json={})
+    assert refused.status_code == 422
+    assert refused.json()["error"]["hint"] == 'put {"kbs": ["NAME"]} into the body'
 
 
 def test_a_memory_is_added_changed_and_deleted(client: TestClient) -> None:
@@ -314,6 +343,33 @@ def test_a_value_of_a_pool_is_written_for_the_version_that_was_read(client: Test
     assert client.get("/v1/events?stream=no").status_code == 422
     as_json = {"Accept": "application/json"}
     assert client.get("/v1/events?stream=", headers=as_json).status_code == 200
+
+
+def test_what_is_done_with_files_and_memories_is_sent_as_events(
+    serve: Serve, client: TestClient, tmp_path: Path
+) -> None:
+    def events(cursor: str, **headers: str) -> dict[str, Any]:
+        where = {"cursor": cursor, "stream": "false", "kbs": "notes"}
+        found: dict[str, Any] = client.get("/v1/events", params=where, headers=headers).json()
+        return found
+
+    start = client.get("/v1/events?stream=false&kbs=notes").json()
+    assert start["items"] == []
+    good, bad = tmp_path / "tide.md", tmp_path / "broken.pdf"
+    good.write_text("The tide is high at nine.")
+    bad.write_bytes(b"%PDF-1.4 broken")
+    with serve.home.open("notes") as base:
+        base.ingest([good, bad])
+        base.consolidate()
+    found = events(start["cursor"])
+    files = {Path(row["source"]).name: row["event"] for row in found["items"] if "source" in row}
+    assert files == {"tide.md": "ingested", "broken.pdf": "failed"}
+    jobs = [row for row in found["items"] if "job" in row]
+    assert "consolidated" in [row["event"] for row in jobs]
+    assert all(row["kb"] == "notes" and row["at"] for row in found["items"])
+    assert events(found["cursor"])["items"] == []
+    assert events(start["cursor"], **{"X-Memctl-User": "ann"})["items"] == []
+    assert client.get("/v1/events?cursor=x&stream=false").status_code == 422
 
 
 def test_values_of_tiers_are_kept_by_key(client: TestClient) -> None:

@@ -245,6 +245,27 @@ def test_a_document_of_an_agent_is_sent_and_found_by_its_user_alone(client: Test
     assert client.get(f"{place}?user_id=ann").status_code == 404
 
 
+def test_documents_of_an_agent_are_listed_from_all_bases_that_it_reads(
+    serve: Serve, client: TestClient
+) -> None:
+    serve.home.create("aaa")
+    place = f"{AGENT}/documents"
+    first = client.post(place, json={"content": "The gate is green.", "user_id": "eva"}).json()
+    with serve.home.acting_as(user="eva").open("aaa") as base:
+        namespace = first["namespace"]
+        base.ingest(text="The well is deep.", namespace=namespace)
+    listed = client.get(place, params={"user_id": "eva"}).json()
+    assert [row["kb"] for row in listed["items"]] == ["aaa", "default"]
+    assert listed["items"][1]["id"] == first["document_id"]
+    assert (listed["total"], listed["next"]) == (2, None)
+    page = client.get(place, params={"user_id": "eva", "limit": 1, "offset": 1}).json()
+    assert [row["id"] for row in page["items"]] == [first["document_id"]]
+    one = listed["items"][0]["id"]
+    assert client.delete(f"{place}/{one}", params={"user_id": "eva"}).json()["deleted"] > 0
+    assert client.get(place, params={"user_id": "eva"}).json()["total"] == 1
+    serve.home.delete("aaa")
+
+
 def test_a_form_with_a_file_of_any_format_is_a_document_of_an_agent(
     serve: Serve, client: TestClient
 ) -> None:
@@ -319,6 +340,14 @@ def test_a_rag_service_has_its_usual_paths(client: TestClient) -> None:
     )
     assert made.json()["success"] is True
     assert made.json()["data"]["chunk_strategy"] == "semantic"
+    builtin = {"embedding_provider": "builtin", "embedding_model": "builtin"}
+    made = client.post(f"{top}/knowledge_bases", json={"name": "plain", **builtin})
+    assert made.json()["data"]["embedder"].startswith("builtin/")
+    remote = {"name": "far", "embedding_provider": "openai", "embedding_model": "some-model"}
+    refused = client.post(f"{top}/knowledge_bases", json=remote)
+    assert "there is no endpoint to have some-model from" in refused.text
+    unknown = client.post(f"{top}/knowledge_bases", json={**remote, "embedding_provider": "cohere"})
+    assert "must be builtin, endpoint, onnx, openai, not" in unknown.text
     where = {"knowledge_base_id": "rag"}
     sent = client.post(f"{top}/documents", json={"content": NOTE}, params=where).json()
     id_ = sent["data"]["outcomes"][0]["document_id"]
@@ -326,6 +355,12 @@ def test_a_rag_service_has_its_usual_paths(client: TestClient) -> None:
     found = client.get(f"{top}/query", params=asked).json()["data"]
     assert "Ida Holm" in found["answer"]
     assert found["sources"]
+    agentic = client.get(f"{top}/query", params={**asked, "mode": "agentic"}).json()["data"]
+    assert agentic["rounds"][0]["query"] == asked["query"]
+    assert agentic["total_results"] > 0
+    both = {**asked, "knowledge_base_ids": "default,rag"}
+    found = client.get(f"{top}/search", params=both).json()["data"]["results"]
+    assert "rag" in {hit["kb"] for hit in found}
     hits = client.get(f"{top}/search", params={**asked, "mode": "keyword"}).json()["data"]
     assert hits["results"][0]["document_id"] == id_
     assert hits["total_results"] == len(hits["results"])

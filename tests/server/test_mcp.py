@@ -306,6 +306,8 @@ def test_ten_tools_are_offered_in_a_small_manifest(client: Client) -> None:
     hints = {tool["name"]: tool["annotations"] for tool in tools}
     assert hints["forget"]["destructiveHint"] is True
     assert hints["remember"]["destructiveHint"] is False
+    (remember,) = (tool for tool in tools if tool["name"] == "remember")
+    assert {"importance", "session_id"} <= remember["inputSchema"]["properties"].keys()
 
 
 def fits(value: object, kinds: str | list[str]) -> bool:
@@ -460,8 +462,13 @@ def test_further_tools_are_offered_where_asked_for(home: Path) -> None:
     words = [sys.executable, "-m", "memctl", "--home", str(home), "mcp", "--tools"]
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     done = subprocess.run([*words, "all"], input=json.dumps(asked), capture_output=True, text=True)
-    names = [tool["name"] for tool in json.loads(done.stdout)["result"]["tools"]]
-    assert {*CORE, "search_knowledge_base", "write_shared_memory"} <= {*names}
+    tools = {tool["name"]: tool for tool in json.loads(done.stdout)["result"]["tools"]}
+    assert {*CORE, "search_knowledge_base", "write_shared_memory"} <= tools.keys()
+    repeatable = {name: tool["annotations"].get("idempotentHint") for name, tool in tools.items()}
+    for name in ("remember", "revise", "forget", "add_document", "create_memory_pool"):
+        assert repeatable[name] is True, name
+    for name in ("give_feedback", "add_learning", "write_shared_memory", "memory"):
+        assert repeatable[name] is False, name
     wrong = subprocess.run([*words, "nothing"], input="", capture_output=True, text=True)
     assert (wrong.returncode, wrong.stdout) == (2, "")
 

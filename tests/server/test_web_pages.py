@@ -20,6 +20,7 @@ from web_home import PAGES, THINGS, TITLE, fill
 from memctl.cli.main import all_commands, run
 from memctl.config import load_config
 from memctl.home import Home
+from memctl.upkeep.runner import Upkeep
 
 JSON = {"Accept": "application/json"}
 HTML = {"Accept": "text/html"}
@@ -470,6 +471,13 @@ def test_memories_are_filtered_and_sorted(browser: TestClient) -> None:
             for row in browser.get(f"/memories?{query}", headers=JSON).json()["rows"]
         )
     assert browser.get("/memories?tag=none", headers=JSON).json()["total"] == 0
+    rows = browser.get("/memories", headers=JSON).json()["rows"]
+    least = sorted(row["importance"] for row in rows)[len(rows) // 2]
+    kept = browser.get(f"/memories?importance={least}", headers=JSON).json()["rows"]
+    important = {row["id"] for row in rows if row["importance"] >= least}
+    assert {row["id"] for row in kept} == important
+    assert 'name="importance"' in browser.get("/memories").text
+    assert browser.get("/memories?importance=2").status_code == 400
     assert browser.get("/memories?sort=sideways").status_code == 400
 
 
@@ -637,6 +645,16 @@ def test_a_consolidation_is_taken_back(browser: TestClient) -> None:
     assert browser.get("/insights", headers=JSON).json()["rows"]
 
 
+def test_upkeep_says_when_each_job_runs(served: Serve, browser: TestClient) -> None:
+    (state,) = browser.get("/upkeep", headers=JSON).json()["bases"]
+    with served.home.open("default") as base:
+        told = [each.job for each in Upkeep(base, served.home).statuses()]
+    assert [each["job"] for each in state["schedules"]] == told
+    page = browser.get("/upkeep")
+    check(page)
+    assert "Schedules" in page.text
+
+
 def test_the_timeline_goes_by_day_and_back_in_time(browser: TestClient) -> None:
     page = browser.get("/timeline?by=known")
     check(page)
@@ -655,6 +673,20 @@ def test_the_graph_says_the_same_as_its_list(browser: TestClient) -> None:
     check(page)
     assert "Ann Lee" in page.text
     assert browser.get("/graph?q=santos", headers=JSON).json()["names"]
+    assert "1 mentions" not in page.text + browser.get("/graph?q=santos&overview=1").text
+
+
+def test_the_graph_is_narrowed_to_relations_of_one_type(browser: TestClient) -> None:
+    post(browser, "/memories/new", text="Ann Lee works at Acme.", type="fact")
+    found = browser.get("/graph?name=Ann Lee", headers=JSON).json()
+    assert len(found["relations"]) > 1
+    query = {"name": "Ann Lee", "relation": "works_at"}
+    narrowed = browser.get("/graph", params=query, headers=JSON).json()
+    assert [each["name"] for each in narrowed["neighbours"]] == ["Acme"]
+    assert narrowed["relations"] == found["relations"]
+    page = browser.get("/graph", params=query)
+    check(page)
+    assert '<option value="works_at" selected>' in page.text
     assert browser.get("/graph?name=Nobody at all").status_code == 404
 
 

@@ -169,6 +169,37 @@ def test_every_change_of_what_agents_are_given_has_its_entry(memctl: Run, tmp_pa
     assert [finding["verdict"] for finding in audit_findings(memctl)] == ["ok"]
 
 
+def test_grants_pools_and_settings_are_noted_as_they_were_and_are(memctl: Run) -> None:
+    for words in (
+        ("kb", "grant", "default", "--agent", "scout", "read"),
+        ("kb", "grant", "default", "--agent", "scout", "write"),
+        ("kb", "revoke", "default", "--agent", "scout"),
+        ("kb", "set", "default", "--half-life", "30", "--description", FERRY, "--private"),
+        ("pool", "create", "board"),
+        ("pool", "write", "board", "piers.four", '"shut"'),
+        ("pool", "merge", "board", '{"mood": "calm"}'),
+        ("pool", "grant", "board", "clerk", "--level", "write"),
+    ):
+        done = memctl(*words)
+        assert done.code == 0, (words, done.err)
+    entries = trail(memctl, "-k", "default")
+    told = ("action", "objects", "before", "after")
+    assert [tuple(row[key] for key in told) for row in entries] == [
+        ("grants", ["grants", "agent scout"], {}, {"level": "read"}),
+        ("grants", ["grants", "agent scout"], {"level": "read"}, {"level": "write"}),
+        ("grants", ["grants", "agent scout"], {"level": "write"}, {}),
+        (
+            "settings", ["private", "half_life", "description"],
+            {"private": False, "half_life": 90}, {"private": True, "half_life": 30},
+        ),
+        ("pool create", ["board"], {}, {}),
+        ("pool write", ["board", "piers.four"], {"version": 0}, {"version": 1}),
+        ("pool merge", ["board", "mood"], {"version": 1}, {"version": 2}),
+        ("pool rights", ["board", "agent clerk"], {}, {"level": "write"}),
+    ]  # fmt: skip
+    assert [finding["verdict"] for finding in audit_findings(memctl)] == ["ok"]
+
+
 def test_entries_are_found_by_who_when_and_about_what(memctl: Run, clock: Clock) -> None:
     id_ = memctl("memory", "add", FERRY, "--agent", "scout").rows[0]["id"]
     clock.forward(days=3)
@@ -183,9 +214,9 @@ def test_entries_are_found_by_who_when_and_about_what(memctl: Run, clock: Clock)
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
-        ("DELETE FROM audit WHERE id = 2", "entry 2 of the audit trail are gone"),
+        ("DELETE FROM audit WHERE id = 2", "entry 2 of the audit trail is gone"),
         ("DELETE FROM audit WHERE id IN (1, 2)", "entries 1 to 2 of the audit trail are gone"),
-        ("DELETE FROM audit WHERE id = 4", "entry 4 of the audit trail are gone"),
+        ("DELETE FROM audit WHERE id = 4", "entry 4 of the audit trail is gone"),
         ("UPDATE audit SET actor = 'agent x' WHERE id = 2", "entry 2 of the audit trail is not"),
         ("UPDATE audit SET objects = '[\"m_1\"]' WHERE id = 3", "names other objects"),
     ],

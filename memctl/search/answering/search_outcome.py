@@ -64,6 +64,8 @@ class SearchOutcome(Struct, frozen=True, dict=True):
     """Reads what was said directly before and after turns of conversations."""
     notes: tuple[str, ...] = ()
     """What the search did without because a model was not available."""
+    failures: tuple[str, ...] = ()
+    """The classes of the errors of those models."""
     community_finder: CommunityFinder | None = None
     """Has the graphs that the mode ``graph`` walked."""
     selected: tuple[Hit, ...] | None = None

@@ -32,8 +32,8 @@ NO_RERANKING = Reranking()
 
 def rerank(
     reranking: Reranking, sources: Sources, question: str, ranked: Sequence[ScoredCandidate]
-) -> tuple[list[ScoredCandidate], tuple[str, ...]]:
-    """Return the items in the order of the model, and a note where the model failed.
+) -> tuple[list[ScoredCandidate], MemctlError | None]:
+    """Return the items in the order of the model, and how the model failed where it did.
 
     In their legs, ``rerank`` is the score of the model, ``fused`` the one from before.
 
@@ -44,19 +44,21 @@ def rerank(
         ranked: The items, best first.
     """
     if reranking.model is None or not ranked:
-        return list(ranked), ()
+        return list(ranked), None
     best, rest = ranked[: reranking.hits], ranked[reranking.hits :]
     texts = [embedding_text(hit.title, "", hit.text) for hit in load_hits(sources, best)]
     try:
         scores = reranking.model.score(question, texts)
     except MemctlError as error:  # a question is answered, whatever is wrong with the model
-        return list(ranked), (f"not reranked: {_failure_note(error)}",)
+        return list(ranked), error
     ordered = sorted(map(_with_model_score, best, scores), key=lambda item: -item.score)
-    return [*ordered, *_shift_below(ordered[-1].score, rest)], ()
+    return [*ordered, *_shift_below(ordered[-1].score, rest)], None
 
 
-def _failure_note(error: MemctlError) -> str:
-    return f"{error.message}; {error.hint}" if error.hint else error.message
+def failure_note(error: MemctlError) -> str:
+    """Return the note that hits are in the order of the search because the model failed."""
+    why = f"{error.message}; {error.hint}" if error.hint else error.message
+    return f"not reranked: {why}"
 
 
 def _with_model_score(item: ScoredCandidate, score: float) -> ScoredCandidate:

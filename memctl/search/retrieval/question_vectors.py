@@ -116,14 +116,14 @@ class QuestionVectors:
 
     def vectors(
         self, mode: Mode, meaning: QuestionMeaning
-    ) -> tuple[dict[str, NDArray[np.float32]], tuple[str, ...]]:
-        """Return the question's vector for each source that has one, and notes on the others.
+    ) -> tuple[dict[str, NDArray[np.float32]], dict[str, MemctlError]]:
+        """Return the question's vector for each source that has one, and why the others have none.
 
         Raises:
             ModelError: No embedder is available, or, in the mode ``vector``, one of them is not.
         """
         if mode == "keyword":
-            return {}, ()
+            return {}, {}
         vectors: dict[str, NDArray[np.float32]] = {}
         failures: dict[str, MemctlError] = {}
         for kbs in self._same_embedder():
@@ -141,7 +141,7 @@ class QuestionVectors:
                 vectors |= dict.fromkeys(kbs, vector)
         if failures and not vectors:
             raise next(iter(failures.values()))
-        return vectors, _keyword_only_notes(failures)
+        return vectors, failures
 
     def spaces(self, compared: Collection[str]) -> Mapping[str, int]:
         """Return a number for the embedder of each source; empty where all have the same, or none.
@@ -171,7 +171,7 @@ class QuestionVectors:
         return list(groups.values())
 
 
-def _keyword_only_notes(failures: Mapping[str, MemctlError]) -> tuple[str, ...]:
+def keyword_only_notes(failures: Mapping[str, MemctlError]) -> tuple[str, ...]:
     """Return one note for each reason, with the sources that it applies to."""
     kbs: dict[str, list[str]] = {}
     for kb, error in failures.items():

@@ -23,7 +23,7 @@ Fetch = Callable[["KnowledgeBase", int, int], "pa.Table"]
 """Returns rows of a knowledge base: at most how many, after how many."""
 Row = dict[str, Any]
 FILTER_FIELDS = ("level", "type", "tag", "namespace", "session", "since", "until", "as_of",
-                 "source", "doc_type")  # fmt: skip
+                 "source", "doc_type", "importance")  # fmt: skip
 
 
 class RowList(Struct, frozen=True):
@@ -106,6 +106,7 @@ def filters_of(context: OperationContext, asked: Asked) -> Filters:
         session=asked.text("session") or None,
         source=asked.text("source") or None,
         doc_types=asked.texts("doc_type"),
+        least_importance=asked.share("importance"),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from msgspec import Struct
@@ -191,6 +191,8 @@ class Neighbourhood(Struct, frozen=True):
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
     neighbours: tuple[NeighbourView, ...]
+    relations: tuple[str, ...] = ()
+    """The types of its connections, whichever are shown."""
 
 
 class NamedIn(Struct, frozen=True):
@@ -260,7 +262,18 @@ def _neighbourhood(
         ),
         edges=tuple(_edges(view, [node.id, *(each.id for each in near)])),
         neighbours=tuple(near),
+        relations=_relation_types(view, node),
     )
+
+
+def _relation_types(view: GraphView, node: Node) -> tuple[str, ...]:
+    names = view.graph.nodes
+    found = (
+        edge.relations
+        for (one, other), edge in view.graph.edges.items()
+        if node.id in (names[one].id, names[other].id)
+    )
+    return tuple(sorted(set(chain.from_iterable(found))))
 
 
 def _edges(view: GraphView, ids: Sequence[str]) -> Sequence[GraphEdge]:

@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 from memctl.formatting import (
     escape_hidden,
     format_clock,
+    format_count,
     format_duration,
     format_money,
     format_size,
@@ -37,6 +38,7 @@ def _environment() -> Environment:
         "day": day,
         "moment": moment,
         "size": format_size,
+        "count": format_count,
         "seconds": seconds,
         "money": format_money,
         "percent": percent,

@@ -17,9 +17,10 @@ from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import plain_rows
 from memctl.records import JobView, record_like
 from memctl.server.web.pages import Asked, Done, Page, address
+from memctl.upkeep.runner import JobStatus, Upkeep
 
 if TYPE_CHECKING:
-    from memctl.home import KnowledgeBaseEntry
+    from memctl.home import Home, KnowledgeBaseEntry
 
 _JOBS = 30
 _COST_DAYS = 60
@@ -34,23 +35,29 @@ class UpkeepState(Struct, frozen=True):
     queries: QueryStatistics
     cost: tuple[dict[str, Any], ...]
     """What models used, by day, task and model."""
+    schedules: tuple[JobStatus, ...] = ()
+    """When each job of upkeep runs."""
 
 
 def upkeep(context: OperationContext, _: Asked) -> Page:
-    """Show jobs, storage, cost and questions, as ``memctl job list`` and ``memctl stats`` do."""
+    """Show jobs and schedules, storage, cost and questions.
+
+    As ``memctl job list``, ``memctl upkeep list`` and ``memctl stats`` do.
+    """
     states: Sequence[UpkeepState] = ()
     with suppress(KnowledgeBaseNotFound):
-        states = [_state(base) for base in context.reading()]
+        states = [_state(base, context.home) for base in context.reading()]
     return Page("upkeep.html", "Upkeep", {"bases": states})
 
 
-def _state(base: KnowledgeBase) -> UpkeepState:
+def _state(base: KnowledgeBase, home: Home) -> UpkeepState:
     return UpkeepState(
         base.name,
         tuple(base.jobs.list(limit=_JOBS)),
         base.statistics.content(),
         base.statistics.queries(),
         tuple(plain_rows(base.statistics.model_usage().slice(0, _COST_DAYS))),
+        tuple(Upkeep(base, home).statuses()),
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
+from typing import TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -104,6 +105,10 @@ class AccessTrailRepository(Repository[AccessEntry]):
 # --- who changed what ----------------------------------------------------------------------------
 
 
+Noted: TypeAlias = int | float | str
+"""A version, a number or a word of a fixed list; names are objects, which can be forgotten."""
+
+
 class AuditEntry(Struct, frozen=True):
     """One change, by hand or by itself."""
 
@@ -119,9 +124,9 @@ class AuditEntry(Struct, frozen=True):
     """The hash of what ``objects`` was, which the chain goes over."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """How many rows of each table were written."""
-    before: Mapping[str, int] = field(default_factory=dict)
-    """The versions of the tables that changed, as they were."""
-    after: Mapping[str, int] = field(default_factory=dict)
+    before: Mapping[str, Noted] = field(default_factory=dict)
+    """What changed, as it was: versions of tables or of a pool, settings, the level of a right."""
+    after: Mapping[str, Noted] = field(default_factory=dict)
     """The same, as the change left them."""
     hash: str = ""
 
@@ -204,8 +209,8 @@ class AuditRepository(Repository[AuditEntry]):
         action: str,
         objects: Iterable[str] = (),
         counts: Mapping[str, int] | None = None,
-        before: Mapping[str, int] | None = None,
-        after: Mapping[str, int] | None = None,
+        before: Mapping[str, Noted] | None = None,
+        after: Mapping[str, Noted] | None = None,
     ) -> None:
         """Record a change; within an action it is recorded as a part of that."""
         scope = _scope.get()
@@ -269,14 +274,14 @@ class AuditRepository(Repository[AuditEntry]):
         number, former = anchor
         for entry in self.all():
             if entry.id != number + 1:
-                yield f"{_entries(number + 1, entry.id - 1)} of the audit trail are gone"
+                yield _missing(number + 1, entry.id - 1)
             elif entry.hash != _chained(former, entry):
                 yield f"entry {entry.id} of the audit trail is not as it was written"
             elif entry.objects and entry.objects_digest != _digest(entry.objects):
                 yield f"entry {entry.id} of the audit trail names other objects than it did"
             number, former = entry.id, entry.hash
         if number < head[0]:
-            yield f"{_entries(number + 1, head[0])} of the audit trail are gone"
+            yield _missing(number + 1, head[0])
         elif (number, former) != head:
             yield f"the audit trail ends with an entry {number} that was not written last"
 
@@ -323,5 +328,7 @@ def _chained(former: str, entry: AuditEntry) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
-def _entries(first: int, last: int) -> str:
-    return f"entry {first}" if first == last else f"entries {first} to {last}"
+def _missing(first: int, last: int) -> str:
+    if first == last:
+        return f"entry {first} of the audit trail is gone"
+    return f"entries {first} to {last} of the audit trail are gone"

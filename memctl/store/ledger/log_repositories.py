@@ -169,6 +169,18 @@ class ProvenanceRepository(Repository[ProvenanceEntry]):
             *(path, len(end), end, len(moved), moved),
         )
 
+    def last_id(self) -> int:
+        """Return the number of the latest reading; 0 before the first."""
+        return int(self.rows("SELECT coalesce(max(id), 0) FROM receipts")[0][0])
+
+    def after(self, id_: int, limit: int) -> list[tuple[int, ProvenanceEntry]]:
+        """Return the readings that came after one, the oldest first, each with its number."""
+        rows = self.rows(
+            f"SELECT id, {self.table.columns} FROM receipts WHERE id > ? ORDER BY id LIMIT ?",
+            *(id_, limit),
+        )
+        return [(number, self.table.decode(row)) for number, *row in rows]
+
     def places_of(self, document_ids: Iterable[str]) -> list[str]:
         """Return where files were put that documents were made from."""
         rows = self.rows(
@@ -263,6 +275,7 @@ class QueryDetail(Struct, frozen=True):
 
     query_id: str
     status: QueryStatus
+    """What this knowledge base gave; of several that were asked together, others may have more."""
     top_k: int = 0
     """How many hits were asked for."""
     threshold: float = 0.0
@@ -287,7 +300,7 @@ class QueryDetail(Struct, frozen=True):
     prompt: str = ""
     """The version of the prompt of a model that answered, such as ``answer/1``."""
     error: str = ""
-    """The class of the error of a question that failed."""
+    """The class of the error of a question that failed, or of the models that it did without."""
     cited: tuple[str, ...] = ()
     """The memories of this knowledge base that the answer relies on."""
     user_id: str | None = None

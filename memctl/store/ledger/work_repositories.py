@@ -178,6 +178,15 @@ class JobRepository(Repository[Job]):
         found = self.recent(1, kind, state)
         return found[0] if found else None
 
+    def finished_after(self, instant: datetime, limit: int) -> list[Job]:
+        """Return jobs of the last thousand that ended after an instant, in that order."""
+        return self.select(
+            "id > (SELECT max(id) FROM jobs) - 1000 AND finished_at > ?",
+            to_text(instant),
+            order="finished_at, id",
+            limit=limit,
+        )
+
     def recent(
         self, limit: int = 20, kind: str | None = None, state: JobState | None = None
     ) -> list[Job]:

@@ -428,6 +428,8 @@ def _shared(filters: Filters) -> Iterable[Expr]:
         yield (~same | col("session_id").is_null()) if filters.other_sessions else same
     if filters.source is not None:
         yield col("source").like_glob(filters.source)
+    if filters.least_importance is not None:
+        yield col("importance") >= filters.least_importance
     if filters.where is not None:
         yield where(filters.where)
 

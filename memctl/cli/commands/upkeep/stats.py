@@ -52,7 +52,7 @@ app = typer.Typer()
     memctl stats -k notes -o json | jq '.[0].by_type'
     memctl stats --cost
     memctl stats --queries --by fusion
-    memctl stats --similar "when is the launch?"
+    memctl stats --queries --similar "when is the launch?"
     memctl stats --feedback
     """,
 )
@@ -87,7 +87,7 @@ def stats(
     """
     views = {
         "--cost": cost,
-        "--queries": queries or by,
+        "--queries": (queries and similar is None) or by,
         "--feedback": feedback,
         "--similar": similar is not None,
         "--memories": memories,
