@@ -8,8 +8,9 @@ onnxruntime does the arithmetic, on this machine alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Literal, get_args
@@ -109,10 +110,6 @@ class TaskEncoder:
         # batch is read by one thread: to share its small products costs a quarter more.
         path = self._folder / (MODEL_FILE if products_are_exact() else UNSIGNED_MODEL_FILE)
         return open_session("built-in reading model", path, hint=REINSTALL, fuse=False, threads=1)
-
-    @cached_property
-    def _readers(self) -> Executor:
-        return ThreadPoolExecutor(thread_count(), "reading")
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -218,12 +215,26 @@ class TaskEncoder:
             return values
 
         batches = list(_batches(packed))
-        read_all = map if len(batches) < 2 else self._readers.map
         found: list[list[Matrix]] = [[] for _ in packed]
-        for places, values in zip(batches, read_all(read, batches), strict=True):
+        for places, values in zip(batches, _in_threads(read, batches), strict=True):
             for row, place in enumerate(places):
                 found[place] = [each[row] for each in values]
         return found
+
+
+def _in_threads(
+    read: Callable[[Sequence[int]], list[Matrix]], batches: Sequence[Sequence[int]]
+) -> list[list[Matrix]]:
+    """Return what is made of each batch.
+
+    The threads end with the call, so that none is missed after a fork; none can be started when
+    the main thread has ended.
+    """
+    threads = min(thread_count(), len(batches))
+    if threads < 2 or not threading.main_thread().is_alive():
+        return list(map(read, batches))
+    with ThreadPoolExecutor(threads, "reading") as pool:
+        return list(pool.map(read, batches))
 
 
 class _Packed(Struct, frozen=True):

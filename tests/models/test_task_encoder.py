@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -114,3 +117,32 @@ def test_it_reads_the_same_on_every_processor(exact: bool, monkeypatch: pytest.M
     )
     odds = TaskEncoder().score_answers("When does the lease start?", sentences)
     assert odds == pytest.approx([2.666, -3.137, -4.047], abs=0.03)  # 0.2 off if cut off
+
+
+_LATE = """
+import os, threading
+from memctl.models.task_encoder import TaskEncoder
+
+encoder = TaskEncoder()
+sentences = [("Minutes", f"The hall is let on {n} May, says Ann Lee.") for n in range(40)]
+
+def judge():
+    threading.main_thread().join()
+    print(len(encoder.score_answers("When is the hall let?", sentences)), flush=True)
+
+encoder.score_answers("Who lets the hall?", sentences)
+if os.fork():
+    assert os.wait()[1] == 0
+    threading.Thread(target=judge).start()
+else:
+    encoder.score_answers("Where is the hall?", sentences)
+    os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_it_reads_on_after_a_fork_and_after_the_main_thread() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _LATE], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.returncode) == ("40\n", 0), done.stderr
