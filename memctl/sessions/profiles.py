@@ -10,7 +10,6 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -25,7 +24,6 @@ from memctl.records import Filters
 from memctl.store.ledger.profile_repositories import PROFILE_FIELDS, Profile
 from memctl.store.tables.filter_expressions import memory_filter
 from memctl.understanding.sentence_reading import bare_turn
-from memctl.understanding.triggers import plain_words
 
 if TYPE_CHECKING:
     from memctl.config import NamespaceSettings
@@ -40,9 +38,6 @@ _MOST_LINES = 8
 _LONGEST_LINE = 300
 _LONGEST_SUMMARY = 1_200
 _LAST_TURNS = 6
-_MOST_WORDS_CHANGED = 3
-_FOR = frozenset(("for", "of", "about", "on", "für", "über", "pour", "para", "per", "voor"))
-"""Before what a decision is about."""
 _OF_ONESELF = re.compile(r"\b(?:i|i['’]\w+|my|me|mine|ich|mein\w*|je|mon|ma|yo|mi)\b", re.I)
 """What "we" do is of a project as often as of the user."""
 _STATED = ("preference", "important_fact", "memories", "plan", "decision")
@@ -187,7 +182,7 @@ class Profiles(Struct, frozen=True):
                 self._written_by_user(user, agent, "user_info"), [*preferences, *own]
             ),
             "last_conversation_summary": summary,
-            "recent_goal_and_status": _lines("", _that_stand(goals)),
+            "recent_goal_and_status": _lines("", goals),
             "important_context": _lines(
                 self._written_by_user(user, agent, "important_context"),
                 [row for row in facts if row not in own] or facts,
@@ -226,38 +221,6 @@ class Profiles(Struct, frozen=True):
 def _profile_text(title: str, profile: Profile) -> str:
     fields = "\n".join(f"{name}: {getattr(profile, name)}" for name in PROFILE_FIELDS)
     return f"{title}\n{fields}"
-
-
-def _that_stand(rows: Sequence[Row]) -> list[Row]:
-    """Return statements, the newest first, without those that a newer one decides otherwise."""
-    standing: list[Row] = []
-    for row in rows:
-        said = bare_turn(row["text"])
-        newer = (bare_turn(each["text"]) for each in standing if each["type"] == row["type"])
-        if not any(_decides_otherwise(each, said) for each in newer):
-            standing.append(row)
-    return standing
-
-
-def _decides_otherwise(newer: str, older: str) -> bool:
-    """Return whether two statements differ in one thing and share what it is for.
-
-    "We use Postgres for billing" decides otherwise than "We use MySQL for billing", but nothing of
-    "We use MySQL for shipping".
-    """
-    one, other = plain_words(older).split(), plain_words(newer).split()
-    blocks = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
-    changed = [block for block in blocks if block[0] != "equal"]
-    if len(changed) != 1 or changed[0][0] != "replace":
-        return False
-    _, start, end, first, last = changed[0]
-    if max(end - start, last - first) > _MOST_WORDS_CHANGED:
-        return False
-    return any(
-        word in _FOR and not start <= place + 1 < end
-        for place, word in enumerate(one[:-1])
-        if not start <= place < end
-    )
 
 
 def _lines(written: str, rows: Iterable[Row]) -> str:

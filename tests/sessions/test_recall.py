@@ -251,28 +251,6 @@ def test_a_profile_is_written_when_a_conversation_ends_and_keeps_its_versions(
     assert "1234" in latest.last_conversation_summary
 
 
-def test_of_two_decisions_about_the_same_the_newer_stands_in_the_profile(
-    kb: KnowledgeBase,
-) -> None:
-    session = talk(
-        kb,
-        "ned-1",
-        "ned",
-        "user: We decided to use MySQL for billing.",
-        "agent: Noted.",
-        "user: We decided to use MySQL for shipping.",
-        "agent: Noted.",
-        "user: We decided to use Postgres for billing.",
-    )
-    kb.sessions.end(session)
-    profile = kb.sessions.profile("ned")
-    assert profile is not None
-    assert profile.recent_goal_and_status.splitlines() == [
-        "We decided to use Postgres for billing.",
-        "We decided to use MySQL for shipping.",
-    ]
-
-
 def test_the_standing_context_is_the_same_until_something_changes(kb: KnowledgeBase) -> None:
     assert kb.queries.standing_context(user="nobody-yet").text == ""
     session = talk(kb, "hal-1", "hal", "user: remember: the pump is under the stairs")
