@@ -24,6 +24,7 @@ from memctl.store.ledger.profile_repositories import PROFILE_FIELDS
 from memctl.store.tables.filter_expressions import Expr, col, memory_filter, namespace_filter
 from memctl.store.tables.metadata_filters import metadata_condition
 from memctl.understanding.sentence_reading import bare_turn
+from memctl.understanding.triggers import plain_words
 
 if TYPE_CHECKING:
     from memctl.memories.importance_decay import Decay
@@ -68,8 +69,8 @@ def standing_context(
         decays: How importance fades in each of them.
         filters: What it is limited to, private namespaces left out.
         profile: The user's, if there is one.
-        budget: Most tokens; after the profile 70 of 100 are for memories, 15 of these for what
-            changed, and 30 for insights.
+        budget: Most tokens; after the profile 30 of 100 are for insights, and up to 15 for what
+            changed; memories have the rest.
         count: Counts tokens.
         now: What has expired by then is left out, and what changed in the days before is shown.
         headings: What the parts are called.
@@ -85,22 +86,23 @@ def standing_context(
         parts.append(above)
     room = budget - (count(f"{above}\n\n") if parts else 0)
     changes = _latest_changes(snapshots, filters, now)
-    changed = {hit.memory_id for hit in changes}
-    memories = _most_important(snapshots, decays, filters, now)
-    memories = [hit for hit in memories if hit.memory_id not in changed]
     insights = _newest_insights(snapshots, filters, now)
     for_insights = int(room * _INSIGHT_SHARE) if insights else 0
-    for_changes = int(room * _CHANGE_SHARE) if changes else 0
+    of_changed = _below(of_changes, changes, int(room * _CHANGE_SHARE), count)
+    told = {each.citation.memory_id for each in of_changed}
+    blocks = [f"\n\n{of_changes}", *(each.text for each in of_changed)]
+    for_memories = room - for_insights - (count("\n".join(blocks)) if of_changed else 0)
+    memories = _most_important(snapshots, decays, filters, now)
+    memories = [hit for hit in memories if hit.memory_id not in told]
     number = 1
-    for heading, hits, share in (
-        (of_memories, memories, room - for_changes - for_insights),
-        (of_changes, changes, for_changes),
-        (of_insights, insights, for_insights),
+    for heading, excerpts in (
+        (of_memories, _below(of_memories, memories, for_memories, count)),
+        (of_changes, of_changed),
+        (of_insights, _below(of_insights, insights, for_insights, count)),
     ):
-        excerpts = _excerpts(hits, share - count(f"\n\n{heading}\n\n"), count)
         if excerpts:
-            blocks = (_renumbered(each, at) for at, each in enumerate(excerpts, number))
-            parts.append("\n".join((heading, *blocks)))
+            renumbered = (_renumbered(each, at) for at, each in enumerate(excerpts, number))
+            parts.append("\n".join((heading, *renumbered)))
             number += len(excerpts)
             shown += excerpts
     text = "\n\n".join(parts)
@@ -141,6 +143,12 @@ _TITLES = {
     "agent_beliefs": "What the agent believes",
     "agent_info": "About the agent",
 }
+
+
+def _below(
+    heading: str, hits: Sequence[Hit], room: int, count: Callable[[str], int]
+) -> Sequence[Excerpt]:
+    return _excerpts(hits, room - count(f"\n\n{heading}\n\n"), count)
 
 
 def _excerpts(hits: Sequence[Hit], room: int, count: Callable[[str], int]) -> Sequence[Excerpt]:
@@ -208,7 +216,7 @@ def _latest_changes(snapshots: dict[str, Snapshot], filters: Filters, now: datet
         new = bare_turn(hit.text)
         for row in said:
             old = bare_turn(row["text"])
-            if old.casefold() != new.casefold():
+            if plain_words(old) != plain_words(new):
                 text = f"{new} (until {row['valid_to']:%Y-%m-%d}: {old})"
                 changes.append(replace(hit, text=text))
                 break

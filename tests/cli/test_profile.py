@@ -69,6 +69,19 @@ def test_the_standing_context_says_what_changed_in_the_last_days(memctl: Run) ->
     assert memctl("context", "--standing").raw == first.raw, "what it says is the same"
 
 
+def test_what_changed_keeps_its_place_where_there_is_no_room_for_what_it_was(memctl: Run) -> None:
+    rule = "The northern gate must stay locked after {} in the evening, whatever the driver of the"
+    for number in range(3):
+        text = f"Rule {number}: {rule} last lorry says."
+        id_ = memctl("memory", "add", text.format("seven"), "--type", "important_fact").rows[0][
+            "id"
+        ]
+        memctl("memory", "edit", id_, "--text", text.format("six"))
+    for budget in ("200", "1000"):
+        text = memctl("context", "--standing", "--budget", budget).out
+        assert text.count("locked after six") == 3, text
+
+
 def test_what_stands_in_the_standing_context_is_not_repeated_for_a_question(memctl: Run) -> None:
     memctl("memory", "add", "We decided to paint the boat green.", "--type", "decision")
     memctl("memory", "add", "The boat was built in 1974.", "--type", "fact")
