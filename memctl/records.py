@@ -875,7 +875,7 @@ class QueryResult(Struct, frozen=True):
     rounds: tuple[Metadata, ...] = ()
     """The searches that were made one after the other; only in the mode ``agentic``."""
     total_results: int = 0
-    """How many hits there are."""
+    """How many hits it has."""
 
 
 class Context(Struct, frozen=True):

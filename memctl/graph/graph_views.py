@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memctl.errors import UsageError
-from memctl.graph.derivation import LINKS_TO
+from memctl.graph.derivation import LINKS_TO, PAGE
 from memctl.graph.entity_graph import (
     FACT_WEIGHT,
     Graph,
@@ -209,7 +209,8 @@ class GraphView(Struct, frozen=True, dict=True):
     @cached_property
     def graph(self) -> Graph:
         """The graph itself."""
-        index = with_edges(self.read_index(self.decisions), self.edges, self.things)
+        things = (*self.things, *((title, PAGE) for title in self.aliases))
+        index = with_edges(self.read_index(self.decisions), self.edges, things)
         return Graph(with_aliases(index, self.aliases) if self.aliases else index)
 
     def overview(self, limit: int | None = _TOP) -> Overview:
@@ -344,8 +345,10 @@ class GraphView(Struct, frozen=True, dict=True):
         for at in sorted(named, key=lambda at: (-mentions[at], at)):
             yield at, None
         said: dict[int, tuple[int, str]] = {}
+        types = {relation for _, _, relation, _ in index.facts if relation != LINKS_TO}
+        meant = {each for each in types if wanted & self.words.stems(_said(each))}
         for source, target, relation, _ in index.facts:
-            if relation == LINKS_TO or not wanted & self.words.stems(_said(relation)):
+            if relation not in meant:
                 continue
             text = f"{index.nodes[source].name} {_said(relation)} {index.nodes[target].name}"
             shared = len(wanted & self.words.stems(text))

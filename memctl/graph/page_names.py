@@ -113,7 +113,11 @@ def read_aliases(snapshot: Snapshot, where: Expr | None) -> dict[str, tuple[str,
     """
     has_some = both(where, col("metadata").like_glob('*"[aA][lL][iI][aA][sS]*'))
     rows = snapshot.scan("documents", has_some, ["title", "metadata"]).to_pylist()
-    return {row["title"]: _aliases(row["metadata"]) for row in rows if row["title"]}
+    found: dict[str, tuple[str, ...]] = {}
+    for row in rows:
+        if row["title"] and (names := _aliases(row["metadata"])):
+            found[row["title"]] = (*found.get(row["title"], ()), *names)
+    return found
 
 
 class FormerTitles:

@@ -150,7 +150,7 @@ class RagKb(Struct, frozen=True, kw_only=True):
     name: Annotated[str, Rule("1 to 64 of a-z, 0-9, - and _.")]
     embedding_model: Annotated[str, Rule("The model of its vectors.")] = ""
     embedding_provider: Annotated[
-        Literal["builtin", "endpoint", "onnx", "openai"] | None,
+        Literal["", "builtin", "endpoint", "onnx", "openai"] | None,
         Rule("Where its vectors are from; openai is the endpoint."),
     ] = None
     chunking_strategy: Annotated[ChunkStrategy | None, Rule("How text is cut.")] = None

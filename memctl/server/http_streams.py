@@ -39,6 +39,7 @@ from memctl.server.http_endpoints import (
     check_arguments,
     convert_argument,
     kbs_of,
+    refuse_query,
     reply,
 )
 from memctl.server.http_routes import QuestionParameters, query_options
@@ -104,6 +105,7 @@ def start_in_pieces(
 
 
 async def _query(request: Request) -> Response:
+    refuse_query(request, taken=QuestionParameters.__struct_fields__)
     asked = check_arguments(QuestionParameters, await json_body(request), "a question")
     if not any(map(str.isalnum, asked.question)):
         raise ShapeError("the question has no words")

@@ -128,7 +128,7 @@ def test_what_names_somebody_or_is_on_a_topic_is_found_alone(tmp_path: Path) -> 
         assert texts[1] not in found(Filters(entities=("Ann Lee",)))
         assert found(Filters(entities=("Lisbon",))) >= set(texts)
         assert found(Filters(entities=("Nobody",))) == set()
-        assert found(Filters(topics=("Upkeep",))) == {"The crane needs paint. #upkeep"}
+        assert found(Filters(topics=("Upkeep",))) == {"The crane needs paint."}
         assert base.documents.list(Filters(entities=("Bob Carter",))).num_rows == 1
         home = str(tmp_path)
         options = ["--home", home, "context", "the crane", "--entity", "Bob Carter"]
@@ -177,6 +177,14 @@ def test_a_condition_on_metadata_says_what_to_write_instead(cranes: KnowledgeBas
     with cranes, pytest.raises(UsageError) as raised:
         cranes.memories.list(Filters(where="metadata.year = 2024"))
     assert "--meta" in str(raised.value.hint)
+
+
+def test_a_stated_memory_has_metadata_of_its_own(cranes: KnowledgeBase) -> None:
+    with cranes:
+        stated = cranes.memories.add("The lift is out of order.", metadata={"year": 2031})
+        for condition, is_wanted in (("2031", True), ('{"$ne": 2031}', False)):
+            found = cranes.memories.list(Filters(metadata=f'{{"year": {condition}}}'))
+            assert (stated.id in found["id"].to_pylist()) == is_wanted
 
 
 def test_sql_reaches_the_metadata_of_a_memorys_document(cranes: KnowledgeBase) -> None:

@@ -534,6 +534,16 @@ def test_ids_of_blocks_are_not_shown(memctl: Run, tmp_path: Path) -> None:
     assert "See Cake, 2 ^10." in shown
 
 
+def test_the_aliases_of_documents_of_one_title_add_up(memctl: Run, write: Write) -> None:
+    write(
+        one="---\ntitle: Weekly\naliases: [Monday Round]\n---\nNothing here yet.\n",
+        other="---\ntitle: Weekly\naliases: [Friday Round]\n---\nNothing there either.\n",
+    )
+    for alias in ("Monday Round", "Friday Round"):
+        (found,) = memctl("graph", "search", alias).rows
+        assert found["name"] == "Weekly"
+
+
 def test_a_document_is_shown_and_deleted_by_its_title_or_alias(memctl: Run, tmp_path: Path) -> None:
     note = tmp_path / "Refit.md"
     note.write_text("---\naliases: [the refit]\n---\n# Refit of the Selkie\n\nLaunch in June.\n")

@@ -2,8 +2,9 @@
 
 On the metadata of documents it is an object like ``{"year": {"$gte": 2024}}``.
 
-A key is looked up in the metadata of the documents, whose ids then make the condition.  Where it
-is a column of the table, too, such as ``source``, a row passes if its column or the metadata do.
+A key is looked up in the metadata of the documents, and of memories that are of none: their ids
+then make the condition.  Where it is a column of the table, too, such as ``source``, a row passes
+if its column or the metadata do.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 from memctl.errors import UsageError
@@ -46,7 +47,7 @@ def metadata_condition(
 
     Args:
         filters: Of which ``metadata``, ``doc_types`` and ``entities`` count.
-        table: Of whose rows; memories have the metadata of their documents.
+        table: Of whose rows; memories have the metadata of their documents, if any.
         snapshots: Where documents and entities are.
 
     Raises:
@@ -108,7 +109,6 @@ class _Compiler:
         self._snapshots = snapshots
         self._columns = snapshots[0].schema(table)
         self._id = "id" if table == "documents" else "document_id"
-        self._metadata: list[tuple[str, Any]] | None = None
 
     def condition(self, given: object) -> Expr:
         """Return the condition of an object: all of its keys hold."""
@@ -163,12 +163,12 @@ class _Compiler:
             try:
                 found[key] = self._column_test(key, name, value)
             except UsageError:
-                if not self._documents(path, _tester("$exists", True)):
+                if not any(self._owners(path, _tester("$exists", True)).values()):
                     raise
-        ids = self._documents(path, _tester(name, value))
-        if ids or not found:
-            condition = col(self._id).is_in(ids)
-            found[self._id] = found[self._id] | condition if self._id in found else condition
+        for own, ids in self._owners(path, _tester(name, value)).items():
+            if ids or not found:
+                condition = col(own).is_in(ids)
+                found[own] = found[own] | condition if own in found else condition
         return found
 
     def _column_test(self, key: str, name: str, value: Any) -> Expr:
@@ -188,15 +188,31 @@ class _Compiler:
             return compared
         return column.is_in(values) if values else NOTHING
 
-    def _documents(self, key: str, test: Test) -> list[str]:
-        """Return the ids of the documents whose metadata pass a test."""
-        if self._metadata is None:
-            self._metadata = [
-                (row["id"], json.loads(row["metadata"] or "{}"))
-                for snapshot in self._snapshots
-                for row in snapshot.each_row("documents", None, ["id", "metadata"])
-            ]
-        return [id_ for id_, metadata in self._metadata if any(map(test, _values(metadata, key)))]
+    def _owners(self, key: str, test: Test) -> dict[str, list[str]]:
+        """Return the ids of what has metadata that pass a test, by the column that has the id.
+
+        Those are documents and, of memories, those that are of no document.
+        """
+        return {
+            own: [id_ for id_, metadata in known if any(map(test, _values(metadata, key)))]
+            for own, known in self._metadata.items()
+        }
+
+    @cached_property
+    def _metadata(self) -> dict[str, list[tuple[str, Any]]]:
+        """All metadata, each with the id of whose they are, by the column that has the id."""
+        found = {self._id: self._read("documents", EVERYTHING)}
+        if self._id == "document_id":
+            found["id"] = self._read("memories", col("document_id").is_null())
+        return found
+
+    def _read(self, table: Literal["documents", "memories"], where: Expr) -> list[tuple[str, Any]]:
+        condition = where & col("metadata").like_glob('*"*')
+        return [
+            (row["id"], json.loads(row["metadata"]))
+            for snapshot in self._snapshots
+            for row in snapshot.each_row(table, condition, ["id", "metadata"])
+        ]
 
 
 def _values(metadata: Any, key: str) -> Sequence[Any]:

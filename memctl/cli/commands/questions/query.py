@@ -421,7 +421,8 @@ def _ask_pools(
     hits.sort(key=lambda hit: -hit.score)
     ranked = tuple(replace(hit, rank=rank) for rank, hit in enumerate(hits[:most], start=1))
     seconds = time.monotonic() - started
-    result = QueryResult(question, ranked[options.offset :], (), None, "vector", seconds)
+    shown = ranked[options.offset :]
+    result = QueryResult(question, shown, (), None, "vector", seconds, total_results=len(shown))
     _write_result(context, result, output, explain=False)
     return bool(result.hits)
 

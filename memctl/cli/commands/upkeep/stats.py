@@ -87,7 +87,8 @@ def stats(
     """
     views = {
         "--cost": cost,
-        "--queries": (queries and similar is None) or by,
+        "--queries": queries and similar is None,
+        "--by": by and (similar is not None or not queries),
         "--feedback": feedback,
         "--similar": similar is not None,
         "--memories": memories,
