@@ -100,7 +100,7 @@ class Memories(Part):
         stated = stated_text(text, config.triggers)
         statement = Statement(
             text=stated.text,
-            type=type_ or stated.type,
+            type=stated.type if type_ is None else type_,
             namespace=namespace,
             tags=tuple(dict.fromkeys((*tags, *stated.tags))),
             importance=importance,

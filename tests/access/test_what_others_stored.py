@@ -389,7 +389,7 @@ def test_a_conversation_of_another_user_is_unknown(
         absent = own("session", *(word.format(id="nobody-1") for word in words))
         assert refused.code == absent.code == 1, (words, refused.err)
         assert refused.err == absent.err.replace("nobody-1", "bob-1"), words
-        assert "hint: the latest are ann-1\n" in refused.err
+        assert "the latest are ann-1\n" in refused.err
     monkeypatch.delenv("MEMCTL_USER")
     assert sorted_rows(kept(own, "bob")) == before
 
