@@ -326,6 +326,8 @@ class GraphView(Struct, frozen=True, dict=True):
             if at not in seen:
                 seen.add(at)
                 yield at, said
+        if name_key(words) in self.graph.index.by_key:  # it is a name, which nothing else can mean
+            return
         least = _SURE_COSINE if seen else _LEAST_COSINE
         for at, said in self._near_by_meaning(words, least):
             if at not in seen:
