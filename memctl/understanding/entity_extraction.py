@@ -232,7 +232,19 @@ def _runs(text: str, start: int, end: int, capitals: Sequence[str]) -> Iterable[
     is_first_alone = len(capitals) == 1 and text.startswith(f"{capitals[0]} ", start)
     if is_first_alone and _DIGIT.search(text, start, end) is None:
         return [(start, capitals[0])]
-    return [(match.start(), match.group()) for match in _NAMES.finditer(text, start, end)]
+    return [
+        (match.start() + at, name)
+        for match in _NAMES.finditer(text, start, end)
+        for at, name in _whose(match.group())
+    ]
+
+
+def _whose(written: str) -> Iterable[tuple[int, str]]:
+    """Part a person with a family name from what they are of, unlike Joan of Arc."""
+    person, of, other = written.partition(" of ")
+    if of and " " in person and person.split()[0] in known_names().given:
+        return [(0, person), (len(person) + len(of), other)]
+    return [(0, written)]
 
 
 def _is_shouted(text: str, start: int, end: int, capitals: Sequence[str]) -> bool:

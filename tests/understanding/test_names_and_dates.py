@@ -37,6 +37,11 @@ def test_people_places_and_organisations_are_told_apart() -> None:
     }
 
 
+def test_a_person_is_told_from_what_they_are_of() -> None:
+    found = named("We heard from Camila Rojas of Huila Direct, and read of Joan of Arc.")
+    assert {*found} == {"Camila Rojas", "Huila Direct", "Joan of Arc"}
+
+
 def test_known_names_are_found_in_notes_written_in_small_letters() -> None:
     text = (
         "call w/ pieter, marek's cousin\n- josie + emre off to groningen in may, i will stay\n"
