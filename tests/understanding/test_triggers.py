@@ -6,7 +6,7 @@ import pytest
 from trigger_sentences import FACTS, MEMORIES, TRAPS
 
 from memctl.config import TriggerSettings
-from memctl.understanding.triggers import detect_trigger, kept_statement
+from memctl.understanding.triggers import detect_trigger, kept_statement, stated_text
 
 
 def test_the_default_phrases_are_those_that_are_tried_here() -> None:
@@ -157,3 +157,37 @@ def test_a_phrase_of_your_own_that_stands_alone_points_back() -> None:
         kept = kept_statement(message, ["The frame is of cedar."], settings)
         assert kept is not None
         assert kept.text == "The frame is of cedar."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Our channel is #general",
+        "Unser Kanal ist #general",
+        "Our channels: #general, #random",
+        "#general is our channel",
+        "I posted it for #billing, who moved the deploy",
+        "Use #include <stdio.h>\n    #define X 1\nin C",
+        "a  table   #of  spaces",
+    ],
+)
+def test_no_word_of_a_sentence_and_no_space_is_lost(text: str) -> None:
+    kept = stated_text(text).text
+    assert kept.replace("#", "") == text.replace("#", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("remember: water the plants #garden", "water the plants"),
+        ("remember: water the plants #garden #home.", "water the plants."),
+        ("important: oil the hinge #a #b", "oil the hinge"),
+        ("#garden #home Water the plants", "Water the plants"),
+        ("@beto_a and #b say: the #c x #beto_d, #beto_e goes", "and b say: the c x goes"),
+        ("Our channel is #general #beto_chat", "Our channel is #general"),
+    ],
+)
+def test_tags_at_the_beginning_and_end_that_no_sentence_needs_leave_it(
+    text: str, kept: str
+) -> None:
+    assert stated_text(text).text == kept
