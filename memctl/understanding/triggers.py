@@ -47,13 +47,16 @@ NO_TRIGGER = Trigger(detected=False)
 _TAGS = r"(?:#[^\W\d_][\w/-]*|@beto_\w[\w/-]*)"
 _LEAD = (
     r"(?:(?:[-*+•>]|\d{1,3}[.)]|\[[ xX]?\])\s+)*\W{0,3}?"
-    rf"(?:(?:{_TAGS}|ok(?:ay)?|so|and|but|oh|hey|hi|yes|yeah|no|well|also|now|then|right|please|just"
+    rf"(?>(?:{_TAGS}|ok(?:ay)?|so|and|but|oh|hey|hi|yes|yeah|no|well|also|now|then|right|please|just"
     r"|btw|by the way|one more thing|(?:can|could|would|will) you|(?-i:[A-Z]\w{1,20})(?=,))"
     r"[,!.:;]?\s+)*"
     r"(?:(?:this is|that is|that['’]s|it is|it['’]s|here is|here['’]s|here are)\s+)?"
-    r"(?:(?:an?|one|another|the|my|our|most|very|really|super|please)\s+)*"
+    r"(?:(?:an?|one|another|the|my|our|most|very|really|super)\s+)*"
 )
-"""What may stand between the beginning of a sentence and a label."""
+"""What may stand between the beginning of a sentence and a label.
+
+A word is taken in one way only: "No," is no name, too, or a row of them could be read in 2ⁿ ways.
+"""
 _LEADS = re.compile(_LEAD, re.IGNORECASE)
 _ASKS = re.compile(
     r"\W*(?:(?:ok(?:ay)?|so|and|but|oh|hey|well|also|now|then|please|just)[,!]?\s+)*"

@@ -191,3 +191,18 @@ def test_tags_at_the_beginning_and_end_that_no_sentence_needs_leave_it(
     text: str, kept: str
 ) -> None:
     assert stated_text(text).text == kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No, " * 3_000 + "I remember it",
+        "please " * 3_000,
+        "Ann, please, " * 3_000 + "the the the",
+        "- [ ] " * 3_000 + "fact",
+        "can you " * 3_000,
+    ],
+)
+def test_what_may_lead_to_a_label_is_no_trap_in_a_long_row(text: str) -> None:
+    """Read in every way that there is, this would not come to an end."""
+    assert not detect_trigger(text).detected
