@@ -94,6 +94,8 @@ _REPORTED = re.compile(
     re.IGNORECASE,
 )
 """Before a phrase: another person says it."""
+_LOOK_BACK = 300
+"""Characters before a phrase in which a clause may deny or report it."""
 _OWN = frozenset(("i", "we"))
 _CLAUSE = re.compile(r"[,;:.!?–—]|\b(?:but|and|because|so|then)\b", re.IGNORECASE)
 _QUOTED = re.compile(
@@ -356,7 +358,7 @@ def _is_stated(message: str, place: _Place) -> bool:
         return _is_request(message, place) and not (asks and place.phrase.is_label)
     if place.phrase.is_label:
         return True
-    before = message[start : place.start]
+    before = message[max(start, place.start - _LOOK_BACK) : place.start]
     clause = before[max((match.end() for match in _CLAUSE.finditer(before)), default=0) :]
     if _DENIED.search(clause) or _NO_OBJECT.match(message, place.end, end):
         return False

@@ -206,3 +206,15 @@ def test_tags_at_the_beginning_and_end_that_no_sentence_needs_leave_it(
 def test_what_may_lead_to_a_label_is_no_trap_in_a_long_row(text: str) -> None:
     """Read in every way that there is, this would not come to an end."""
     assert not detect_trigger(text).detected
+
+
+@pytest.mark.parametrize("text", ["We built " * 3_000, "x" * 60_000 + " we built it"])
+def test_what_stands_before_a_phrase_is_no_trap_however_long_it_is(text: str) -> None:
+    assert detect_trigger(text).detected
+
+
+def test_many_tags_are_read_in_one_pass() -> None:
+    """Looking through all of the text before each, this would take minutes."""
+    row = "the shed #home "
+    assert detect_trigger("remember: " + row * 20_000).text.startswith("the shed #home the")
+    assert detect_trigger("remember: x" + " #a #b" * 10_000).text == "x"
