@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import islice
 from typing import Literal
 
 from msgspec import Struct
@@ -23,6 +24,8 @@ TriggerType = Literal["memories", "important_fact"]
 DEFAULT_TRIGGERS = TriggerSettings()
 KEPT_IMPORTANCE = {"important_fact": 0.85, "memories": 0.75}
 KEPT_CONFIDENCE = 0.95
+_MOST_STEPS_BACK = 10
+"""Messages before one that points back; each is a query of its own."""
 
 
 class Trigger(Struct, frozen=True):
@@ -194,14 +197,14 @@ def kept_statement(
     Args:
         message: What the user says.
         previous: What was said before it, by whomever, the latest first; what only points back
-            itself is passed over.
+            itself is passed over, up to ten messages.
         settings: The phrases.
     """
     found = detect_trigger(message, settings)
     if not found.detected or found.memory_type is None:
         return None
     if found.reference_previous:
-        for steps, said in enumerate(previous, start=1):
+        for steps, said in enumerate(islice(previous, _MOST_STEPS_BACK), start=1):
             earlier = detect_trigger(said, settings)
             text = "" if earlier.reference_previous else earlier.text or without_inline_tags(said)
             if _LETTER.search(text):

@@ -141,6 +141,16 @@ def test_what_points_back_passes_over_what_only_points_back_itself() -> None:
     assert (kept.text, kept.from_previous, kept.steps) == ("The frame is of cedar.", True, 2)
 
 
+def test_what_points_back_goes_ten_messages_back_at_most() -> None:
+    said = iter([*["remember this"] * 12, "The frame is of cedar."])
+    assert kept_statement("save this", said) is None
+    assert len(list(said)) == 3
+    near = [*["remember this"] * 9, "The frame is of cedar."]
+    kept = kept_statement("save this", near)
+    assert kept is not None
+    assert kept.steps == 10
+
+
 def test_a_message_with_content_of_its_own_does_not_point_back() -> None:
     message = "Please save this design with the round table."
     kept = kept_statement(message, ["The cat is ill."])
