@@ -218,7 +218,14 @@ def test_what_may_lead_to_a_label_is_no_trap_in_a_long_row(text: str) -> None:
     assert not detect_trigger(text).detected
 
 
-@pytest.mark.parametrize("text", ["We built " * 3_000, "x" * 60_000 + " we built it"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We built " * 3_000,
+        "x" * 60_000 + " we built it",
+        *(f"{mark} " * 60_000 + "\nWe built it" for mark in "«„“‘'"),
+    ],
+)
 def test_what_stands_before_a_phrase_is_no_trap_however_long_it_is(text: str) -> None:
     assert detect_trigger(text).detected
 
