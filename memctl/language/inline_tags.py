@@ -17,12 +17,33 @@ from memctl.patterns import lazy_regex
 _TAG = lazy_regex(r"(?<![\w#/&.:?=\[@-])(?<!\]\()#(?P<tag>[^\W\d_](?:[\w/-]{0,48}\w)?)(?![\w#])")
 _SIGNED = lazy_regex(r"(?<![\w#/&.:?=\[@-])@(?P<tag>beto_[^\W_](?:[\w/-]{0,48}\w)?)(?![\w@])", re.I)
 """A tag with the other sign, which is a tag only with the prefix."""
+_PREFIXED = lazy_regex(r"[#@]beto_", re.I)
+"""Begins a tag that is no word."""
 _NEEDED_AFTER = lazy_regex(
-    r"(?:^|\W)(?:the|an?|of|in|on|at|for|to|from|with|by|about|into|over|our|my|your|his|her|their"
-    r"|its|this|that|is|are|was|and|or|use|uses|called|named)\s+$",
+    r"(?<![\w#@/-])(?:the|an?|of|in|on|at|for|to|from|with|by|about|into|over|under|via|through"
+    r"|our|my|your|his|her|their|its|is|are|was|were|be|been|has|have|had|and|or|not|than|as"
+    r"|use[sd]?|using|called|named|channels?|rooms?|hashtags?|tags?|tell|told|ask|asked|see|join"
+    r"|joined|i|we|you|they|der|die|das|de[mnrs]|im|zu|zu[mr]|von|mit|für|und|oder|auf|bei|ist"
+    r"|sind|hei(?:ß|ss)t|les?|la|du|des|dans|sur|et|ou|pour|avec|chez|est|sont|el|los|las|en|del"
+    r"|[yoe]|por|para|con|es|son|il|lo|gli|nel|di|per|è|sono)\s+$",
     re.IGNORECASE,
 )
 """Before a tag that is a word of its sentence."""
+_OPEN = lazy_regex(r"[:,=/&+<>|(\[{–—-]\s*$")
+"""Before tags at the end that the sentence goes on with."""
+_LOOK_BACK = 40
+"""Characters: the longest of those words, and the space after it."""
+_NEEDED_BEFORE = lazy_regex(
+    r"[^\S\n]*(?:[.,;:/+=&%<>|)\]}…–—-]|['’]s\b|(?:and|or|of|can|will|shall|would|could|should|may"
+    r"|must|might|are|were|have|do|und|oder|et|ou|y|e|est|es|ist|sind|sono|hat)\b|\w+n['’]t\b"
+    r"|(?!(?:always|this|its|his|us|\w+ss)\b)[a-z]\w*(?:s|ed)\b)"
+)
+"""After tags at the beginning that their sentence is about."""
+_DIRECTIVE = lazy_regex(r"#(?:include|define|undef|if|ifn?def|elif|else|endif|pragma|region)")
+"""A line of a program, which only looks like a tag."""
+_BETWEEN_TAGS = lazy_regex(r"[\s,]*")
+_AFTER_TAGS = lazy_regex(r"[\s.!?…]*")
+_SENTENCE_GOES_ON = lazy_regex(r"[ \t]*(?![.,;:!?](?:\s|$)|\n|$)")
 _LINK = lazy_regex(
     r"(?<!\\)\[\[(?!:[a-z]+:\]\])(?P<target>[^\[\]|#^\n]{1,200})(?P<anchor>[#^][^\[\]|\n]*)?"
     r"(?:\|(?P<text>[^\[\]\n]*))?\]\]"
@@ -60,19 +81,85 @@ def find_hashtags(text: str, code: Sequence[Span] = ()) -> tuple[str, ...]:
 
 
 def without_inline_tags(text: str) -> str:
-    """Return a message without its tags; one that is a word of its sentence loses its sign."""
+    """Return a message without the tags at its beginning and end that no sentence needs.
+
+    Others stay as they are, but lose their sign within a sentence after a word such as "the".
+    Those with the prefix ``beto_`` leave a sentence too, as they are no words.
+    """
     parts: list[str] = []
     position = 0
-    for match in _tags(text):
-        parts.append(text[position : match.start()])
-        position = match.end()
-        follows = text[position:].lstrip()[:1]
-        if follows and follows not in "#@" and _NEEDED_AFTER.search(text[: match.start()]):
-            parts.append(tag_name(match["tag"]))
-    kept = "".join([*parts, text[position:]])
-    if position:
-        kept = re.sub(r"[ \t]{2,}", " ", re.sub(r"[ \t]+(?=[.,;:!?\n]|$)", "", kept))
-    return kept.strip()
+    for start, end, word in _removals(text):
+        before = text[position:start]
+        if not word:
+            goes_on = _SENTENCE_GOES_ON.match(text, end)
+            before = before if goes_on else before.rstrip(" \t")
+            end = goes_on.end() if goes_on else end
+        parts += before, word
+        position = end
+    return "".join([*parts, text[position:]]).strip()
+
+
+def _removals(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield where tags leave a message, several at once as one, and the word that stays of each."""
+    tags = [match for match in _tags(text) if not _DIRECTIVE.fullmatch(match[0])]
+    first, last = _leading(text, tags), _trailing(text, tags)
+    is_end_needed = last < len(tags) and (
+        _is_needed(text, tags[last]) or _stands_after(_OPEN, text, tags[last])
+    )
+    pending: tuple[int, int, str] | None = None
+    for place, match in enumerate(tags):
+        start, end = match.span()
+        is_word = not _PREFIXED.match(match[0])
+        word = ""
+        if place >= max(first, last):
+            stays = is_end_needed and (is_word or place == last)
+        elif place >= first and _is_needed(text, match):
+            stays, word = False, tag_name(match["tag"])
+        else:
+            stays = place >= first and is_word
+        if stays:
+            continue
+        if pending and not (pending[2] or word) and _are_adjacent(text, pending[1], start):
+            start = pending[0]
+        elif pending:
+            yield pending
+        pending = (start, end, word)
+    if pending:
+        yield pending
+
+
+def _leading(text: str, tags: Sequence[re.Match[str]]) -> int:
+    """Return how many tags stand at the beginning, if no sentence needs them."""
+    count = end = 0
+    for match in tags:
+        if not _are_adjacent(text, end, match.start()):
+            break
+        count, end = count + 1, match.end()
+    return 0 if _NEEDED_BEFORE.match(text, end) else count
+
+
+def _trailing(text: str, tags: Sequence[re.Match[str]]) -> int:
+    """Return which tag is the first of those at the end."""
+    place, start, gap = len(tags), len(text), _AFTER_TAGS
+    while place and gap.fullmatch(text, tags[place - 1].end(), start):
+        place, gap = place - 1, _BETWEEN_TAGS
+        start = tags[place].start()
+    return place
+
+
+def _are_adjacent(text: str, end: int, start: int) -> bool:
+    """Return whether nothing but spaces and commas stands between two tags."""
+    return _BETWEEN_TAGS.fullmatch(text, end, start) is not None
+
+
+def _is_needed(text: str, tag: re.Match[str]) -> bool:
+    """Return whether a tag is a word of its sentence because of the word before it."""
+    return _stands_after(_NEEDED_AFTER, text, tag)
+
+
+def _stands_after(pattern: re.Pattern[str], text: str, tag: re.Match[str]) -> bool:
+    start = tag.start()
+    return pattern.search(text, max(0, start - _LOOK_BACK), start) is not None
 
 
 def _tags(text: str, code: Sequence[Span] = ()) -> list[re.Match[str]]:

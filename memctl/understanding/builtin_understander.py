@@ -143,7 +143,9 @@ def _understanding(draft: _Draft, method: str) -> Understanding:
 def _without_tags(source: SourceText, text: str) -> str:
     """Return what is said in a text of turns without their tags, which are of single memories."""
     has_turns = any(part.kind == "turn" for part in source.segments)
-    return without_inline_tags(text) if has_turns else text
+    if not has_turns:
+        return text
+    return "\n\n".join(map(without_inline_tags, text.split("\n\n")))
 
 
 def _tags(source: SourceText) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import islice
 from typing import Literal
 
 from msgspec import Struct
@@ -23,6 +24,8 @@ TriggerType = Literal["memories", "important_fact"]
 DEFAULT_TRIGGERS = TriggerSettings()
 KEPT_IMPORTANCE = {"important_fact": 0.85, "memories": 0.75}
 KEPT_CONFIDENCE = 0.95
+_MOST_STEPS_BACK = 10
+"""Messages before one that points back; each is a query of its own."""
 
 
 class Trigger(Struct, frozen=True):
@@ -47,13 +50,16 @@ NO_TRIGGER = Trigger(detected=False)
 _TAGS = r"(?:#[^\W\d_][\w/-]*|@beto_\w[\w/-]*)"
 _LEAD = (
     r"(?:(?:[-*+•>]|\d{1,3}[.)]|\[[ xX]?\])\s+)*\W{0,3}?"
-    rf"(?:(?:{_TAGS}|ok(?:ay)?|so|and|but|oh|hey|hi|yes|yeah|no|well|also|now|then|right|please|just"
+    rf"(?>(?:{_TAGS}|ok(?:ay)?|so|and|but|oh|hey|hi|yes|yeah|no|well|also|now|then|right|please|just"
     r"|btw|by the way|one more thing|(?:can|could|would|will) you|(?-i:[A-Z]\w{1,20})(?=,))"
     r"[,!.:;]?\s+)*"
     r"(?:(?:this is|that is|that['’]s|it is|it['’]s|here is|here['’]s|here are)\s+)?"
-    r"(?:(?:an?|one|another|the|my|our|most|very|really|super|please)\s+)*"
+    r"(?:(?:an?|one|another|the|my|our|most|very|really|super)\s+)*"
 )
-"""What may stand between the beginning of a sentence and a label."""
+"""What may stand between the beginning of a sentence and a label.
+
+A word is taken in one way only: "No," is no name, too, or a row of them could be read in 2ⁿ ways.
+"""
 _LEADS = re.compile(_LEAD, re.IGNORECASE)
 _ASKS = re.compile(
     r"\W*(?:(?:ok(?:ay)?|so|and|but|oh|hey|well|also|now|then|please|just)[,!]?\s+)*"
@@ -91,10 +97,12 @@ _REPORTED = re.compile(
     re.IGNORECASE,
 )
 """Before a phrase: another person says it."""
+_LOOK_BACK = 300
+"""Characters before a phrase in which a clause may deny or report it."""
 _OWN = frozenset(("i", "we"))
 _CLAUSE = re.compile(r"[,;:.!?–—]|\b(?:but|and|because|so|then)\b", re.IGNORECASE)
 _QUOTED = re.compile(
-    r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|(?<!\w)['‘][^'’\n]*['’](?!\w)"
+    r"\"[^\"\n]*\"|“[^“”\n]*”|„[^„“”\n]*[“”]|«[^«»\n]*»|(?<!\w)['‘][^'‘’\n]*['’](?!\w)"
     r"|```.*?(?:```|\Z)|`[^`\n]+`|^\s*>[^\n]*",
     re.MULTILINE | re.DOTALL,
 )
@@ -189,14 +197,14 @@ def kept_statement(
     Args:
         message: What the user says.
         previous: What was said before it, by whomever, the latest first; what only points back
-            itself is passed over.
+            itself is passed over, up to ten messages.
         settings: The phrases.
     """
     found = detect_trigger(message, settings)
     if not found.detected or found.memory_type is None:
         return None
     if found.reference_previous:
-        for steps, said in enumerate(previous, start=1):
+        for steps, said in enumerate(islice(previous, _MOST_STEPS_BACK), start=1):
             earlier = detect_trigger(said, settings)
             text = "" if earlier.reference_previous else earlier.text or without_inline_tags(said)
             if _LETTER.search(text):
@@ -353,7 +361,7 @@ def _is_stated(message: str, place: _Place) -> bool:
         return _is_request(message, place) and not (asks and place.phrase.is_label)
     if place.phrase.is_label:
         return True
-    before = message[start : place.start]
+    before = message[max(start, place.start - _LOOK_BACK) : place.start]
     clause = before[max((match.end() for match in _CLAUSE.finditer(before)), default=0) :]
     if _DENIED.search(clause) or _NO_OBJECT.match(message, place.end, end):
         return False

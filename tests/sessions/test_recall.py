@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 import memctl
-from memctl.config import load_config
+from memctl.config import AutoContextSettings, load_config
 from memctl.errors import DiskRefused
 from memctl.forget import Selection
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
 from memctl.records import Filters
+from memctl.search.answering.memory_need import without_reference
 from memctl.sessions.conversations import Conversations, Message
 from memctl.store.ledger.session_repositories import Session
 
@@ -186,6 +187,26 @@ def test_a_reference_is_taken_off_wherever_it_stands(kb: KnowledgeBase) -> None:
         assert "pelican" in kb.sessions.recall(other, message).text, message
     for message in UNRELATED:
         assert not kb.sessions.recall(other, message).text, message
+
+
+@pytest.mark.parametrize(
+    ("message", "about"),
+    [
+        ("Which .env file did we discuss in our previous conversation?", "Which .env file did"),
+        ("As we discussed, the .NET version?", "the .NET version?"),
+        ("As we discussed, $HOME/.ssh is where?", "$HOME/.ssh is where?"),
+        ("as we discussed, ¿qué pasa?", "¿qué pasa?"),
+        ('In our last conversation: "door code" please', '"door code" please'),
+        ("What did the previous chat say about -5 degrees?", "What did the previous chat say"),
+        ("Cancel my earlier talk with Bob in Hamburg", "Cancel my earlier talk with Bob"),
+        ("The agenda for an earlier discussion with the bank", "The agenda for an earlier disc"),
+        ("In my earlier discussion with the bank?", "In my earlier discussion with the bank?"),
+        ("Which earlier talk with Bob was long?", "Which earlier talk with Bob was long?"),
+        ("Which door was discussed in an earlier chat ?", "Which door?"),
+    ],
+)
+def test_what_a_message_is_about_is_left_whole(message: str, about: str) -> None:
+    assert without_reference(message, AutoContextSettings()).startswith(about)
 
 
 def test_who_says_that_something_was_said_needs_less_proof(kb: KnowledgeBase) -> None:

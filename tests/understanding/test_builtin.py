@@ -102,6 +102,12 @@ def test_tags_and_links_are_recorded_once_and_not_from_code() -> None:
     assert found.links == ("Budget", "Trip")
 
 
+def test_the_gist_of_a_turn_loses_no_word_to_a_tag() -> None:
+    said = "I told #billing that we moved the deploy to Friday. Our channel is #general"
+    gist = understood(said, segments=(Segment(0, len(said), "turn"),)).gist.replace("#", "")
+    assert "I told billing that we moved the deploy to Friday." in gist
+
+
 def test_what_readers_found_already_is_kept() -> None:
     found = understood("nothing here", tags=("home",), links=("Plan",))
     assert (found.tags, found.links) == (("home",), ("Plan",))

@@ -6,7 +6,7 @@ import pytest
 from trigger_sentences import FACTS, MEMORIES, TRAPS
 
 from memctl.config import TriggerSettings
-from memctl.understanding.triggers import detect_trigger, kept_statement
+from memctl.understanding.triggers import detect_trigger, kept_statement, stated_text
 
 
 def test_the_default_phrases_are_those_that_are_tried_here() -> None:
@@ -141,6 +141,16 @@ def test_what_points_back_passes_over_what_only_points_back_itself() -> None:
     assert (kept.text, kept.from_previous, kept.steps) == ("The frame is of cedar.", True, 2)
 
 
+def test_what_points_back_goes_ten_messages_back_at_most() -> None:
+    said = iter([*["remember this"] * 12, "The frame is of cedar."])
+    assert kept_statement("save this", said) is None
+    assert len(list(said)) == 3
+    near = [*["remember this"] * 9, "The frame is of cedar."]
+    kept = kept_statement("save this", near)
+    assert kept is not None
+    assert kept.steps == 10
+
+
 def test_a_message_with_content_of_its_own_does_not_point_back() -> None:
     message = "Please save this design with the round table."
     kept = kept_statement(message, ["The cat is ill."])
@@ -157,3 +167,71 @@ def test_a_phrase_of_your_own_that_stands_alone_points_back() -> None:
         kept = kept_statement(message, ["The frame is of cedar."], settings)
         assert kept is not None
         assert kept.text == "The frame is of cedar."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Our channel is #general",
+        "Unser Kanal ist #general",
+        "Our channels: #general, #random",
+        "#general is our channel",
+        "I posted it for #billing, who moved the deploy",
+        "Use #include <stdio.h>\n    #define X 1\nin C",
+        "a  table   #of  spaces",
+    ],
+)
+def test_no_word_of_a_sentence_and_no_space_is_lost(text: str) -> None:
+    kept = stated_text(text).text
+    assert kept.replace("#", "") == text.replace("#", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("remember: water the plants #garden", "water the plants"),
+        ("remember: water the plants #garden #home.", "water the plants."),
+        ("important: oil the hinge #a #b", "oil the hinge"),
+        ("#garden #home Water the plants", "Water the plants"),
+        ("@beto_a and #b say: the #c x #beto_d, #beto_e goes", "and b say: the c x goes"),
+        ("Our channel is #general #beto_chat", "Our channel is #general"),
+    ],
+)
+def test_tags_at_the_beginning_and_end_that_no_sentence_needs_leave_it(
+    text: str, kept: str
+) -> None:
+    assert stated_text(text).text == kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No, " * 3_000 + "I remember it",
+        "please " * 3_000,
+        "Ann, please, " * 3_000 + "the the the",
+        "- [ ] " * 3_000 + "fact",
+        "can you " * 3_000,
+    ],
+)
+def test_what_may_lead_to_a_label_is_no_trap_in_a_long_row(text: str) -> None:
+    """Read in every way that there is, this would not come to an end."""
+    assert not detect_trigger(text).detected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We built " * 3_000,
+        "x" * 60_000 + " we built it",
+        *(f"{mark} " * 60_000 + "\nWe built it" for mark in "«„“‘'"),
+    ],
+)
+def test_what_stands_before_a_phrase_is_no_trap_however_long_it_is(text: str) -> None:
+    assert detect_trigger(text).detected
+
+
+def test_many_tags_are_read_in_one_pass() -> None:
+    """Looking through all of the text before each, this would take minutes."""
+    row = "the shed #home "
+    assert detect_trigger("remember: " + row * 20_000).text.startswith("the shed #home the")
+    assert detect_trigger("remember: x" + " #a #b" * 10_000).text == "x"

@@ -79,7 +79,7 @@ _BEFORE = r"(?:earlier|previously|before|already|once|last time|the other day|in
 _CONVERSATION = r"(?:conversation|session|chat|meeting|discussion|call|talk)s?"
 _REFERENCES = (
     rf"(?:in|during|from|at|since) (?:our|the|my|your) (?:previous|earlier|last|past|prior) "
-    rf"{_CONVERSATION}",
+    rf"{_CONVERSATION}(?! with\b)",
     rf"(?:as )?(?:{_BEFORE},? )?(?:as )?{_WHO}(?:['’]ve| have| had| both| all| also| already)* "
     rf"{_SAYING}(?: {_BEFORE})*(?: that\b)?",
     rf"what (?:did|had|have) {_WHO} {_SAY}(?: {_BEFORE})*(?: about| on| regarding| of)?",
@@ -100,19 +100,25 @@ _REFERENCE_BEGINS = re.compile(
     rf"(?:{'|'.join(_REFERENCES)})\b[,:]?\s*",
     re.IGNORECASE,
 )
+_PAST_CONVERSATION = (
+    r"(?:previous|earlier|past|prior) (?:conversation|session|chat|discussion|talk|message)s?\b"
+)
+_WHOSE = r"(?:(?:our|the|my|your|an?|any) )?"
 _REFERENCE_WITHIN = re.compile(
     r"(?:(?:(?:that |which |as )?(?:was|were|is|are|been) )?(?:discussed|mentioned|said|noted) )?"
-    r"\b(?:(?:in|during|from|at|since|as in) )?(?:(?:our|the|my|your|an?|any) )?"
-    r"(?:previous|earlier|past|prior) (?:conversation|session|chat|discussion|talk|message)s?\b"
-    r"(?! of\b)[,:]?",
+    rf"\b(?:(?:as )?(?:in|during|from|at|since) {_WHOSE}|which ){_PAST_CONVERSATION}"
+    r"(?! (?:of|with)\b)[,:]?",
     re.IGNORECASE,
 )
+"""Not a conversation that the message itself is about: "cancel my earlier talk with Bob"."""
 _REFERENCE_ENDS = re.compile(
     rf"[,;]?\s*\b(?:as {_WHO} {_SAYING}|{_BEFORE}|in the past|right|correct|remember"
     rf"|isn['’]?t it|is(?:n['’]?t)? that right|(?:did|have|had)n['’]?t {_WHO})"
     r"\s*(?P<mark>[?!.]*)\s*$",
     re.IGNORECASE,
 )
+_LEFT_OVER = re.compile(r"^[,;:.!?–-]+(?:\s+|$)|\s+(?=[?!.,]+(?:\s|$))")
+"""Punctuation, and the space before it, that belonged to what was taken off."""
 _CLOSING = "\"'”’)]»* "
 _REFERS = re.compile(rf"\b(?:{'|'.join(_BACK_REFERENCES)})\b", re.IGNORECASE)
 _REFERS_BACKWARD = re.compile(rf"\b(?:{'|'.join(_BACKWARD)})\b|[他她它这這那其]", re.IGNORECASE)
@@ -145,7 +151,7 @@ def without_reference(message: str, settings: AutoContextSettings) -> str:
         shorter = " ".join(shorter.split())
         if shorter == about:
             break
-        about = re.sub(r"^[^\w#@]+|\s+(?=[?!.,])", "", shorter)
+        about = _LEFT_OVER.sub("", shorter)
     return about if _says_something(about) else message
 
 
