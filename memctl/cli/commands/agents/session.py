@@ -667,7 +667,7 @@ def _choose_sessions(
 
 
 def _compress_if_due(context: CommandContext, base: KnowledgeBase, session: Session) -> None:
-    for made in base.sessions.compress_due(session):
+    for made in base.sessions.compress_now_or_later(session):
         context.say(f"note: summarised {format_count(made.messages, 'message')} of it")
 
 
