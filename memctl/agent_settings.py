@@ -170,12 +170,11 @@ def with_agent(config: Config, agent: AgentSettings) -> Config:
         owner = None if key == "shared" else "a"
         # Where no agent is named, or another one, it must not be taken for somebody else's.
         if owner_of(config.namespaces, template.replace("{user_id}", "a")) != owner:
-            default = getattr(config.namespaces, key)
-            whose = "one user's" if owner is None else "not known as its user's"
-            raise ConfigError(
-                f"agent {agent.agent_id}: the namespace {template!r} is {whose}",
-                f"write it like {default!r}",
-            )
+            default: str = getattr(config.namespaces, key)
+            begin, colon, _ = default.partition("{user_id}:")
+            hint = f"begin it with '{begin}{colon}'" if colon else f"write it like {default!r}"
+            wrong = "does not begin like those of a user" if owner else "is one user's"
+            raise ConfigError(f"agent {agent.agent_id}: the namespace {template!r} {wrong}", hint)
     compression = _stated(agent, "memory.compression", memory.compression)
     if not agent.has_knowledge_base:
         compression["archive_to_knowledge_base"] = False

@@ -498,7 +498,7 @@ class Sessions(Part):
         config = self._kb.program_config
         if config.agent is not None:
             return config
-        return Accounts(config.home).with_agent(config, agent)
+        return Accounts(config).with_agent(config, agent)
 
     def _compressor(self, session: Session) -> Compressor:
         from memctl.sessions.compression import Compressor
