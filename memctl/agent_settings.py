@@ -56,7 +56,7 @@ class AutoContextSettings(Struct, frozen=True):
         True
     )
     search_triggers: tuple[str, ...] = REFERRING_WORDS
-    """Words in a prompt that refer to what was said before."""
+    """Words in a prompt that refer to what was said before; none in an empty list."""
 
 
 class AgentKnowledgeBase(Struct, frozen=True):
@@ -179,8 +179,9 @@ def with_agent(config: Config, agent: AgentSettings) -> Config:
     if not agent.has_knowledge_base:
         compression["archive_to_knowledge_base"] = False
     auto_context = _stated(agent, "knowledge_base.auto_context", kb.auto_context)
-    if triggers := auto_context.pop("search_triggers", None):
-        known = config.auto_context.search_triggers
+    triggers = auto_context.pop("search_triggers", None)
+    if triggers is not None:
+        known = config.auto_context.search_triggers if triggers else ()
         phrases = (each for each in triggers if " " in each and each not in known)
         auto_context["search_triggers"] = (*known, *phrases)
         auto_context["search_words"] = tuple(each for each in triggers if " " not in each)

@@ -233,6 +233,18 @@ def test_the_file_of_an_agent_says_whether_other_conversations_are_recalled(memc
     assert "pier 7" not in done(memctl(*asked, "--agent", "ac")).out
 
 
+def test_an_empty_list_of_search_triggers_means_none(memctl: Run) -> None:
+    _add_agent(memctl, "ac", knowledge_base={"auto_context": {"search_triggers": []}})
+    done(memctl("session", "start", "--id", "one"))
+    done(memctl("session", "say", "one", "The ferry leaves from pier 7 at noon.", "--by", "user"))
+    done(memctl("session", "start", "--id", "two"))
+    asked = ("session", "recall", "two", "Was a ferry mentioned?")
+    assert "pier 7" in done(memctl(*asked)).out
+    assert "pier 7" not in done(memctl(*asked, "--agent", "ac")).out
+    shown = done(memctl("agent", "show", "ac")).json
+    assert shown["knowledge_base"]["auto_context"]["search_triggers"] == []
+
+
 def test_an_agent_is_shown_with_the_settings_that_count_for_it(
     memctl: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
