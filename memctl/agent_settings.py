@@ -69,7 +69,9 @@ class AgentKnowledgeBase(Struct, frozen=True):
     chunk_overlap: Annotated[
         int, Rule("characters that neighbouring passages share", low=0, high=10_000)
     ] = 100
-    rerank_limit: Annotated[int, Rule("hits that are reranked", low=2, high=10_000)] = 50
+    rerank_limit: Annotated[
+        int, Rule("hits that are reranked; 0 and 1 mean none", low=0, high=10_000)
+    ] = 50
     auto_context: AutoContextSettings = AutoContextSettings()
     namespaces: NamespaceSettings = field(default_factory=NamespaceSettings)
 

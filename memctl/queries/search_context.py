@@ -244,9 +244,10 @@ class SearchContext(Struct, frozen=True):
         """
         from memctl.search.ranking.reranking import Reranking
 
-        named = self.config.models.rerank if self.reranks else ""
+        hits = self.config.query.rerank_hits
+        named = self.config.models.rerank if self.reranks and hits > 1 else ""
         model = self._paying(self.targets[0].name).providers.reranker() if named else None
-        return Reranking(model, self.config.query.rerank_hits)
+        return Reranking(model, hits)
 
     def _priors(self) -> Priors:
         from memctl.search.ranking.scoring_context import Priors
