@@ -98,7 +98,7 @@ def _find_documents(
             rerank=asked.rerank,
         )
         hits = opened(limited).queries.ask(asked.query, options).hits
-    related = without_unrelated(hits)
+    related = without_unrelated(asked.query, hits)
     results = tuple(found_passage(number, hit) for number, hit in enumerate(related, start=1))
     return SearchReply(asked.query, search_type, len(results), results)
 

@@ -776,6 +776,23 @@ def test_an_agent_without_a_knowledge_base_gets_context_of_what_was_said_alone(
     assert "late today" in limited
 
 
+@pytest.mark.parametrize("mode", ["hybrid", "vector"])
+def test_a_search_keeps_what_is_nearest_in_another_language(memctl: Run, mode: str) -> None:
+    for text in (
+        "Wir feiern am Samstag den Geburtstag der Oma.",
+        "Tom plays the cello.",
+        "The door code is 4711.",
+        "The lease ends in June.",
+        "The garden gate is broken.",
+    ):
+        memctl("memory", "add", text)
+    asked = json.dumps({"query": "birthday party", "mode": mode})
+    found = memctl("tool", "call", "search_memory", asked).json["results"]
+    assert [row["text"] for row in found] == ["Wir feiern am Samstag den Geburtstag der Oma."]
+    asked = json.dumps({"query": "quantum chromodynamics", "mode": mode})
+    assert memctl("tool", "call", "search_memory", asked).json["results_count"] == 0
+
+
 def test_a_search_that_finds_nothing_related_says_so(memctl: Run) -> None:
     for text in ("I like cheese.", "The ferry leaves from pier 7.", "The lease ends in May."):
         memctl("memory", "add", text, "--user", "ann")
