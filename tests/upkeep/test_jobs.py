@@ -182,6 +182,30 @@ def test_only_learnings_are_confirmed_and_have_an_outcome(memctl: Run) -> None:
     assert memctl("memory", "add", "x y z", "--outcome", "success").code == 2
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("outcome=banana", "the outcome of a learning cannot be 'banana'"),
+        ("context=7", "the context of a learning is a text, not 7"),
+        ("share=maybe", "the share of a learning is true or false, not 'maybe'"),
+        ('{"a": NaN}', "--metadata is no JSON object: NaN is no number of JSON"),
+    ],
+)
+def test_metadata_do_not_get_round_the_options_of_learnings(
+    memctl: Run, given: str, told: str
+) -> None:
+    add = ("memory", "add", "x y z", "--type")
+    refused = memctl(*add, "learning", "--metadata", given)
+    assert refused.code == 2
+    assert told in refused.err
+    if "NaN" not in given:
+        assert memctl(*add, "note", "--metadata", given).code == 0
+    taken = ("outcome=failure", "context=deploys", "share=true", "size=NaN")
+    options = (word for each in taken for word in ("--metadata", each))
+    metadata = memctl(*add, "learning", *options).rows[0]["metadata"]
+    assert metadata == {"outcome": "failure", "context": "deploys", "share": True, "size": "NaN"}
+
+
 def test_a_marked_learning_of_another_base_is_shared_once_and_private_ones_stay(
     memctl: Run, clock: Clock
 ) -> None:
