@@ -94,8 +94,9 @@ def test_duplicates_says_what_no_consolidation_has_compared(memctl: Run) -> None
     for text in ("The ferry leaves at nine.", "At nine the ferry leaves."):
         memctl("memory", "add", text)
     found = memctl("upkeep", "run", "duplicates", "-o", "json")
-    assert "note: 2 memories of default not compared yet: memctl consolidate -k" in found.err
-    assert found.json[0]["note"].startswith("2 memories")
+    note = "2 memories of default have not been compared yet"
+    assert f"note: {note}; to compare them: memctl consolidate -k default" in found.err
+    assert found.json[0]["note"].startswith(note)
     assert memctl("consolidate").code == 0
     assert "note" not in memctl("upkeep", "run", "duplicates").err
 
