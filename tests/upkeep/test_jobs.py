@@ -10,10 +10,11 @@ import pytest
 from killed import images_of
 
 from memctl.config import load_config
-from memctl.errors import ConfigError
+from memctl.errors import ConfigError, UsageError
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
-from memctl.records import Relation
+from memctl.memories.memory_editing import Editor, Statement
+from memctl.records import Memory, Relation
 from memctl.upkeep.runner import Upkeep
 
 from .conftest import Clock, Run, distil
@@ -175,6 +176,27 @@ def test_notes_on_uses_of_skills_are_learnings(memctl: Run, clock: Clock, tmp_pa
     assert ran(memctl, "learnings")["counts"]["from_skills"] == 0, "what was deleted stays away"
     assert memctl("job", "undo", str(number), "--yes").code == 0
     assert memctl("memory", "learnings").rows == []
+
+
+def test_a_note_that_is_refused_does_not_keep_others_from_being_learnt(
+    memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = Editor.add
+
+    def add_unless_refused(self: Editor, statement: Statement, **options: Any) -> Memory:
+        """Refuse one of the notes."""
+        if "skip" in statement.text:
+            raise UsageError("a memory needs a text")
+        return add(self, statement, **options)
+
+    monkeypatch.setattr(Editor, "add", add_unless_refused)
+    (tmp_path / "invoices.md").write_text("# invoice-match\n\nMatch invoices with orders.")
+    memctl("skill", "add", str(tmp_path / "invoices.md"))
+    for note in ("skip drafts", "sort by date"):
+        memctl("skill", "used", "invoice-match", "--ok", "--note", note)
+    assert ran(memctl, "learnings")["counts"]["from_skills"] == 1
+    texts = [row["text"] for row in memctl("memory", "learnings").rows]
+    assert texts == ["invoice-match: sort by date"]
 
 
 def test_only_learnings_are_confirmed_and_have_an_outcome(memctl: Run) -> None:
