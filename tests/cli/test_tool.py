@@ -573,10 +573,12 @@ def test_an_agent_without_a_knowledge_base_reads_no_document_by_way_of_insights(
         text = f"The salary of Ann Miller is {salary} euros. She works at Nordwind."
         (tmp_path / f"{number}.md").write_text(text)
     memctl("ingest", "0.md", "1.md")
-    memctl("consolidate")
     memctl("memory", "add", "Ann Miller gets her salary on Fridays.")
     (tmp_path / "a.json").write_text('{"agent_id": "nodocs", "resources": ["memory"]}')
     memctl("agent", "add", "nodocs", "--file", "a.json")
+    words = ["tool", "call", "consolidate_memory", "--agent", "nodocs"]
+    assert "euros" not in memctl(*words).out
+    assert memctl("insight", "list").rows
     for name, arguments in (
         ("recent_insights", {}),
         ("search_memory", {"query": "salary"}),
