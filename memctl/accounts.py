@@ -49,13 +49,13 @@ class Accounts:
     """The users, teams and agents of one home.
 
     Args:
-        home: The folder that holds every knowledge base.
+        config: The program's settings, which name the home.
     """
 
-    def __init__(self, home: Path) -> None:
-        self._home = home
-        self._path = home / "accounts.toml"
-        self._agents = home / "agents"
+    def __init__(self, config: Config) -> None:
+        self._config, self._home = config, config.home
+        self._path = self._home / "accounts.toml"
+        self._agents = self._home / "agents"
 
     # --- users -----------------------------------------------------------------------------------
 
@@ -186,6 +186,7 @@ class Accounts:
                 f"its agent_id is {found.agent_id!r}, not {name!r}",
                 f"add it as that: memctl agent add {found.agent_id}",
             )
+        with_agent(self._config, found)
         make_folder(self._home, mode=0o700)
         make_folder(self._agents, mode=0o700)
         path = self._agents / f"{name}{'.json' if is_json(content) else '.toml'}"

@@ -56,7 +56,7 @@ class AutoContextSettings(Struct, frozen=True):
         True
     )
     search_triggers: tuple[str, ...] = REFERRING_WORDS
-    """Words in a prompt that refer to what was said before."""
+    """Words in a prompt that refer to what was said before; none in an empty list."""
 
 
 class AgentKnowledgeBase(Struct, frozen=True):
@@ -69,7 +69,9 @@ class AgentKnowledgeBase(Struct, frozen=True):
     chunk_overlap: Annotated[
         int, Rule("characters that neighbouring passages share", low=0, high=10_000)
     ] = 100
-    rerank_limit: Annotated[int, Rule("hits that are reranked", low=2, high=10_000)] = 50
+    rerank_limit: Annotated[
+        int, Rule("hits that are reranked; 0 and 1 mean none", low=0, high=10_000)
+    ] = 50
     auto_context: AutoContextSettings = AutoContextSettings()
     namespaces: NamespaceSettings = field(default_factory=NamespaceSettings)
 
@@ -170,18 +172,18 @@ def with_agent(config: Config, agent: AgentSettings) -> Config:
         owner = None if key == "shared" else "a"
         # Where no agent is named, or another one, it must not be taken for somebody else's.
         if owner_of(config.namespaces, template.replace("{user_id}", "a")) != owner:
-            default = getattr(config.namespaces, key)
-            whose = "one user's" if owner is None else "not known as its user's"
-            raise ConfigError(
-                f"agent {agent.agent_id}: the namespace {template!r} is {whose}",
-                f"write it like {default!r}",
-            )
+            default: str = getattr(config.namespaces, key)
+            begin, colon, _ = default.partition("{user_id}:")
+            hint = f"begin it with '{begin}{colon}'" if colon else f"write it like {default!r}"
+            wrong = "does not begin like those of a user" if owner else "is one user's"
+            raise ConfigError(f"agent {agent.agent_id}: the namespace {template!r} {wrong}", hint)
     compression = _stated(agent, "memory.compression", memory.compression)
     if not agent.has_knowledge_base:
         compression["archive_to_knowledge_base"] = False
     auto_context = _stated(agent, "knowledge_base.auto_context", kb.auto_context)
-    if triggers := auto_context.pop("search_triggers", None):
-        known = config.auto_context.search_triggers
+    triggers = auto_context.pop("search_triggers", None)
+    if triggers is not None:
+        known = config.auto_context.search_triggers if triggers else ()
         phrases = (each for each in triggers if " " in each and each not in known)
         auto_context["search_triggers"] = (*known, *phrases)
         auto_context["search_words"] = tuple(each for each in triggers if " " not in each)

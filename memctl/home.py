@@ -521,7 +521,7 @@ class Home:
     @property
     def accounts(self) -> Accounts:
         """The users, teams and agents that are known here."""
-        return Accounts(self._program_config.home)
+        return Accounts(self._program_config)
 
     def _no_base_hint(self) -> str:
         entries = self.entries()

@@ -215,6 +215,14 @@ def test_an_option_that_there_is_not_is_refused_and_help_tells_all(notes: Knowle
         assert all(each.kind is not each.VAR_KEYWORD for each in parameters.values())
 
 
+@pytest.mark.parametrize("option", ["rounds", "hops", "limit"])
+def test_a_number_with_which_nothing_is_found_is_refused(notes: KnowledgeBase, option: str) -> None:
+    with pytest.raises(UsageError, match=f"{option} must be at least 1, not 0"):
+        notes.query("the lease", mode="agentic", **{option: 0})  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="offset must be at least 0, not -2"):
+        notes.query("the lease", offset=-2)
+
+
 def test_errors_and_records_are_imported_from_memctl_only_when_they_are_used() -> None:
     script = "import sys, memctl; print([m for m in sys.modules if m.startswith('memctl.')])"
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

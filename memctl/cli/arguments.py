@@ -264,10 +264,23 @@ def parse_pairs(pairs: Sequence[str], option: str) -> dict[str, Any]:
             raise UsageError(f"{pair!r} is no pair", f"write {option} year=2024")
         value: object = text.strip()
         with suppress(ValueError):
-            scalar = json.loads(text)
+            scalar = _json(text)
             value = scalar if scalar is None or isinstance(scalar, (int, float)) else value
         found[key.strip()] = value
     return found
+
+
+def _json(text: str) -> Any:
+    """Return what JSON says; unlike ``json.loads`` it takes no NaN and Infinity, as JSON has none.
+
+    Raises:
+        ValueError: It is no JSON.
+    """
+
+    def refuse(name: str) -> None:
+        raise ValueError(f"{name} is no number of JSON")
+
+    return json.loads(text, parse_constant=refuse)
 
 
 def parse_metadata(given: Sequence[str], option: str) -> dict[str, Any]:
@@ -282,7 +295,7 @@ def parse_metadata(given: Sequence[str], option: str) -> dict[str, Any]:
             found |= parse_pairs([each], option)
             continue
         try:
-            found |= json.loads(each)
+            found |= _json(each)
         except ValueError as error:
             hint = f"""write {option} '{{"year": 2024}}', or {option} year=2024"""
             raise UsageError(f"{option} is no JSON object: {error}", hint) from None

@@ -187,7 +187,7 @@ class Agent:
         from memctl.sessions.conversations import Message
 
         kept = self.base.sessions.process(self.session, Message(sender=sender, content=message))
-        self.base.sessions.compress_due(self.session)
+        self.base.sessions.compress_now_or_later(self.session)
         return kept
 
     def prompt(self, message: str, system: str = "") -> Sequence[Mapping[str, str]]:

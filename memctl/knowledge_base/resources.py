@@ -290,7 +290,7 @@ class Resources:
         agent, settings = self.program_config.agent, self.settings
         if agent is None or not settings.grants:
             return
-        teams = Accounts(self.program_config.home).teams_of(agent)
+        teams = Accounts(self.program_config).teams_of(agent)
         is_allowed = settings.allows(agent, teams, level)
         verb = "write to" if level == "write" else level
         verdict = "may" if is_allowed else "was refused to"

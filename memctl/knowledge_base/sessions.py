@@ -16,6 +16,7 @@ from memctl.errors import (
     DamagedError,
     KnowledgeBaseUnavailable,
     LockedError,
+    ModelError,
     NotFoundError,
 )
 from memctl.identity import (
@@ -204,6 +205,16 @@ class Sessions(Part):
         if due:
             self._kb.begin_change()
         return [self._compressor(each).compress(each) for each in due]
+
+    def compress_now_or_later(self, session: Session) -> Sequence[Compression]:
+        """Compress a conversation if it has become too long; see ``compress_due``.
+
+        Where another process keeps writing, or the model fails, that is left to the next message or
+        to upkeep: what was said is stored, and whoever said it is not to say it again.
+        """
+        with suppress(LockedError, ModelError):
+            return self.compress_due(session)
+        return ()
 
     def is_any_due(self) -> bool:
         """Return whether a conversation has become too long."""
@@ -487,7 +498,7 @@ class Sessions(Part):
         config = self._kb.program_config
         if config.agent is not None:
             return config
-        return Accounts(config.home).with_agent(config, agent)
+        return Accounts(config).with_agent(config, agent)
 
     def _compressor(self, session: Session) -> Compressor:
         from memctl.sessions.compression import Compressor

@@ -135,7 +135,7 @@ class SkillGraph(Part):
         return self._kb.queries.query(text, limit=limit, answer=False, log=False).hits
 
     def _teams(self) -> Mapping[str, tuple[str, ...]]:
-        teams = Accounts(self._kb.program_config.home).teams()
+        teams = Accounts(self._kb.program_config).teams()
         return {each.name: each.agents for each in teams}
 
     def _questions(self) -> list[QueryEntry]:

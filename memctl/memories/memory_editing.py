@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
@@ -19,7 +19,7 @@ from memctl.ids import next_version_id, root_id, stated_memory_id, storable
 from memctl.ingest.source_reading import redacted_metadata
 from memctl.language.inline_tags import find_wikilinks
 from memctl.language.term_analysis import embedding_text, passage_terms
-from memctl.literals import STATED, MemoryKind, SourceType
+from memctl.literals import LEARNING, STATED, LearningOutcome, MemoryKind, SourceType
 from memctl.memories.memory_views import (
     get_memory,
     memories_by_id,
@@ -193,7 +193,8 @@ class Editor(Struct, frozen=True):
             job: The job that it is part of, with which it is taken back.
 
         Raises:
-            UsageError: It is empty, expired, or its importance or confidence is not from 0 to 1.
+            UsageError: It is empty or expired, its importance or confidence is not from 0 to 1, or
+                its metadata say of a learning what cannot be.
             NotFoundError: It names evidence that does not exist.
         """
         _check(statement.text, _importance(statement), statement.type)
@@ -237,6 +238,8 @@ class Editor(Struct, frozen=True):
         )
         memory, mentions = self._understand(memory)
         memory = replace(memory, kind=statement.kind or memory_kind(memory.type))
+        if memory.type == LEARNING:
+            _check_learning(memory.metadata)
         ids = [
             stated_memory_id(memory.namespace, type_, memory.text)
             for type_ in dict.fromkeys((memory.type, statement.type or "fact"))
@@ -397,6 +400,19 @@ def _check(text: str, importance: float, type_: str | None) -> None:
         raise UsageError(f"importance is from 0 to 1, not {importance:g}")
     if type_ is not None and (not type_.isidentifier() or type_ == "insight"):
         raise UsageError(f"{type_!r} cannot be a type", "use fact, decision, preference, plan, ...")
+
+
+def _check_learning(metadata: Metadata) -> None:
+    outcome, context, share = (metadata.get(name) for name in ("outcome", "context", "share"))
+    outcomes = get_args(LearningOutcome)
+    if outcome is not None and outcome not in outcomes:
+        raise UsageError(
+            f"the outcome of a learning cannot be {outcome!r}", f"use {' or '.join(outcomes)}"
+        )
+    if context is not None and not isinstance(context, str):
+        raise UsageError(f"the context of a learning is a text, not {context!r}")
+    if share is not None and not isinstance(share, bool):
+        raise UsageError(f"the share of a learning is true or false, not {share!r}")
 
 
 def _check_editable(memory: Memory) -> None:

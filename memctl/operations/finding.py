@@ -172,7 +172,7 @@ def _hits(context: OperationContext, query: str, filters: Filters, limit: int) -
     found = opened(context, NO_KNOWLEDGE_BASE).query(
         query, filters=filters, limit=limit, answer=False
     )
-    return without_unrelated(found.hits)
+    return without_unrelated(query, found.hits)
 
 
 _UNRELATED = 0.02
@@ -186,15 +186,35 @@ nothing, and so do made-up words where little is known.  With 0.03, a question l
 without the similarity, questions in other words than the memories lose theirs."""
 
 
-def without_unrelated(hits: Iterable[Hit]) -> tuple[Hit, ...]:
-    """Return the hits but those that clearly have nothing to do with their query."""
-    return tuple(hit for hit in hits if not _is_unrelated(hit))
+def without_unrelated(query: str, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return the hits but those that clearly have nothing to do with their query.
+
+    The best one may be what is asked for in another language, in which it has none of the words.
+    """
+    related = [hit for hit in hits if hit.relevance >= _UNRELATED]
+    best = related[0] if related else None
+    return tuple(
+        hit
+        for hit in related
+        if not _is_faint(hit) or (hit is best and _is_in_another_language(query, hit.text))
+    )
 
 
-def _is_unrelated(hit: Hit) -> bool:
-    shares_no_word = hit.legs.get("keyword") == 0
-    is_faint = hit.relevance < _FAINT and hit.similarity < _UNLIKE
-    return hit.relevance < _UNRELATED or (shares_no_word and is_faint)
+def _is_faint(hit: Hit) -> bool:
+    shares_no_word = not hit.legs.get("keyword") and "vector" in hit.legs
+    return shares_no_word and hit.relevance < _FAINT and hit.similarity < _UNLIKE
+
+
+def _is_in_another_language(query: str, text: str) -> bool:
+    """Return whether a text is surely in another language than a query, or than English.
+
+    A query is often too short to tell; and what the built-in model, which is English, makes of
+    other languages means little.
+    """
+    from memctl.language.identification import identify_language
+
+    language = identify_language(text)
+    return language not in ("", "en", identify_language(query))
 
 
 def found_passage(number: int, hit: Hit) -> FoundPassage:

@@ -98,7 +98,7 @@ def _find_documents(
             rerank=asked.rerank,
         )
         hits = opened(limited).queries.ask(asked.query, options).hits
-    related = without_unrelated(hits)
+    related = without_unrelated(asked.query, hits)
     results = tuple(found_passage(number, hit) for number, hit in enumerate(related, start=1))
     return SearchReply(asked.query, search_type, len(results), results)
 
@@ -165,6 +165,7 @@ def consolidate_memory(
     with context.limited_to(names) as limited:
         base = limited.reading_existing()
         report = base.insights.consolidate(dry_run=asked.dry_run, progress=limited.progress)
-        is_whole = limited.identity.user is None  # what is drawn may be of other users
-        texts = tuple(each.text for each in report.insights) if is_whole else ()
+        # What is drawn may be of other users, or quote documents.
+        is_open = limited.identity.user is None and "knowledge_base" in limited.resources
+        texts = tuple(each.text for each in report.insights) if is_open else ()
         return ConsolidationReply(base.name, report.examined, texts, report.waiting, asked.dry_run)

@@ -40,8 +40,10 @@ _BY_SESSION = {
     "all": None,
 }
 """What tells conversations and documents apart where no user has namespaces for them."""
-_WITHOUT_DOCUMENTS = "session_id is not null or document_id is null"
-"""What an agent without a knowledge base reads: what was said, and what was stated."""
+_WITHOUT_DOCUMENTS = "session_id is not null or (document_id is null and level <> 'insight')"
+"""What an agent without a knowledge base reads: what was said, and what was stated.
+
+An insight quotes its sources, which may be documents, and its row does not tell which they are."""
 _Stamp = tuple[int, int]
 
 

@@ -388,7 +388,8 @@ class _QuerySession(Struct, frozen=True, dict=True):
     def _ask(self, question: Question, options: QueryOptions, started: float) -> QueryResult:
         from memctl.search.answering.search_outcome import MAX_HITS_READ
 
-        limit = options.limit or self.search_context.config.query.limit
+        settings = self.search_context.config.query
+        limit = settings.limit if options.limit is None else options.limit
         search = self.search_context.search_options(
             max(options.offset + limit, MAX_HITS_READ), options
         )
@@ -513,7 +514,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
         how = QueryDetail(
             "",
             status="failed",
-            top_k=options.limit or config.query.limit,
+            top_k=config.query.limit if options.limit is None else options.limit,
             kbs=len(self.search_context.targets),
             error=type(error).__name__,
             user_id=config.user,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from msgspec import Struct
 
-from memctl.errors import ConfigError
+from memctl.errors import ConfigError, UsageError
 from memctl.literals import DEFAULT_HOPS, Duplicates, Fusion, Mode
 from memctl.records import Filters
 
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
 NO_FILTERS = Filters()
+_LEAST = {"hops": 1, "rounds": 1, "communities": 0, "limit": 1, "offset": 0}
+"""The lowest value of options that are numbers."""
 
 
 class QueryOptions(Struct, frozen=True, kw_only=True):
@@ -76,6 +78,17 @@ class QueryOptions(Struct, frozen=True, kw_only=True):
     """Whether the query log records the question, where it is enabled."""
     rerank: bool = True
     """Whether a model that is configured for it reorders the hits."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers with which nothing can be found.
+
+        Raises:
+            UsageError: One is too low.
+        """
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise UsageError(f"{name} must be at least {least}, not {value}")
 
 
 class SearchOptions(TypedDict):
@@ -163,7 +176,7 @@ class SearchContext(Struct, frozen=True):
             limit=limit,
             fusion=options.fusion or settings.fusion,
             keyword_weight=settings.keyword_weight,
-            hops=options.hops or DEFAULT_HOPS,
+            hops=DEFAULT_HOPS if options.hops is None else options.hops,
             duplicates=options.duplicates or settings.duplicates,
             diversity=settings.diversity if diversity is None else diversity,
             per_document=settings.per_document if per_document is None else per_document,
@@ -175,7 +188,7 @@ class SearchContext(Struct, frozen=True):
 
         settings, communities = self.config.query, options.communities
         return SearchDepth(
-            rounds=options.rounds or settings.rounds,
+            rounds=settings.rounds if options.rounds is None else options.rounds,
             relevant_hits=settings.relevant_hits,
             mean_relevance=settings.mean_relevance,
             graph_seeds=settings.graph_seeds,
@@ -244,9 +257,10 @@ class SearchContext(Struct, frozen=True):
         """
         from memctl.search.ranking.reranking import Reranking
 
-        named = self.config.models.rerank if self.reranks else ""
+        hits = self.config.query.rerank_hits
+        named = self.config.models.rerank if self.reranks and hits > 1 else ""
         model = self._paying(self.targets[0].name).providers.reranker() if named else None
-        return Reranking(model, self.config.query.rerank_hits)
+        return Reranking(model, hits)
 
     def _priors(self) -> Priors:
         from memctl.search.ranking.scoring_context import Priors

@@ -676,7 +676,7 @@ def _say(context: OperationContext, asked: NewMessage, place: Place) -> object:
     message = Message(sender=asked.sender, content=asked.content, turn=asked.turn)
     turn = base.sessions.say(session, message)[0]
     kept = base.sessions.kept(turn)
-    base.sessions.compress_due(session)
+    base.sessions.compress_now_or_later(session)
     return {**to_plain(turn), **kept}
 
 

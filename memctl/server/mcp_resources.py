@@ -20,7 +20,7 @@ from memctl.operations.lookup import (
     list_sessions,
     open_item,
 )
-from memctl.operations.operation_context import OperationContext
+from memctl.operations.operation_context import NO_KNOWLEDGE_BASE, OperationContext, Unavailable
 from memctl.operations.shared_memory import (
     PoolListParameters,
     ReadPoolParameters,
@@ -163,6 +163,8 @@ def _text_of(context: OperationContext, match: re.Match[str]) -> str:
         if match["kind"] == "insights":
             found = recent_insights(limited, InsightsParameters(limit=_PAGE)).insights
             return "\n\n".join(f"{each.date[:10]}  {each.text}" for each in found)
+        if "knowledge_base" not in limited.resources:
+            raise Unavailable(NO_KNOWLEDGE_BASE)
         wanted = OpenParameters(id=unquote(match["id"]), max_chars=MOST_CHARACTERS)
         item = open_item(limited, wanted)
     return f"{item.text}\n\n[{item.note}]" if item.note else item.text

@@ -6,6 +6,7 @@ all users share.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from memctl.errors import MemctlError
+from memctl.errors import MemctlError, UsageError
 from memctl.feedback.judging import relied_on
 from memctl.identity import DEFAULT_NAMESPACE, conversations_of
 from memctl.ids import stated_memory_id
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger.log_repositories import QueryEntry
     from memctl.store.tables.snapshot import Snapshot
 
+_log = logging.getLogger(__name__)
 SHARED = "shared"
 """The method of memories that are copies of learnings."""
 OF_SKILL = "skill"
@@ -255,14 +257,23 @@ def _notes_of_skills(context: UpkeepContext) -> dict[str, list[Statement]]:
 
 
 def _learn(context: UpkeepContext, noted: Mapping[str, Sequence[Statement]]) -> list[str]:
-    """Store what is not known yet, and was not deleted; return the ids of the learnings."""
+    """Store what is not known yet, and was not deleted; return the ids of the learnings.
+
+    A note that is refused is left out, so that it does not end the job each time.
+    """
     store = context.base.store
     there = store.snapshot().get("memories", list(noted), ["id"])["id"].to_pylist()
     new = sorted(noted.keys() - {*there} - store.ledger.deletions.ids())
     if new and not context.options.dry_run:
-        editor = context.base.services.editor()
+        editor, refused = context.base.services.editor(), set()
         for id_ in new:
-            editor.add(noted[id_][0], job=context.job)
+            statement = noted[id_][0]
+            try:
+                editor.add(statement, job=context.job)
+            except UsageError as error:
+                _log.warning("a note of %s is not learnt: %s", statement.source, error.message)
+                refused.add(id_)
+        new = [id_ for id_ in new if id_ not in refused]
     return new
 
 

@@ -260,12 +260,11 @@ def merge_duplicates(context: UpkeepContext) -> Outcome:
     store = context.base.store
     pairs, waiting = _duplicates(store.snapshot()), count_waiting(store.snapshot(), context.now)
     kb = context.base.name
-    note = (
-        f"{format_count(waiting, 'memory', 'memories')} of {kb} not compared yet:"
-        f" memctl consolidate -k {kb} does"
-        if waiting
-        else ""
-    )
+    note, (have, them) = "", ("has", "it") if waiting == 1 else ("have", "them")
+    if waiting:
+        count = format_count(waiting, "memory", "memories")
+        todo = f"to compare {them}: memctl consolidate -k {kb}"
+        note = f"{count} of {kb} {have} not been compared yet; {todo}"
     counts = {"pairs": len(pairs), "merged": 0}
     if not pairs or not context.options.merge or context.options.dry_run:
         merged = len(pairs) if context.options.merge else 0

@@ -115,6 +115,11 @@ def test_an_agent_is_made_from_the_file_of_another_program_or_from_defaults(
             {"allowed_regular_tools": ["get_document", "list_documnts"]},
             "a.json: allowed_regular_tools: there is no tool 'list_documnts'\nhint: did you mean",
         ),
+        (
+            {"knowledge_base": {"namespaces": {"conversations": "bot:{user_id}:talk"}}},
+            "the namespace 'bot:{user_id}:talk' does not begin like those of a user\n"
+            "hint: begin it with 'user:{user_id}:'",
+        ),
         ({"memory": 5}, "a.json: memory must be a table"),
     ],
 )
@@ -228,6 +233,18 @@ def test_the_file_of_an_agent_says_whether_other_conversations_are_recalled(memc
     assert "pier 7" not in done(memctl(*asked, "--agent", "ac")).out
 
 
+def test_an_empty_list_of_search_triggers_means_none(memctl: Run) -> None:
+    _add_agent(memctl, "ac", knowledge_base={"auto_context": {"search_triggers": []}})
+    done(memctl("session", "start", "--id", "one"))
+    done(memctl("session", "say", "one", "The ferry leaves from pier 7 at noon.", "--by", "user"))
+    done(memctl("session", "start", "--id", "two"))
+    asked = ("session", "recall", "two", "Was a ferry mentioned?")
+    assert "pier 7" in done(memctl(*asked)).out
+    assert "pier 7" not in done(memctl(*asked, "--agent", "ac")).out
+    shown = done(memctl("agent", "show", "ac")).json
+    assert shown["knowledge_base"]["auto_context"]["search_triggers"] == []
+
+
 def test_an_agent_is_shown_with_the_settings_that_count_for_it(
     memctl: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,8 +258,9 @@ def test_an_agent_is_shown_with_the_settings_that_count_for_it(
 
 
 def test_namespaces_of_an_agent_that_hide_whose_they_are_are_refused(memctl: Run) -> None:
-    named = {"conversations": "talk:{user_id}"}
-    _add_agent(memctl, "ag", knowledge_base={"namespaces": named})
+    _add_agent(memctl, "ag")
+    file = Path("home/agents/ag.toml")
+    file.write_text('agent_id = "ag"\n[knowledge_base.namespaces]\ndocuments = "talk:{user_id}"\n')
     refused = memctl("session", "start", "--user", "ann", "--agent", "ag")
     assert refused.code == 2
     assert "'talk:{user_id}'" in refused.err

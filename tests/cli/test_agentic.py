@@ -122,8 +122,16 @@ def test_an_option_or_a_setting_says_how_many_rounds_there_are(notes: Run) -> No
     only = rounds(notes, *both, "--rounds", "1")
     assert [each["then"] for each in only] == ["stopped: 1 round"]
     assert notes("query", QUESTION, "--rounds", "6").code == 2
-    refused = notes("query", QUESTION, "--mode", "graph", "--rounds", "2")
-    assert (refused.code, "--mode agentic" in refused.err) == (2, True)
+    for words in (("--mode", "graph", "--rounds", "2"), ("--rounds", "2")):
+        refused = notes("query", QUESTION, *words)
+        assert (refused.code, "--mode agentic" in refused.err) == (2, True)
+    for words in (
+        ("query", "--hops", "2"),
+        ("query", "--communities", "2"),
+        ("context", "--hops", "2"),
+    ):
+        refused = notes(*words, QUESTION)
+        assert (refused.code, "means nothing to --mode hybrid" in refused.err) == (2, True)
 
 
 def test_settings_say_how_far_a_search_goes(notes: Run, monkeypatch: pytest.MonkeyPatch) -> None:

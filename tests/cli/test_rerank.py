@@ -57,6 +57,18 @@ def test_only_hybrid_questions_are_reranked_and_each_once(
     assert len(asked.body["documents"]) <= 50
 
 
+@pytest.mark.parametrize("limit", [0, 1])
+def test_an_agent_that_reranks_fewer_than_two_hits_does_without_the_model(
+    memctl: Run, reranked: FakeEndpoint, limit: int
+) -> None:
+    settings = {"agent_id": "plain", "knowledge_base": {"rerank_limit": limit}}
+    Path("plain.json").write_text(json.dumps(settings))
+    assert memctl("agent", "add", "plain", "--file", "plain.json").code == 0
+    found = memctl("query", QUESTION, "--agent", "plain", "-o", "json")
+    assert len(texts(found)) > 1
+    assert reranked.count("/rerank") == 0
+
+
 @pytest.mark.parametrize(
     ("name", "asked"),
     [

@@ -566,6 +566,32 @@ def test_the_file_of_an_agent_says_what_it_may_use(memctl: Run, tmp_path: Path) 
     assert "not allowed to clerk" in refused.err
 
 
+def test_an_agent_without_a_knowledge_base_reads_no_document_by_way_of_insights(
+    memctl: Run, tmp_path: Path
+) -> None:
+    for number, salary in enumerate((4000, 5000)):
+        text = f"The salary of Ann Miller is {salary} euros. She works at Nordwind."
+        (tmp_path / f"{number}.md").write_text(text)
+    memctl("ingest", "0.md", "1.md")
+    memctl("memory", "add", "Ann Miller gets her salary on Fridays.")
+    (tmp_path / "a.json").write_text('{"agent_id": "nodocs", "resources": ["memory"]}')
+    memctl("agent", "add", "nodocs", "--file", "a.json")
+    words = ["tool", "call", "consolidate_memory", "--agent", "nodocs"]
+    assert "euros" not in memctl(*words).out
+    assert memctl("insight", "list").rows
+    for name, arguments in (
+        ("recent_insights", {}),
+        ("search_memory", {"query": "salary"}),
+        ("context", {"question": "What is the salary of Ann Miller?"}),
+    ):
+        words = ["tool", "call", name, json.dumps(arguments)]
+        assert "4000 euros" in memctl(*words).out
+        limited = memctl(*words, "--agent", "nodocs")
+        assert limited.code == 0
+        assert "euros" not in limited.out
+        assert ("salary on Fridays" in limited.out) == bool(arguments)
+
+
 def test_a_failing_search_is_an_object_that_says_so(call: Call, home: Path) -> None:
     every = package.open_home(home)
     with OperationContext(every, ["nowhere"], Identity(user="ann")) as context:
@@ -750,6 +776,23 @@ def test_an_agent_without_a_knowledge_base_gets_context_of_what_was_said_alone(
     assert "table" not in limited
     assert "from the pier" in limited
     assert "late today" in limited
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "vector"])
+def test_a_search_keeps_what_is_nearest_in_another_language(memctl: Run, mode: str) -> None:
+    for text in (
+        "Wir feiern am Samstag den Geburtstag der Oma.",
+        "Tom plays the cello.",
+        "The door code is 4711.",
+        "The lease ends in June.",
+        "The garden gate is broken.",
+    ):
+        memctl("memory", "add", text)
+    asked = json.dumps({"query": "birthday party", "mode": mode})
+    found = memctl("tool", "call", "search_memory", asked).json["results"]
+    assert [row["text"] for row in found] == ["Wir feiern am Samstag den Geburtstag der Oma."]
+    asked = json.dumps({"query": "quantum chromodynamics", "mode": mode})
+    assert memctl("tool", "call", "search_memory", asked).json["results_count"] == 0
 
 
 def test_a_search_that_finds_nothing_related_says_so(memctl: Run) -> None:

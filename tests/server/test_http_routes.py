@@ -253,6 +253,10 @@ def test_a_memory_is_added_changed_and_deleted(client: TestClient) -> None:
     made = client.post(f"{KB}/memories", json=stated | more)
     assert made.status_code == 201
     assert {key: made.json()[key] for key in more} == more
+    learning = {"type": "learning", "metadata": {"outcome": "banana"}}
+    refused = client.post(f"{KB}/memories", json=stated | learning)
+    assert refused.status_code == 400
+    assert "cannot be 'banana'" in refused.text
     id_ = made.json()["id"]
     shown = client.get(f"{KB}/memories/{id_}")
     etag = shown.headers["etag"]

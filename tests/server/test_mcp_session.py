@@ -96,6 +96,16 @@ def test_a_private_base_is_out_of_reach_unless_the_server_was_given_it(
         assert other["isError"]
 
 
+def test_an_agent_without_a_knowledge_base_reads_no_document_as_a_resource(home: Home) -> None:
+    with OperationContext.of(home) as context:
+        listed = connected(context).ask("resources/list")["resources"]
+    uri = next(each["uri"] for each in listed if "/document/" in each["uri"])
+    with OperationContext(home, resources=("memory",)) as context:
+        client = connected(context)
+        assert client.ask("resources/read", uri=uri)["code"] == -32602
+        assert "/document/" not in json.dumps(client.ask("resources/list"))
+
+
 def test_search_and_fetch_give_what_connectors_parse(home: Home) -> None:
     with OperationContext.of(home) as context:
         client = connected(context, "connector")

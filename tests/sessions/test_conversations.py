@@ -18,7 +18,7 @@ from PIL import Image
 
 import memctl
 from memctl.config import CompressionSettings
-from memctl.errors import NotFoundError, UsageError
+from memctl.errors import LockedError, NotFoundError, UsageError
 from memctl.forget import Selection
 from memctl.knowledge_base import KnowledgeBase
 from memctl.models import load_embedder
@@ -418,3 +418,24 @@ def test_an_agent_goes_on_with_its_conversation_and_keeps_what_it_is_asked_to(
         assert (agent.session.user_id, agent.session.agent_id) == ("ann", "helper")
         agent.end()
         assert agent.session.status == "ended"
+
+
+def test_a_message_that_is_stored_is_no_failure_where_its_conversation_cannot_be_compressed(
+    tmp_path: Path,
+) -> None:
+    with memctl.agent("helper", user="ann", session="monday", home=tmp_path) as agent:
+        base = agent.base
+        base.resources.program_config = replace(
+            base.resources.program_config, compression=CompressionSettings(threshold_tokens=50)
+        )
+        words = "The ferry to the island leaves from pier seven at noon."
+        said(base, agent.session, *[f"{words} {number}" for number in range(20)])
+        with memctl.open(base.name, home=tmp_path) as other, other.store.write():
+            base.store.wait_seconds = 0.0
+            with pytest.raises(LockedError):
+                base.sessions.compress_due(agent.session)
+            agent.process_message("Which pier was it?")
+        assert base.sessions.turns(agent.session)[-1].content == "Which pier was it?"
+        assert base.sessions.get("monday").status == "open"
+        agent.process_message("And when?")
+        assert base.sessions.get("monday").status == "compressed"

@@ -379,6 +379,10 @@ def test_conversations_of_a_user_and_old_ones_are_forgotten(memctl: Run) -> None
         memctl("session", "say", name, f"This is the harbour talk of {name}.")
         memctl("session", "end", name)
     assert memctl("session", "forget", "--before", "2001-01-01", "--yes").code == 1
+    for words in (("archive", "a"), ("forget", "a", "--yes")):
+        refused = memctl("session", *words, "--before", "2001-01-01")
+        assert refused.code == 2
+        assert "a conversation and --before do not go together" in refused.err
     assert memctl("session", "forget", "--user", "ann", "--yes").code == 0
     assert [row["session_id"] for row in memctl("session", "list").rows] == ["b"]
     assert memctl("session", "forget").code == 2

@@ -10,10 +10,11 @@ import pytest
 from killed import images_of
 
 from memctl.config import load_config
-from memctl.errors import ConfigError
+from memctl.errors import ConfigError, UsageError
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
-from memctl.records import Relation
+from memctl.memories.memory_editing import Editor, Statement
+from memctl.records import Memory, Relation
 from memctl.upkeep.runner import Upkeep
 
 from .conftest import Clock, Run, distil
@@ -94,8 +95,9 @@ def test_duplicates_says_what_no_consolidation_has_compared(memctl: Run) -> None
     for text in ("The ferry leaves at nine.", "At nine the ferry leaves."):
         memctl("memory", "add", text)
     found = memctl("upkeep", "run", "duplicates", "-o", "json")
-    assert "note: 2 memories of default not compared yet: memctl consolidate -k" in found.err
-    assert found.json[0]["note"].startswith("2 memories")
+    note = "2 memories of default have not been compared yet"
+    assert f"note: {note}; to compare them: memctl consolidate -k default" in found.err
+    assert found.json[0]["note"].startswith(note)
     assert memctl("consolidate").code == 0
     assert "note" not in memctl("upkeep", "run", "duplicates").err
 
@@ -176,10 +178,55 @@ def test_notes_on_uses_of_skills_are_learnings(memctl: Run, clock: Clock, tmp_pa
     assert memctl("memory", "learnings").rows == []
 
 
+def test_a_note_that_is_refused_does_not_keep_others_from_being_learnt(
+    memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = Editor.add
+
+    def add_unless_refused(self: Editor, statement: Statement, **options: Any) -> Memory:
+        """Refuse one of the notes."""
+        if "skip" in statement.text:
+            raise UsageError("a memory needs a text")
+        return add(self, statement, **options)
+
+    monkeypatch.setattr(Editor, "add", add_unless_refused)
+    (tmp_path / "invoices.md").write_text("# invoice-match\n\nMatch invoices with orders.")
+    memctl("skill", "add", str(tmp_path / "invoices.md"))
+    for note in ("skip drafts", "sort by date"):
+        memctl("skill", "used", "invoice-match", "--ok", "--note", note)
+    assert ran(memctl, "learnings")["counts"]["from_skills"] == 1
+    texts = [row["text"] for row in memctl("memory", "learnings").rows]
+    assert texts == ["invoice-match: sort by date"]
+
+
 def test_only_learnings_are_confirmed_and_have_an_outcome(memctl: Run) -> None:
     id_ = memctl("memory", "add", "The lift was built in 1970.").rows[0]["id"]
     assert memctl("memory", "confirm", id_).code == 2
     assert memctl("memory", "add", "x y z", "--outcome", "success").code == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("outcome=banana", "the outcome of a learning cannot be 'banana'"),
+        ("context=7", "the context of a learning is a text, not 7"),
+        ("share=maybe", "the share of a learning is true or false, not 'maybe'"),
+        ('{"a": NaN}', "--metadata is no JSON object: NaN is no number of JSON"),
+    ],
+)
+def test_metadata_do_not_get_round_the_options_of_learnings(
+    memctl: Run, given: str, told: str
+) -> None:
+    add = ("memory", "add", "x y z", "--type")
+    refused = memctl(*add, "learning", "--metadata", given)
+    assert refused.code == 2
+    assert told in refused.err
+    if "NaN" not in given:
+        assert memctl(*add, "note", "--metadata", given).code == 0
+    taken = ("outcome=failure", "context=deploys", "share=true", "size=NaN")
+    options = (word for each in taken for word in ("--metadata", each))
+    metadata = memctl(*add, "learning", *options).rows[0]["metadata"]
+    assert metadata == {"outcome": "failure", "context": "deploys", "share": True, "size": "NaN"}
 
 
 def test_a_marked_learning_of_another_base_is_shared_once_and_private_ones_stay(

@@ -646,10 +646,13 @@ def _choose_sessions(
 
     Raises:
         NotFoundError: There are none.
+        UsageError: An id and a date are given.
     """
     from memctl.instants import utc_now
 
     if id_ is not None:
+        if before is not None:
+            raise UsageError("a conversation and --before do not go together", "leave out one")
         return [_find_session([base], id_, namespace, user)[1]]
     until = parse_instant(before, utc_now()) if before else None
     namespaces = (namespace,) if namespace else ()
@@ -667,7 +670,7 @@ def _choose_sessions(
 
 
 def _compress_if_due(context: CommandContext, base: KnowledgeBase, session: Session) -> None:
-    for made in base.sessions.compress_due(session):
+    for made in base.sessions.compress_now_or_later(session):
         context.say(f"note: summarised {format_count(made.messages, 'message')} of it")
 
 

@@ -227,8 +227,9 @@ def query(
         _judge(context, feedback, question or [], kb)
         return
     _check_question(question, is_batch=batch is not None)
-    _check_mode(mode, {"--hops": hops, "--communities": communities}, "graph")
-    _check_mode(mode, {"--rounds": rounds}, "agentic")
+    effective = mode or context.config.query.mode
+    _check_mode(effective, {"--hops": hops, "--communities": communities}, "graph")
+    _check_mode(effective, {"--rounds": rounds}, "agentic")
     if no_communities:
         if communities is not None:
             raise UsageError("--communities and --no-communities do not go together")
@@ -367,10 +368,10 @@ def _check_question(question: list[str] | None, *, is_batch: bool) -> None:
         raise UsageError(what, 'memctl query "when is ...?", or memctl query --batch FILE')
 
 
-def _check_mode(mode: Mode | None, options: Mapping[str, int | None], meant: Mode) -> None:
+def _check_mode(mode: Mode, options: Mapping[str, int | None], meant: Mode) -> None:
     """Refuse options of one mode in another."""
     for option, value in options.items():
-        if value is not None and mode not in (None, meant):
+        if value is not None and mode != meant:
             raise UsageError(f"{option} means nothing to --mode {mode}", f"add --mode {meant}")
 
 
@@ -614,7 +615,7 @@ def context(
         if not found.text and exit_code:
             raise NothingFound("nothing was found")
         return
-    _check_mode(mode, {"--hops": hops}, "graph")
+    _check_mode(mode or context.config.query.mode, {"--hops": hops}, "graph")
     if headings:
         raise UsageError("--headings goes with --standing", "memctl context --standing")
     with context.reading(kb) as bases:
