@@ -111,7 +111,8 @@ def _checked_value(section: type[Any], key: str, value: object, rule: Rule, name
         raise UsageError(f"{name} must be {what}, not {_shown_value(value)}", rule.help)
     if words and value not in words:
         hint = nearest(str(value), words)
-        raise UsageError(f"{name} must be {', '.join(words)}, not {_shown_value(value)}", hint)
+        named = ", ".join(filter(None, words))
+        raise UsageError(f"{name} must be {named}, not {_shown_value(value)}", hint)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         _check_range(value, rule, name)
     if kind is str and is_required(section, key) and not str(value).strip():
