@@ -69,9 +69,14 @@ def insight_id(kind: str, source_ids: list[str]) -> str:
     return f"i_{_digest(kind, *sorted(source_ids))}"
 
 
+def folded_name(name: str) -> str:
+    """Return a name as it is compared: in small letters, between single spaces."""
+    return " ".join(name.casefold().split())
+
+
 def entity_id(name: str, type_: str) -> str:
     """Id of an entity by its normalised name."""
-    return f"e_{_digest(' '.join(name.casefold().split()), type_)}"
+    return f"e_{_digest(folded_name(name), type_)}"
 
 
 def relation_id(source: str, relation_type: str, target: str) -> str:

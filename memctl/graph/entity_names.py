@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from memctl.ids import folded_name
 from memctl.language.word_lists import (
     COMMON_WORDS,
     ORGANISATION_ENDS,
@@ -81,7 +82,7 @@ def name_key(name: str, type_: str = "") -> str:
     plain = _MARKS.sub("", _DOTS.sub("", _OWNED.sub("", text)))
     parts = _JOINTS.sub(" ", plain).casefold().split()
     folded = _without_accents(" ".join(parts)) if len(parts) > 1 else " ".join(parts)
-    return folded or " ".join(name.casefold().split())
+    return folded or folded_name(name)
 
 
 def without_article(key: str) -> str:

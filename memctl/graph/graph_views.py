@@ -364,11 +364,12 @@ class GraphView(Struct, frozen=True, dict=True):
         if self.words.load is None:
             return
         texts = self._texts_compared()
-        vectors = self.words.load().embed([words, *texts])
+        compared = list(texts)
+        vectors = self.words.load().embed([words, *compared])
         cosines = vectors[1:] @ vectors[0]
         near = [at for at in (-cosines).argsort(kind="stable")[:_NEAR] if cosines[at] >= least]
-        for text in (list(texts)[at] for at in near):
-            yield from texts[text]
+        for at in near:
+            yield from texts[compared[at]]
 
     def _texts_compared(self) -> dict[str, list[tuple[int, str | None]]]:
         """Return names, words of names that are no person's, and relations, with their nodes."""

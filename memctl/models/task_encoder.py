@@ -210,6 +210,7 @@ class TaskEncoder:
         run = self._session.run
 
         def read(places: Sequence[int]) -> list[Matrix]:
+            """Return the outputs of a batch, each of all of its inputs."""
             inputs = _model_inputs([packed[n] for n in places], first_only=first_only)
             values: list[Matrix] = run(list(outputs), inputs)
             return values

@@ -148,10 +148,7 @@ _TITLES = {
 def _below(
     heading: str, hits: Sequence[Hit], room: int, count: Callable[[str], int]
 ) -> Sequence[Excerpt]:
-    return _excerpts(hits, room - count(f"\n\n{heading}\n\n"), count)
-
-
-def _excerpts(hits: Sequence[Hit], room: int, count: Callable[[str], int]) -> Sequence[Excerpt]:
+    room -= count(f"\n\n{heading}\n\n")
     return numbered_excerpts(hits, room, count) if hits and room > 0 else ()
 
 

@@ -47,7 +47,7 @@ def write(weights: Mapping[str, NDArray[np.float32]], folder: Path) -> None:
     for file, unsigned in ((MODEL_FILE, False), (UNSIGNED_MODEL_FILE, True)):
         graph = _Graph(weights, unsigned=unsigned)
         onnx.save(graph.model(), str(folder / file))
-        (folder / DATA_FILE).write_bytes(graph.data)
+    (folder / DATA_FILE).write_bytes(graph.data)  # the same of both
     onnx.save(_probe(), str(folder / PROBE_FILE))
 
 

@@ -267,13 +267,8 @@ def _neighbourhood(
 
 
 def _relation_types(view: GraphView, node: Node) -> tuple[str, ...]:
-    names = view.graph.nodes
-    found = (
-        edge.relations
-        for (one, other), edge in view.graph.edges.items()
-        if node.id in (names[one].id, names[other].id)
-    )
-    return tuple(sorted(set(chain.from_iterable(found))))
+    edges = view.graph.adjacent.get(view.graph.nodes.index(node), {}).values()
+    return tuple(sorted(set(chain.from_iterable(edge.relations for edge in edges))))
 
 
 def _edges(view: GraphView, ids: Sequence[str]) -> Sequence[GraphEdge]:

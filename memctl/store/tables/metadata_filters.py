@@ -17,6 +17,7 @@ from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 from memctl.errors import UsageError
+from memctl.ids import folded_name
 from memctl.schema.declarations import JSON_COLUMNS
 from memctl.schema.document_types import doc_type_of
 from memctl.store.tables.filter_expressions import EVERYTHING, NOTHING, Expr, col
@@ -88,18 +89,14 @@ def _type_condition(
 
 def _spellings(names: Sequence[str], snapshots: Sequence[Snapshot]) -> set[str]:
     """Return names with all other spellings that are known of them, whatever their case."""
-    wanted = set(map(_folded, names))
+    wanted = set(map(folded_name, names))
     found = set(names)
     for snapshot in snapshots:
         for row in snapshot.each_row("entities", None, ["name", "aliases"]):
             spellings = (row["name"], *(row["aliases"] or ()))
-            if not wanted.isdisjoint(map(_folded, spellings)):
+            if not wanted.isdisjoint(map(folded_name, spellings)):
                 found.update(spellings)
     return found
-
-
-def _folded(name: str) -> str:
-    return " ".join(name.casefold().split())
 
 
 class _Compiler:

@@ -304,11 +304,8 @@ def add(
     fades while it is not used.
     """
     refuse_empty({"--namespace": namespace, "--session": session_id, "--source": source})
-    of_learning = {
-        name: value
-        for name, value in (("outcome", outcome), ("context", learnt_in), ("share", share or None))
-        if value is not None
-    }
+    of_learning = {"outcome": outcome, "context": learnt_in, "share": share or None}
+    of_learning = {name: value for name, value in of_learning.items() if value is not None}
     if of_learning and type_ != LEARNING:
         raise UsageError(
             "--outcome, --context and --share are for learnings", "add --type learning"
