@@ -17,7 +17,7 @@ from itertools import islice
 from msgspec import Struct
 
 from memctl.config import TriggerSettings
-from memctl.language.date_mentions import ENTRY_DAY, month_and_day
+from memctl.language.date_mentions import ENTRY_DAY, is_mere_day, month_and_day
 from memctl.language.sentence_splitting import has_empty_line
 from memctl.language.word_lists import load_language, word_set
 from memctl.models.task_encoder import STATEMENT_LABELS, SentenceReading, TaskEncoder
@@ -53,6 +53,7 @@ _LONGEST_MEMORY = 450
 """Characters of a memory of several sentences."""
 _SURE_NAME = 0.8
 _WORD = re.compile(r"\w+")
+_DIGITS = re.compile(r"[0-9]+")
 _TYPE_NAMES = {"organisation": "organization"}
 _WRITTEN_IN_A_WAY_OF_THEIR_OWN = ("url", "email", "handle", "identifier")
 _TOLD_BY_RULES = ("person", "organization", "place")
@@ -349,11 +350,21 @@ def _without_day(text: str, said_at: datetime | None) -> str:
 
 def _standing_alone(source: SourceText, line: Line, text: str) -> str:
     """Return a statement after the titles that it stands under, and the day of its text."""
-    titles = [each for each in _titles(source, line) if each.casefold() not in text.casefold()]
-    where = " > ".join(titles)
-    when = _day_in_words(line.said_at or source.created_at)
+    moment = line.said_at or source.created_at
+    when = _day_in_words(moment)
+    where = " > ".join(
+        each
+        for each in _titles(source, line)
+        if each.casefold() not in text.casefold() and not _is_but_the_day(each, moment)
+    )
     prefix = f"{where} ({when})" if where and when else where or when
     return f"{prefix}: {text}" if prefix else text
+
+
+def _is_but_the_day(title: str, moment: datetime | None) -> bool:
+    """Return whether a title says nothing but the day of its text."""
+    numbers = [int(digits) for digits in _DIGITS.findall(title)]
+    return moment is not None and moment.day in numbers and is_mere_day(title)
 
 
 def _day_in_words(moment: datetime | None) -> str:

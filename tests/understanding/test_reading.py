@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+
 from memctl.models.task_encoder import load_task_encoder
 from memctl.records import Segment, SourceText, Understanding
 from memctl.understanding.builtin_understander import BuiltinUnderstander
@@ -31,6 +33,21 @@ def test_a_memory_says_what_it_is_about_and_when() -> None:
         created_at=MAY,
     ).distilled
     assert memory.text.startswith("Bathroom (12 May 2025): Went with the grey tiles")
+
+
+@pytest.mark.parametrize(
+    ("title", "where"),
+    [
+        ("2025-05-12", "12 May 2025"),
+        ("Monday 12 May", "12 May 2025"),
+        ("2025-05-19", "2025-05-19 (12 May 2025)"),
+        ("Monday", "Monday (12 May 2025)"),
+    ],
+)
+def test_a_title_that_is_but_the_day_is_not_said_twice(title: str, where: str) -> None:
+    text = "Went with the grey tiles in the end, 42 a square metre."
+    [memory] = understood(text, title=title, created_at=MAY).distilled
+    assert memory.text.startswith(f"{where}: Went with the grey tiles")
 
 
 def test_entries_of_running_notes_are_kept_apart_each_with_its_day() -> None:
