@@ -21,9 +21,9 @@ _NO_AMOUNT = lazy_regex(
     re.IGNORECASE,
 )
 _WHOLE = lazy_regex(r"total|gross|amount|betrag|summe|montant|importe|importo", re.IGNORECASE)
-_SUMS = lazy_regex(
-    r"(?:sub|grand )?(?:total|sum|summe|gesamt)\b.*|balance|saldo|budget", re.IGNORECASE
-)
+_SUMS = lazy_regex(r"(?:sub|grand )?(?:total|sum|summe|gesamt)\b.*", re.IGNORECASE)
+_SUMS_ALONE = lazy_regex(r"balance|saldo|budget", re.IGNORECASE)
+"""What is the rest of a price where the row also says whose ("Lowther; balance; 300")."""
 _CURRENCY = lazy_regex(r"currency|cur|währung|devise|moneda|valuta", re.IGNORECASE)
 _NO_MARK = lazy_regex(r"[-\d.,'\s\u00a0]")
 _NUMBER = lazy_regex(r"[€£$]?\s?(-?\d+(?:[.,'\u00a0]\d{3})*(?:[.,]\d+)?)\s?(?:[€£$]|[A-Za-z]{3})?")
@@ -37,7 +37,10 @@ def row_cells(line: str) -> Cells:
 
 def is_sum(cells: Cells) -> bool:
     """Return whether a row adds up others."""
-    return any(_SUMS.fullmatch(value) for value in cells.values())
+    said = [value for value in cells.values() if any(map(str.isalpha, value))]
+    return any(_SUMS.fullmatch(value) for value in said) or (
+        len(said) == 1 and _SUMS_ALONE.fullmatch(said[0]) is not None
+    )
 
 
 def amount_column(rows: Sequence[Cells]) -> str:
