@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.insight_findings import Finding, part_around, phrase
+from memctl.consolidation.insight_findings import Finding, phrase
 from memctl.consolidation.statements import (
     Slot,
     Statement,
@@ -379,7 +379,10 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
     """Return the two values that most likely are of the same thing, unless they agree."""
     best: tuple[float, Difference] | None = None
     shared = weights.shared(first, second)
+    has_cue = CHANGE_WORDS.search(second.text) is not None
     for mine in first.slots:
+        if not has_cue and any(_says_again(mine, each) for each in second.slots):
+            continue
         for theirs in second.slots:
             if not _comparable(mine, theirs) or _are_of_own_days(first, mine, second, theirs):
                 continue
@@ -392,12 +395,7 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
                 and shared >= _LEAST_OF_DATES * weights.rare
                 and _is_moved(first, mine, second, theirs)
             )
-            is_price = (
-                mine.value.kind == "money"
-                and mine.value.unit == theirs.value.unit
-                and bool(CHANGE_WORDS.search(second.text))
-            )
-            if not (head or is_moved or is_price):
+            if not (head or is_moved):
                 continue
             worth = weights.sum(head) + (mine.value.unit == theirs.value.unit)
             if best is None or worth > best[0]:
@@ -405,6 +403,13 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
     if best is None or best[1].earlier.value.agrees_with(best[1].later.value):
         return None
     return best[1]
+
+
+def _says_again(slot: Slot, later: Slot) -> bool:
+    """Return whether a later statement gives the same value of the same thing."""
+    kinds = {slot.value.kind, later.value.kind}
+    is_like = len(kinds) == 1 or kinds <= set(_NUMERIC)
+    return is_like and bool(slot.near & later.near) and later.value.agrees_with(slot.value)
 
 
 def _keys(slot: Slot, head: frozenset[str] | None = None) -> Iterator[tuple[str, str]]:
@@ -571,8 +576,6 @@ def _is_same_value(pair: Pair, other: Pair, weights: StemWeights) -> bool:
     return False
 
 
-_SAID_ALREADY = 0.6
-"""Taken from a change that one sentence tells by itself."""
 _OF_ONE_THING = 3.0
 """Weight that two statements share which are about one thing."""
 
@@ -593,13 +596,11 @@ def _change_finding(
     best = series[0]
     is_ordered = all(pair.is_ordered for pair in series)
     said = _related(_in_order([*series, *_confirmed(series, found, weights)]), best)
-    if len(said) < 2 or _goes_up_and_down(said):
+    sources = {(each.statement.document, each.statement.day) for each in said}
+    if len(said) < 2 or len(sources) < 2 or _goes_up_and_down(said):
         return None
     shared = best.difference.head or best.shared
-    if best.is_stated and all(each.statement is best.later for each in said):
-        about = part_around(best.later.text, best.difference.later.value.text)
-    else:
-        about = phrase((best.later, best.earlier), shared, weights)
+    about = phrase((best.later, best.earlier), shared, weights)
     texts = [each.slot.value.text for each in said]
     if is_ordered:
         days = sorted({each.statement.day for each in said if not each.is_former})
@@ -608,17 +609,13 @@ def _change_finding(
         head = f"{WENT_FROM} {' to '.join(texts)}{when}"
     else:
         head = f"{' or '.join(texts)}, the sources do not agree"
-    sources = {(each.statement.document, each.statement.day) for each in said}
     return Finding(
         kind="change" if is_ordered else "contradiction",
         title=about,
         headline=f"“{about}”: {head}.",
         evidence=tuple({id(each.statement): each.statement for each in said}.values()),
         about=" ".join([best.difference.later.value.kind, *sorted(shared)]),
-        strength=best.score
-        + 0.3 * (len(said) - 2)
-        + 0.4 * (len(sources) - 2)
-        - _SAID_ALREADY * (len(sources) == 1),
+        strength=best.score + 0.3 * (len(said) - 2) + 0.4 * (len(sources) - 2),
         values=tuple(texts) if len({id(each.statement) for each in said}) == len(said) else (),
     )
 

@@ -26,6 +26,7 @@ from memctl.language.term_analysis import terms
 from memctl.language.word_lists import all_languages, numerals
 from memctl.literals import RESTATING_TYPES
 from memctl.models.task_encoder import load_task_encoder
+from memctl.patterns import lazy_regex
 from memctl.records import Memory, source_name
 from memctl.schema.arrow_tables import memory_rows
 from memctl.store.tables.filter_expressions import col, ends_after
@@ -68,6 +69,8 @@ _NUMBER = re.compile(
     r"(?![^\W\d_]|[\w:/-]*\d)"
 )
 _LEADING_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_SIZE = lazy_regex(r"\d[\d.,]*+(?:\s?[cm]?m\b)?(?:\s?[x×]\s?\d[\d.,]*+(?:\s?[cm]?m\b)?)+")
+"""The measures of one thing ("203 x 133"), of which none stands for it alone."""
 _ROW = re.compile(r"\S[^\n]*")
 _COLUMN = re.compile(r"(?:^|; )([^:;]{1,40}): ")
 _COLUMN_NAMES = re.compile(r"(^|; )[\w -]{1,40}: ")
@@ -362,7 +365,12 @@ def _words(
 ) -> tuple[tuple[tuple[str, frozenset[str]], ...], tuple[Slot, ...]]:
     times = [(v.start, v.end) for v in found if v.kind in ("date", "time")]
     measured = [_without_unit(v) for v in found]
-    numbers = [*measured, *_bare_numbers(text, found)]
+    sizes = [match.span() for match in _SIZE.finditer(text)]
+    numbers = [
+        value
+        for value in (*measured, *_bare_numbers(text, found))
+        if value.kind == "money" or not any(start <= value.start < end for start, end in sizes)
+    ]
     stems: list[tuple[int, str, frozenset[str]]] = []
     for match in _WORD.finditer(text):
         is_number = text[max(match.start() - 1, 0)].isdigit() or match.group()[0].isdigit()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from memctl.consolidation.statements import StemWeights
+from memctl.consolidation.statements import StemWeights, slots_of
 from memctl.records import Memory
 
 Note = Callable[..., Memory]
@@ -51,6 +51,17 @@ def test_a_table_that_comes_to_more_than_a_budget_is_told_with_both(
     days = "20 February → 2 May 2024"
     assert f"3 entries come to 2,240.50 ({days}), over the budget of £2,000 by 240.50. " in text
     assert "“The budget for the spring tour is £2,000” (plan.md, 15 January 2024)" in text
+
+
+def test_the_balance_of_a_bill_is_no_balance_of_the_table(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    (table,) = rows(note)
+    paid = "date: 2024-05-09; what: balance; category: rights; amount: 10.00"
+    carried = "what: balance; amount: 999.00"
+    budget = fact(note, "The budget for the spring tour is £2,000.", "2024-01-15", "plan.md")
+    text = told(replace(table, text="\n".join((table.text, paid, carried))), budget)["total"]
+    assert "4 entries come to 2,250.50 " in text
 
 
 def test_a_category_has_a_limit_of_its_own(told: Callable[..., dict[str, str]], note: Note) -> None:
@@ -165,6 +176,26 @@ def test_a_value_that_a_sentence_says_was_another_one_is_a_change(
     )["change"]  # fmt: skip
     assert "went from £574 to £612 (2 May 2023 → 6 May 2024). " in text
     assert "(may.md, 2 May 2023); " in text
+
+
+def test_what_one_sentence_says_by_itself_is_no_insight(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    text = "The marquee insurance with Harcourt is £612, last year it was £574."
+    assert told(fact(note, text, "2024-05-06", "renewal.eml")) == {}
+
+
+def test_the_measures_of_a_thing_are_no_values_of_their_own() -> None:
+    found = slots_of("Beam B1 is 203 x 133, not 203 x 203 mm: 4 x 2.5 m for £385, 12 bolts")
+    assert [slot.value.text for slot in found] == ["£385", "12 bolts"]
+
+
+def test_a_value_that_is_said_again_has_not_changed(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    bill = fact(note, "The vet's bill is below the insurer's excess of 350.", "2024-05-06", "a.md")
+    letter = "The insurer's renewal: premium £341, excess £350, vet's fees covered."
+    assert "change" not in told(bill, fact(note, letter, "2025-05-06", "b.md"))
 
 
 def test_a_stay_from_one_day_to_another_is_no_change(
