@@ -30,9 +30,11 @@ _DESCRIPTIONS = frozenset(
     (*_TITLE_KEYS, *_DATE_KEYS, *_AUTHOR_KEYS, *_TAG_KEYS, *_OTHER_DESCRIPTIONS)
 )
 _DAY_LINE = re.compile(
-    r"^\W{0,4}(?:(?:(?:letter|invoice|meeting) )?(?:date|dated|sent|datum|fecha)\W{0,4}:"
-    r"|(?:last )?(?:edited|updated|changed|revised|written|sent)(?: on)?:?)\W{0,4}"
-    r"(?P<day>\w[^\n]{5,40})(?:$|, (?=[a-z]))",
+    r"(?:^|[·•] )\W{0,4}(?:"
+    r"(?:(?:letter|invoice|meeting) )?(?:date|dated|sent|datum|fecha|stand)\W{0,4}:"
+    r"|(?:last )?(?:edit(?:ed)?|updated?|changed|modified|revised|written|sent|as of)(?: on)?:?"
+    r"|(?:zuletzt )?(?:geändert|aktualisiert)(?: am)?:?)\W{0,4}"
+    r"(?P<day>\w[^\n·•|]{5,40}?)(?:$|, (?=[a-z])| ?[·•|])",
     re.IGNORECASE | re.MULTILINE,
 )
 _OF_PLACE = re.compile(
