@@ -434,7 +434,7 @@ def _is_moved(first: Statement, mine: Slot, second: Statement, theirs: Slot) -> 
     """Return whether a day that was planned is another one according to a later statement."""
     if not all(_day_of(slot.value, each) for each, slot in ((first, mine), (second, theirs))):
         return False
-    return _names(second, mine.value) or bool(_MOVE.search(second.quote or second.text))
+    return bool(_MOVE.search(second.quote or second.text))
 
 
 def _is_planned(statement: Statement) -> bool:
