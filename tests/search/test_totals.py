@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from fnmatch import fnmatch
 
 import pytest
 
@@ -169,9 +170,25 @@ def test_a_column_of_numbers_that_a_question_names_tells_no_rows_apart(
     assert ask(shelf, "How many orders were paid late?").method != "total/1"
 
 
-def test_the_rows_since_a_day_are_not_those_of_the_day(spend: Shelf) -> None:
-    assert ask(spend, "What have we spent since December 2024?").method != "total/1"
-    assert ask(spend, "What have we spent on the kitchen until now?").method == "total/1"
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What have we spent since December 2024?", "8,120 * 2 rows * since 2024-12-01."),
+        ("What has Kestrel Build cost us from October to November 2024?", "9,000.50 * 1 row *"),
+        ("How much did we pay between 2 November and 2 December 2024?", "8,030 * 2 rows *"),
+        ("What did we pay before December 2024?", "9,030.50 * 2 rows * until 2024-11-30."),
+        ("What have we spent on the kitchen until now?", "17,150.50 * 4 rows *"),
+    ],
+)
+def test_the_rows_of_a_period_are_added_up(spend: Shelf, question: str, answer: str) -> None:
+    assert fnmatch(ask(spend, question).text.partition(" [")[0], answer)
+
+
+def test_rows_without_a_day_may_be_of_any_period(shelf: Shelf, memory_of: MemoryOf) -> None:
+    rows = "\n".join((*ROWS[:3], "payee: Paint Shop; what: paint; amount: 120; paid_by: Nadia"))
+    table = {"document_id": "d_spend", "title": "kitchen spend", "source": "kitchen spend.csv"}
+    shelf.put([memory_of("s1", rows, **table, row=1)])
+    assert ask(shelf, "What have we spent since December 2024?").method != "total/1"
 
 
 @pytest.mark.parametrize(

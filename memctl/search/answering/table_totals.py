@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
 
 from msgspec import Struct
 
@@ -30,6 +31,7 @@ from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import is_table_row
 from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite, joined_by_passage
 from memctl.search.answering.search_outcome import SearchOutcome
+from memctl.search.query.question import TimeExpression
 
 METHOD = "total/1"
 _ASKS_TOTAL = lazy_regex(
@@ -65,7 +67,7 @@ _GENERAL = (
     "total totals altogether all sum add added up how much money have has had did do does we i "
     "you they spend spent pay paid pays cost costs invoice invoiced bill billed out so far now "
     "until today for on to from the our my what is are was were in of it amount everything "
-    "many often times time there number with by at can will be been "
+    "many often times time there number with by at can will be been us me "
     "insgesamt zusammen summe wie viel haben wir ich für ausgegeben bezahlt gekostet bisher "
     "combien avons nous dépensé payé coûté quanto abbiamo speso cuánto hemos gastado"
 )
@@ -117,7 +119,9 @@ class _Total(Struct, frozen=True):
 def total_answer(outcome: SearchOutcome) -> Answer | None:
     """Return what the rows come to that a question asks for; None where no table tells."""
     asked = outcome.asked.text
-    if _QUALIFIES.search(asked) or not (_ASKS_TOTAL.search(asked) or _ASKS_COUNT.match(asked)):
+    if not (_ASKS_TOTAL.search(asked) or _ASKS_COUNT.match(asked)):
+        return None
+    if len(outcome.asked.periods) > 1 or _QUALIFIES.search(_without_period(outcome)):
         return None
     found = list(_totals(outcome))
     if not found:
@@ -159,13 +163,15 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     )
     if column is None:
         return None
-    spans = date_spans(question, rows[0].hit.created_at)
-    if len(spans) > 1:
-        return None  # a period, which rows may be in or not
-    dates = _dates(rows) if spans else [[] for _ in rows]
-    if dates is None:
+    period = next(iter(outcome.asked.periods), None)
+    rest = _without_period(outcome)
+    spans = date_spans(rest, rows[0].hit.created_at)
+    if len(spans) > 1 or (spans and period):
+        return None  # it isn't known which of them is meant
+    dates = _dates(rows) if spans or period else [[] for _ in rows]
+    if dates is None or (period and not all(any(map(_is_day, days)) for days in dates)):
         return None  # it isn't known which rows are of that time
-    rest = "".join([question[: spans[0].start], question[spans[0].end :]]) if spans else question
+    rest = "".join([rest[: spans[0].start], rest[spans[0].end :]]) if spans else rest
     wanted = _terms(outcome, rest) - _terms(outcome, _GENERAL)
     by_row = wanted - _terms_of(outcome, *_titles(rows), *rows[0].cells)
     yes_no = _conditions(outcome, rows, wanted, by_row, column) if counts else []
@@ -177,8 +183,13 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         if all(row.cells.get(name, "").lower() in _YES for name in yes_no)
         and by_row <= _terms(outcome, " ".join(row.cells.values()))
         and (not spans or any(day.startswith(spans[0].iso) for day in days))
+        and (not period or period.contains(date.fromisoformat(next(filter(_is_day, days)))))
     ]
-    if not fitting or not (wanted or spans) or (column and column not in fitting[0].cells):
+    if (
+        not fitting
+        or not (wanted or spans or period)
+        or (column and column not in fitting[0].cells)
+    ):
         return None
     if column and len(currencies([row.cells for row in fitting], column)) > 1:
         return None
@@ -186,7 +197,28 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     chosen = [f"with {' '.join(words)}"] if words else []
     chosen += [f"where {column} is yes" for column in yes_no]
     chosen += [f"of {spans[0].iso}"] if spans else []
+    chosen += [_days_of(period)] if period else []
     return _Total(tuple(fitting), column, f" {' '.join(chosen)}" if chosen else "")
+
+
+def _without_period(outcome: SearchOutcome) -> str:
+    """Return a question without the words for its period."""
+    asked = outcome.asked
+    return asked.text.replace(asked.periods[0].text, " ", 1) if asked.periods else asked.text
+
+
+def _is_day(iso: str) -> bool:
+    return len(iso) == len("2026-05-03")
+
+
+def _days_of(period: TimeExpression) -> str:
+    first, last = period.first.isoformat(), period.last.isoformat()
+    if period.is_open:
+        return f"until {last}" if period.first == date.min else f"since {first}"
+    is_month = first[:-3] == last[:-3] and (period.last + timedelta(days=1)).day == 1
+    if is_month and period.first.day == 1:
+        return f"of {first[:-3]}"
+    return f"of {first}" if first == last else f"from {first} to {last}"
 
 
 def _counted_column(outcome: SearchOutcome, rows: Sequence[_Row], counted: str) -> str | None:

@@ -84,6 +84,8 @@ class Question(Struct, frozen=True, dict=True):
     """Terms to search for that aren't content: the words that its dates are written in."""
     times: tuple[TimeExpression, ...] = ()
     """The calendar periods it names; the term of each is the first of a slot."""
+    periods: tuple[TimeExpression, ...] = ()
+    """The same with those in which every memory was made, which tell none apart."""
     phrases: tuple[tuple[str, str], ...] = ()
     """Pairs of terms that count only as neighbours: spoken forms of its dates."""
 

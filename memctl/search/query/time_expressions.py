@@ -190,12 +190,14 @@ def recognize_times(
         today: The day of asking.
         count: Counts among these memories.
     """
+    named = tuple(
+        TimeExpression(question.text[period.start : period.end], period.first, period.last)
+        for period in periods(question.text, today)
+    )
+    question = replace(question, periods=named)
     found = [
         (each, made)
-        for period in periods(question.text, today)
-        for each in [
-            TimeExpression(question.text[period.start : period.end], period.first, period.last)
-        ]
+        for each in named
         if (made := count(created_within(each))) < statistics.memories
     ]
     if not found:
