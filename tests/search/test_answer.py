@@ -15,6 +15,7 @@ from memctl.search.answering.evidence_parts import (
     asks_why,
     has_amount,
     has_reason,
+    lacks_difference,
     older_versions,
 )
 from memctl.search.answering.evidence_sentences import (
@@ -300,6 +301,27 @@ def test_a_heading_that_states_something_is_an_answer(
 def test_what_has_an_amount_is_known(question: str, sentence: str, expected: bool) -> None:
     assert asks_for_amount(question)
     assert has_amount(sentence) is expected
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "lacks"),
+    [
+        ("By how much was the off-site over budget?", "2025-10-27: off-site 4,000.", True),
+        ("By how much was the off-site over budget?", "It came to 711 over the 4,000.", False),
+        ("How much longer is the new route?", "The new route is 12 km.", False),
+        ("How much longer than the old route is it?", "It is 12 km.", True),
+        (
+            "How much longer than the old route is it?",
+            "The old one is 2 km shorter than it.",
+            False,
+        ),
+        ("How much is the off-site?", "Off-site: 4,000.", False),
+        ("Um wie viel ist die Miete gestiegen?", "Die Miete liegt bei 510.", True),
+        ("Um wie viel ist die Miete gestiegen?", "Die Miete stieg um 45.", False),
+    ],
+)
+def test_what_differs_is_not_said_by_one_of_both(question: str, sentence: str, lacks: bool) -> None:
+    assert lacks_difference(sentence, question) is lacks
 
 
 @pytest.mark.parametrize(

@@ -355,6 +355,21 @@ _NUMBER_IN_NAME = lazy_regex(
 )
 
 
+_ASKS_DIFFERENCE = lazy_regex(
+    r"\bby how (?:much|many|far)\b|\bum wie\s?viele?\b|\bde combien\b|\bdi quanto\b"
+    r"|\bhow (?:much|many|far|long)(?: \w+)? (?:more|less|fewer|over|under|above|below|ahead|behind"
+    r"|\w{3,}er than|too \w+)\b",
+    re.IGNORECASE,
+)
+_DIFFERS = lazy_regex(
+    r"\b(?:more|less|fewer|over|under|above|below|ahead|behind|extra|than|up|down|late|early|too"
+    r"|by (?:\W?\d|about|some|an?\b|half)"
+    r"|difference|rose|fell|increas\w*|decreas\w*|drop\w*|short|mehr|weniger|über|unter|um"
+    r"|unterschied|plus|moins|più|meno)\b|->|→|(?<!\w)[-+]\d|%",
+    re.IGNORECASE,
+)
+
+
 def asks_for_amount(question: str) -> bool:
     """Return whether a question in English asks for a number of things or for a size."""
     return _ASKS_AMOUNT.search(question) is not None
@@ -363,6 +378,14 @@ def asks_for_amount(question: str) -> bool:
 def has_amount(sentence: str) -> bool:
     """Return whether a sentence has a number, in digits or words, or a word for an amount."""
     return _AMOUNT.search(_NUMBER_IN_NAME.sub(" ", sentence)) is not None
+
+
+def lacks_difference(sentence: str, question: str) -> bool:
+    """Return whether a question asks by how much two things differ, and a sentence tells of none.
+
+    "By how much were we over budget?" is not answered by the budget.
+    """
+    return _ASKS_DIFFERENCE.search(question) is not None and _DIFFERS.search(sentence) is None
 
 
 def asks_when(question: str) -> bool:

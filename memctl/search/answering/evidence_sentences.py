@@ -34,6 +34,7 @@ from memctl.search.answering.evidence_parts import (
     has_reason,
     is_question,
     is_table_row,
+    lacks_difference,
     older_versions,
     quotable_parts,
     split_parts,
@@ -186,6 +187,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 lacks_what_is_asked=misses_name
                 or is_of_another_option
                 or (wants_amount and not has_amount(draft.part.text))
+                or lacks_difference(draft.part.text, asked)
                 or (
                     wants_reason
                     and draft.own >= _RESTATES
