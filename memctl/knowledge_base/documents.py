@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from msgspec.structs import replace
 
 from memctl.errors import UsageError
-from memctl.identity import DEFAULT_SESSION, documents_of, require_seen
+from memctl.identity import DEFAULT_NAMESPACE, DEFAULT_SESSION, documents_of, require_seen
 from memctl.knowledge_base.resources import Part, audited
 from memctl.literals import DocType, DocumentSort
 from memctl.plain_values import require_shallow
@@ -26,6 +26,9 @@ from memctl.records import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from memctl.ingest.discovery.ingest_inputs import Inputs
+    from memctl.ingest.discovery.sources import SourceOrFailure
+    from memctl.ingest.file_versions import FileVersions
     from memctl.links.link_records import LinkExtraction, VectorRenewal
     from memctl.memories.memory_views import DocumentView
     from memctl.provenance.file_provenance import FileProvenance
@@ -105,51 +108,32 @@ class Documents(Part):
             LockedError: Another process is writing and does not stop.
         """
         from memctl.ingest.discovery.ingest_inputs import Inputs, open_inputs
-        from memctl.ingest.discovery.sources import DEFAULT_NAMESPACE, Labels
-        from memctl.ingest.file_versions import FileVersions
-        from memctl.ingest.ingest_preview import preview
+        from memctl.ingest.discovery.sources import Labels
         from memctl.sessions.line_intake import TurnLines
 
         require_shallow(metadata)
-        kb = self._kb
-        user = kb.program_config.user
-        if namespace is None:
-            namespace = documents_of(kb.program_config.namespaces, user) if user else None
-        namespace = namespace or DEFAULT_NAMESPACE
-        require_seen(kb.program_config, namespace)
+        kb, config = self._kb, self._kb.program_config
         labels = Labels(
-            namespace,
+            self._own_namespace(namespace),
             tuple(tags),
             session,
             source or "",
             kb.settings.redact,
             title=title,
             doc_type=doc_type,
-            agent_id=kb.program_config.agent,
-            metadata={**_uploaded(user, session, kb.clock()), **(metadata or {})},
+            agent_id=config.agent,
+            metadata={**_uploaded(config.user, session, kb.clock()), **(metadata or {})},
         )
         inputs = Inputs.of(paths, text, stream, jsonl, stream_name)
-        web = kb.program_config.web
-        web = replace(web, allow_private=allow_private or web.allow_private)
-        versions = None
-        if inputs.has_names and kb.snapshot().count("documents"):
-            versions = FileVersions(kb.store, kb.settings, namespace, kb.clock)
+        web = replace(config.web, allow_private=allow_private or config.web.allow_private)
+        versions = self._known_versions(inputs, labels.namespace)
         folders = inputs.paths if sync else ()
+        lines = TurnLines(kb.conversations, dry_run=dry_run)
         with open_inputs(inputs, labels, kb.layout.folder, left_out, web) as (sources, total):
-            lines = TurnLines(kb.conversations, dry_run=dry_run)
             if jsonl is not None:
                 sources = lines.divert(sources)
             if dry_run:
-                return preview(
-                    kb.store,
-                    sources,
-                    kb.services.estimators(),
-                    kb.services.readers,
-                    progress,
-                    total=total,
-                    versions=versions,
-                    folders=folders,
-                )
+                return self._preview(sources, progress, total, versions, folders)
             kb.begin_change()
             ingestor = kb.services.ingestor
             report = ingestor.ingest(sources, progress, total=total, versions=versions)
@@ -158,6 +142,50 @@ class Documents(Part):
             report = lines.completed(report, kb.folding.fold(progress=progress))
         gone = ingestor.end_gone(versions, folders) if versions and folders else ()
         return replace(report, outcomes=(*report.outcomes, *gone), gone=len(gone))
+
+    def _own_namespace(self, namespace: str | None) -> str:
+        """Return the namespace that documents go to where none, or this one, is named.
+
+        Raises:
+            AccessRefused: It is another user's.
+        """
+        config = self._kb.program_config
+        if namespace is None and config.user:
+            namespace = documents_of(config.namespaces, config.user)
+        namespace = namespace or DEFAULT_NAMESPACE
+        require_seen(config, namespace)
+        return namespace
+
+    def _known_versions(self, inputs: Inputs, namespace: str) -> FileVersions | None:
+        """Return what is known of files by their names; None where nothing can be."""
+        from memctl.ingest.file_versions import FileVersions
+
+        kb = self._kb
+        if not inputs.has_names or not kb.snapshot().count("documents"):
+            return None
+        return FileVersions(kb.store, kb.settings, namespace, kb.clock)
+
+    def _preview(
+        self,
+        sources: Iterable[SourceOrFailure],
+        progress: ProgressListener | None,
+        total: int | None,
+        versions: FileVersions | None,
+        folders: Sequence[Path],
+    ) -> IngestReport:
+        from memctl.ingest.ingest_preview import preview
+
+        services = self._kb.services
+        return preview(
+            self._kb.store,
+            sources,
+            services.estimators(),
+            services.readers,
+            progress,
+            total=total,
+            versions=versions,
+            folders=folders,
+        )
 
     @audited("document reprocess")
     def reprocess(

@@ -463,43 +463,51 @@ class Pools:
             }
             kept = {name: _not_from_future(keys[name], now) for name in keys if name in after}
             made, evicted = _fitted(pool, {**kept, **fresh}, fresh)
+            self._save_keys(pool_id, stored, made)
             notified = (path,) if path else changed_paths(before, after)
-            data = {name: entry.value for name, entry in made.items()}
-            size = _size(made.values())
-            self._pools.keys.save(
-                *(each for each in made.values() if each is not keys.get(each.key))
+            changed = replace(
+                pool,
+                version=version,
+                updated_at=now,
+                data_size_bytes=_size(made.values()),
+                write_count=pool.write_count + 1,
             )
-            for entry in stored:
-                if entry.key not in made:
-                    self._pools.keys.remove(pool_id, entry.key)
-            self._pools.save(
-                replace(
-                    pool,
-                    version=version,
-                    updated_at=now,
-                    data_size_bytes=size,
-                    write_count=pool.write_count + 1,
-                )
-            )
-            self._pools.versions.add(
-                PoolVersion(
-                    pool_id,
-                    version,
-                    now,
-                    self.caller,
-                    action,
-                    notified,
-                    size,
-                    data,
-                    pool.session_id,
-                    pool.user_id,
-                )
-            )
+            self._save_version(changed, action, notified, made)
             self._pools.events.add(
                 [self._event(pool, key, after, version, now) for key in notified], pool_id
             )
             self._pools.agents.note(pool, self.caller, now, is_write=True)
-        return PoolChange(pool_id, version, notified, evicted, size)
+        return PoolChange(pool_id, version, notified, evicted, changed.data_size_bytes)
+
+    def _save_keys(
+        self, pool_id: str, stored: Sequence[PoolKey], made: Mapping[str, PoolKey]
+    ) -> None:
+        """Store the keys that a pool has after a change, and remove those that it had before."""
+        unchanged = {id(entry) for entry in stored}
+        self._pools.keys.save(*(each for each in made.values() if id(each) not in unchanged))
+        for entry in stored:
+            if entry.key not in made:
+                self._pools.keys.remove(pool_id, entry.key)
+
+    def _save_version(
+        self, pool: Pool, action: str, notified: tuple[str, ...], keys: Mapping[str, PoolKey]
+    ) -> None:
+        """Store a pool as a change has left it, and the version that this makes in its history."""
+        self._pools.save(pool)
+        self._pools.versions.add(
+            PoolVersion(
+                pool.pool_id,
+                pool.version,
+                pool.updated_at,
+                self.caller,
+                action,
+                notified,
+                pool.data_size_bytes,
+                {name: entry.value for name, entry in keys.items()},
+                pool.session_id,
+                pool.user_id,
+            )
+        )
 
     def _key(
         self,
