@@ -20,8 +20,8 @@ from memctl.ids import conflict_id
 from memctl.language.term_analysis import terms
 from memctl.literals import ConflictStatus, ConflictType, Severity, SkillStatus
 from memctl.skills.skill_files import body_of, parse_requirement, slug_of
-from memctl.skills.skill_health import conflict_priority
-from memctl.skills.skill_registry import Skills, skills_by_slug
+from memctl.skills.skill_registry import Skills
+from memctl.skills.skill_views import conflict_priority, skills_by_slug
 from memctl.store.ledger.skill_repositories import (
     REPAIRED_FIELDS,
     RepairedField,
@@ -165,13 +165,13 @@ class SkillConflicts:
             group = [e for e in skills if e.category == category and e.status in _IN_USE]
             if len(group) < 2:
                 continue
-            vectors = self._skills.vectors(group)
+            vectors = self._skills.matcher.vectors(group)
             near = np.triu(vectors @ vectors.T, 1)
             pairs = {(int(one), int(other)) for one, other in np.argwhere(near >= SAME_TRIGGER)}
             places = {skill.skill_id: at for at, skill in enumerate(group)}
             for one, other in _pairs(group, _triggers):
                 pairs.add((places[one.skill_id], places[other.skill_id]))
-            described = self._skills.described_alike(group, sorted(pairs))
+            described = self._skills.matcher.described_alike(group, sorted(pairs))
             for (first, second), cosine in described.items():
                 if cosine >= OVERLAP:
                     severity: Severity = "high" if cosine >= STRONG_OVERLAP else "medium"

@@ -16,8 +16,8 @@ from memctl.language.inline_tags import without_wikilinks
 from memctl.language.term_analysis import terms
 from memctl.records import Hit
 from memctl.skills.skill_files import SKILL_FILE, digest, one_line
-from memctl.skills.skill_registry import Skills, text_of
-from memctl.skills.skill_views import FileView
+from memctl.skills.skill_registry import Skills
+from memctl.skills.skill_views import FileView, text_of
 from memctl.store.ledger.skill_repositories import Skill, SkillConflict, SkillUse, SkillVersion
 
 DEFAULT_BUDGET = 4_000

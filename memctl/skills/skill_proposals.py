@@ -22,7 +22,6 @@ from memctl.language.term_analysis import terms
 from memctl.language.word_lists import load_language
 from memctl.literals import ProposalStatus, SkillCategory
 from memctl.records import Hit
-from memctl.skills.skill_categories import infer_category
 from memctl.skills.skill_files import (
     checked_skill_name,
     checked_skill_text,
@@ -32,8 +31,9 @@ from memctl.skills.skill_files import (
     slug_of,
     stored_requirements,
 )
-from memctl.skills.skill_registry import Skills, skills_by_slug
-from memctl.skills.skill_views import SkillHit
+from memctl.skills.skill_registry import Skills
+from memctl.skills.skill_search import infer_category
+from memctl.skills.skill_views import SkillHit, skills_by_slug
 from memctl.store.ledger.repository import to_text
 from memctl.store.ledger.skill_repositories import Skill, SkillProposal, SkillRepair
 
