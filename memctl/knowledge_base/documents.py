@@ -1,11 +1,11 @@
-"""Documents of a knowledge base: ingested, listed, read again, traced and deleted."""
+"""Documents of a knowledge base: ingested, listed, read again, traced, deleted; their links."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from msgspec.structs import replace
 
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from memctl.ingest.discovery.ingest_inputs import Inputs
     from memctl.ingest.discovery.sources import SourceOrFailure
     from memctl.ingest.file_versions import FileVersions
+    from memctl.knowledge_base.resources import Resources
+    from memctl.links.link_map import LinkMap
     from memctl.links.link_records import LinkExtraction, VectorRenewal
+    from memctl.links.link_views import LinkedTables, PageLinks
     from memctl.memories.memory_views import DocumentView
     from memctl.provenance.file_provenance import FileProvenance
 
@@ -369,3 +372,60 @@ class Documents(Part):
         if kb.hides(kb.seen_snapshot()):
             return ()  # which of them are of others is not known
         return similar_file_names(kb.layout, kb.settings, kb.store, file)
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+_MOST_LIMITS = 8
+"""What is made is kept for this many limits, such as those of different users."""
+
+
+class Links:
+    """What links the documents of one or several knowledge bases, kept in memory while it holds.
+
+    Args:
+        resources: The knowledge bases whose documents are looked at; links lead to no others.
+    """
+
+    def __init__(self, resources: Callable[[], Sequence[Resources]]) -> None:
+        self._resources = resources
+        self._tables: dict[tuple[str, Filters], LinkedTables] = {}
+        self._maps: dict[Filters, tuple[tuple[LinkedTables, ...], LinkMap]] = {}
+
+    def view(self, filters: Filters = _NO_FILTERS) -> PageLinks:
+        """Return the links between documents as they are now.
+
+        Args:
+            filters: What the documents are limited to.
+        """
+        from memctl.links.link_map import LinkMap
+        from memctl.links.link_views import PageLinks
+
+        tables = tuple(self._current(base, filters) for base in self._resources())
+        known = self._maps.get(filters)
+        if known is None or known[0] != tables:
+            pages = [page for each in tables for page in each.pages]
+            known = _keep(self._maps, filters, (tables, LinkMap(pages)))
+        return PageLinks(known[1], {each.kb: each for each in tables})
+
+    def _current(self, base: Resources, filters: Filters) -> LinkedTables:
+        from memctl.links.link_views import LinkedTables
+
+        snapshot, readable = base.snapshot(), base.readable(filters)
+        key = base.name, readable
+        known = self._tables.get(key)
+        if known is None or known.snapshot.versions != snapshot.versions:
+            made = LinkedTables(base.name, snapshot, readable, base.clock)
+            known = _keep(self._tables, key, made)
+        known.snapshot = snapshot  # which is held while it is read from
+        known.vectors_are = base.settings.embedder, base.settings.dimension
+        return known
+
+
+def _keep(kept: dict[K, V], key: K, value: V) -> V:
+    """Keep the latest values, of at most this many keys."""
+    kept.pop(key, None)
+    kept[key] = value
+    while len(kept) > _MOST_LIMITS:
+        kept.pop(next(iter(kept)))
+    return value

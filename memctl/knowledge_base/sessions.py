@@ -442,7 +442,7 @@ class Sessions(Part):
 
     def note_injected(self, text: str) -> None:
         """Record that a text from memory goes into a prompt: what repeats it is no new evidence."""
-        from memctl.sessions.echo import note_injected
+        from memctl.sessions.folding import note_injected
 
         note_injected(self._kb.store.ledger, text, self._kb.clock())
 
