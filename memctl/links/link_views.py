@@ -151,9 +151,9 @@ class PageLinks:
                 standing[link.target].append((part, link))
         found: dict[int | str, list[_Standing]] = defaultdict(list)
         names: dict[int | str, str] = {}
-        for name, meant in self.map.targets(at):
-            if meant is None or meant.page != at:
-                end = name if meant is None else meant.page
+        for name, target in self.map.targets(at):
+            if target is None or target.page != at:
+                end = name if target is None else target.page
                 names.setdefault(end, name)
                 found[end] += standing[name]
         return [
@@ -163,11 +163,11 @@ class PageLinks:
     def _outgoing(
         self, source: int, name: str, links: Sequence[_Standing], texts: Mapping[str, str]
     ) -> OutgoingLink:
-        meant = self.map.meant(name, source)
-        page = self.map.pages[meant.page] if meant else None
+        target = self.map.resolve(name, source)
+        page = self.map.pages[target.page] if target else None
         status: LinkStatus = "resolved"
-        if meant is None or meant.others:
-            status = "missing" if meant is None else "ambiguous"
+        if target is None or target.others:
+            status = "missing" if target is None else "ambiguous"
         return OutgoingLink(
             name=name,
             status=status,
@@ -179,7 +179,7 @@ class PageLinks:
             kb=page.kb if page else "",
             written=tuple(dict.fromkeys(link.written for _, link in links)),
             anchors=tuple(dict.fromkeys(link.anchor for _, link in links if link.anchor)),
-            others=tuple(self.map.pages[at].id for at in meant.others) if meant else (),
+            others=tuple(self.map.pages[at].id for at in target.others) if target else (),
             places=_places(links, texts),
         )
 
@@ -307,21 +307,22 @@ class PageLinks:
     def _degree(self, source: int) -> int:
         """To how many documents and names a document links."""
         ends = {
-            meant.page if meant else missing_key(name) for name, meant in self.map.targets(source)
+            target.page if target else missing_key(name)
+            for name, target in self.map.targets(source)
         }
         return len(ends - {source})
 
     def _broken(self) -> Iterator[LinkProblem]:
         for source in range(len(self.map.pages)):
             known: set[str] = set()
-            for name, meant in self.map.targets(source):
-                if meant is None:
+            for name, target in self.map.targets(source):
+                if target is None:
                     if missing_key(name) in known:
                         continue
                     known.add(missing_key(name))
                     yield self._problem("missing", source, name, self._why_missing(source, name))
-                elif meant.others:
-                    ends = (meant.page, *meant.others)
+                elif target.others:
+                    ends = (target.page, *target.others)
                     ids = ", ".join(self.map.pages[at].id for at in ends[:5])
                     message = f"{len(ends)} documents are called that: {ids}"
                     yield self._problem("ambiguous", source, name, message)
@@ -341,9 +342,9 @@ class PageLinks:
         for source, texts in self._read(linking):
             for link in (link for text in texts.values() for link in page_links(text)):
                 if link.anchor:
-                    meant = self.map.meant(link.target, source)
-                    if meant is not None:
-                        wanted[meant.page].append((source, link))
+                    end = self.map.resolve(link.target, source)
+                    if end is not None:
+                        wanted[end.page].append((source, link))
         for target, texts in self._read(sorted(wanted)):
             there = frozenset[str]().union(*map(parts_of, texts.values()))
             for source, link in wanted[target]:

@@ -271,7 +271,7 @@ class _Writing:
 
     def _links(self, page: Page) -> list[str]:
         at = self._map.by_id[page.id]
-        ends = {meant.page for _, meant in self._map.targets(at) if meant} - {at}
+        ends = {target.page for _, target in self._map.targets(at) if target} - {at}
         return sorted(f"[[{self._names[self._map.pages[end].id]}]]" for end in ends)
 
     def _insight_file(self, insight: Memory, quotes: Mapping[str, tuple[str, str]]) -> bytes:
@@ -295,7 +295,7 @@ class _Writing:
         """The note and the words of each memory that an insight rests on, by its id."""
         ids = list(dict.fromkeys(id_ for each in self._insights for id_ in each.source_ids))
         columns = ["id", "document_id", "text"]
-        known = set(_standing(self._snapshot, self._condition, ids))
+        known = set(_current_insights(self._snapshot, self._condition, ids))
         rows = self._snapshot.get("memories", [id_ for id_ in ids if id_ in known], columns)
         return {
             row["id"]: (
@@ -353,7 +353,7 @@ def _read_insights(snapshot: Snapshot, where: Expr | None) -> list[Memory]:
     return sorted(rows, key=lambda each: (each.created_at, each.id))
 
 
-def _standing(snapshot: Snapshot, where: Expr | None, ids: Sequence[str]) -> Iterator[str]:
+def _current_insights(snapshot: Snapshot, where: Expr | None, ids: Sequence[str]) -> Iterator[str]:
     """Yield those of some memories for which a condition holds."""
     for at in range(0, len(ids), 1_000):
         some = col("id").is_in(ids[at : at + 1_000])

@@ -205,8 +205,8 @@ class _Links(Struct, frozen=True):
     def _leads_to(self, name: str) -> int | None:
         if not name or _NO_NAME.search(name):
             return None
-        meant = self.names.meant(name, self.source)
-        return None if meant is None or meant.others else meant.page
+        target = self.names.resolve(name, self.source)
+        return None if target is None or target.others else target.page
 
 
 def _names_of(page: Page) -> Iterator[str]:
