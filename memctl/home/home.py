@@ -241,7 +241,7 @@ class Home:
         return opened
 
     @contextmanager
-    def trying(self, name: str | None = None) -> Iterator[KnowledgeBase]:
+    def open_for_dry_run(self, name: str | None = None) -> Iterator[KnowledgeBase]:
         """Open the knowledge base that would be written to, for a dry run.
 
         If writing would first create the default one, this is a temporary, empty one.

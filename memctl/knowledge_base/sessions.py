@@ -169,7 +169,7 @@ class Sessions(Part):
             ModelError: A model cannot be had that is to be waited for; it has not ended then.
         """
         self._kb.begin_change()
-        closed = self._compressor(session).close(self._kb.conversations.going_on(session))
+        closed = self._compressor(session).close(self._kb.conversations.reload(session))
         if closed.ended_at is None:  # nothing was said
             closed = self._kb.conversations.end(closed)
         namespaces = [session.namespace]

@@ -269,7 +269,7 @@ class SharedPools(Part):
         self, *, run: str | None = None, session: str | None = None, agent: str | None = None
     ) -> Sequence[Pool]:
         """Return the pools that ``end`` would delete."""
-        return self.acting_as(agent).to_end(run_id=run, session_id=session)
+        return self.acting_as(agent).require_endable(run_id=run, session_id=session)
 
     def end(
         self,
@@ -297,7 +297,7 @@ class SharedPools(Part):
             MemctlError: What a pool holds could not be remembered; nothing has been deleted.
         """
         pools = self.acting_as(agent)
-        ending = pools.to_end(run_id=run, session_id=session)
+        ending = pools.require_endable(run_id=run, session_id=session)
         documents = [self._archived(pools, pool) for pool in ending] if archive else []
         kept = pools.of(run_id=run, session_id=session)
         pools.release(ending, unchanged=archive)

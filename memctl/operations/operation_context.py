@@ -217,7 +217,7 @@ class OperationContext:
     def adding(self, *, dry_run: bool) -> Iterator[KnowledgeBase]:
         """Give the knowledge base to add to; a dry run does not make the default one."""
         if dry_run:
-            with self.home.trying(self.kb_to_write) as base:
+            with self.home.open_for_dry_run(self.kb_to_write) as base:
                 yield base
         else:
             yield self.writing()

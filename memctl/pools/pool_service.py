@@ -229,7 +229,7 @@ class Pools:
         size = data_size(self._live_keys(pool, self._clock()).values())
         return replace(pool, data_size_bytes=size)
 
-    def to_delete(self, pool_id: str) -> Pool:
+    def require_deletable(self, pool_id: str) -> Pool:
         """Return a pool that the caller may delete; for errors see ``delete``."""
         if pool_id == DEFAULT_POOL:
             raise AccessRefused(
@@ -247,7 +247,7 @@ class Pools:
         """
         self._require_writable()
         with self._ledger.transaction():
-            pool = self.to_delete(pool_id)
+            pool = self.require_deletable(pool_id)
             self._pools.remove_whole(pool_id)
             self._ledger.audit.add(self._clock(), "pool delete", [pool_id])
         return pool
@@ -630,7 +630,9 @@ class Pools:
 
     # --- contexts of a run -----------------------------------------------------------------------
 
-    def to_end(self, *, run_id: str | None = None, session_id: str | None = None) -> Sequence[Pool]:
+    def require_endable(
+        self, *, run_id: str | None = None, session_id: str | None = None
+    ) -> Sequence[Pool]:
         """Return the pools that end with a run or a conversation, which the caller must own.
 
         Those that persist across executions stay.
@@ -666,7 +668,7 @@ class Pools:
         """Delete pools of a run or a conversation, all or none; those already gone are skipped.
 
         Args:
-            ending: Which, as ``to_end`` gave them.
+            ending: Which, as ``require_endable`` gave them.
             unchanged: Only if none of them has changed since.
 
         Raises:

@@ -240,13 +240,13 @@ class Conversations(Struct, frozen=True):
             UsageError: It was before.
         """
         with self.ledger.transaction():
-            current = self.going_on(session)
+            current = self.reload(session)
             ended = replace(current, status="ended", ended_at=self.clock())
             self.ledger.sessions.save(ended)
         return ended
 
-    def going_on(self, session: Session) -> Session:
-        """Return a conversation as it is now.
+    def reload(self, session: Session) -> Session:
+        """Return a conversation as the ledger has it now.
 
         Raises:
             UsageError: It has ended.

@@ -76,7 +76,7 @@ ECHO = "[…]"
 _log = logging.getLogger(__name__)
 
 
-class _Overtaken(Exception):
+class _TakenByAnother(Exception):
     """Another process has taken these turns over, or they have been forgotten."""
 
 
@@ -149,14 +149,14 @@ class Folding(Struct, frozen=True):
                 attempts = 0
             except IngestStopped as stopped:
                 raise stopped.cause from stopped
-            except _Overtaken:
+            except _TakenByAnother:
                 attempts += 1
                 if attempts >= _ATTEMPTS:
                     break
         return replace(done, waiting=self.store.ledger.turns.count_pending())
 
     def change(self, turns: Sequence[tuple[Turn, Turn]], now: datetime) -> None:
-        """Have turns say something else: what they said is history, what they say now waits.
+        """Change what turns say: the former text becomes history, the new one waits.
 
         Args:
             turns: Each as it was and as it is.
@@ -228,7 +228,7 @@ class Folding(Struct, frozen=True):
                 for turn in groups[outcome.line]
             ]
             if self.store.ledger.turns.note_documents(taken) != len(taken):
-                raise _Overtaken
+                raise _TakenByAnother
 
         report = self.ingestor().add_parts(parts, note, progress)
         keys = frozenset((turn.namespace, turn.session_id) for turn in pending)

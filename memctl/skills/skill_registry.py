@@ -391,7 +391,7 @@ class Skills:
         """
         if not text.strip():
             raise UsageError("the description is empty", "say what is to be done")
-        own = self.given()
+        own = self.assigned()
         skills = [
             skill
             for skill in self._stored.select("category = coalesce(?, category)", category)
@@ -401,7 +401,7 @@ class Skills:
             return []
         return self.matcher.ranked(text, skills, self.views(skills), limit, own)
 
-    def given(self) -> Mapping[str, bool]:
+    def assigned(self) -> Mapping[str, bool]:
         """Return the skills that the agent that asks has, and whether each is enabled for it."""
         if self.agent is None:
             return {}

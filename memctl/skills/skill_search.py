@@ -117,7 +117,7 @@ class SkillMatcher:
         ]
         return np.asarray(rows, dtype=np.float32)
 
-    def described_alike(
+    def description_similarities(
         self, skills: Sequence[Skill], pairs: Sequence[tuple[int, int]]
     ) -> Mapping[tuple[int, int], float]:
         """Return the cosine of the descriptions alone of some pairs of skills, by their places."""

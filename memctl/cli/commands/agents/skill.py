@@ -145,7 +145,7 @@ def add(
     named, skills are drafts and versions wait until a person activates them.
     """
     given = input_path(path, "give a folder with skills")
-    opened = context.trying(kb) if dry_run else context.writing(kb)
+    opened = context.open_for_dry_run(kb) if dry_run else context.writing(kb)
     with opened as base:
         found = base.skills.acting_as().add(
             given, category=category, change_type=type_, notes=notes, dry_run=dry_run

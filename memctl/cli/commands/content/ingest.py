@@ -127,7 +127,7 @@ def ingest(
     skipped = _SkippedSources(context)
     with ExitStack() as stack:
         inputs = _inputs(paths or [], text, jsonl, stack)
-        base = stack.enter_context(context.trying(kb) if dry_run else context.writing(kb))
+        base = stack.enter_context(context.open_for_dry_run(kb) if dry_run else context.writing(kb))
         listener = stack.enter_context(context.progress("reading" if dry_run else "ingesting"))
         with reporting_a_stop(context, base.name, output):
             report = base.ingest(
