@@ -661,13 +661,12 @@ class Skills:
         after = self._stored.all()
         return sum(before[each.skill_id] != each.vector_of for each in after)
 
-    def evolution(self, word: str | None = None) -> Sequence[Evolution]:
+    def evolution(self) -> Sequence[Evolution]:
         """Compare each version that was used with the one that was used before it."""
-        skills = self._stored.all() if word is None else [self.find(word)]
         versions = by_skill(self._stored.versions.all())
         return [
             compare_versions(skill, older, newer)
-            for skill in skills
+            for skill in self._stored.all()
             for older, newer in pairwise(
                 each for each in versions.get(skill.skill_id, []) if each.successes + each.failures
             )
