@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 from msgspec.structs import replace
 
 from memctl.errors import UsageError
-from memctl.identity import DEFAULT_NAMESPACE, DEFAULT_SESSION, documents_of, require_seen
+from memctl.identity import DEFAULT_SESSION, documents_of
 from memctl.knowledge_base.resources import Part, audited
 from memctl.literals import DocType, DocumentSort
 from memctl.plain_values import require_shallow
@@ -117,7 +117,7 @@ class Documents(Part):
         require_shallow(metadata)
         kb, config = self._kb, self._kb.program_config
         labels = Labels(
-            self._own_namespace(namespace),
+            self._namespace_to_write(namespace, documents_of),
             tuple(tags),
             session,
             source or "",
@@ -145,19 +145,6 @@ class Documents(Part):
             report = lines.completed(report, kb.folding.fold(progress=progress))
         gone = ingestor.end_gone(versions, folders) if versions and folders else ()
         return replace(report, outcomes=(*report.outcomes, *gone), gone=len(gone))
-
-    def _own_namespace(self, namespace: str | None) -> str:
-        """Return the namespace that documents go to where none, or this one, is named.
-
-        Raises:
-            AccessRefused: It is another user's.
-        """
-        config = self._kb.program_config
-        if namespace is None and config.user:
-            namespace = documents_of(config.namespaces, config.user)
-        namespace = namespace or DEFAULT_NAMESPACE
-        require_seen(config, namespace)
-        return namespace
 
     def _known_versions(self, inputs: Inputs, namespace: str) -> FileVersions | None:
         """Return what is known of files by their names; None where nothing can be."""

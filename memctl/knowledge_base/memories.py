@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import asdict, replace
 
 from memctl.errors import AccessRefused, KnowledgeBaseUnavailable, LockedError, UsageError
-from memctl.identity import DEFAULT_NAMESPACE, conversations_of, require_seen
+from memctl.identity import conversations_of
 from memctl.knowledge_base.resources import Part, audited
 from memctl.literals import LEARNING, STATED, InsightKind, MemoryKind, Sort, SourceType
 from memctl.plain_values import require_shallow
@@ -86,7 +86,7 @@ class Memories(Part):
 
         require_shallow(metadata)
         config = self._kb.program_config
-        namespace = self._own_namespace(namespace)
+        namespace = self._namespace_to_write(namespace, conversations_of)
         if not dry_run:
             self._kb.begin_change()
             source_ids = self._resolved(source_ids)
@@ -113,19 +113,6 @@ class Memories(Part):
         if memory.type == LEARNING and memory.valid_from < began and not dry_run:
             self.confirm(memory.id)
         return memory
-
-    def _own_namespace(self, namespace: str | None) -> str:
-        """Return the namespace that statements go to where none, or this one, is named.
-
-        Raises:
-            AccessRefused: It is another user's.
-        """
-        config = self._kb.program_config
-        if namespace is None and config.user:
-            namespace = conversations_of(config.namespaces, config.user)
-        namespace = namespace or DEFAULT_NAMESPACE
-        require_seen(config, namespace)
-        return namespace
 
     def _resolved(self, ids: Sequence[str]) -> Sequence[str]:
         """Return the full ids of memories.

@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from memctl.errors import MemctlError
 from memctl.identity import (
-    DEFAULT_NAMESPACE,
     DEFAULT_USER,
     Identity,
     conversations_of,
@@ -90,9 +89,7 @@ class Tiers(Part):
         kb = self._kb
         config = kb.program_config
         identity = Identity.of(config, user=user, agent=agent, session=session)
-        namespace = DEFAULT_NAMESPACE
-        if identity.user is not None:
-            namespace = conversations_of(config.namespaces, identity.user)
+        namespace = conversations_of(config.namespaces, identity.user)
         require_seen(config, namespace)
         parts = RouterParts(
             ledger=kb.store.ledger,

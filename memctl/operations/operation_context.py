@@ -292,8 +292,7 @@ class OperationContext:
 
     def own_namespace(self) -> str:
         """Return where what this user says is kept; ``default`` where no user is named."""
-        user = self.identity.user
-        return "default" if user is None else conversations_of(self.home.config.namespaces, user)
+        return conversations_of(self.home.config.namespaces, self.identity.user)
 
     def namespaces(self, search_type: SearchType = "all") -> tuple[str, ...]:
         """Return the namespaces that the user reads; none, which does not limit, without a user."""

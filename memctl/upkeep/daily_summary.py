@@ -225,9 +225,7 @@ def _links_in(base: KnowledgeBase, snapshot: Snapshot) -> _Links:
         kb=base.name,
         id="",
         title="",
-        namespace=documents_of(config.namespaces, config.user)
-        if config.user
-        else DEFAULT_NAMESPACE,
+        namespace=documents_of(config.namespaces, config.user),
         source=DAILY_SUMMARY,
         type="",
         sha256="",

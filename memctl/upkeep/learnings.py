@@ -16,7 +16,7 @@ from msgspec.structs import asdict, replace
 
 from memctl.errors import MemctlError, UsageError
 from memctl.feedback.judging import relied_on
-from memctl.identity import DEFAULT_NAMESPACE, conversations_of
+from memctl.identity import conversations_of
 from memctl.ids import stated_memory_id
 from memctl.literals import LEARNING
 from memctl.memories.importance_decay import Decay
@@ -242,7 +242,7 @@ def _notes_of_skills(context: UpkeepContext) -> dict[str, list[Statement]]:
         statement = Statement(
             text=f"{skill.declared_name}: {use.note}",
             type=LEARNING,
-            namespace=conversations_of(names, use.user_id) if use.user_id else DEFAULT_NAMESPACE,
+            namespace=conversations_of(names, use.user_id),
             session_id=use.session_id,
             created_at=use.at,
             metadata={
