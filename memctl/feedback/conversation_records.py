@@ -272,7 +272,7 @@ def reward_of(
     supported = [each.grounding for each in queries if each.grounding is not None]
     grounding = fmean(supported) if supported else None
     return Reward(
-        weighted(
+        weighted_mean(
             (settings.satisfaction_weight, satisfaction),
             (settings.completion_weight, completion),
             (settings.grounding_weight, grounding),
@@ -283,7 +283,7 @@ def reward_of(
     )
 
 
-def weighted(*parts: tuple[float, float | None]) -> float | None:
+def weighted_mean(*parts: tuple[float, float | None]) -> float | None:
     """Return the weighted mean of the parts that are known; None where none is, or none counts."""
     known = [(weight, value) for weight, value in parts if value is not None]
     total = sum(weight for weight, _ in known)

@@ -578,12 +578,12 @@ class Home:
             self.change(name, **changes)
         return tuple(done)
 
-    def stored(self, name: str) -> Mapping[str, int]:
+    def count_rows(self, name: str) -> Mapping[str, int]:
         """Return how much a knowledge base has, by table."""
         from memctl.store.ledger.content_tables import ContentOwner
 
         with self.open(name) as base:
-            return base.erasure.owned(ContentOwner())
+            return base.erasure.count_owned(ContentOwner())
 
     def clear(self, name: str, *, keep_files: bool = False, forget: bool = False) -> ClearReport:
         """Delete everything that a knowledge base has stored; settings, inboxes and prompts stay.

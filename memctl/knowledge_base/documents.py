@@ -142,7 +142,7 @@ class Documents(Part):
             report = ingestor.ingest(sources, progress, total=total, versions=versions)
         if lines.added or lines.changed:
             kb.folding.change(lines.changed, kb.clock())
-            report = lines.completed(report, kb.folding.fold(progress=progress))
+            report = lines.extend_report(report, kb.folding.fold(progress=progress))
         gone = ingestor.end_gone(versions, folders) if versions and folders else ()
         return replace(report, outcomes=(*report.outcomes, *gone), gone=len(gone))
 

@@ -284,7 +284,7 @@ class Sessions(Part):
         if dry_run:
             return replace(report, ingested=fresh, sessions=lines.sessions, dry_run=True)
         kb.folding.change(lines.changed, kb.clock())
-        return lines.completed(report, kb.folding.fold(progress=progress))
+        return lines.extend_report(report, kb.folding.fold(progress=progress))
 
     @audited("forget")
     def forget(self, session: Session, *, dry_run: bool = False) -> ForgetReport:
@@ -340,7 +340,7 @@ class Sessions(Part):
 
     def kept(self, turn: Turn) -> Mapping[str, Any]:
         """Return what of a turn is kept because its user asked for it; see ``process``."""
-        kept = self._kb.folding.kept(turn)
+        kept = self._kb.folding.kept_statement(turn)
         if kept is None:
             return {"success": False, "message": "No memory triggers detected"}
         return {

@@ -30,8 +30,8 @@ from memctl.links.vault_files import (
     Seal,
     name_key,
     safe_name,
+    seal_file,
     seal_of,
-    sealed,
 )
 from memctl.paths import display_path
 from memctl.readers.markup.markdown_files import split_front_matter
@@ -263,7 +263,7 @@ class _Writing:
             "links": self._links(page),
             **{key: value for key, value in metadata.items() if key.lower() not in _OWN_KEYS},
         }
-        return sealed(front, _body(page, text), page.id, self._there.kb)
+        return seal_file(front, _body(page, text), page.id, self._there.kb)
 
     def _alias(self, id_: str, title: str) -> list[str]:
         """The title, where the file cannot be called so."""
@@ -289,7 +289,7 @@ class _Writing:
         body = without_wikilinks(insight.text) + "\n"
         if lines:
             body += "\n## Sources\n\n" + "\n".join(lines) + "\n"
-        return sealed(front, body, insight.id, self._there.kb)
+        return seal_file(front, body, insight.id, self._there.kb)
 
     def _quotes(self) -> dict[str, tuple[str, str]]:
         """The note and the words of each memory that an insight rests on, by its id."""
@@ -313,7 +313,7 @@ class _Writing:
             lines += [
                 f"- [[{name}]]{f': {summary}' if summary else ''}\n" for _, name, summary in rows
             ]
-        return sealed({}, "".join(lines), INDEX_ID, self._there.kb)
+        return seal_file({}, "".join(lines), INDEX_ID, self._there.kb)
 
     # --- the folder ---
 

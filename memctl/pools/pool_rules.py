@@ -85,7 +85,7 @@ class Access(Struct, frozen=True):
             write=tuple(each for each in self.write if each != agent),
         )
 
-    def stored(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the rights as JSON."""
         return asdict(self)
 
@@ -156,7 +156,7 @@ class Retention(Struct, frozen=True):
                 f"give 2 to {LARGEST_MAX_BYTES:,}, like 5MB",
             )
 
-    def stored(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return it as JSON."""
         return asdict(self)
 

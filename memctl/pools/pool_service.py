@@ -45,7 +45,7 @@ from memctl.pools.pool_values import (
     checked_value,
     count_entries,
     is_bulletin,
-    merged,
+    merge_objects,
     parse_path,
     value_at,
     with_value,
@@ -180,8 +180,8 @@ class Pools:
             now,
             now,
             expires_at=expires_at,
-            retention_policy=retention.stored(),
-            access_control=Access.parse(access or {}, kind).stored(),
+            retention_policy=retention.to_json(),
+            access_control=Access.parse(access or {}, kind).to_json(),
             data_size_bytes=len(encode_json({})),
             persist_across_executions=persist,
             run_id=run_id,
@@ -290,7 +290,7 @@ class Pools:
         self._require_writable()
         with self._ledger.transaction():
             pool = self._owned(pool_id, "change the rights in")
-            changed = replace(pool, access_control=change(pool).stored())
+            changed = replace(pool, access_control=change(pool).to_json())
             self._pools.save(changed)
             self._ledger.audit.add(
                 self._clock(),
@@ -387,7 +387,7 @@ class Pools:
         """Merge an object into the data: objects deeply, lists replaced; see ``write``."""
         given = self._clean(checked_data(partial))
         return self._change(
-            pool_id, "merge", lambda data: merged(data, given), if_version, written=given
+            pool_id, "merge", lambda data: merge_objects(data, given), if_version, written=given
         )
 
     def restore(self, pool_id: str, version: int, *, if_version: int | None = None) -> PoolChange:
@@ -716,8 +716,8 @@ class Pools:
             DEFAULT_USER,
             now,
             now,
-            retention_policy=Retention().stored(),
-            access_control=public.stored(),
+            retention_policy=Retention().to_json(),
+            access_control=public.to_json(),
             data_size_bytes=len(encode_json({})),
         )
         self._pools.write([made], "DO NOTHING")  # another process may have been a moment faster

@@ -195,13 +195,13 @@ def without_value(data: Data, path: tuple[str, ...]) -> Data:
     return {key: value for key, value in data.items() if key != part}
 
 
-def merged(data: Data, partial: Data) -> Data:
+def merge_objects(data: Data, partial: Data) -> Data:
     """Return data with another object merged in: objects deeply, all else replaced."""
     result = dict(data)
     for key, value in partial.items():
         present = result.get(key)
         both = isinstance(present, dict) and isinstance(value, dict)
-        result[key] = merged(present, value) if both else value  # type: ignore[arg-type]
+        result[key] = merge_objects(present, value) if both else value  # type: ignore[arg-type]
     return result
 
 

@@ -267,7 +267,7 @@ class Folding(Struct, frozen=True):
         item = IdentifiedSource(source, digest, len(content), f"{root}.{number}")
         return WantedSource(item, root, adds=True)
 
-    def kept(self, turn: Turn) -> KeptStatement | None:
+    def kept_statement(self, turn: Turn) -> KeptStatement | None:
         """Return what is kept of a turn because its user asks for it; None for nothing."""
         if turn.sender not in TRIGGERING:
             return None
@@ -283,7 +283,7 @@ class Folding(Struct, frozen=True):
 
     def _kept_of(self, turns: Sequence[Turn]) -> list[KeptStatement | None]:
         """Return what each turn of a part keeps."""
-        kept = [self.kept(turn) for turn in turns]
+        kept = [self.kept_statement(turn) for turn in turns]
         for place, statement in enumerate(kept):
             if statement is not None and statement.from_previous and statement.steps > place:
                 before = next(islice(self._earlier(turns[0]), statement.steps - place - 1, None))

@@ -399,7 +399,7 @@ class Skills:
         ]
         if not skills:
             return []
-        return self.matcher.ranked(text, skills, self.views(skills), limit, own)
+        return self.matcher.rank(text, skills, self.views(skills), limit, own)
 
     def assigned(self) -> Mapping[str, bool]:
         """Return the skills that the agent that asks has, and whether each is enabled for it."""

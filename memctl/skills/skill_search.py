@@ -43,7 +43,7 @@ class SkillMatcher:
         self._ledger = ledger
         self._embedder = embedder
 
-    def ranked(
+    def rank(
         self,
         text: str,
         skills: Sequence[Skill],

@@ -19,7 +19,7 @@ from memctl.errors import (
     VersionConflict,
 )
 from memctl.pools import Pools, Retention, parse_scope, remove_expired
-from memctl.pools.pool_values import changed_paths, merged, with_value, without_secrets
+from memctl.pools.pool_values import changed_paths, merge_objects, with_value, without_secrets
 from memctl.store.ledger.ledger import Ledger
 from memctl.store.ledger.pool_repositories import MAX_POOL_EVENTS, MAX_POOL_VERSIONS, encode_json
 
@@ -116,8 +116,8 @@ def test_merging_changes_neither_object_and_twice_is_once(
     one: dict[str, Any], other: dict[str, Any]
 ) -> None:
     before = encode_json(one), encode_json(other)
-    both = merged(one, other)
-    assert merged(both, other) == both
+    both = merge_objects(one, other)
+    assert merge_objects(both, other) == both
     assert (encode_json(one), encode_json(other)) == before
 
 
