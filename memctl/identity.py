@@ -74,8 +74,8 @@ def checked_name(name: str | None, what: str) -> str | None:
     return stripped
 
 
-def conversations_of(namespaces: NamespaceSettings, user: str) -> str:
-    """Return the namespace of a user's conversations.
+def conversations_of(namespaces: NamespaceSettings, user: str | None) -> str:
+    """Return the namespace of a user's conversations; the default one where none is named.
 
     Raises:
         ConfigError: The template is the same for every user.
@@ -83,8 +83,8 @@ def conversations_of(namespaces: NamespaceSettings, user: str) -> str:
     return _filled(namespaces.conversations, "conversations", user)
 
 
-def documents_of(namespaces: NamespaceSettings, user: str) -> str:
-    """Return the namespace of what a user ingests.
+def documents_of(namespaces: NamespaceSettings, user: str | None) -> str:
+    """Return the namespace of what a user ingests; the default one where none is named.
 
     Raises:
         ConfigError: The template is the same for every user.
@@ -92,7 +92,9 @@ def documents_of(namespaces: NamespaceSettings, user: str) -> str:
     return _filled(namespaces.documents, "documents", user)
 
 
-def _filled(template: str, name: str, user: str) -> str:
+def _filled(template: str, name: str, user: str | None) -> str:
+    if not user:
+        return DEFAULT_NAMESPACE
     if _USER not in template:
         raise ConfigError(
             f"the setting namespaces.{name} is {template!r}, the same for every user",

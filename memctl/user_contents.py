@@ -60,7 +60,10 @@ def user_report(home: Home, name: str) -> UserReport:
     stored = {}
     for base in home.readable():
         pools = len(_owned_pools(home, base, name))
-        stored[base.name] = {**base.erasure.owned(owner), **({"pools": pools} if pools else {})}
+        stored[base.name] = {
+            **base.erasure.count_owned(owner),
+            **({"pools": pools} if pools else {}),
+        }
     known = home.accounts.user(name)
     return UserReport(
         name,

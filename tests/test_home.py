@@ -85,7 +85,7 @@ def test_a_failure_half_way_leaves_nothing(home: Home, monkeypatch: pytest.Monke
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("memctl.home.save_settings", full)
+    monkeypatch.setattr("memctl.home.kb_folders.save_settings", full)
     with pytest.raises(KnowledgeBaseUnavailable, match="No space"):
         home.create("notes")
     assert home.names() == []
@@ -184,7 +184,7 @@ def test_deleting_leaves_watched_folders_elsewhere_alone(home: Home, tmp_path: P
 def test_what_is_being_written_is_neither_deleted_nor_renamed(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memctl.home._EXCLUSIVE_WAIT", 0.1)
+    monkeypatch.setattr("memctl.home.kb_folders._EXCLUSIVE_WAIT", 0.1)
     home.create("notes")
     with home.open("notes") as opened, opened.store.write():
         with pytest.raises(LockedError):

@@ -146,7 +146,9 @@ class CommandContext:
         """
         return self.home.open(self.home.name_to_change(_only(names)))
 
-    def trying(self, names: Sequence[str] | None) -> AbstractContextManager[KnowledgeBase]:
+    def open_for_dry_run(
+        self, names: Sequence[str] | None
+    ) -> AbstractContextManager[KnowledgeBase]:
         """Open the knowledge base that would be written to, for a dry run.
 
         If writing would first create the default one, this is a temporary, empty one.
@@ -154,7 +156,7 @@ class CommandContext:
         Raises:
             UsageError: Several are named.
         """
-        return self.home.trying(_only(names))
+        return self.home.open_for_dry_run(_only(names))
 
     def reading(self, names: Sequence[str] | None) -> KnowledgeBases:
         """Open the knowledge bases to query; if none is named, warn of unreadable ones."""

@@ -106,7 +106,7 @@ GROUPS = (
     CommandGroup(("snapshot",), "upkeep.snapshot"),
     CommandGroup(("pool",), "agents.pool"),
     CommandGroup(("tier",), "agents.tier"),
-    CommandGroup(("skill",), "agents.skill"),
+    CommandGroup(("skill",), "agents.skill", adding="agents.skill_review"),
     CommandGroup(("user",), "administration.accounts", "user_app"),
     CommandGroup(("agent",), "administration.accounts", "agent_app"),
     CommandGroup(("team",), "administration.accounts", "team_app"),

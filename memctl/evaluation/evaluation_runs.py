@@ -24,7 +24,7 @@ from msgspec.structs import asdict, replace
 from memctl import __version__
 from memctl.errors import UsageError
 from memctl.evaluation.question_sets import EvalQuestion
-from memctl.feedback.bootstrap import bootstrap_interval
+from memctl.feedback.feedback_statistics import bootstrap_interval
 from memctl.files import make_folder, save_file
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBases

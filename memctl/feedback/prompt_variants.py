@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict
 
 from memctl.errors import ConfigError, NotFoundError, UsageError
-from memctl.feedback.bootstrap import bootstrap_difference, bootstrap_interval
-from memctl.feedback.rewards import weighted
+from memctl.feedback.conversation_records import weighted_mean
+from memctl.feedback.feedback_statistics import bootstrap_difference, bootstrap_interval
 from memctl.ids import storable
 from memctl.kb_settings import check_name
 from memctl.prompts import GUARD, choose_variant, fenced, is_shipped, load_prompt, prompt_names
@@ -425,7 +425,7 @@ class PromptVariants(Struct, frozen=True):
         detail = self.ledger.query_details.find(query_id)
         if detail is None or detail.score is None:
             return None
-        return weighted(
+        return weighted_mean(
             (self.settings.satisfaction_weight, detail.score),
             (self.settings.grounding_weight, detail.grounding),
         )

@@ -72,7 +72,7 @@ class Selection(Struct, frozen=True):
 
 
 class ErasurePlan(Struct):
-    """What is to go."""
+    """What is to be removed."""
 
     roots: list[str] = field(default_factory=list)
     """Documents that go whole, by the id of their first part."""
@@ -95,12 +95,12 @@ class ErasurePlan(Struct):
     """Namespaces whose rows stay as they are."""
 
     def without(self, text: str) -> str:
-        """Return a text with blocks in place of what goes."""
+        """Return a text with blocks in place of what is removed."""
         return block_text(text, self.patterns)
 
 
 class ErasedRows(Struct, frozen=True):
-    """What went beside what was planned."""
+    """What was removed besides what was planned."""
 
     names: frozenset[str]
     """Of entities that nothing names any more."""
@@ -112,7 +112,7 @@ class ErasedRows(Struct, frozen=True):
 
 
 def plan_erasure(snapshot: Snapshot, selection: Selection) -> ErasurePlan:
-    """Find out what goes.
+    """Return what a selection removes.
 
     Raises:
         NotFoundError: There is no such document or memory.
@@ -172,7 +172,7 @@ def resolve_selection(
 
 
 def known_selection(snapshot: Snapshot, selection: Selection) -> Selection:
-    """Return what of a selection a state has."""
+    """Return the part of a selection that one state has."""
 
     def known(table: TableName, ids: Sequence[str]) -> tuple[str, ...]:
         """Leave out the others."""
@@ -210,7 +210,7 @@ def _with_versions(snapshot: Snapshot, roots: Iterable[str]) -> list[str]:
 
 
 def _take_documents(snapshot: Snapshot, made: ErasurePlan, roots: Sequence[str]) -> None:
-    """Have documents go whole, with every memory made from them."""
+    """Plan to remove whole documents, with every memory made from them."""
     made.roots = sorted({*made.roots, *roots})
     for some in in_portions(made.roots):
         parts = snapshot.scan("documents", col("root_id").is_in(some), ["id"])["id"].to_pylist()
@@ -221,7 +221,7 @@ def _take_documents(snapshot: Snapshot, made: ErasurePlan, roots: Sequence[str])
 
 
 def _take_where(snapshot: Snapshot, made: ErasurePlan, selection: Selection) -> None:
-    """Have documents go, and memories that are of no document."""
+    """Plan to remove documents, and memories that belong to none."""
     documents = _limits(selection, "ingested_at")
     roots = snapshot.scan("documents", documents, ["root_id"])["root_id"].to_pylist()
     _take_documents(snapshot, made, roots)
@@ -230,7 +230,7 @@ def _take_where(snapshot: Snapshot, made: ErasurePlan, selection: Selection) -> 
 
 
 def _take_memories(snapshot: Snapshot, made: ErasurePlan, selection: Selection) -> list[str]:
-    """Have memories go with all their versions, and their words out of the documents they are of.
+    """Plan to remove memories with all versions, and their words from their documents.
 
     Returns:
         The words.
@@ -263,7 +263,7 @@ def _words_of(snapshot: Snapshot, versions: Iterable[Any]) -> list[str]:
 
 
 def _take_names(snapshot: Snapshot, made: ErasurePlan, selection: Selection) -> None:
-    """Have a name go: statements and insights that have it, and its letters everywhere else."""
+    """Plan to remove a name: statements and insights that have it, and its letters elsewhere."""
     made.patterns = tuple(SearchPattern(name, is_name=True).pattern for name in selection.entities)
     kept = KEPT_COLUMNS - {"external_id"} if selection.whole else KEPT_COLUMNS
     parts, statements = _naming(snapshot, made.patterns, kept)
@@ -335,7 +335,7 @@ def _with_dependents(snapshot: Snapshot, ids: set[str]) -> set[str]:
 
 
 def _texts(snapshot: Snapshot, made: ErasurePlan) -> Iterator[str]:
-    """Yield the texts of what goes."""
+    """Yield the texts that are removed."""
     for row in _scan_ids(snapshot, "documents", made.parts, ["text", "summary"]):
         yield from (row["text"] or "", row["summary"] or "")
     for row in _scan_ids(snapshot, "memories", made.memories, ["text"]):
@@ -378,7 +378,7 @@ def search_sentences(texts: Iterable[str]) -> list[str]:
 def carry_out_erasure(
     transaction: Transaction, made: ErasurePlan, embedder: Callable[[], Embedder]
 ) -> ErasedRows:
-    """Take out of the tables what goes."""
+    """Remove from the tables what was planned."""
     _keep_deleted(transaction, sorted(made.memories))
     erase_rows(transaction, "memories", made.memories, drop_orphans=False)
     transaction.deletions.remove_documents(made.parts)
@@ -398,7 +398,7 @@ def carry_out_erasure(
 
 
 def _keep_deleted(transaction: Transaction, ids: Sequence[str]) -> None:
-    """Have no other reading of a document give again what goes of it."""
+    """Keep what is removed from coming back when its document is read again."""
     rows = transaction.snapshot().get("memories", ids, ["id", "document_id"]).to_pylist()
     transaction.deletions.keep(
         {row["id"]: row["document_id"] for row in rows if row["document_id"] is not None}

@@ -33,8 +33,8 @@ from memctl.forget.leftover_scan import (
     Leftover,
     find_leftovers,
     rows_of_any_version,
-    said_beyond,
-    said_by_others,
+    texts_in_closed_namespaces,
+    texts_in_other_sources,
 )
 from memctl.forget.leftovers import (
     RUN_AGAIN,
@@ -42,7 +42,7 @@ from memctl.forget.leftovers import (
     ForgetReport,
     Leftovers,
     RemainingPlace,
-    set_aside,
+    kept_damaged_ledgers,
 )
 from memctl.forget.search_patterns import SearchPattern
 from memctl.forget.source_copies import ErasedSources, SourceCopies
@@ -109,8 +109,8 @@ _PAUSE = 0.2
 _log = logging.getLogger(__name__)
 
 
-class _Done(Struct):
-    """What has come of the steps after the commit."""
+class _CleanupResult(Struct):
+    """What the steps after the commit have removed and found."""
 
     files: list[str] = field(default_factory=list)
     snapshots: list[str] = field(default_factory=list)
@@ -133,8 +133,8 @@ class _Done(Struct):
         )
 
 
-class _Planned(Struct, frozen=True):
-    """What goes, and what it is from."""
+class _ErasureScope(Struct, frozen=True):
+    """What is to be removed, and where it is from."""
 
     plan: ErasurePlan
     """Of what is known now."""
@@ -206,7 +206,7 @@ class Forgetter:
         names = tuple(item.name for item in self._snapshots.all())
         files = tuple(printable(path) for path in self._copies.of(found.sources))
         yours = tuple(self._copies.yours(found.sources))
-        others = self._of_others(now, found)
+        others = self._said_in_other_sources(now, found)
         erased = self._erasure(found, ErasedRows(frozenset(), frozenset()), others)
         content = preview_erasure(self._store.ledger, erased)
         report = self._report(found.plan, yours, content)
@@ -281,8 +281,8 @@ class Forgetter:
 
     # --- finding out ---
 
-    def _planned(self, now: Snapshot, selection: Selection) -> _Planned:
-        """Find out what goes, and what of it snapshots alone have.
+    def _planned(self, now: Snapshot, selection: Selection) -> _ErasureScope:
+        """Return what is to be removed, and what of it only snapshots have.
 
         Raises:
             NotFoundError: There is nothing of the kind.
@@ -330,7 +330,7 @@ class Forgetter:
             or (before and has_older_entries(ledger, before))
         ):
             raise _nothing_of(selection)
-        return _Planned(
+        return _ErasureScope(
             made,
             sources,
             tuple(texts),
@@ -371,7 +371,7 @@ class Forgetter:
         if scope is None:
             return []
         words = words_beyond(self._store.ledger, scope)
-        return said_beyond(snapshot, words, self._hidden(snapshot), search_patterns)
+        return texts_in_closed_namespaces(snapshot, words, self._hidden(snapshot), search_patterns)
 
     def _deleted(self, selection: Selection) -> list[str]:
         """Return documents that were deleted by hand, of which the user may know."""
@@ -394,7 +394,7 @@ class Forgetter:
             found = self._planned(transaction.snapshot(), selection)
             yours = tuple(self._copies.yours(found.sources))
             gone = carry_out_erasure(transaction, found.plan, self._embedder)
-            others = self._of_others(transaction.snapshot(), found)
+            others = self._said_in_other_sources(transaction.snapshot(), found)
             erased = self._erasure(found, gone, others)
             content = ErasedContent()
 
@@ -409,7 +409,9 @@ class Forgetter:
         (job,) = ledger.jobs.recent(1, FORGET)
         return self._report(found.plan, yours, content), job
 
-    def _of_others(self, snapshot: Snapshot, found: _Planned) -> list[SearchPattern]:
+    def _said_in_other_sources(
+        self, snapshot: Snapshot, found: _ErasureScope
+    ) -> list[SearchPattern]:
         """Return what other sources say as well as the conversation that goes; it is theirs."""
         if not found.is_conversation:
             return []
@@ -419,10 +421,10 @@ class Forgetter:
             for turn in self._store.ledger.turns.all()
             if turn.session_id != gone.session or gone.namespace not in (None, turn.namespace)
         )
-        return said_by_others(snapshot, turns, found.sources.search_patterns, found.gone)
+        return texts_in_other_sources(snapshot, turns, found.sources.search_patterns, found.gone)
 
     def _erasure(
-        self, found: _Planned, gone: ErasedRows, others: Sequence[SearchPattern]
+        self, found: _ErasureScope, gone: ErasedRows, others: Sequence[SearchPattern]
     ) -> Erasure:
         folder, made = str(self._layout.folder), found.plan
         search_patterns = [each for each in found.sources.search_patterns if each not in others]
@@ -468,9 +470,9 @@ class Forgetter:
 
     # --- after it ---
 
-    def _complete(self, jobs: Sequence[Job], *, snapshots: bool) -> _Done:
+    def _complete(self, jobs: Sequence[Job], *, snapshots: bool) -> _CleanupResult:
         """Remove what the tables do not have any more from all other places, and look for it."""
-        done = _Done()
+        done = _CleanupResult()
         for job in jobs:
             done.files += map(printable, self._copies.remove(_sources_of(job.detail)))
         self._drop_vectors(done)
@@ -494,10 +496,12 @@ class Forgetter:
         for job in jobs:
             self._search(job, done, is_complete=is_complete)
         listed = {left.place for left in done.left}
-        done.left += [left for left in set_aside(self._layout) if jobs and left.place not in listed]
+        done.left += [
+            left for left in kept_damaged_ledgers(self._layout) if jobs and left.place not in listed
+        ]
         return done
 
-    def _search(self, job: Job, done: _Done, *, is_complete: bool) -> None:
+    def _search(self, job: Job, done: _CleanupResult, *, is_complete: bool) -> None:
         """Look for what a run was about in everything that is left."""
         search_patterns = _sources_of(job.detail).search_patterns
         done.too_short += sum(each.is_too_short for each in search_patterns)
@@ -510,7 +514,7 @@ class Forgetter:
         others = self._beyond(present, search_patterns)
         if is_conversation:
             turns = self._store.ledger.turns.all()
-            theirs = said_by_others(present, turns, search_patterns)
+            theirs = texts_in_other_sources(present, turns, search_patterns)
             others += [each for each in theirs if each not in others]
         done.elsewhere += sum(not each.holds_any(others) for each in others)
         own = [each for each in search_patterns if each not in others]
@@ -537,7 +541,7 @@ class Forgetter:
             counts = {"documents": len(job.detail.get("hashes", ()))}
             self._store.ledger.jobs.note(job.id, counts)
 
-    def _drop_vectors(self, done: _Done) -> None:
+    def _drop_vectors(self, done: _CleanupResult) -> None:
         """Remove the vectors of former embedders, some of which are of what is forgotten."""
         if not (self._layout.folder / "vectors").is_dir():
             return
@@ -547,7 +551,7 @@ class Forgetter:
         except LockedError as error:
             done.left.append(RemainingPlace("vectors", error.message, RUN_AGAIN))
 
-    def _clean_ledger(self, done: _Done) -> None:
+    def _clean_ledger(self, done: _CleanupResult) -> None:
         for attempt in range(_ATTEMPTS):
             try:
                 if self._store.ledger.rewrite():
@@ -589,7 +593,7 @@ def _sources(snapshot: Snapshot, made: ErasurePlan) -> ErasedSources:
     )
 
 
-def _detail(found: _Planned) -> dict[str, Any]:
+def _detail(found: _ErasureScope) -> dict[str, Any]:
     return {
         "texts": list(found.texts),
         "is_names": found.plan.is_names,
@@ -710,7 +714,7 @@ def _keep(
     memories, had_memories = now.scan("memories", of_them), _ids(then, "memories", of_them)
     replace_rows(transaction, "documents", had, documents)
     if embedder is not None:
-        memories = _again(memories, embedder())
+        memories = _with_vectors_of(memories, embedder())
     replace_rows(transaction, "memories", had_memories, memories)
     successors = {id_ for id_ in memories["superseded_by"].to_pylist() if id_ is not None}
     there = transaction.snapshot().get("memories", sorted(successors), ["id"])["id"].to_pylist()
@@ -722,7 +726,7 @@ def _ids(snapshot: Snapshot, table: TableName, where: Expr) -> list[str]:
     return ids
 
 
-def _again(memories: pa.Table, embedder: Embedder) -> pa.Table:
+def _with_vectors_of(memories: pa.Table, embedder: Embedder) -> pa.Table:
     """Return memories with vectors of another embedder."""
     vectors = vector_array(embedder.embed(embedded_texts(memories)))
     return memories.set_column(memories.schema.get_field_index(VECTOR), VECTOR, vectors)

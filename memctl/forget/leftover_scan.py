@@ -77,7 +77,7 @@ def find_leftovers(
     if wanted:
         places = list(_in_tables(store, wanted, hidden))
         yield from places
-        in_ledger = list(_in_ledger(store.ledger, _Look(wanted, store.folder)))
+        in_ledger = list(_in_ledger(store.ledger, _ByteSearch(wanted, store.folder)))
         yield from in_ledger
         storage = table_storage(store.folder)
         tables = [table for table in TABLES if any(trace.place == table for trace in places)]
@@ -91,11 +91,11 @@ def _is_of_any(storage: TableStorage, tables: Sequence[TableName], path: Path | 
     return path is not None and any(storage.holds(table, path) for table in tables)
 
 
-class _Look:
-    """Looks into bytes.
+class _ByteSearch:
+    """Searches bytes.
 
     Args:
-        wanted: What for.
+        wanted: What to search for.
         folder: The knowledge base's folder; its path is in many places and counts in none.
     """
 
@@ -124,7 +124,7 @@ class _Look:
         return False
 
 
-def said_by_others(
+def texts_in_other_sources(
     snapshot: Snapshot,
     turns: Iterable[Turn],
     wanted: Sequence[SearchPattern],
@@ -145,26 +145,26 @@ def said_by_others(
     found: set[int] = set()
     sentences = [text.unmarked for text in wanted]
 
-    def look(*texts: str | None) -> None:
-        """Note what of it stands in texts."""
+    def note(*texts: str | None) -> None:
+        """Record the pieces that texts have."""
         for place, text in enumerate(sentences):
             if place not in found and any(map(text.is_in, filter(None, texts))):
                 found.add(place)
 
     for turn in turns:
-        look(turn.content)
+        note(turn.content)
     for row in snapshot.each_row("documents", None, ["id", "text", "summary"]):
         if row["id"] not in gone:
-            look(row["text"], row["summary"])
+            note(row["text"], row["summary"])
     stated = col("document_id").is_null() & (col("level") == "memory")
     theirs = stated | (col("type") == EXCHANGE)
     for row in snapshot.each_row("memories", theirs, ["id", "text", "type", "source_ids"]):
         if row["id"] not in gone and (row["type"] == EXCHANGE or not row["source_ids"]):
-            look(row["text"])
+            note(row["text"])
     return [text for place, text in enumerate(wanted) if place in found]
 
 
-def said_beyond(
+def texts_in_closed_namespaces(
     snapshot: Snapshot,
     words: Iterable[str],
     hidden: Collection[str],
@@ -180,17 +180,17 @@ def said_beyond(
     """
     left = list(wanted)
 
-    def look(text: str) -> None:
-        """Take away what of it stands in a text."""
+    def note(text: str) -> None:
+        """Drop the pieces that a text has."""
         left[:] = [each for each in left if not each.unmarked.is_in(text)]
 
     for text in words:
-        look(text)
+        note(text)
     where = col("namespace").is_in(sorted(hidden))
     for table in OF_NAMESPACES if hidden else ():
         for row in snapshot.each_row(table, where, _text_columns(snapshot.schema(table))):
             for value in row.values():
-                look(LIST_SEPARATOR.join(value) if isinstance(value, list) else value or "")
+                note(LIST_SEPARATOR.join(value) if isinstance(value, list) else value or "")
     return [each for each in wanted if each not in left]
 
 
@@ -278,9 +278,9 @@ def rows_of_any_version(
 # --- the ledger ----------------------------------------------------------------------------------
 
 
-def _in_ledger(ledger: Ledger, look: _Look) -> Iterator[Leftover]:
+def _in_ledger(ledger: Ledger, search: _ByteSearch) -> Iterator[Leftover]:
     for table, rows in ledger.contents():
-        if any(look.finds(_bytes(value)) for row in rows for value in row):
+        if any(search.finds(_bytes(value)) for row in rows for value in row):
             yield Leftover(f"{LEDGER_FILE}: {table}")
 
 
@@ -302,11 +302,13 @@ def _in_files(
     wanted = _long_enough(texts)
     if not wanted:
         return
-    look = _Look(wanted, folder)
+    search = _ByteSearch(wanted, folder)
     for path in sorted(folder.rglob("*")):
         place = path.relative_to(folder)
         is_of_tables = storage.local_folder in (path, *path.parents)
-        if look.finds(os.fsencode(path.name)) or _file_has(path, look, is_of_tables=is_of_tables):
+        if search.finds(os.fsencode(path.name)) or _file_has(
+            path, search, is_of_tables=is_of_tables
+        ):
             shown = os.fsencode(place).decode("utf-8", "backslashreplace")
             yield Leftover(shown, path=path)
 
@@ -320,19 +322,19 @@ def file_contains(path: Path, wanted: Sequence[SearchPattern], folder: Path) -> 
         folder: The knowledge base's folder; its path does not count.
     """
     texts = _long_enough(wanted)
-    return bool(texts) and _file_has(path, _Look(texts, folder))
+    return bool(texts) and _file_has(path, _ByteSearch(texts, folder))
 
 
 def _long_enough(texts: Iterable[SearchPattern]) -> list[SearchPattern]:
     return [text for text in texts if not text.is_too_short]
 
 
-def _file_has(path: Path, look: _Look, *, is_of_tables: bool = False) -> bool:
+def _file_has(path: Path, search: _ByteSearch, *, is_of_tables: bool = False) -> bool:
     if path.is_symlink() or not path.is_file():
         return False
     if is_of_tables:
-        return look.finds_in(_pieces(path), is_of_tables=True)
-    return look.finds_in(_pieces(path)) or any(map(look.finds_in, unpack(path)))
+        return search.finds_in(_pieces(path), is_of_tables=True)
+    return search.finds_in(_pieces(path)) or any(map(search.finds_in, unpack(path)))
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

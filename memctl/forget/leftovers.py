@@ -172,7 +172,7 @@ class Leftovers(Struct, dict=True):
         )
 
 
-def set_aside(layout: Layout) -> Iterator[RemainingPlace]:
+def kept_damaged_ledgers(layout: Layout) -> Iterator[RemainingPlace]:
     """Yield the damaged ledgers that a repair has kept: what is packed in them cannot be seen."""
     for path in sorted(layout.folder.glob(f"{LEDGER_FILE}*{QUARANTINE_MARK}*")):
         why = "a repair has kept it, and it may have it: it cannot be looked into"

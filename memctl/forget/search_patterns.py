@@ -111,10 +111,12 @@ class SearchPattern:
         return re.compile(f"{ends[0]}{words}{ends[1]}", re.IGNORECASE)
 
     def _raw_pattern(self) -> re.Pattern[bytes]:
-        joined = _GAP_IN_BYTES.join(_any_bytes(_narrow(_cases([word]))) for word in self._words)
+        joined = _GAP_IN_BYTES.join(_any_bytes(_as_utf8(_cases([word]))) for word in self._words)
         narrow = rb"(?<![A-Za-z0-9])" + joined + rb"(?![A-Za-z0-9])"
         wide = (
-            gap.join(_any_bytes(_wide(_cases([word]), (kind,))) for word in self._words)
+            gap.join(
+                _any_bytes(_as_wide_characters(_cases([word]), (kind,))) for word in self._words
+            )
             for kind, gap in _GAPS_IN_WIDE.items()
         )
         return re.compile(b"|".join((narrow, *wide)), re.IGNORECASE)
@@ -154,7 +156,7 @@ def _as_written(text: str) -> Iterator[str]:
     yield from [form for form in forms if form != form.lower()] or forms
 
 
-def _narrow(forms: Iterator[str]) -> list[bytes]:
+def _as_utf8(forms: Iterator[str]) -> list[bytes]:
     found: dict[bytes, None] = {}
     for form in forms:
         plain = form.encode("utf-8", "surrogatepass")
@@ -162,14 +164,16 @@ def _narrow(forms: Iterator[str]) -> list[bytes]:
     return list(found)
 
 
-def _wide(forms: Iterator[str], kinds: Iterable[str] = tuple(_GAPS_IN_WIDE)) -> list[bytes]:
+def _as_wide_characters(
+    forms: Iterator[str], kinds: Iterable[str] = tuple(_GAPS_IN_WIDE)
+) -> list[bytes]:
     pairs = itertools.product(forms, kinds)
     return list(dict.fromkeys(form.encode(kind, "surrogatepass") for form, kind in pairs))
 
 
 def _encoded(forms: Iterator[str] | list[str]) -> list[bytes]:
     known = list(forms)
-    return [*_narrow(iter(known)), *_wide(iter(known))]
+    return [*_as_utf8(iter(known)), *_as_wide_characters(iter(known))]
 
 
 def _unescaped(text: str) -> str:

@@ -85,7 +85,7 @@ class SourceCopies:
         found: list[Path] = []
         for folder in self._folders:
             for path in sorted(folder.rglob("*")):
-                if self._goes(path, sources, others):
+                if self._is_to_be_removed(path, sources, others):
                     beside = [each for each in path.parent.iterdir() if each.is_file()]
                     reason = reason_path(path)
                     found += [path, *by_recording(beside).get(path, ())]
@@ -105,12 +105,12 @@ class SourceCopies:
             path.unlink(missing_ok=True)
             self._remove_empty(path.parent)
             yield path
-        self._strike(sources)
+        self._drop_missing_files(sources)
         for folder in sorted(self._layout.inbox.rglob("*"), reverse=True):
             if folder.is_dir() and self._calls(folder, sources):
                 _remove_if_empty(folder)
 
-    def _strike(self, sources: ErasedSources) -> None:
+    def _drop_missing_files(self, sources: ErasedSources) -> None:
         """Strike from the ledger files that are called by a name and are not there any more."""
         for entry in self._ledger.files.entries():
             path = Path(entry.path)
@@ -196,7 +196,7 @@ class SourceCopies:
         """Return whether the path below the knowledge base's folder has one of the names."""
         return sources.calls(self._shown_path(path))
 
-    def _goes(self, path: Path, sources: ErasedSources, others: set[Path]) -> bool:
+    def _is_to_be_removed(self, path: Path, sources: ErasedSources, others: set[Path]) -> bool:
         if path in others or path.is_symlink() or not path.is_file():
             return False
         if self._shown_path(path) in sources.files or _is_copy(path, sources):

@@ -236,7 +236,7 @@ def _blocked(row: Row, patterns: Patterns) -> Row:
 
 def _blocked_column(name: str, value: Any, patterns: Patterns) -> Any:
     if name == "metadata" and value:  # where quotes and line ends are escaped
-        return _dumped(_blocked_value(json.loads(value), patterns))
+        return _as_json(_blocked_value(json.loads(value), patterns))
     if isinstance(value, list):
         return [item for item in value if _blocked_value(item, patterns) == item]
     return _blocked_value(value, patterns)
@@ -260,12 +260,12 @@ def mark_redacted(transaction: Transaction, ids: Sequence[str]) -> None:
 
 
 def _with(metadata: str | None, more: Row) -> str:
-    return _dumped({**json.loads(metadata or "{}"), **more})
+    return _as_json({**json.loads(metadata or "{}"), **more})
 
 
 def _without_reason(metadata: str | None) -> str:
-    return _dumped(dict(original_metadata(json.loads(metadata or "{}"))))
+    return _as_json(dict(original_metadata(json.loads(metadata or "{}"))))
 
 
-def _dumped(metadata: Any) -> str:
+def _as_json(metadata: Any) -> str:
     return json.dumps(metadata, ensure_ascii=False, sort_keys=True)

@@ -200,7 +200,7 @@ def _with_titles(
 
     def title(source: str, target: str) -> str:
         """What the document that a link means is called; the link's own words where none is."""
-        meant = names.meant(target, by_id.get(source.partition(".")[0]))
+        meant = names.resolve(target, by_id.get(source.partition(".")[0]))
         return (pages[meant.page].title if meant else "") or target
 
     return [(source, title(source, target), ids) for source, target, ids in links]

@@ -186,7 +186,7 @@ def _aliases(metadata: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))[:_MOST_ALIASES]
 
 
-class Meant(Struct, frozen=True):
+class LinkTarget(Struct, frozen=True):
     """Which document a link means."""
 
     page: int
@@ -203,7 +203,7 @@ class PageNames:
 
     def __init__(self, pages: Sequence[Page]) -> None:
         self.pages = pages
-        self._known: dict[tuple[str, str, str, str], Meant | None] = {}
+        self._known: dict[tuple[str, str, str, str], LinkTarget | None] = {}
 
     @cached_property
     def _names(self) -> Mapping[str, Sequence[tuple[int, int]]]:
@@ -222,7 +222,7 @@ class PageNames:
                 found[slug].append(number)
         return found
 
-    def meant(self, name: str, source: Page | None = None) -> Meant | None:
+    def resolve(self, name: str, source: Page | None = None) -> LinkTarget | None:
         """Return which document the name in a link means; None where there is none.
 
         A document of the same namespace goes before others of the same knowledge base, and these
@@ -239,7 +239,7 @@ class PageNames:
             self._known[key] = self._find(name, source, folder)
         return self._known[key]
 
-    def _find(self, name: str, source: Page | None, folder: str) -> Meant | None:
+    def _find(self, name: str, source: Page | None, folder: str) -> LinkTarget | None:
         wanted = link_key(name)
         found = {at: way for way, at in self._names.get(wanted, ())}
         for at in self._slugs.get(name.strip(), ()):
@@ -247,7 +247,7 @@ class PageNames:
         if not found:
             return None
         if len(found) == 1:
-            return Meant(next(iter(found)))
+            return LinkTarget(next(iter(found)))
 
         def rank(at: int) -> tuple[int, int, bool]:
             """How far a document is from what the link most likely means."""
@@ -256,7 +256,7 @@ class PageNames:
 
         ranked = sorted(found, key=lambda at: (rank(at), at))
         best = rank(ranked[0])
-        return Meant(ranked[0], tuple(at for at in ranked[1:] if rank(at) == best))
+        return LinkTarget(ranked[0], tuple(at for at in ranked[1:] if rank(at) == best))
 
     def near(self, name: str, most: int) -> list[str]:
         """Return a few titles that are like a name which no document has."""

@@ -132,9 +132,9 @@ class CallerWork(Part):
             NotFoundError: Nothing of that id waits.
         """
         kind, about, key = _parsed(id_)
-        if kind not in self._open((kind,)) or (kind == "document" and not self._knows(about)):
+        if kind not in self._open((kind,)) or (kind == "document" and not self._may_see(about)):
             raise _work_is_gone(id_)
-        given = _in_shape(kind, reply)
+        given = _checked_reply(kind, reply)
         if dry_run:
             return WorkDone(id_, kind, False, 0, 0, "the shape is right; nothing was written")
         if kind == "document":
@@ -150,7 +150,7 @@ class CallerWork(Part):
         is_shared = self._kb.hides(self._kb.seen_snapshot())
         return [kind for kind in kinds if not is_shared or kind in ("document", "answer")]
 
-    def _knows(self, document: str) -> bool:
+    def _may_see(self, document: str) -> bool:
         """Return whether the user may know of a document."""
         return bool(self._kb.seen_snapshot().get("documents", [document], ["id"]).num_rows)
 
@@ -181,13 +181,13 @@ class CallerWork(Part):
 
     def _of_document(self, document_id: str) -> WorkItem | None:
         """Return what is asked about a document; None where nothing is, or it cannot be read."""
-        with self._desk({}) as (desk, services), suppress(ModelUnavailable):
+        with self._caller_as_model({}) as (desk, services), suppress(ModelUnavailable):
             services.ingestor_that("wait").asking(document_id)
         wanted = next(iter(desk.wanted.values()), None)
         return _item("document", document_id, wanted) if wanted else None
 
     def _document_replied(self, id_: str, document_id: str, key: str, given: bytes) -> WorkDone:
-        with self._replying(id_, key, given) as services:
+        with self._with_reply(id_, key, given) as services:
             try:
                 report = services.ingestor_that("wait").understand(document_id)
             except ModelUnavailable:
@@ -203,24 +203,24 @@ class CallerWork(Part):
     def _wanted_comparisons(self) -> Sequence[WantedReply]:
         if not self._kb.store.ledger.comparisons.count():
             return ()
-        with self._desk({}) as (desk, services):
+        with self._caller_as_model({}) as (desk, services):
             services.ingestor.compare()
         return tuple(desk.wanted.values())
 
     def _comparison_replied(self, id_: str, key: str, given: bytes) -> WorkDone:
-        with self._replying(id_, key, given) as services:
+        with self._with_reply(id_, key, given) as services:
             report = services.ingestor.compare()
         taken = report.updated + report.contradicted + report.restated
         return WorkDone(id_, "comparison", True, taken, report.dropped, "the facts are compared")
 
     def _wanted_insights(self) -> Sequence[WantedReply]:
-        with self._desk({}) as (desk, services):
+        with self._caller_as_model({}) as (desk, services):
             size = services.config.consolidate.batch_size
             services.consolidator(asks_model=True).ask(size)
         return tuple(desk.wanted.values())
 
     def _insight_replied(self, id_: str, key: str, given: bytes) -> WorkDone:
-        with self._replying(id_, key, given) as services:
+        with self._with_reply(id_, key, given) as services:
             size = services.config.consolidate.batch_size
             report = services.consolidator(asks_model=True).run(batch_size=size)
         message = f"{report.waiting} groups wait" if report.waiting else "no group waits"
@@ -255,7 +255,7 @@ class CallerWork(Part):
                 prompt.id,
                 prompt.text,
                 fenced([f"Question: {question}\nAnswer: {answer}", *evidence]),
-                _shape("answer").model_json_schema(),
+                _reply_class("answer").model_json_schema(),
             )
 
     def _answer_now(self, question: str) -> tuple[str, dict[int, str]]:
@@ -293,8 +293,10 @@ class CallerWork(Part):
     # --- inside -----------------------------------------------------------------------------------
 
     @contextmanager
-    def _desk(self, given: dict[str, bytes]) -> Iterator[tuple[CallerDesk, ServiceFactory]]:
-        """Give stages in which the caller is the model, and where its replies lie."""
+    def _caller_as_model(
+        self, given: dict[str, bytes]
+    ) -> Iterator[tuple[CallerDesk, ServiceFactory]]:
+        """Yield services whose model is the caller, and where its replies are kept."""
         from memctl.models.caller_model import CallerDesk
 
         desk = CallerDesk(given)
@@ -305,10 +307,10 @@ class CallerWork(Part):
             services.close()
 
     @contextmanager
-    def _replying(self, id_: str, key: str, given: bytes) -> Iterator[ServiceFactory]:
-        """Give stages for which a reply lies ready, and refuse one that none of them asked for."""
+    def _with_reply(self, id_: str, key: str, given: bytes) -> Iterator[ServiceFactory]:
+        """Yield services for which a reply is ready; refuse a reply that none of them asks for."""
         self._kb.begin_change()
-        with self._desk({key: given}) as (desk, services):
+        with self._caller_as_model({key: given}) as (desk, services):
             yield services
         if key not in desk.used:
             raise _work_is_gone(id_)
@@ -346,7 +348,7 @@ def _work_is_gone(id_: str) -> NotFoundError:
     )
 
 
-def _shape(kind: WorkKind) -> type[BaseModel]:
+def _reply_class(kind: WorkKind) -> type[BaseModel]:
     if kind == "insight":
         from memctl.consolidation.model_insights import InsightReply
 
@@ -361,17 +363,17 @@ def _shape(kind: WorkKind) -> type[BaseModel]:
     return shapes[kind]
 
 
-def _in_shape(kind: WorkKind, reply: object) -> bytes:
-    """Return a reply as it is kept.
+def _checked_reply(kind: WorkKind, reply: object) -> bytes:
+    """Return a reply as JSON, checked against its schema.
 
     Raises:
-        UsageError: It has not the shape that was asked for; says where.
+        UsageError: It does not match the schema; the message says where.
     """
     from pydantic import ValidationError
 
     try:
         data = json.loads(reply) if isinstance(reply, str) else reply
-        return _shape(kind).model_validate(data).model_dump_json(by_alias=True).encode()
+        return _reply_class(kind).model_validate(data).model_dump_json(by_alias=True).encode()
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"])) or "the reply"

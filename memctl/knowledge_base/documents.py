@@ -1,16 +1,16 @@
-"""Documents of a knowledge base: ingested, listed, read again, traced and deleted."""
+"""Documents of a knowledge base: ingested, listed, read again, traced, deleted; their links."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from msgspec.structs import replace
 
 from memctl.errors import UsageError
-from memctl.identity import DEFAULT_SESSION, documents_of, require_seen
+from memctl.identity import DEFAULT_SESSION, documents_of
 from memctl.knowledge_base.resources import Part, audited
 from memctl.literals import DocType, DocumentSort
 from memctl.plain_values import require_shallow
@@ -26,7 +26,13 @@ from memctl.records import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from memctl.ingest.discovery.ingest_inputs import Inputs
+    from memctl.ingest.discovery.sources import SourceOrFailure
+    from memctl.ingest.file_versions import FileVersions
+    from memctl.knowledge_base.resources import Resources
+    from memctl.links.link_map import LinkMap
     from memctl.links.link_records import LinkExtraction, VectorRenewal
+    from memctl.links.link_views import LinkedTables, PageLinks
     from memctl.memories.memory_views import DocumentView
     from memctl.provenance.file_provenance import FileProvenance
 
@@ -105,59 +111,71 @@ class Documents(Part):
             LockedError: Another process is writing and does not stop.
         """
         from memctl.ingest.discovery.ingest_inputs import Inputs, open_inputs
-        from memctl.ingest.discovery.sources import DEFAULT_NAMESPACE, Labels
-        from memctl.ingest.file_versions import FileVersions
-        from memctl.ingest.ingest_preview import preview
+        from memctl.ingest.discovery.sources import Labels
         from memctl.sessions.line_intake import TurnLines
 
         require_shallow(metadata)
-        kb = self._kb
-        user = kb.program_config.user
-        if namespace is None:
-            namespace = documents_of(kb.program_config.namespaces, user) if user else None
-        namespace = namespace or DEFAULT_NAMESPACE
-        require_seen(kb.program_config, namespace)
+        kb, config = self._kb, self._kb.program_config
         labels = Labels(
-            namespace,
+            self._namespace_to_write(namespace, documents_of),
             tuple(tags),
             session,
             source or "",
             kb.settings.redact,
             title=title,
             doc_type=doc_type,
-            agent_id=kb.program_config.agent,
-            metadata={**_uploaded(user, session, kb.clock()), **(metadata or {})},
+            agent_id=config.agent,
+            metadata={**_uploaded(config.user, session, kb.clock()), **(metadata or {})},
         )
         inputs = Inputs.of(paths, text, stream, jsonl, stream_name)
-        web = kb.program_config.web
-        web = replace(web, allow_private=allow_private or web.allow_private)
-        versions = None
-        if inputs.has_names and kb.snapshot().count("documents"):
-            versions = FileVersions(kb.store, kb.settings, namespace, kb.clock)
+        web = replace(config.web, allow_private=allow_private or config.web.allow_private)
+        versions = self._known_versions(inputs, labels.namespace)
         folders = inputs.paths if sync else ()
+        lines = TurnLines(kb.conversations, dry_run=dry_run)
         with open_inputs(inputs, labels, kb.layout.folder, left_out, web) as (sources, total):
-            lines = TurnLines(kb.conversations, dry_run=dry_run)
             if jsonl is not None:
                 sources = lines.divert(sources)
             if dry_run:
-                return preview(
-                    kb.store,
-                    sources,
-                    kb.services.estimators(),
-                    kb.services.readers,
-                    progress,
-                    total=total,
-                    versions=versions,
-                    folders=folders,
-                )
+                return self._preview(sources, progress, total, versions, folders)
             kb.begin_change()
             ingestor = kb.services.ingestor
             report = ingestor.ingest(sources, progress, total=total, versions=versions)
         if lines.added or lines.changed:
             kb.folding.change(lines.changed, kb.clock())
-            report = lines.completed(report, kb.folding.fold(progress=progress))
+            report = lines.extend_report(report, kb.folding.fold(progress=progress))
         gone = ingestor.end_gone(versions, folders) if versions and folders else ()
         return replace(report, outcomes=(*report.outcomes, *gone), gone=len(gone))
+
+    def _known_versions(self, inputs: Inputs, namespace: str) -> FileVersions | None:
+        """Return what is known of files by their names; None where nothing can be."""
+        from memctl.ingest.file_versions import FileVersions
+
+        kb = self._kb
+        if not inputs.has_names or not kb.snapshot().count("documents"):
+            return None
+        return FileVersions(kb.store, kb.settings, namespace, kb.clock)
+
+    def _preview(
+        self,
+        sources: Iterable[SourceOrFailure],
+        progress: ProgressListener | None,
+        total: int | None,
+        versions: FileVersions | None,
+        folders: Sequence[Path],
+    ) -> IngestReport:
+        from memctl.ingest.ingest_preview import preview
+
+        services = self._kb.services
+        return preview(
+            self._kb.store,
+            sources,
+            services.estimators(),
+            services.readers,
+            progress,
+            total=total,
+            versions=versions,
+            folders=folders,
+        )
 
     @audited("document reprocess")
     def reprocess(
@@ -341,3 +359,60 @@ class Documents(Part):
         if kb.hides(kb.seen_snapshot()):
             return ()  # which of them are of others is not known
         return similar_file_names(kb.layout, kb.settings, kb.store, file)
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+_MOST_LIMITS = 8
+"""What is made is kept for this many limits, such as those of different users."""
+
+
+class Links:
+    """What links the documents of one or several knowledge bases, kept in memory while it holds.
+
+    Args:
+        resources: The knowledge bases whose documents are looked at; links lead to no others.
+    """
+
+    def __init__(self, resources: Callable[[], Sequence[Resources]]) -> None:
+        self._resources = resources
+        self._tables: dict[tuple[str, Filters], LinkedTables] = {}
+        self._maps: dict[Filters, tuple[tuple[LinkedTables, ...], LinkMap]] = {}
+
+    def view(self, filters: Filters = _NO_FILTERS) -> PageLinks:
+        """Return the links between documents as they are now.
+
+        Args:
+            filters: What the documents are limited to.
+        """
+        from memctl.links.link_map import LinkMap
+        from memctl.links.link_views import PageLinks
+
+        tables = tuple(self._current(base, filters) for base in self._resources())
+        known = self._maps.get(filters)
+        if known is None or known[0] != tables:
+            pages = [page for each in tables for page in each.pages]
+            known = _keep(self._maps, filters, (tables, LinkMap(pages)))
+        return PageLinks(known[1], {each.kb: each for each in tables})
+
+    def _current(self, base: Resources, filters: Filters) -> LinkedTables:
+        from memctl.links.link_views import LinkedTables
+
+        snapshot, readable = base.snapshot(), base.readable(filters)
+        key = base.name, readable
+        known = self._tables.get(key)
+        if known is None or known.snapshot.versions != snapshot.versions:
+            made = LinkedTables(base.name, snapshot, readable, base.clock)
+            known = _keep(self._tables, key, made)
+        known.snapshot = snapshot  # which is held while it is read from
+        known.vectors_are = base.settings.embedder, base.settings.dimension
+        return known
+
+
+def _keep(kept: dict[K, V], key: K, value: V) -> V:
+    """Keep the latest values, of at most this many keys."""
+    kept.pop(key, None)
+    kept[key] = value
+    while len(kept) > _MOST_LIMITS:
+        kept.pop(next(iter(kept)))
+    return value

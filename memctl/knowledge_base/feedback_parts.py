@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.identity import (
-    DEFAULT_NAMESPACE,
     DEFAULT_USER,
     conversations_of,
     documents_of,
@@ -197,7 +196,7 @@ class Judgements(Part):
         if not write or not found.findings:
             return found
         user = kb.program_config.user
-        place = conversations_of(kb.program_config.namespaces, user) if user else DEFAULT_NAMESPACE
+        place = conversations_of(kb.program_config.namespaces, user)
         kept = reflector.keep(found, kb.services.editor(asks_model=False), place, job)
         return replace(found, memory_id=kept.id)
 
@@ -218,9 +217,7 @@ class Judgements(Part):
         kb = self._kb
         config = kb.program_config
         source = find_source(config.sources, name)
-        place = namespace or (
-            documents_of(config.namespaces, config.user) if config.user else DEFAULT_NAMESPACE
-        )
+        place = namespace or documents_of(config.namespaces, config.user)
         if kb.settings.private or place in kb.settings.private_namespaces:
             raise UsageError(
                 f"{kb.name!r} is private: no question on it goes outside",

@@ -210,9 +210,9 @@ def query_statistics(
     entries = _questions(ledger, is_open)
     details = {each.query_id: each for each in ledger.query_details.all()}
     counts = _counts("", entries, details)
-    by_mode = _most_first(_grouped(entries, details, lambda entry: entry.mode))
+    by_mode = _largest_first(_grouped(entries, details, lambda entry: entry.mode))
     by_day = _grouped(entries, details, lambda entry: entry.at.date().isoformat())
-    split = _most_first(_grouped(entries, details, _label(by, name, details))) if by else []
+    split = _largest_first(_grouped(entries, details, _label(by, name, details))) if by else []
     return QueryStatistics(
         kb=name,
         queries=counts.queries,
@@ -236,7 +236,7 @@ def query_statistics(
     )
 
 
-def _most_first(groups: Iterable[QueryCounts]) -> list[QueryCounts]:
+def _largest_first(groups: Iterable[QueryCounts]) -> list[QueryCounts]:
     return sorted(groups, key=lambda group: (-group.queries, group.label))
 
 

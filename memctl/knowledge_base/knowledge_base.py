@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.knowledge_base.caller_work import CallerWork
-from memctl.knowledge_base.documents import Documents
+from memctl.knowledge_base.documents import Documents, Links
 from memctl.knowledge_base.feedback_parts import Judged, Judgements, Prompts, judge_in
-from memctl.knowledge_base.links import Links
 from memctl.knowledge_base.maintenance import (
     Erasure,
     Jobs,
@@ -24,9 +23,8 @@ from memctl.knowledge_base.maintenance import (
 from memctl.knowledge_base.memories import Insights, Memories, NameGraph
 from memctl.knowledge_base.resources import Clock, Resources, query_service
 from memctl.knowledge_base.sessions import Sessions
-from memctl.knowledge_base.shared_pools import SharedPools
 from memctl.knowledge_base.skills import SkillGraph
-from memctl.knowledge_base.tiers import Tiers
+from memctl.knowledge_base.tiers import SharedPools, Tiers
 
 if TYPE_CHECKING:
     from memctl.config import Config

@@ -593,7 +593,7 @@ class Erasure(Part):
         readable = readable_by(config.namespaces, config.user)
         return kb.forgetter_of(lambda namespace: namespace in readable)
 
-    def owned(self, owner: ContentOwner) -> Mapping[str, int]:
+    def count_owned(self, owner: ContentOwner) -> Mapping[str, int]:
         """Return how much there is of an owner, by table; tables without any are left out."""
         from memctl.memories.memory_editing import owned_rows
         from memctl.store.ledger.content_tables import count_content
@@ -617,7 +617,7 @@ class Erasure(Part):
         kb = self._kb
         if owner.namespaces is None:
             kb.require_sole("a knowledge base")
-        found = self.owned(owner)
+        found = self.count_owned(owner)
         kb.begin_change()
         kb.query_log.flush()
         kb.queries.drop_caches()

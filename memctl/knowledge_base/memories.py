@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import asdict, replace
 
 from memctl.errors import AccessRefused, KnowledgeBaseUnavailable, LockedError, UsageError
-from memctl.identity import conversations_of, require_seen
+from memctl.identity import conversations_of
 from memctl.knowledge_base.resources import Part, audited
 from memctl.literals import LEARNING, STATED, InsightKind, MemoryKind, Sort, SourceType
 from memctl.plain_values import require_shallow
@@ -82,21 +82,14 @@ class Memories(Part):
             NotFoundError: It names evidence that does not exist.
         """
         from memctl.memories.memory_editing import Statement
-        from memctl.memories.memory_views import resolve
         from memctl.understanding.triggers import stated_text
 
         require_shallow(metadata)
         config = self._kb.program_config
-        if namespace is None:
-            namespace = conversations_of(config.namespaces, config.user) if config.user else None
-        namespace = namespace or "default"
-        require_seen(config, namespace)
+        namespace = self._namespace_to_write(namespace, conversations_of)
         if not dry_run:
             self._kb.begin_change()
-        sources = tuple(source_ids)
-        if sources and not dry_run:
-            snapshot = self._kb.seen_snapshot()
-            sources = tuple(resolve(snapshot, "memories", each) for each in sources)
+            source_ids = self._resolved(source_ids)
         stated = stated_text(text, config.triggers)
         statement = Statement(
             text=stated.text,
@@ -109,7 +102,7 @@ class Memories(Part):
             session_id=session,
             created_at=created_at,
             expires_at=expires_at,
-            source_ids=sources,
+            source_ids=tuple(source_ids),
             metadata=metadata or {},
             agent_id=config.agent,
             source_type=source_type,
@@ -120,6 +113,19 @@ class Memories(Part):
         if memory.type == LEARNING and memory.valid_from < began and not dry_run:
             self.confirm(memory.id)
         return memory
+
+    def _resolved(self, ids: Sequence[str]) -> Sequence[str]:
+        """Return the full ids of memories.
+
+        Raises:
+            NotFoundError: One of them does not exist.
+        """
+        from memctl.memories.memory_views import resolve
+
+        if not ids:
+            return ids
+        snapshot = self._kb.seen_snapshot()
+        return [resolve(snapshot, "memories", each) for each in ids]
 
     @audited("memory edit")
     def edit(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from msgspec.structs import replace
 
 from memctl.accounts import Accounts
-from memctl.config import Config, with_own_settings
+from memctl.config import Config, NamespaceSettings, with_own_settings
 from memctl.errors import (
     AccessRefused,
     DiskRefused,
@@ -22,7 +22,7 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.files import clear_temporaries
-from memctl.identity import may_see, within_reach
+from memctl.identity import DEFAULT_NAMESPACE, may_see, require_seen, within_reach
 from memctl.kb_settings import KnowledgeBaseSettings, Layout, follow_embedder, load_settings
 from memctl.literals import AccessLevel
 from memctl.queries import QueryService, QueryTarget
@@ -378,6 +378,23 @@ class Part:
 
     def __init__(self, resources: Resources) -> None:
         self._kb = resources
+
+    def _namespace_to_write(
+        self, named: str | None, own: Callable[[NamespaceSettings, str | None], str]
+    ) -> str:
+        """Return the namespace that something goes to.
+
+        Args:
+            named: The one that the caller names.
+            own: Gives that of the acting user where none is named.
+
+        Raises:
+            AccessRefused: It is another user's.
+        """
+        config = self._kb.program_config
+        namespace = own(config.namespaces, config.user) if named is None else named
+        require_seen(config, namespace or DEFAULT_NAMESPACE)
+        return namespace or DEFAULT_NAMESPACE
 
 
 _P = ParamSpec("_P")

@@ -169,7 +169,7 @@ class Sessions(Part):
             ModelError: A model cannot be had that is to be waited for; it has not ended then.
         """
         self._kb.begin_change()
-        closed = self._compressor(session).close(self._kb.conversations.going_on(session))
+        closed = self._compressor(session).close(self._kb.conversations.reload(session))
         if closed.ended_at is None:  # nothing was said
             closed = self._kb.conversations.end(closed)
         namespaces = [session.namespace]
@@ -284,7 +284,7 @@ class Sessions(Part):
         if dry_run:
             return replace(report, ingested=fresh, sessions=lines.sessions, dry_run=True)
         kb.folding.change(lines.changed, kb.clock())
-        return lines.completed(report, kb.folding.fold(progress=progress))
+        return lines.extend_report(report, kb.folding.fold(progress=progress))
 
     @audited("forget")
     def forget(self, session: Session, *, dry_run: bool = False) -> ForgetReport:
@@ -340,7 +340,7 @@ class Sessions(Part):
 
     def kept(self, turn: Turn) -> Mapping[str, Any]:
         """Return what of a turn is kept because its user asked for it; see ``process``."""
-        kept = self._kb.folding.kept(turn)
+        kept = self._kb.folding.kept_statement(turn)
         if kept is None:
             return {"success": False, "message": "No memory triggers detected"}
         return {
@@ -442,7 +442,7 @@ class Sessions(Part):
 
     def note_injected(self, text: str) -> None:
         """Record that a text from memory goes into a prompt: what repeats it is no new evidence."""
-        from memctl.sessions.echo import note_injected
+        from memctl.sessions.folding import note_injected
 
         note_injected(self._kb.store.ledger, text, self._kb.clock())
 

@@ -134,12 +134,12 @@ def is_day_before_month(text: str) -> bool | None:
 
     ``24/11/2026`` tells of the others of its text, too.
     """
-    told = {
+    orders = {
         first > second
         for first, second in (map(int, found) for found in _SLASHED.findall(text))
         if first <= _MONTHS < second or second <= _MONTHS < first
     }
-    return told.pop() if len(told) == 1 else None
+    return orders.pop() if len(orders) == 1 else None
 
 
 @lru_cache(maxsize=256)

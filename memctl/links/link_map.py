@@ -12,7 +12,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from memctl.errors import NotFoundError, UsageError
-from memctl.graph.page_names import Meant, Page, PageNames, link_key, slug_of
+from memctl.graph.page_names import LinkTarget, Page, PageNames, link_key, slug_of
 
 _SHORTEST_ID = 6
 _NEAR = 3
@@ -39,11 +39,11 @@ class LinkMap:
         self.pages = sorted(pages, key=lambda page: page.ingested_at, reverse=True)
         self._names = PageNames(self.pages)
 
-    def meant(self, name: str, source: int) -> Meant | None:
+    def resolve(self, name: str, source: int) -> LinkTarget | None:
         """Return which document the name in a link of another one means."""
-        return self._names.meant(name, self.pages[source])
+        return self._names.resolve(name, self.pages[source])
 
-    def find(self, given: str) -> Meant:
+    def find(self, given: str) -> LinkTarget:
         """Return the document with an id, the beginning of one, a title, a slug or an alias.
 
         Raises:
@@ -57,44 +57,44 @@ class LinkMap:
                 such = ", ".join(self.pages[n].id for n in starting[:_NEAR])
                 raise UsageError(f"several ids start with {given!r}", f"such as {such}")
             at = starting[0] if starting else None
-        meant = Meant(at) if at is not None else self._names.meant(given)
-        if meant is None:
+        target = LinkTarget(at) if at is not None else self._names.resolve(given)
+        if target is None:
             near = ", ".join(self._names.near(given, _NEAR))
             hint = f"near titles: {near}" if near else "memctl document list lists them"
             raise NotFoundError(f"there is no document {given!r}", hint)
-        return meant
+        return target
 
     @cached_property
     def by_id(self) -> Mapping[str, int]:
         """The number of each document by its id, and by those of its parts."""
         return {id_: at for at, page in enumerate(self.pages) for id_ in page.parts}
 
-    def targets(self, source: int) -> Iterator[tuple[str, Meant | None]]:
+    def targets(self, source: int) -> Iterator[tuple[str, LinkTarget | None]]:
         """Yield each name that a document links to, with the document that it means."""
         for name in self.pages[source].links:
-            yield name, self.meant(name, source)
+            yield name, self.resolve(name, source)
 
     @cached_property
     def backlinks(self) -> Mapping[int, Sequence[int]]:
         """The documents that link to each document, the last ingested first; none to itself."""
         found: dict[int, dict[int, None]] = defaultdict(dict)
         for source in range(len(self.pages)):
-            for _, meant in self.targets(source):
-                if meant is not None and meant.page != source:
-                    found[meant.page][source] = None
+            for _, target in self.targets(source):
+                if target is not None and target.page != source:
+                    found[target.page][source] = None
         return {target: tuple(sources) for target, sources in found.items()}
 
     def links_to(self, source: int, target: int) -> list[str]:
         """Return the names by which a document links to another one."""
-        return [name for name, meant in self.targets(source) if meant and meant.page == target]
+        return [name for name, end in self.targets(source) if end and end.page == target]
 
     @cached_property
     def missing(self) -> Sequence[MissingPage]:
         """The names that no document has, those linked to by most documents first."""
         found: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         for source in range(len(self.pages)):
-            for name, meant in self.targets(source):
-                if meant is None:
+            for name, target in self.targets(source):
+                if target is None:
                     found[missing_key(name)][name].append(source)
         missing = [_missing(spellings) for spellings in found.values()]
         return sorted(missing, key=lambda each: (-len(each.sources), each.name))

@@ -12,6 +12,8 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.graph.page_names import FormerTitles, Page, read_pages
@@ -41,12 +43,14 @@ from memctl.links.page_texts import (
     place_in,
     summary_excerpt,
 )
-from memctl.links.related_pages import PageVectors, read_vectors
 from memctl.records import Filters
-from memctl.store.tables.filter_expressions import Expr, col, document_filter, memory_filter
+from memctl.store.tables.filter_expressions import Expr, both, col, document_filter, memory_filter
 from memctl.store.tables.metadata_filters import metadata_condition
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
     from memctl.store.tables.snapshot import Snapshot
 
 _Standing = tuple[str, PageLink]
@@ -147,9 +151,9 @@ class PageLinks:
                 standing[link.target].append((part, link))
         found: dict[int | str, list[_Standing]] = defaultdict(list)
         names: dict[int | str, str] = {}
-        for name, meant in self.map.targets(at):
-            if meant is None or meant.page != at:
-                end = name if meant is None else meant.page
+        for name, target in self.map.targets(at):
+            if target is None or target.page != at:
+                end = name if target is None else target.page
                 names.setdefault(end, name)
                 found[end] += standing[name]
         return [
@@ -159,11 +163,11 @@ class PageLinks:
     def _outgoing(
         self, source: int, name: str, links: Sequence[_Standing], texts: Mapping[str, str]
     ) -> OutgoingLink:
-        meant = self.map.meant(name, source)
-        page = self.map.pages[meant.page] if meant else None
+        target = self.map.resolve(name, source)
+        page = self.map.pages[target.page] if target else None
         status: LinkStatus = "resolved"
-        if meant is None or meant.others:
-            status = "missing" if meant is None else "ambiguous"
+        if target is None or target.others:
+            status = "missing" if target is None else "ambiguous"
         return OutgoingLink(
             name=name,
             status=status,
@@ -175,7 +179,7 @@ class PageLinks:
             kb=page.kb if page else "",
             written=tuple(dict.fromkeys(link.written for _, link in links)),
             anchors=tuple(dict.fromkeys(link.anchor for _, link in links if link.anchor)),
-            others=tuple(self.map.pages[at].id for at in meant.others) if meant else (),
+            others=tuple(self.map.pages[at].id for at in target.others) if target else (),
             places=_places(links, texts),
         )
 
@@ -303,21 +307,22 @@ class PageLinks:
     def _degree(self, source: int) -> int:
         """To how many documents and names a document links."""
         ends = {
-            meant.page if meant else missing_key(name) for name, meant in self.map.targets(source)
+            target.page if target else missing_key(name)
+            for name, target in self.map.targets(source)
         }
         return len(ends - {source})
 
     def _broken(self) -> Iterator[LinkProblem]:
         for source in range(len(self.map.pages)):
             known: set[str] = set()
-            for name, meant in self.map.targets(source):
-                if meant is None:
+            for name, target in self.map.targets(source):
+                if target is None:
                     if missing_key(name) in known:
                         continue
                     known.add(missing_key(name))
                     yield self._problem("missing", source, name, self._why_missing(source, name))
-                elif meant.others:
-                    ends = (meant.page, *meant.others)
+                elif target.others:
+                    ends = (target.page, *target.others)
                     ids = ", ".join(self.map.pages[at].id for at in ends[:5])
                     message = f"{len(ends)} documents are called that: {ids}"
                     yield self._problem("ambiguous", source, name, message)
@@ -337,9 +342,9 @@ class PageLinks:
         for source, texts in self._read(linking):
             for link in (link for text in texts.values() for link in page_links(text)):
                 if link.anchor:
-                    meant = self.map.meant(link.target, source)
-                    if meant is not None:
-                        wanted[meant.page].append((source, link))
+                    end = self.map.resolve(link.target, source)
+                    if end is not None:
+                        wanted[end.page].append((source, link))
         for target, texts in self._read(sorted(wanted)):
             there = frozenset[str]().union(*map(parts_of, texts.values()))
             for source, link in wanted[target]:
@@ -404,3 +409,78 @@ def _places(links: Sequence[_Standing], texts: Mapping[str, str]) -> tuple[Place
 
 def _first(places: Sequence[Place]) -> str:
     return places[0].sentence if places else ""
+
+
+_READ_BYTES = 16 << 20
+_COLUMNS = ("document_id", "text", "vector")
+
+
+class PageVectors(Struct, frozen=True, dict=True):
+    """A vector of length one for each document that has any, in the order of ``ids``.
+
+    It is the mean of those of its passages and its gist, weighted by how long each is.
+    """
+
+    ids: tuple[str, ...]
+    matrix: NDArray[np.float32]
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, int]:
+        return {id_: at for at, id_ in enumerate(self.ids)}
+
+    def of(self, id_: str) -> NDArray[np.float32] | None:
+        """Return the vector of a document; None where it has none."""
+        at = self._numbers.get(id_)
+        return None if at is None else self.matrix[at]
+
+    def similar(self, vector: NDArray[np.float32]) -> Iterator[tuple[str, float]]:
+        """Yield every document with its cosine, from 0 to 1, best first."""
+        if not self.ids:
+            return
+        # Not by a BLAS, whose threads wait for each other on a machine that is busy.
+        cosines = np.einsum("ij,j->i", self.matrix, vector)
+        for at in np.argsort(-cosines, kind="stable").tolist():
+            yield self.ids[at], float(min(max(cosines[at], 0.0), 1.0))
+
+
+def read_vectors(snapshot: Snapshot, where: Expr | None) -> PageVectors:
+    """Return the vectors of documents, of the memories for which a condition holds.
+
+    Raises:
+        DamagedError: The table cannot be read.
+    """
+    counted = (col("level") == "evidence") | (col("type") == "gist")
+    condition = both(where, counted & ~col("document_id").is_null())
+    numbers: dict[str, int] = {}
+    sums = np.zeros((0, 0), dtype=np.float32)
+    for batch in snapshot.batches("memories", condition, _COLUMNS, batch_bytes=_READ_BYTES):
+        owners, weighted = _weighted(batch, numbers)
+        if len(numbers) > len(sums):
+            grown = np.zeros((max(2 * len(sums), len(numbers)), weighted.shape[1]), np.float32)
+            grown[: len(sums), : sums.shape[1]] = sums
+            sums = grown
+        np.add.at(sums, owners, weighted)
+    return _normalised(numbers, sums[: len(numbers)])
+
+
+def _weighted(
+    batch: pa.RecordBatch, numbers: dict[str, int]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the number of the document of each vector, and the vectors times their lengths."""
+    import pyarrow.compute as pc
+
+    from memctl.schema.arrow_tables import vector_rows
+
+    owners = [
+        numbers.setdefault(root_id(id_), len(numbers)) for id_ in batch["document_id"].to_pylist()
+    ]
+    lengths = np.asarray(pc.utf8_length(batch["text"]).fill_null(0), dtype=np.float32)
+    vectors = vector_rows(batch["vector"]).astype(np.float32)
+    return np.asarray(owners, dtype=np.int64), vectors * np.maximum(lengths, 1.0)[:, None]
+
+
+def _normalised(numbers: Mapping[str, int], sums: NDArray[np.float32]) -> PageVectors:
+    lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums)) if len(sums) else np.zeros(0, np.float32)
+    known = np.flatnonzero(lengths > 0)
+    ids = [*numbers]
+    return PageVectors(tuple(ids[at] for at in known), sums[known] / lengths[known, None])

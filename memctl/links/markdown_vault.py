@@ -30,8 +30,8 @@ from memctl.links.vault_files import (
     Seal,
     name_key,
     safe_name,
+    seal_file,
     seal_of,
-    sealed,
 )
 from memctl.paths import display_path
 from memctl.readers.markup.markdown_files import split_front_matter
@@ -263,7 +263,7 @@ class _Writing:
             "links": self._links(page),
             **{key: value for key, value in metadata.items() if key.lower() not in _OWN_KEYS},
         }
-        return sealed(front, _body(page, text), page.id, self._there.kb)
+        return seal_file(front, _body(page, text), page.id, self._there.kb)
 
     def _alias(self, id_: str, title: str) -> list[str]:
         """The title, where the file cannot be called so."""
@@ -271,7 +271,7 @@ class _Writing:
 
     def _links(self, page: Page) -> list[str]:
         at = self._map.by_id[page.id]
-        ends = {meant.page for _, meant in self._map.targets(at) if meant} - {at}
+        ends = {target.page for _, target in self._map.targets(at) if target} - {at}
         return sorted(f"[[{self._names[self._map.pages[end].id]}]]" for end in ends)
 
     def _insight_file(self, insight: Memory, quotes: Mapping[str, tuple[str, str]]) -> bytes:
@@ -289,13 +289,13 @@ class _Writing:
         body = without_wikilinks(insight.text) + "\n"
         if lines:
             body += "\n## Sources\n\n" + "\n".join(lines) + "\n"
-        return sealed(front, body, insight.id, self._there.kb)
+        return seal_file(front, body, insight.id, self._there.kb)
 
     def _quotes(self) -> dict[str, tuple[str, str]]:
         """The note and the words of each memory that an insight rests on, by its id."""
         ids = list(dict.fromkeys(id_ for each in self._insights for id_ in each.source_ids))
         columns = ["id", "document_id", "text"]
-        known = set(_standing(self._snapshot, self._condition, ids))
+        known = set(_current_insights(self._snapshot, self._condition, ids))
         rows = self._snapshot.get("memories", [id_ for id_ in ids if id_ in known], columns)
         return {
             row["id"]: (
@@ -313,7 +313,7 @@ class _Writing:
             lines += [
                 f"- [[{name}]]{f': {summary}' if summary else ''}\n" for _, name, summary in rows
             ]
-        return sealed({}, "".join(lines), INDEX_ID, self._there.kb)
+        return seal_file({}, "".join(lines), INDEX_ID, self._there.kb)
 
     # --- the folder ---
 
@@ -353,7 +353,7 @@ def _read_insights(snapshot: Snapshot, where: Expr | None) -> list[Memory]:
     return sorted(rows, key=lambda each: (each.created_at, each.id))
 
 
-def _standing(snapshot: Snapshot, where: Expr | None, ids: Sequence[str]) -> Iterator[str]:
+def _current_insights(snapshot: Snapshot, where: Expr | None, ids: Sequence[str]) -> Iterator[str]:
     """Yield those of some memories for which a condition holds."""
     for at in range(0, len(ids), 1_000):
         some = col("id").is_in(ids[at : at + 1_000])

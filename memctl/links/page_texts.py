@@ -47,10 +47,10 @@ _WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANM
 def names_to_find(page: Page) -> tuple[str, ...]:
     """Return title and aliases of a document, without those too short to tell anything."""
     names = (" ".join(name.split()) for name in (page.title, *page.aliases))
-    return tuple(dict.fromkeys(name for name in names if _tells_enough(name)))
+    return tuple(dict.fromkeys(name for name in names if _is_distinctive(name)))
 
 
-def _tells_enough(name: str) -> bool:
+def _is_distinctive(name: str) -> bool:
     length = sum(2 if _is_written_without_spaces(letter) else 1 for letter in name)
     return length >= _SHORTEST_NAME or len(name.split()) >= _FEWEST_WORDS
 

@@ -42,7 +42,7 @@ class Seal(Struct, frozen=True):
     """Whether it is as it was written."""
 
 
-def sealed(front: Mapping[str, Any], body: str, id_: str, kb: str) -> bytes:
+def seal_file(front: Mapping[str, Any], body: str, id_: str, kb: str) -> bytes:
     """Return a file with front matter, the id of what it is written of, and a seal.
 
     Args:

@@ -31,7 +31,7 @@ _SECONDS_A_DAY = 86_400
 _PROMOTED = "promoted"
 
 
-def decayed(base: float, idle_days: float, half_life: float, floor: float) -> float:
+def decay_importance(base: float, idle_days: float, half_life: float, floor: float) -> float:
     """Return what is left of an importance after a time without use.
 
     It is floor + (base - floor) x 0.5 ^ (idle days / half-life); below the floor it stays.
@@ -49,7 +49,7 @@ def staleness(idle_days: float, half_life: float, importance: float) -> float:
     return float((1 - 0.5 ** (max(idle_days, 0.0) / half_life)) * (1 - importance))
 
 
-def confirmed(base: float, times: int) -> float:
+def raise_by_confirmations(base: float, times: int) -> float:
     """Return the importance of a learning that was confirmed this often."""
     return float(1 - (1 - base) * (1 - CONFIRMATION) ** times)
 
@@ -86,10 +86,10 @@ class Decay(Struct, frozen=True):
         base: float = row["importance"]
         known = self.confirmations.get(row["id"], [])
         if row["type"] == LEARNING:
-            base = confirmed(base, len(known))
+            base = raise_by_confirmations(base, len(known))
         elif not is_distilled(row):
             return base
-        return decayed(base, self.idle_days(row, now), self.half_life, self.floor)
+        return decay_importance(base, self.idle_days(row, now), self.half_life, self.floor)
 
     def idle_days(self, row: Mapping[str, Any], now: datetime) -> float:
         """Return for how many days a memory was neither shown nor confirmed."""

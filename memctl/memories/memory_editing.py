@@ -15,6 +15,7 @@ from msgspec.structs import asdict, replace
 
 from memctl.errors import UsageError
 from memctl.graph.derivation import derive_statement, pages_of
+from memctl.identity import DEFAULT_NAMESPACE
 from memctl.ids import next_version_id, root_id, stated_memory_id, storable
 from memctl.ingest.source_reading import redacted_metadata
 from memctl.language.inline_tags import find_wikilinks
@@ -62,7 +63,7 @@ class Statement(Struct, frozen=True):
     text: str
     type: str | None = None
     """As its text says by default: ``decision``, ``preference``, ..., else ``fact``."""
-    namespace: str = "default"
+    namespace: str = DEFAULT_NAMESPACE
     tags: tuple[str, ...] = ()
     importance: float | None = None
     """From 0 to 1; by default as its type tells."""

@@ -1,4 +1,4 @@
-"""Operations that take documents in: a text or a file is added, a document is read again."""
+"""Operations that add documents, read them again, or change their texts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.errors import MemctlError, UsageError
+from memctl.errors import MemctlError, UsageError, VersionConflict
 from memctl.identity import documents_of
 from memctl.operations.lookup import count_passages
 from memctl.operations.operation_context import OperationContext, Unavailable
+from memctl.records import RevisedDocument
 from memctl.validation import Rule
 
 if TYPE_CHECKING:
@@ -132,3 +133,76 @@ def process_document(
     report = base.documents.reprocess([document.id], progress=context.progress)
     done = _outcome(report, base, dry_run=False)
     return replace(done, document_id=done.document_id or document.id)
+
+
+_NOT_IN_A_LINK = "[]|#^\n"
+_AROUND = 80
+"""Characters shown before and after a link."""
+_DRY_RUN = "Write nothing; only say what would come of it."
+
+
+class ReviseDocumentParameters(Struct, frozen=True, kw_only=True):
+    """Parameters of ``revise_document``."""
+
+    document_id: Annotated[str, Rule("The id of the version that was read.")]
+    text: Annotated[str, Rule("Its new text, whole.")]
+    dry_run: Annotated[bool, Rule(_DRY_RUN)] = False
+
+
+def revise_document(context: OperationContext, asked: ReviseDocumentParameters) -> RevisedDocument:
+    """Write a new version of a document; one that has changed since it was read stays."""
+    base, _ = context.changeable_document(asked.document_id)
+    return base.documents.revise(asked.document_id, asked.text, dry_run=asked.dry_run)
+
+
+class LinkMentionParameters(Struct, frozen=True, kw_only=True):
+    """Parameters of ``link_mention``."""
+
+    document_id: Annotated[str, Rule("The document that is named.")]
+    named_in: Annotated[str, Rule("The document that names it, as unlinked_mentions says.")]
+    start: Annotated[int, Rule("Where the name begins in its text.", low=0)]
+    end: Annotated[int, Rule("Where it ends.", low=1)]
+    dry_run: Annotated[bool, Rule(_DRY_RUN)] = False
+
+
+class LinkedMention(Struct, frozen=True):
+    """A name that has become a link."""
+
+    document: RevisedDocument
+    """The document in which it stands; ``revise_document`` with its former text takes it back."""
+    link: str
+    before: str
+    """The text around it, as it was."""
+    after: str
+
+
+def link_mention(context: OperationContext, asked: LinkMentionParameters) -> LinkedMention:
+    """Make a link of a place at which a document names another one.
+
+    Raises:
+        VersionConflict: No such name stands there any more.
+        UsageError: The document's title cannot be written into a link.
+    """
+    base, document = context.changeable_document(asked.named_in)
+    text = document.text
+    view = base.links.view(context.filters())
+    page = view.map.pages[view.map.find(asked.document_id).page]
+    places = {
+        (place.document_id, place.start, place.end)
+        for each in view.mentions(page.id, None)
+        for place in each.places
+    }
+    if (asked.named_in, asked.start, asked.end) not in places:
+        raise VersionConflict(
+            f"{page.title!r} is not named there without a link", "list its mentions again"
+        )
+    name = text[asked.start : asked.end]
+    if any(character in page.title + name for character in _NOT_IN_A_LINK):
+        raise UsageError(f"{page.title!r} cannot be written into a link", "rename the document")
+    link = f"[[{name}]]" if name == page.title else f"[[{page.title}|{name}]]"
+    new = text[: asked.start] + link + text[asked.end :]
+    done = base.documents.revise(asked.named_in, new, dry_run=asked.dry_run)
+    first = max(0, asked.start - _AROUND)
+    rest = text[asked.end : asked.end + _AROUND]
+    lead = text[first : asked.start]
+    return LinkedMention(done, link, f"{lead}{name}{rest}", f"{lead}{link}{rest}")

@@ -21,7 +21,7 @@ from memctl.sessions.transcripts import (
     MEMORY_TAG,
     TranscriptTurn,
     read_transcript,
-    without_what_was_put_in,
+    without_injected_text,
 )
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _bearing(context: OperationContext, prompt: str, present: str) -> str:
     """Return what bears on a prompt; for one that needs no memory, nothing is opened."""
     from memctl.search.answering.memory_need import extract_question, is_instruction, refers_back
 
-    prompt = without_what_was_put_in(prompt)
+    prompt = without_injected_text(prompt)
     if not prompt or prompt.startswith("/"):
         return ""
     referring = refers_back(prompt, context.home.config.auto_context)
@@ -261,7 +261,7 @@ def _said_in(payload: Mapping[str, Any]) -> Sequence[TranscriptTurn]:
     return [
         TranscriptTurn(f"{number}-{sender}", sender, content, None)
         for sender, raw in turns
-        if (content := without_what_was_put_in(raw))
+        if (content := without_injected_text(raw))
     ]
 
 

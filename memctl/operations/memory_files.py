@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.errors import NotFoundError, UsageError
-from memctl.identity import DEFAULT_NAMESPACE, documents_of
+from memctl.identity import documents_of
 from memctl.operations.operation_context import OperationContext
 from memctl.records import Filters
 from memctl.validation import Rule
@@ -134,7 +134,7 @@ class _Files:
         self._context = context
         self._dry_run = dry_run
         user, names = context.identity.user, context.home.config.namespaces
-        self._namespace = DEFAULT_NAMESPACE if user is None else documents_of(names, user)
+        self._namespace = documents_of(names, user)
 
     def below(self, path: str) -> list[MemoryFile]:
         """Return the files in a folder and its folders, or the one file, by path."""

@@ -217,7 +217,7 @@ class OperationContext:
     def adding(self, *, dry_run: bool) -> Iterator[KnowledgeBase]:
         """Give the knowledge base to add to; a dry run does not make the default one."""
         if dry_run:
-            with self.home.trying(self.kb_to_write) as base:
+            with self.home.open_for_dry_run(self.kb_to_write) as base:
                 yield base
         else:
             yield self.writing()
@@ -292,8 +292,7 @@ class OperationContext:
 
     def own_namespace(self) -> str:
         """Return where what this user says is kept; ``default`` where no user is named."""
-        user = self.identity.user
-        return "default" if user is None else conversations_of(self.home.config.namespaces, user)
+        return conversations_of(self.home.config.namespaces, self.identity.user)
 
     def namespaces(self, search_type: SearchType = "all") -> tuple[str, ...]:
         """Return the namespaces that the user reads; none, which does not limit, without a user."""

@@ -14,7 +14,12 @@ from msgspec import Struct
 
 from memctl.errors import UsageError
 from memctl.literals import Resource
-from memctl.operations.adding_documents import add_document, process_document
+from memctl.operations.adding_documents import (
+    add_document,
+    link_mention,
+    process_document,
+    revise_document,
+)
 from memctl.operations.agent_skills import (
     discover_skills,
     get_skill_context,
@@ -77,7 +82,6 @@ from memctl.operations.remembering import (
     store_important_information,
     update_memory,
 )
-from memctl.operations.revising_documents import link_mention, revise_document
 from memctl.operations.shared_memory import (
     create_memory_pool,
     delete_memory_pool,

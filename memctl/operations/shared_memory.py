@@ -193,7 +193,7 @@ class DeletePoolParameters(Struct, frozen=True, kw_only=True):
 def delete_memory_pool(context: OperationContext, asked: DeletePoolParameters) -> PoolReply:
     """Delete as ``memctl pool delete`` does, which only the owner may."""
     pools = _pools(context)
-    found = pools.to_delete(asked.pool_id) if asked.dry_run else pools.delete(asked.pool_id)
+    found = pools.require_deletable(asked.pool_id) if asked.dry_run else pools.delete(asked.pool_id)
     return PoolReply(True, found.pool_id, found.owner, asked.dry_run)
 
 

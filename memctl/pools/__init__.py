@@ -7,14 +7,13 @@ each other's way, and are no protection against a program that reads the files.
 from memctl.pools.pool_rules import Access, Retention, parse_scope
 from memctl.pools.pool_service import (
     DEFAULT_POOL,
-    PoolChange,
     Pools,
-    PoolValue,
     event_row,
     has_expired,
     readable_pools,
     remove_expired,
 )
+from memctl.pools.pool_values import PoolChange, PoolValue
 
 __all__ = [
     "DEFAULT_POOL",

@@ -9,7 +9,7 @@ from typing import Any, Self, get_args
 from msgspec import Struct, convert
 from msgspec.structs import asdict, replace
 
-from memctl.errors import UsageError
+from memctl.errors import QuotaExceeded, UsageError
 from memctl.identity import checked_name
 from memctl.literals import AccessLevel, Eviction, Lifetime, PoolType, Visibility
 from memctl.store.ledger.pool_repositories import Pool, PoolKey
@@ -85,7 +85,7 @@ class Access(Struct, frozen=True):
             write=tuple(each for each in self.write if each != agent),
         )
 
-    def stored(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the rights as JSON."""
         return asdict(self)
 
@@ -156,7 +156,7 @@ class Retention(Struct, frozen=True):
                 f"give 2 to {LARGEST_MAX_BYTES:,}, like 5MB",
             )
 
-    def stored(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return it as JSON."""
         return asdict(self)
 
@@ -194,3 +194,58 @@ def parse_scope(words: Sequence[str]) -> tuple[Visibility | None, Lifetime | Non
             problem = f"{' and '.join(words)!r} cannot be the scope of a pool"
             raise UsageError(problem, f"use one of {one}; and one of {other}")
     return visibility, lifetime
+
+
+def has_pool_expired(pool: Pool, now: datetime) -> bool:
+    """Return whether the time of a whole pool is over."""
+    return pool.expires_at is not None and pool.expires_at <= now
+
+
+def live_keys(pool: Pool, stored: Iterable[PoolKey], now: datetime) -> dict[str, PoolKey]:
+    """Return the keys that have not outlived their time, by name."""
+    retention = Retention.of(pool)
+    return {entry.key: entry for entry in stored if not retention.is_expired(entry, now)}
+
+
+def not_from_future(entry: PoolKey, now: datetime) -> PoolKey:
+    """Return a key as written now at the latest: the clock may have been ahead."""
+    return entry if entry.written_at <= now else replace(entry, written_at=now)
+
+
+def data_size(entries: Iterable[PoolKey]) -> int:
+    """Return the bytes of data as the shortest JSON: braces, and a comma between two keys."""
+    sizes = [entry.bytes for entry in entries]
+    return 2 + sum(sizes) + max(len(sizes) - 1, 0)
+
+
+def fit_into(
+    pool: Pool, entries: Mapping[str, PoolKey], fresh: Mapping[str, PoolKey]
+) -> tuple[dict[str, PoolKey], tuple[str, ...]]:
+    """Return the keys that a pool has room for, and the names of those that have to go.
+
+    Raises:
+        QuotaExceeded: Nothing may go, or what was just written is too big by itself.
+    """
+    retention, left = Retention.of(pool), dict(entries)
+    most = retention.max_size_bytes
+    if data_size(left.values()) <= most:
+        return left, ()
+    evicted: list[str] = []
+    if retention.eviction != "refuse":
+        others = (entry for name, entry in left.items() if name not in fresh)
+        for entry in retention.in_order_of_eviction(others):
+            del left[entry.key]
+            evicted.append(entry.key)
+            if data_size(left.values()) <= most:
+                return left, tuple(evicted)
+        needed = data_size(left.values())
+        raise QuotaExceeded(
+            f"what is written takes {needed:,} bytes, and pool {pool.pool_id!r} has room for"
+            f" {most:,}",
+            "write less, or make a pool with a greater --max-size",
+        )
+    raise QuotaExceeded(
+        f"pool {pool.pool_id!r} would have {data_size(left.values()):,} bytes, and has room for"
+        f" {most:,}",
+        f"remove keys first: memctl pool write {pool.pool_id} KEY --remove",
+    )

@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, convert
+from msgspec import convert
 from msgspec.structs import asdict, replace
 
 from memctl.errors import (
@@ -19,22 +19,33 @@ from memctl.errors import (
     KnowledgeBaseUnavailable,
     LockedError,
     NotFoundError,
-    QuotaExceeded,
     UsageError,
     VersionConflict,
 )
 from memctl.identity import DEFAULT_SESSION, DEFAULT_USER, checked_name
 from memctl.kb_settings import check_name
 from memctl.literals import AccessLevel, Lifetime, PoolType, Visibility
-from memctl.pools.pool_rules import Access, Retention, may_read, may_write
+from memctl.pools.pool_rules import (
+    Access,
+    Retention,
+    data_size,
+    fit_into,
+    has_pool_expired,
+    live_keys,
+    may_read,
+    may_write,
+    not_from_future,
+)
 from memctl.pools.pool_values import (
     Data,
+    PoolChange,
+    PoolValue,
     changed_paths,
     checked_data,
     checked_value,
     count_entries,
     is_bulletin,
-    merged,
+    merge_objects,
     parse_path,
     value_at,
     with_value,
@@ -65,29 +76,6 @@ LONGEST_EVENT_VALUE = 4_096
 _COUNTING_SECONDS = 1.0
 _NAMED_POOLS = 8
 _NO_RETENTION = Retention()
-
-
-class PoolValue(Struct, frozen=True):
-    """What was read from a pool."""
-
-    pool_id: str
-    key: str | None
-    """The path; None for all data."""
-    value: Any
-    version: int
-    """Of the pool; a write with ``if_version`` fails if the pool has changed since."""
-
-
-class PoolChange(Struct, frozen=True):
-    """What a write came to."""
-
-    pool_id: str
-    version: int
-    keys: tuple[str, ...]
-    """The paths that were written or removed."""
-    evicted: tuple[str, ...]
-    """Keys that had to go to make room."""
-    data_size_bytes: int
 
 
 def readable_pools(ledger: Ledger, agent: str | None) -> frozenset[str] | None:
@@ -192,8 +180,8 @@ class Pools:
             now,
             now,
             expires_at=expires_at,
-            retention_policy=retention.stored(),
-            access_control=Access.parse(access or {}, kind).stored(),
+            retention_policy=retention.to_json(),
+            access_control=Access.parse(access or {}, kind).to_json(),
             data_size_bytes=len(encode_json({})),
             persist_across_executions=persist,
             run_id=run_id,
@@ -202,7 +190,7 @@ class Pools:
         )
         with self._ledger.transaction():
             present = self._default() if pool_id == DEFAULT_POOL else self._pools.find(pool_id)
-            if present is not None and not _is_expired(present, now):
+            if present is not None and not has_pool_expired(present, now):
                 return self._bound(present, run_id)
             self._pools.remove_whole(pool_id)
             self._pools.save(made)
@@ -226,7 +214,7 @@ class Pools:
             pool
             for pool in self._pools.all()
             if may_read(pool, self.caller)
-            and (include_expired or not _is_expired(pool, now))
+            and (include_expired or not has_pool_expired(pool, now))
             and run_id in (None, pool.run_id)
         ]
 
@@ -238,10 +226,10 @@ class Pools:
             AccessRefused: The caller may not read it.
         """
         pool = self._readable(pool_id)
-        size = _size(self._live_keys(pool, self._clock()).values())
+        size = data_size(self._live_keys(pool, self._clock()).values())
         return replace(pool, data_size_bytes=size)
 
-    def to_delete(self, pool_id: str) -> Pool:
+    def require_deletable(self, pool_id: str) -> Pool:
         """Return a pool that the caller may delete; for errors see ``delete``."""
         if pool_id == DEFAULT_POOL:
             raise AccessRefused(
@@ -259,7 +247,7 @@ class Pools:
         """
         self._require_writable()
         with self._ledger.transaction():
-            pool = self.to_delete(pool_id)
+            pool = self.require_deletable(pool_id)
             self._pools.remove_whole(pool_id)
             self._ledger.audit.add(self._clock(), "pool delete", [pool_id])
         return pool
@@ -302,7 +290,7 @@ class Pools:
         self._require_writable()
         with self._ledger.transaction():
             pool = self._owned(pool_id, "change the rights in")
-            changed = replace(pool, access_control=change(pool).stored())
+            changed = replace(pool, access_control=change(pool).to_json())
             self._pools.save(changed)
             self._ledger.audit.add(
                 self._clock(),
@@ -399,7 +387,7 @@ class Pools:
         """Merge an object into the data: objects deeply, lists replaced; see ``write``."""
         given = self._clean(checked_data(partial))
         return self._change(
-            pool_id, "merge", lambda data: merged(data, given), if_version, written=given
+            pool_id, "merge", lambda data: merge_objects(data, given), if_version, written=given
         )
 
     def restore(self, pool_id: str, version: int, *, if_version: int | None = None) -> PoolChange:
@@ -453,7 +441,7 @@ class Pools:
                     f"read it again: memctl pool read {pool_id} --with-version",
                 )
             stored = self._pools.keys.of(pool_id)
-            keys = _live(pool, stored, now)
+            keys = live_keys(pool, stored, now)
             before = {name: entry.value for name, entry in keys.items()}
             after = edit(before)
             fresh = {
@@ -461,45 +449,53 @@ class Pools:
                 for name in written
                 if name in after
             }
-            kept = {name: _not_from_future(keys[name], now) for name in keys if name in after}
-            made, evicted = _fitted(pool, {**kept, **fresh}, fresh)
+            kept = {name: not_from_future(keys[name], now) for name in keys if name in after}
+            made, evicted = fit_into(pool, {**kept, **fresh}, fresh)
+            self._save_keys(pool_id, stored, made)
             notified = (path,) if path else changed_paths(before, after)
-            data = {name: entry.value for name, entry in made.items()}
-            size = _size(made.values())
-            self._pools.keys.save(
-                *(each for each in made.values() if each is not keys.get(each.key))
+            changed = replace(
+                pool,
+                version=version,
+                updated_at=now,
+                data_size_bytes=data_size(made.values()),
+                write_count=pool.write_count + 1,
             )
-            for entry in stored:
-                if entry.key not in made:
-                    self._pools.keys.remove(pool_id, entry.key)
-            self._pools.save(
-                replace(
-                    pool,
-                    version=version,
-                    updated_at=now,
-                    data_size_bytes=size,
-                    write_count=pool.write_count + 1,
-                )
-            )
-            self._pools.versions.add(
-                PoolVersion(
-                    pool_id,
-                    version,
-                    now,
-                    self.caller,
-                    action,
-                    notified,
-                    size,
-                    data,
-                    pool.session_id,
-                    pool.user_id,
-                )
-            )
+            self._save_version(changed, action, notified, made)
             self._pools.events.add(
                 [self._event(pool, key, after, version, now) for key in notified], pool_id
             )
             self._pools.agents.note(pool, self.caller, now, is_write=True)
-        return PoolChange(pool_id, version, notified, evicted, size)
+        return PoolChange(pool_id, version, notified, evicted, changed.data_size_bytes)
+
+    def _save_keys(
+        self, pool_id: str, stored: Sequence[PoolKey], made: Mapping[str, PoolKey]
+    ) -> None:
+        """Store the keys that a pool has after a change, and remove those that it had before."""
+        unchanged = {id(entry) for entry in stored}
+        self._pools.keys.save(*(each for each in made.values() if id(each) not in unchanged))
+        for entry in stored:
+            if entry.key not in made:
+                self._pools.keys.remove(pool_id, entry.key)
+
+    def _save_version(
+        self, pool: Pool, action: str, notified: tuple[str, ...], keys: Mapping[str, PoolKey]
+    ) -> None:
+        """Store a pool as a change has left it, and the version that this makes in its history."""
+        self._pools.save(pool)
+        self._pools.versions.add(
+            PoolVersion(
+                pool.pool_id,
+                pool.version,
+                pool.updated_at,
+                self.caller,
+                action,
+                notified,
+                pool.data_size_bytes,
+                {name: entry.value for name, entry in keys.items()},
+                pool.session_id,
+                pool.user_id,
+            )
+        )
 
     def _key(
         self,
@@ -620,7 +616,7 @@ class Pools:
         return PoolStatistics(
             pool_id=pool_id,
             entries=count_entries({name: entry.value for name, entry in keys.items()}),
-            data_size_bytes=_size(keys.values()),
+            data_size_bytes=data_size(keys.values()),
             max_size_bytes=retention.max_size_bytes,
             version=pool.version,
             read_count=pool.read_count,
@@ -634,7 +630,9 @@ class Pools:
 
     # --- contexts of a run -----------------------------------------------------------------------
 
-    def to_end(self, *, run_id: str | None = None, session_id: str | None = None) -> Sequence[Pool]:
+    def require_endable(
+        self, *, run_id: str | None = None, session_id: str | None = None
+    ) -> Sequence[Pool]:
         """Return the pools that end with a run or a conversation, which the caller must own.
 
         Those that persist across executions stay.
@@ -670,7 +668,7 @@ class Pools:
         """Delete pools of a run or a conversation, all or none; those already gone are skipped.
 
         Args:
-            ending: Which, as ``to_end`` gave them.
+            ending: Which, as ``require_endable`` gave them.
             unchanged: Only if none of them has changed since.
 
         Raises:
@@ -718,8 +716,8 @@ class Pools:
             DEFAULT_USER,
             now,
             now,
-            retention_policy=Retention().stored(),
-            access_control=public.stored(),
+            retention_policy=Retention().to_json(),
+            access_control=public.to_json(),
             data_size_bytes=len(encode_json({})),
         )
         self._pools.write([made], "DO NOTHING")  # another process may have been a moment faster
@@ -733,7 +731,7 @@ class Pools:
         return NotFoundError(f"there is no pool {pool_id[:64]!r}", hint)
 
     def _active(self, pool: Pool) -> Pool:
-        if _is_expired(pool, self._clock()):
+        if has_pool_expired(pool, self._clock()):
             raise NotFoundError(
                 f"pool {pool.pool_id!r} expired at {pool.expires_at:%Y-%m-%d %H:%M} UTC",
                 f"make it anew: memctl pool create {pool.pool_id}",
@@ -772,7 +770,7 @@ class Pools:
             )
 
     def _live_keys(self, pool: Pool, now: datetime) -> dict[str, PoolKey]:
-        return _live(pool, self._pools.keys.of(pool.pool_id), now)
+        return live_keys(pool, self._pools.keys.of(pool.pool_id), now)
 
 
 def event_row(kb: str, event: PoolEvent) -> dict[str, Any]:
@@ -807,7 +805,7 @@ def _expired(ledger: Ledger, now: datetime) -> Iterator[tuple[str, str | None]]:
     """Yield the ids of pools that have expired, each with None, and of others with their keys."""
     for pool in ledger.pools.all():
         ttl = Retention.of(pool).ttl_seconds
-        if _is_expired(pool, now):
+        if has_pool_expired(pool, now):
             yield pool.pool_id, None
         elif ttl is not None:
             since = now - timedelta(seconds=ttl)
@@ -822,64 +820,10 @@ def _title(name: str) -> str:
     return title
 
 
-def _is_expired(pool: Pool, now: datetime) -> bool:
-    return pool.expires_at is not None and pool.expires_at <= now
-
-
-def _live(pool: Pool, stored: Iterable[PoolKey], now: datetime) -> dict[str, PoolKey]:
-    """Return the keys that have not outlived their time, by name."""
-    retention = Retention.of(pool)
-    return {entry.key: entry for entry in stored if not retention.is_expired(entry, now)}
-
-
-def _not_from_future(entry: PoolKey, now: datetime) -> PoolKey:
-    """Return a key as written now at the latest: the clock may have been ahead."""
-    return entry if entry.written_at <= now else replace(entry, written_at=now)
-
-
 def _noted_level(access: Access, agent: str | None) -> dict[str, Noted]:
     """Return the level of a right as the audit trail has it."""
     level = access.level_of(agent)
     return {} if level is None else {"level": level}
-
-
-def _size(entries: Iterable[PoolKey]) -> int:
-    """Return the bytes of data as the shortest JSON: braces, and a comma between two keys."""
-    sizes = [entry.bytes for entry in entries]
-    return 2 + sum(sizes) + max(len(sizes) - 1, 0)
-
-
-def _fitted(
-    pool: Pool, entries: Mapping[str, PoolKey], fresh: Mapping[str, PoolKey]
-) -> tuple[dict[str, PoolKey], tuple[str, ...]]:
-    """Return the keys that a pool has room for, and the names of those that have to go.
-
-    Raises:
-        QuotaExceeded: Nothing may go, or what was just written is too big by itself.
-    """
-    retention, left = Retention.of(pool), dict(entries)
-    most = retention.max_size_bytes
-    if _size(left.values()) <= most:
-        return left, ()
-    evicted: list[str] = []
-    if retention.eviction != "refuse":
-        others = (entry for name, entry in left.items() if name not in fresh)
-        for entry in retention.in_order_of_eviction(others):
-            del left[entry.key]
-            evicted.append(entry.key)
-            if _size(left.values()) <= most:
-                return left, tuple(evicted)
-        needed = _size(left.values())
-        raise QuotaExceeded(
-            f"what is written takes {needed:,} bytes, and pool {pool.pool_id!r} has room for"
-            f" {most:,}",
-            "write less, or make a pool with a greater --max-size",
-        )
-    raise QuotaExceeded(
-        f"pool {pool.pool_id!r} would have {_size(left.values()):,} bytes, and has room for"
-        f" {most:,}",
-        f"remove keys first: memctl pool write {pool.pool_id} KEY --remove",
-    )
 
 
 def _key_use(entry: PoolKey, retention: Retention) -> PoolKeyUse:

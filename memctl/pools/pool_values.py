@@ -1,6 +1,6 @@
-"""Values of a pool: JSON objects, and the paths with dots that lead into them.
+"""Values of a pool: JSON objects, paths with dots that lead into them, reads and changes of them.
 
-Knows nothing of pools; a change gives a new object and leaves the former as it was.
+A change gives a new object and leaves the former as it was.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from msgspec import Struct
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.redaction import redact_secrets
@@ -193,13 +195,13 @@ def without_value(data: Data, path: tuple[str, ...]) -> Data:
     return {key: value for key, value in data.items() if key != part}
 
 
-def merged(data: Data, partial: Data) -> Data:
+def merge_objects(data: Data, partial: Data) -> Data:
     """Return data with another object merged in: objects deeply, all else replaced."""
     result = dict(data)
     for key, value in partial.items():
         present = result.get(key)
         both = isinstance(present, dict) and isinstance(value, dict)
-        result[key] = merged(present, value) if both else value  # type: ignore[arg-type]
+        result[key] = merge_objects(present, value) if both else value  # type: ignore[arg-type]
     return result
 
 
@@ -256,3 +258,29 @@ def without_secrets(value: Any, key: str = "") -> Any:
     said = f"{key}: "
     clean = redact_secrets(f"{said}{value}")
     return clean.removeprefix(said) if clean.startswith(said) else redact_secrets(value)
+
+
+# --- what is read of pools, and what writes come to ----------------------------------------------
+
+
+class PoolValue(Struct, frozen=True):
+    """What was read from a pool."""
+
+    pool_id: str
+    key: str | None
+    """The path; None for all data."""
+    value: Any
+    version: int
+    """Of the pool; a write with ``if_version`` fails if the pool has changed since."""
+
+
+class PoolChange(Struct, frozen=True):
+    """What a write came to."""
+
+    pool_id: str
+    version: int
+    keys: tuple[str, ...]
+    """The paths that were written or removed."""
+    evicted: tuple[str, ...]
+    """Keys that had to go to make room."""
+    data_size_bytes: int

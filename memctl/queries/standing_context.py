@@ -89,11 +89,11 @@ def standing_context(
     insights = _newest_insights(snapshots, filters, now)
     for_insights = int(room * _INSIGHT_SHARE) if insights else 0
     of_changed = _below(of_changes, changes, int(room * _CHANGE_SHARE), count)
-    told = {each.citation.memory_id for each in of_changed}
+    already_shown = {each.citation.memory_id for each in of_changed}
     blocks = [f"\n\n{of_changes}", *(each.text for each in of_changed)]
     for_memories = room - for_insights - (count("\n".join(blocks)) if of_changed else 0)
     memories = _most_important(snapshots, decays, filters, now)
-    memories = [hit for hit in memories if hit.memory_id not in told]
+    memories = [hit for hit in memories if hit.memory_id not in already_shown]
     number = 1
     for heading, excerpts in (
         (of_memories, _below(of_memories, memories, for_memories, count)),

@@ -29,7 +29,7 @@ from memctl.errors import MemctlError, UsageError
 from memctl.operations.agent_hooks import capture_turns, memory_for_prompt
 from memctl.server.http_access import TOKEN_HEADER
 from memctl.server.http_calls import calls_of, run
-from memctl.sessions.transcripts import TranscriptTurn, without_what_was_put_in
+from memctl.sessions.transcripts import TranscriptTurn, without_injected_text
 
 if TYPE_CHECKING:
     from memctl.operations.operation_context import OperationContext
@@ -242,7 +242,7 @@ def _read(exchange: _Exchange, request: Request) -> None:
     latest = messages[-1]
     if not isinstance(latest, dict) or latest.get("role") != "user":
         return  # a tool has answered, or the model is to go on
-    text = without_what_was_put_in(_text_of(latest.get("content")))
+    text = without_injected_text(_text_of(latest.get("content")))
     if not text:
         return
     exchange.session = request.headers.get("x-memctl-session") or _name_of(messages)

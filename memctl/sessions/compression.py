@@ -227,7 +227,7 @@ class Compressor(Struct, frozen=True):
 
     def _digest(self, session: Session, turns: Sequence[Turn]) -> _Digest:
         """Understand some turns, which come after what was summarised before."""
-        text = text_of(turns, kept=[self.folding.kept(turn) for turn in turns])
+        text = text_of(turns, kept=[self.folding.kept_statement(turn) for turn in turns])
         understood = self.understander(session.namespace).understand([text])[0]
         former = session.summary if session.summarized_through is not None else ""
         return _Digest(turns, with_kept(text, understood), former)

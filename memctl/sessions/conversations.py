@@ -204,7 +204,7 @@ class Conversations(Struct, frozen=True):
                     new.append(known)
                 known_turns.append(known)
             if new:
-                self.ledger.sessions.save(continued(current, new))
+                self.ledger.sessions.save(with_turns(current, new))
         return known_turns
 
     def drop_media(
@@ -240,13 +240,13 @@ class Conversations(Struct, frozen=True):
             UsageError: It was before.
         """
         with self.ledger.transaction():
-            current = self.going_on(session)
+            current = self.reload(session)
             ended = replace(current, status="ended", ended_at=self.clock())
             self.ledger.sessions.save(ended)
         return ended
 
-    def going_on(self, session: Session) -> Session:
-        """Return a conversation as it is now.
+    def reload(self, session: Session) -> Session:
+        """Return a conversation as the ledger has it now.
 
         Raises:
             UsageError: It has ended.
@@ -380,7 +380,7 @@ def is_worth_archiving(turns: Sequence[Turn], tokens: int, messages: int) -> boo
     return sum(estimate_tokens(turn.content) for turn in turns) > tokens
 
 
-def continued(session: Session, turns: Iterable[Turn]) -> Session:
+def with_turns(session: Session, turns: Iterable[Turn]) -> Session:
     """Return a conversation with some further turns; one that had ended goes on."""
     new = list(turns)
     at = [turn.at for turn in new]

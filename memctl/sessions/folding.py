@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,7 +47,6 @@ from memctl.records import (
 )
 from memctl.rows.references import in_portions
 from memctl.rows.row_changes import set_columns
-from memctl.sessions.echo import without_echo
 from memctl.store.ledger.session_repositories import Session, SessionKey, Turn
 from memctl.store.tables.filter_expressions import col
 from memctl.understanding.triggers import kept_statement, plain_words
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from memctl.config import TriggerSettings
     from memctl.ingest.ingest_pipeline import Ingestor
     from memctl.readers import Readers
+    from memctl.store.ledger.ledger import Ledger
     from memctl.store.store import Store
     from memctl.store.tables.snapshot import Snapshot
 
@@ -75,7 +76,7 @@ ECHO = "[…]"
 _log = logging.getLogger(__name__)
 
 
-class _Overtaken(Exception):
+class _TakenByAnother(Exception):
     """Another process has taken these turns over, or they have been forgotten."""
 
 
@@ -148,14 +149,14 @@ class Folding(Struct, frozen=True):
                 attempts = 0
             except IngestStopped as stopped:
                 raise stopped.cause from stopped
-            except _Overtaken:
+            except _TakenByAnother:
                 attempts += 1
                 if attempts >= _ATTEMPTS:
                     break
         return replace(done, waiting=self.store.ledger.turns.count_pending())
 
     def change(self, turns: Sequence[tuple[Turn, Turn]], now: datetime) -> None:
-        """Have turns say something else: what they said is history, what they say now waits.
+        """Change what turns say: the former text becomes history, the new one waits.
 
         Args:
             turns: Each as it was and as it is.
@@ -227,7 +228,7 @@ class Folding(Struct, frozen=True):
                 for turn in groups[outcome.line]
             ]
             if self.store.ledger.turns.note_documents(taken) != len(taken):
-                raise _Overtaken
+                raise _TakenByAnother
 
         report = self.ingestor().add_parts(parts, note, progress)
         keys = frozenset((turn.namespace, turn.session_id) for turn in pending)
@@ -266,7 +267,7 @@ class Folding(Struct, frozen=True):
         item = IdentifiedSource(source, digest, len(content), f"{root}.{number}")
         return WantedSource(item, root, adds=True)
 
-    def kept(self, turn: Turn) -> KeptStatement | None:
+    def kept_statement(self, turn: Turn) -> KeptStatement | None:
         """Return what is kept of a turn because its user asks for it; None for nothing."""
         if turn.sender not in TRIGGERING:
             return None
@@ -282,7 +283,7 @@ class Folding(Struct, frozen=True):
 
     def _kept_of(self, turns: Sequence[Turn]) -> list[KeptStatement | None]:
         """Return what each turn of a part keeps."""
-        kept = [self.kept(turn) for turn in turns]
+        kept = [self.kept_statement(turn) for turn in turns]
         for place, statement in enumerate(kept):
             if statement is not None and statement.from_previous and statement.steps > place:
                 before = next(islice(self._earlier(turns[0]), statement.steps - place - 1, None))
@@ -432,3 +433,78 @@ def _labels(turn: Turn) -> tuple[str, ...]:
     agent = turn.agent_id or ""
     stored = json.dumps(metadata, sort_keys=True, default=str) if metadata else ""
     return (turn.namespace, turn.session_id, turn.source, turn.title, agent, *turn.tags, stored)
+
+
+# --- what comes back from a prompt ----------------------------------------------------------------
+
+REMEMBERED = timedelta(days=30)
+"""How long what was put into a prompt may come back."""
+SHORTEST = 24
+"""Characters; what is shorter is said by chance."""
+_MARK = re.compile(r"\s*(?:[-*>•]\s+)*(?P<number>\[\d+\]\s*)?(?:\([^()\n]{4,40}\):?\s*)?")
+_SPEAKER = re.compile(r"[^\W\d_][\w.'’-]{0,30}(?: [A-Z][\w.'’-]{0,30}){0,2}: ")
+_WORD = re.compile(r"\w+")
+
+
+def note_injected(ledger: Ledger, text: str, at: datetime) -> None:
+    """Record that a text goes into a prompt; does nothing where this process may only read."""
+    lines = text.splitlines(keepends=True)
+    digests = {_digest(said) for line in lines for _, _, said in _sentences(line)}
+    if digests and ledger.is_writable:
+        ledger.injected.note(sorted(digests), at)
+
+
+def without_echo(ledger: Ledger, text: str, at: datetime, *, by_user: bool) -> str:
+    """Return what a turn says without what comes from memory, which is no new evidence.
+
+    Each sentence of a text that goes into a prompt is noted as a hash, and a sentence with one of
+    these hashes is left out.
+
+    Args:
+        ledger: Knows what was put into prompts.
+        text: What was said.
+        at: When it was said.
+        by_user: Whether a user says it: only what is marked as cited comes from memory then.
+    """
+    lines = text.splitlines(keepends=True)
+    found = {_digest(said) for line in lines for _, _, said in _sentences(line)}
+    known = ledger.injected.known(found, at - REMEMBERED) if found else frozenset()
+    if not known:
+        return text
+    return "".join(
+        _without_echoes(line, lambda said: _digest(said) in known, by_user) for line in lines
+    )
+
+
+def _without_echoes(line: str, is_known: Callable[[str], bool], by_user: bool) -> str:
+    mark = _MARK.match(line)
+    if by_user and not (mark and mark["number"]):
+        return line
+    sentences = list(_sentences(line))
+    echoes = [(start, end) for start, end, said in sentences if is_known(said)]
+    if not echoes:
+        return line
+    if len(echoes) == len(sentences):
+        return ""
+    kept, position = "", 0
+    for start, end in echoes:
+        kept += line[position:start]
+        position = end
+    return kept + line[position:]
+
+
+def _sentences(line: str) -> Iterator[tuple[int, int, str]]:
+    """Yield where the sentences of a line stand, without the mark before the first one."""
+    mark = _MARK.match(line)
+    begin = mark.end() if mark else 0
+    if speaker := _SPEAKER.match(line, begin):
+        begin = speaker.end()
+    for start, end in split_sentences(line[begin:].rstrip()):
+        said = line[begin + start : begin + end]
+        if len(said) >= SHORTEST:
+            yield begin + start, begin + end, said
+
+
+def _digest(said: str) -> str:
+    words = " ".join(_WORD.findall(said.casefold()))
+    return hashlib.blake2b(words.encode("utf-8", "replace"), digest_size=12).hexdigest()

@@ -199,7 +199,7 @@ def message_fields(fields: Any) -> tuple[str, str, datetime | None]:
     if not isinstance(sender, str):
         raise ValueError('no "sender"')
     content = next((fields[key] for key in _CONTENT_KEYS if key in fields), None)
-    text = _flat(content)
+    text = _plain_text(content)
     key = next((key for key in _TIME_KEYS if fields.get(key)), _TIME_KEYS[0])
     try:
         said_at = parse_instant(fields.get(key), key)
@@ -249,7 +249,7 @@ def _turn_number(fields: Mapping[str, Any]) -> int | None:
     return turn
 
 
-def _flat(content: Any) -> str:
+def _plain_text(content: Any) -> str:
     """Return the words of a message that comes whole or in blocks.
 
     Raises:

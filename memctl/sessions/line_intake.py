@@ -18,7 +18,7 @@ from memctl.identity import DEFAULT_USER, owner_of
 from memctl.ingest.batches import known_outcome
 from memctl.ingest.discovery.sources import Source, SourceOrFailure
 from memctl.records import FileOutcome, IngestReport
-from memctl.sessions.conversations import Conversations, continued
+from memctl.sessions.conversations import Conversations, with_turns
 from memctl.sessions.folding import CONVERSATION, Folded, document_of
 from memctl.store.ledger.session_repositories import Session, SessionKey, Turn
 from memctl.understanding.text_outline import speaker_of
@@ -87,7 +87,7 @@ class TurnLines(Struct):
                 held = []
         yield from self._take(held)
 
-    def completed(self, report: IngestReport, folded: Folded) -> IngestReport:
+    def extend_report(self, report: IngestReport, folded: Folded) -> IngestReport:
         """Return the report of the other sources with the turns in it."""
         return replace(
             report,
@@ -129,7 +129,7 @@ class TurnLines(Struct):
             by_session.setdefault((turn.namespace, turn.session_id), []).append(turn)
         for key, turns in by_session.items():
             known = self._known[key]
-            known.session = continued(known.session, turns)
+            known.session = with_turns(known.session, turns)
             title = known.session.title or next((t.title for t in turns if t.title), "")
             known.session = replace(known.session, title=title)
             self.conversations.ledger.sessions.save(known.session)

@@ -162,7 +162,7 @@ class ConversationRecall(Struct, frozen=True):
             answer=False,
             log=False,
         )
-        best = _telling_apart(sorted(result.hits, key=lambda hit: -hit.relevance))[:_SHOWN]
+        best = _without_repetitions(sorted(result.hits, key=lambda hit: -hit.relevance))[:_SHOWN]
         order = {hit.session_id or hit.source: place for place, hit in reversed([*enumerate(best)])}
         best.sort(key=lambda hit: (order[hit.session_id or hit.source], hit.turn or 0))
         grouped: dict[str, list[Hit]] = {}
@@ -175,7 +175,7 @@ class ConversationRecall(Struct, frozen=True):
         return RecalledSession(
             name,
             known.started_at if known else min(hit.created_at for hit in hits),
-            _each_once(self._passage(namespace, hit) for hit in hits),
+            _without_contained(self._passage(namespace, hit) for hit in hits),
             max(hit.relevance for hit in hits),
             tuple(hit.memory_id for hit in hits),
         )
@@ -213,8 +213,8 @@ class ConversationRecall(Struct, frozen=True):
         return RecalledSession(session.session_id, session.started_at, said, 1.0)
 
 
-def _each_once(passages: Iterable[str]) -> tuple[str, ...]:
-    """Leave out passages that stand in an earlier one, such as a reply with its question."""
+def _without_contained(passages: Iterable[str]) -> tuple[str, ...]:
+    """Leave out passages that an earlier one contains, such as a reply with its question."""
     kept: list[str] = []
     for passage in passages:
         if not any(passage in earlier for earlier in kept):
@@ -231,8 +231,8 @@ def _beginning(text: str) -> str:
     return text[: ends[-1]] if ends else f"{text[:_LONGEST_REPLY].rsplit(maxsplit=1)[0]} …"
 
 
-def _telling_apart(hits: Sequence[Hit]) -> list[Hit]:
-    """Leave out hits that say what better ones say, and summaries where turns are found."""
+def _without_repetitions(hits: Sequence[Hit]) -> list[Hit]:
+    """Leave out hits that repeat better ones, and summaries where turns are found."""
     quoted = {hit.session_id for hit in hits if hit.type not in _SUMMARIES}
     kept: list[Hit] = []
     said = ""

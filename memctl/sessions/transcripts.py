@@ -76,7 +76,7 @@ def read_transcript(path: Path, session_id: str = "") -> list[TranscriptTurn]:
     return list(found.values())
 
 
-def without_what_was_put_in(text: str) -> str:
+def without_injected_text(text: str) -> str:
     """Return what the user wrote, without what their agent or memory put around it."""
     if query := _QUERY.search(text):
         text = query[1]
@@ -140,7 +140,7 @@ def _turn(entry: Json, key: str) -> TranscriptTurn | None:
         message = entry["message"]
     role = message.get("role", entry.get("role", entry.get("type")))
     sender = _ROLES.get(role) if isinstance(role, str) else None
-    content = without_what_was_put_in(_text(message.get("content")))
+    content = without_injected_text(_text(message.get("content")))
     if sender is None or not content:
         return None
     own = entry.get("uuid") or entry.get("id") or message.get("id")

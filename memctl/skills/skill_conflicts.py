@@ -20,8 +20,8 @@ from memctl.ids import conflict_id
 from memctl.language.term_analysis import terms
 from memctl.literals import ConflictStatus, ConflictType, Severity, SkillStatus
 from memctl.skills.skill_files import body_of, parse_requirement, slug_of
-from memctl.skills.skill_health import conflict_priority
-from memctl.skills.skill_registry import Skills, skills_by_slug
+from memctl.skills.skill_registry import Skills
+from memctl.skills.skill_views import conflict_priority, skills_by_slug
 from memctl.store.ledger.skill_repositories import (
     REPAIRED_FIELDS,
     RepairedField,
@@ -165,13 +165,13 @@ class SkillConflicts:
             group = [e for e in skills if e.category == category and e.status in _IN_USE]
             if len(group) < 2:
                 continue
-            vectors = self._skills.vectors(group)
+            vectors = self._skills.matcher.vectors(group)
             near = np.triu(vectors @ vectors.T, 1)
             pairs = {(int(one), int(other)) for one, other in np.argwhere(near >= SAME_TRIGGER)}
             places = {skill.skill_id: at for at, skill in enumerate(group)}
             for one, other in _pairs(group, _triggers):
                 pairs.add((places[one.skill_id], places[other.skill_id]))
-            described = self._skills.described_alike(group, sorted(pairs))
+            described = self._skills.matcher.description_similarities(group, sorted(pairs))
             for (first, second), cosine in described.items():
                 if cosine >= OVERLAP:
                     severity: Severity = "high" if cosine >= STRONG_OVERLAP else "medium"
@@ -401,18 +401,18 @@ class SkillConflicts:
             for skill_id in dict.fromkeys(each.skill_id for each in repairs):
                 own = [each for each in repairs if each.skill_id == skill_id]
                 skill = self._stored.find(skill_id)
-                if skill is None or not all(self._is_as_left(skill, each) for each in own):
+                if skill is None or not all(self._is_unchanged_since(skill, each) for each in own):
                     kept.append(skill_id)
                     continue
                 restored.append(skill_id)
                 if not dry_run:
-                    self._put_back(skill, own)
+                    self._revert(skill, own)
             if not dry_run:
                 self._stored.repairs.delete("job = ?", job.id)
                 self._skills.ledger.jobs.undo(job.id, self._skills.clock())
         return restored, kept
 
-    def _is_as_left(self, skill: Skill, repair: SkillRepair) -> bool:
+    def _is_unchanged_since(self, skill: Skill, repair: SkillRepair) -> bool:
         """Return whether a skill is as a job left it; a version is if nobody has used it."""
         after = json.loads(repair.after)
         if repair.field != "version":
@@ -421,7 +421,7 @@ class SkillConflicts:
         uses = [each for each in self._stored.uses.of(skill.skill_id) if each.version == after]
         return [(each.number, each.share) for each in latest] == [(after, 0)] and not uses
 
-    def _put_back(self, skill: Skill, repairs: Iterable[SkillRepair]) -> None:
+    def _revert(self, skill: Skill, repairs: Iterable[SkillRepair]) -> None:
         values: dict[str, Any] = {}
         for each in repairs:
             if each.field == "version":

@@ -16,8 +16,8 @@ from memctl.language.inline_tags import without_wikilinks
 from memctl.language.term_analysis import terms
 from memctl.records import Hit
 from memctl.skills.skill_files import SKILL_FILE, digest, one_line
-from memctl.skills.skill_registry import Skills, text_of
-from memctl.skills.skill_views import FileView
+from memctl.skills.skill_registry import Skills
+from memctl.skills.skill_views import FileView, text_of
 from memctl.store.ledger.skill_repositories import Skill, SkillConflict, SkillUse, SkillVersion
 
 DEFAULT_BUDGET = 4_000
@@ -99,7 +99,7 @@ def skill_context(
     outcomes = [_outcome(use) for use in skills.uses(skill.skill_id, 50) if use.note]
     add("Earlier outcomes", outcomes[:_MOST_OUTCOMES], _OUTCOME_SHARE)
     if task:
-        near = _bearing(memories(f"{task} {skill.name}", _NEAREST), f"{task} {skill.name}")
+        near = _relevant(memories(f"{task} {skill.name}", _NEAREST), f"{task} {skill.name}")
         add("What is known", [_hit_line(hit) for hit in near], 1.0)
     whole = "\n\n".join(parts)
     return SkillContext(
@@ -143,8 +143,8 @@ def _section(heading: str, lines: Sequence[str], room: int, count: Count) -> str
     return "\n".join((f"## {heading}", "", *kept)) if kept else ""
 
 
-def _bearing(hits: Sequence[Hit], asked: str) -> Sequence[Hit]:
-    """Return the memories that share words with what is asked: the nearest alone may be far."""
+def _relevant(hits: Sequence[Hit], asked: str) -> Sequence[Hit]:
+    """Return the memories that share words with the task: the nearest one may still be far off."""
     wanted = set(terms(asked))
     return [hit for hit in hits if len(wanted & set(terms(hit.text))) >= min(2, len(wanted))]
 
@@ -170,7 +170,7 @@ def _outcome(use: SkillUse) -> str:
 
 def served_skills(skills: Skills) -> list[dict[str, Any]]:
     """Return every active skill as ``skills/list`` gives it: name, description, files, hashes."""
-    own = skills.given()
+    own = skills.assigned()
     versions = skills.ledger.skills.versions
     return [
         _served(skills, skill, version)

@@ -22,7 +22,6 @@ from memctl.language.term_analysis import terms
 from memctl.language.word_lists import load_language
 from memctl.literals import ProposalStatus, SkillCategory
 from memctl.records import Hit
-from memctl.skills.skill_categories import infer_category
 from memctl.skills.skill_files import (
     checked_skill_name,
     checked_skill_text,
@@ -32,8 +31,9 @@ from memctl.skills.skill_files import (
     slug_of,
     stored_requirements,
 )
-from memctl.skills.skill_registry import Skills, skills_by_slug
-from memctl.skills.skill_views import SkillHit
+from memctl.skills.skill_registry import Skills
+from memctl.skills.skill_search import infer_category
+from memctl.skills.skill_views import SkillHit, skills_by_slug
 from memctl.store.ledger.repository import to_text
 from memctl.store.ledger.skill_repositories import Skill, SkillProposal, SkillRepair
 
@@ -175,7 +175,9 @@ class SkillProposals:
             expires_at=now + EXPIRES_AFTER,
             requires=needed,
             content=_draft(
-                _Front(named, summary, category or inferred, needed, _frequent_words(hits, asked)),
+                _FrontMatter(
+                    named, summary, category or inferred, needed, _frequent_words(hits, asked)
+                ),
                 known,
                 [hit for hit in alike if hit.relevance >= _NEAR],
             ),
@@ -501,7 +503,7 @@ def _hit_name(hit: Hit) -> str:
     return one_line(hit.title or hit.source or hit.memory_id)[:120]
 
 
-class _Front(Struct, frozen=True):
+class _FrontMatter(Struct, frozen=True):
     """What stands before the text of a draft."""
 
     name: str
@@ -525,7 +527,7 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _draft(front: _Front, known: Sequence[_Statement], alike: Sequence[SkillHit]) -> str:
+def _draft(front: _FrontMatter, known: Sequence[_Statement], alike: Sequence[SkillHit]) -> str:
     """Return the text of a skill for a person to finish: steps, what is known, and what is near."""
     lines = ["---", *front.lines(), "---", "", f"# {front.name}", "", front.description, ""]
     steps = [each for each in known if each.is_step]

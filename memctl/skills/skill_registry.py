@@ -6,16 +6,15 @@ propose, and say how a use went.  Knows nothing of conflicts, proposals and gaps
 
 from __future__ import annotations
 
-import base64
 import difflib
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -24,26 +23,17 @@ from memctl.identity import checked_name
 from memctl.ids import skill_id
 from memctl.literals import ChangeType, SkillCategory, SkillStatus
 from memctl.redaction import redact_secrets
-from memctl.skills.skill_categories import infer_category
 from memctl.skills.skill_files import (
     AttachedFile,
     FoundSkill,
     SkillDraft,
     digest,
     find_skills,
-    parse_requirement,
     parse_skill,
     slug_of,
-    with_name,
     write_folder,
 )
-from memctl.skills.skill_health import (
-    CLEAR_DIFFERENCE,
-    chance_of_difference,
-    effectiveness,
-    health,
-    success_share,
-)
+from memctl.skills.skill_search import SkillMatcher, infer_category
 from memctl.skills.skill_views import (
     Dependencies,
     Evolution,
@@ -54,20 +44,24 @@ from memctl.skills.skill_views import (
     SkillImport,
     SkillView,
     VersionView,
+    by_skill,
+    compare_versions,
+    dependencies,
+    effectiveness,
+    skill_edges,
+    skill_views,
+    text_of,
+    version_views,
 )
 from memctl.store.ledger.skill_repositories import (
     Skill,
     SkillAgent,
-    SkillConflict,
     SkillFile,
     SkillUse,
     SkillVersion,
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from memctl.models.protocols import Embedder
     from memctl.store.ledger.ledger import Ledger
 
@@ -75,10 +69,6 @@ WHOLE = 100
 """Per cent that the shares of active versions add up to."""
 LONGEST_NOTE = 4_000
 LONGEST_TASK = 500
-_NAME_WEIGHT = 2.0
-_LEAST_RELEVANCE = 0.15
-_HEALTH_SHARE = 0.3
-"""How much of a skill's rank its health decides."""
 _NEW_EFFECTIVENESS = 0.5
 _PERSON_HINT = "a person does that: memctl skill, with no agent named"
 
@@ -115,7 +105,7 @@ class Skills:
         self.user = user
         self._session = session
         self._stored = ledger.skills
-        self._embedder = embedder
+        self.matcher = SkillMatcher(ledger, embedder)
         self._redact = redact
         self.require_writable = require_writable or ledger.require_writable
 
@@ -340,44 +330,7 @@ class Skills:
 
     def views(self, skills: Sequence[Skill]) -> Sequence[SkillView]:
         """Return skills as listings show them."""
-        now = self.clock()
-        versions = _by_skill(self._stored.versions.all())
-        agents = _by_skill(self._stored.agents.all())
-        conflicts = open_conflicts_by_skill(self._stored.conflicts.open())
-        last = self._stored.uses.last_at()
-        views = []
-        for skill in skills:
-            own = versions.get(skill.skill_id, [])
-            successes = sum(each.successes for each in own)
-            failures = sum(each.failures for each in own)
-            used = last.get(skill.skill_id)
-            against = conflicts.get(skill.skill_id, [])
-            since = used or skill.created_at
-            views.append(
-                SkillView(
-                    skill_id=skill.skill_id,
-                    name=skill.name,
-                    slug=skill.slug,
-                    description=skill.description,
-                    category=skill.category,
-                    status=skill.status,
-                    version=skill.active_version,
-                    effectiveness=round(skill.effectiveness, 4),
-                    health=round(
-                        health(successes, failures, since, (c.severity for c in against), now), 4
-                    ),
-                    uses=successes + failures,
-                    last_used_at=used,
-                    agents=tuple(a.agent for a in agents.get(skill.skill_id, []) if a.enabled),
-                    tags=skill.tags,
-                    requires=skill.requires,
-                    open_conflicts=len(against),
-                    successor=skill.successor,
-                    created_by=skill.created_by,
-                    updated_at=skill.updated_at,
-                )
-            )
-        return views
+        return skill_views(self._stored, skills, self.clock())
 
     def show(self, word: str) -> SkillDetails:
         """Return all that is known of a skill.
@@ -438,7 +391,7 @@ class Skills:
         """
         if not text.strip():
             raise UsageError("the description is empty", "say what is to be done")
-        own = self.given()
+        own = self.assigned()
         skills = [
             skill
             for skill in self._stored.select("category = coalesce(?, category)", category)
@@ -446,116 +399,18 @@ class Skills:
         ]
         if not skills:
             return []
-        meaning = self._meaning(text, skills)
-        words = _word_scores(text, skills)
-        views = self.views(skills)
-        found = []
-        for view, near, said in zip(views, meaning, words, strict=True):
-            relevance = 0.5 * max(0.0, near) + 0.5 * said
-            if relevance >= _LEAST_RELEVANCE:
-                score = relevance * (1 - _HEALTH_SHARE + _HEALTH_SHARE * view.health)
-                found.append((score, relevance, view))
-        found.sort(key=lambda each: (-each[0], each[2].slug, each[2].skill_id))
-        return [
-            SkillHit(
-                rank=rank,
-                score=round(score, 4),
-                relevance=round(relevance, 4),
-                skill_id=view.skill_id,
-                name=view.name,
-                slug=view.slug,
-                description=view.description,
-                category=view.category,
-                status=view.status,
-                version=view.version,
-                health=view.health,
-                is_assigned=view.skill_id in own,
-            )
-            for rank, (score, relevance, view) in enumerate(found[:limit], start=1)
-        ]
+        return self.matcher.rank(text, skills, self.views(skills), limit, own)
 
-    def given(self) -> Mapping[str, bool]:
+    def assigned(self) -> Mapping[str, bool]:
         """Return the skills that the agent that asks has, and whether each is enabled for it."""
         if self.agent is None:
             return {}
         rows = self._stored.agents.select("agent = ?", self.agent)
         return {each.skill_id: each.enabled for each in rows}
 
-    def _meaning(self, text: str, skills: Sequence[Skill]) -> Sequence[float]:
-        from memctl.models.vector_math import dot_products
-
-        vectors = self.vectors(skills)
-        (asked,) = self._embedder().embed([text])
-        return [float(each) for each in dot_products(vectors, asked)]
-
-    def vectors(self, skills: Sequence[Skill]) -> NDArray[np.float32]:
-        """Return the vectors of names and descriptions; what is not kept yet is made and kept."""
-        import numpy as np
-
-        embedder = self._embedder()
-        texts = [f"{each.name}\n{each.description}" for each in skills]
-        keys = [f"{embedder.id} {digest(text.encode('utf-8', 'replace'))[:24]}" for text in texts]
-        stale = [n for n, skill in enumerate(skills) if skill.vector_of != keys[n]]
-        made = embedder.embed([texts[n] for n in stale]) if stale else ()
-        fresh = {n: vector.astype(np.float16) for n, vector in zip(stale, made, strict=True)}
-        if fresh and self.ledger.is_writable:
-            self._stored.set_vectors(
-                (skills[n].skill_id, base64.b64encode(vector.tobytes()).decode("ascii"), keys[n])
-                for n, vector in fresh.items()
-            )
-        rows = [
-            fresh[n]
-            if n in fresh
-            else np.frombuffer(base64.b64decode(skill.vector), dtype=np.float16)
-            for n, skill in enumerate(skills)
-        ]
-        return np.asarray(rows, dtype=np.float32)
-
-    def described_alike(
-        self, skills: Sequence[Skill], pairs: Sequence[tuple[int, int]]
-    ) -> Mapping[tuple[int, int], float]:
-        """Return the cosine of the descriptions alone of some pairs of skills, by their places."""
-        places = sorted({place for pair in pairs for place in pair})
-        if not places:
-            return {}
-        vectors = self._embedder().embed([skills[place].description for place in places])
-        rows = dict(zip(places, vectors, strict=True))
-        return {(one, other): float(rows[one] @ rows[other]) for one, other in pairs}
-
     def dependencies(self, skill: Skill) -> Dependencies:
         """Return what a skill requires in the order in which it has to be known."""
-        by_slug = skills_by_slug(self._stored.all())
-        order: dict[str, Skill] = {}
-        cycles: dict[frozenset[str], tuple[str, ...]] = {}
-        missing: dict[str, None] = {}
-        done: set[str] = set()
-        way: list[str] = []
-        steps: list[Iterator[str]] = []
-
-        def enter(found: Skill) -> None:
-            """Go on to what a skill requires."""
-            way.append(found.slug)
-            steps.append(iter(found.requires))
-
-        enter(skill)
-        while steps:
-            needed = next(steps[-1], None)
-            if needed is None:
-                steps.pop()
-                slug = way.pop()
-                done.add(slug)
-                if way and slug != skill.slug:
-                    order[slug] = by_slug[slug]
-                continue
-            slug, _ = parse_requirement(needed)
-            if slug in way:
-                circle = (*way[way.index(slug) :], slug)
-                cycles.setdefault(frozenset(circle), circle)
-            elif slug not in by_slug:
-                missing[needed] = None
-            elif slug not in done:
-                enter(by_slug[slug])
-        return Dependencies(tuple(order.values()), tuple(cycles.values()), tuple(missing))
+        return dependencies(skill, self._stored.all())
 
     def names(self) -> Sequence[str]:
         """Return the names of the skills that are not archived."""
@@ -563,33 +418,7 @@ class Skills:
 
     def edges(self) -> Sequence[SkillEdge]:
         """Return how skills are connected with each other and with agents, by their names."""
-        stored = self._stored.all()
-        skills = [each for each in stored if each.status != "archived"]
-        archived = {each.slug for each in stored if each.status == "archived"}
-        by_slug, by_id = skills_by_slug(skills), {each.skill_id: each for each in skills}
-        found = []
-        for skill in skills:
-            for requirement in skill.requires:
-                slug, _ = parse_requirement(requirement)
-                needed = by_slug.get(slug)
-                if needed is None:
-                    kind = "archived_skill" if slug in archived else "missing_skill"
-                    found.append(SkillEdge(skill.name, "requires", slug, kind))
-                elif needed.skill_id != skill.skill_id:
-                    found.append(SkillEdge(skill.name, "requires", needed.name))
-            after = by_slug.get(skill.successor)
-            if after is not None and after.skill_id != skill.skill_id:
-                found.append(SkillEdge(after.name, "improves", skill.name))
-        for conflict in self._stored.conflicts.open():
-            one, other = by_id.get(conflict.skill_id), by_id.get(conflict.other_id)
-            if one is not None and other is not None:
-                found.append(SkillEdge(one.name, "conflicts_with", other.name))
-        found += [
-            SkillEdge(by_id[given.skill_id].name, "used_by", given.agent, "agent")
-            for given in self._stored.agents.select("enabled")
-            if given.skill_id in by_id
-        ]
-        return found
+        return skill_edges(self._stored)
 
     # --- agents ----------------------------------------------------------------------------------
 
@@ -630,29 +459,7 @@ class Skills:
 
     def versions(self, word: str) -> Sequence[VersionView]:
         """Return the versions of a skill, the oldest first."""
-        skill = self.find(word)
-        durations: dict[int, list[float]] = {}
-        for use in self._stored.uses.of(skill.skill_id):
-            if use.duration is not None:
-                durations.setdefault(use.version, []).append(use.duration)
-        return [
-            VersionView(
-                number=each.number,
-                change_type=each.change_type,
-                notes=each.notes,
-                is_active=each.share > 0,
-                share=each.share,
-                uses=each.successes + each.failures,
-                successes=each.successes,
-                failures=each.failures,
-                success=round(success_share(each.successes, each.failures), 4),
-                mean_duration=_mean(durations.get(each.number, [])),
-                created_at=each.created_at,
-                created_by=each.created_by,
-                sha256=digest(each.content.encode("utf-8")),
-            )
-            for each in self._stored.versions.of(skill.skill_id)
-        ]
+        return version_views(self._stored, self.find(word).skill_id)
 
     def version(self, skill: Skill, number: int) -> SkillVersion:
         """Return a version of a skill.
@@ -830,7 +637,7 @@ class Skills:
 
     def _set_effectiveness(self, skills: Sequence[Skill], last: Mapping[str, datetime]) -> int:
         now, changed = self.clock(), []
-        versions = _by_skill(self._stored.versions.all())
+        versions = by_skill(self._stored.versions.all())
         for skill in skills:
             own = versions.get(skill.skill_id, [])
             value = effectiveness(
@@ -850,20 +657,20 @@ class Skills:
         skills = self._stored.all()
         before = {each.skill_id: each.vector_of for each in skills}
         if skills:
-            self.vectors(skills)
+            self.matcher.vectors(skills)
         after = self._stored.all()
         return sum(before[each.skill_id] != each.vector_of for each in after)
 
-    def evolution(self, word: str | None = None) -> Sequence[Evolution]:
+    def evolution(self) -> Sequence[Evolution]:
         """Compare each version that was used with the one that was used before it."""
-        skills = self._stored.all() if word is None else [self.find(word)]
-        versions = _by_skill(self._stored.versions.all())
-        found = []
-        for skill in skills:
-            used = [e for e in versions.get(skill.skill_id, []) if e.successes + e.failures]
-            for older, newer in pairwise(used):
-                found.append(_compared(skill, older, newer))
-        return found
+        versions = by_skill(self._stored.versions.all())
+        return [
+            compare_versions(skill, older, newer)
+            for skill in self._stored.all()
+            for older, newer in pairwise(
+                each for each in versions.get(skill.skill_id, []) if each.successes + each.failures
+            )
+        ]
 
     # --- status ----------------------------------------------------------------------------------
 
@@ -943,41 +750,6 @@ class Skills:
         return written, left_out
 
 
-def text_of(skill: Skill, version: SkillVersion) -> str:
-    """Return the text of a version; of a skill that was renamed it has the new name."""
-    is_renamed = skill.name != skill.declared_name
-    return with_name(version.content, skill.name) if is_renamed else version.content
-
-
-def skills_by_slug(skills: Iterable[Skill]) -> dict[str, Skill]:
-    """Return the skill that each slug stands for: one that is active before others, the oldest."""
-    rank = {"active": 0, "draft": 1, "deprecated": 2, "archived": 3}
-    ordered = sorted(skills, key=lambda each: (rank[each.status], each.created_at, each.skill_id))
-    found: dict[str, Skill] = {}
-    for skill in ordered:
-        found.setdefault(skill.slug, skill)
-    return found
-
-
-def open_conflicts_by_skill(
-    conflicts: Iterable[SkillConflict],
-) -> dict[str, list[SkillConflict]]:
-    """Return conflicts by each of the skills that they are about."""
-    found: dict[str, list[SkillConflict]] = {}
-    for each in conflicts:
-        for skill in dict.fromkeys((each.skill_id, each.other_id)):
-            if skill:
-                found.setdefault(skill, []).append(each)
-    return found
-
-
-def _by_skill(rows: Iterable[Any]) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
-    for each in rows:
-        found.setdefault(each.skill_id, []).append(each)
-    return found
-
-
 def _described(skill: Skill, draft: SkillDraft, now: datetime) -> Skill:
     """Return a skill with what a text says of it."""
     return replace(
@@ -1011,51 +783,3 @@ def _imported(
         version=version,
         is_active=is_active,
     )
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return round(math.fsum(values) / len(values), 3) if values else None
-
-
-def _compared(skill: Skill, older: SkillVersion, newer: SkillVersion) -> Evolution:
-    before, after = (older.successes, older.failures), (newer.successes, newer.failures)
-    chance = chance_of_difference(before, after)
-    shares = [wins / (wins + losses) for wins, losses in (before, after)]
-    is_clear = chance < CLEAR_DIFFERENCE
-    better = newer.number if shares[1] > shares[0] else older.number
-    return Evolution(
-        skill_id=skill.skill_id,
-        name=skill.name,
-        older=older.number,
-        newer=newer.number,
-        older_success=round(shares[0], 4),
-        newer_success=round(shares[1], 4),
-        chance=round(chance, 6),
-        is_clear=is_clear,
-        better=better if is_clear else None,
-    )
-
-
-def _word_scores(text: str, skills: Sequence[Skill]) -> Sequence[float]:
-    """Return for each skill how much of a text its words cover; rare words count more."""
-    from memctl.language.term_analysis import query_terms, terms
-
-    asked = query_terms(text)
-    named = [set(terms(each.name)) for each in skills]
-    descriptions = [
-        set(terms(" ".join((each.description, *each.tags, each.category.replace("_", " ")))))
-        for each in skills
-    ]
-    counts = Counter(
-        term for one, other in zip(named, descriptions, strict=True) for term in one | other
-    )
-    weight = {term: math.log(1 + len(skills) / (0.5 + counts[term])) for term in asked}
-    total = sum(weight.values()) * _NAME_WEIGHT or 1.0
-    return [
-        sum(
-            weight[term] * (_NAME_WEIGHT if term in name else 1.5 if term in words else 0.0)
-            for term in asked
-        )
-        / total
-        for name, words in zip(named, descriptions, strict=True)
-    ]

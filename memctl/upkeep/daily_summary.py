@@ -205,8 +205,8 @@ class _Links(Struct, frozen=True):
     def _leads_to(self, name: str) -> int | None:
         if not name or _NO_NAME.search(name):
             return None
-        meant = self.names.meant(name, self.source)
-        return None if meant is None or meant.others else meant.page
+        target = self.names.resolve(name, self.source)
+        return None if target is None or target.others else target.page
 
 
 def _names_of(page: Page) -> Iterator[str]:
@@ -225,9 +225,7 @@ def _links_in(base: KnowledgeBase, snapshot: Snapshot) -> _Links:
         kb=base.name,
         id="",
         title="",
-        namespace=documents_of(config.namespaces, config.user)
-        if config.user
-        else DEFAULT_NAMESPACE,
+        namespace=documents_of(config.namespaces, config.user),
         source=DAILY_SUMMARY,
         type="",
         sha256="",

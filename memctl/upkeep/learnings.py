@@ -16,7 +16,7 @@ from msgspec.structs import asdict, replace
 
 from memctl.errors import MemctlError, UsageError
 from memctl.feedback.judging import relied_on
-from memctl.identity import DEFAULT_NAMESPACE, conversations_of
+from memctl.identity import conversations_of
 from memctl.ids import stated_memory_id
 from memctl.literals import LEARNING
 from memctl.memories.importance_decay import Decay
@@ -69,7 +69,7 @@ class Learning(Struct, frozen=True):
     """From 0 to 1; see ``quality_of``."""
 
 
-class Judgement(Struct, frozen=True):
+class JudgementCounts(Struct, frozen=True):
     """How often answers that used a memory were judged."""
 
     good: int = 0
@@ -82,7 +82,7 @@ class Judgement(Struct, frozen=True):
         return self.good / judged if judged else None
 
 
-NOT_JUDGED = Judgement()
+NOT_JUDGED = JudgementCounts()
 
 
 def query_learnings(
@@ -125,7 +125,9 @@ def _learnings(base: KnowledgeBase, now: datetime, ids: Sequence[str]) -> list[L
     ]
 
 
-def _learning(kb: str, memory: Memory, decay: Decay, judged: Judgement, now: datetime) -> Learning:
+def _learning(
+    kb: str, memory: Memory, decay: Decay, judged: JudgementCounts, now: datetime
+) -> Learning:
     row = asdict(memory)
     outcome, context = memory.metadata.get("outcome"), memory.metadata.get("context")
     return Learning(
@@ -143,7 +145,9 @@ def _learning(kb: str, memory: Memory, decay: Decay, judged: Judgement, now: dat
     )
 
 
-def quality_of(row: Mapping[str, Any], decay: Decay, judged: Judgement, now: datetime) -> float:
+def quality_of(
+    row: Mapping[str, Any], decay: Decay, judged: JudgementCounts, now: datetime
+) -> float:
     """Return how good an entry is, from 0 to 1.
 
     It is 0.4 confidence + 0.3 share of good feedback on answers that used it + 0.2 recency + 0.1
@@ -161,14 +165,14 @@ def quality_of(row: Mapping[str, Any], decay: Decay, judged: Judgement, now: dat
     return float(sum(WEIGHTS[name] * value for name, value in known.items()) / weight)
 
 
-def judgements(ledger: Ledger) -> dict[str, Judgement]:
+def judgements(ledger: Ledger) -> dict[str, JudgementCounts]:
     """Return how answers were judged that used memories, by the id of the memory."""
-    found: dict[str, Judgement] = {}
+    found: dict[str, JudgementCounts] = {}
     for entry, ids in _judged(ledger, "feedback IS NOT NULL"):
         for id_ in ids:
-            known = found.get(id_, Judgement())
+            known = found.get(id_, JudgementCounts())
             is_good = entry.feedback == "good"
-            found[id_] = Judgement(known.good + is_good, known.bad + (not is_good))
+            found[id_] = JudgementCounts(known.good + is_good, known.bad + (not is_good))
     return found
 
 
@@ -200,7 +204,7 @@ def confirm_learnings(context: UpkeepContext) -> Outcome:
     ]
     found += [
         Confirmation(id_, f"agent {agent}", context.now, context.job)
-        for id_, agent in _said_again(snapshot, agents)
+        for id_, agent in _repeated_by_others(snapshot, agents)
     ]
     found += [
         Confirmation(id_, f"agent {other.agent_id}", context.now, context.job)
@@ -238,7 +242,7 @@ def _notes_of_skills(context: UpkeepContext) -> dict[str, list[Statement]]:
         statement = Statement(
             text=f"{skill.declared_name}: {use.note}",
             type=LEARNING,
-            namespace=conversations_of(names, use.user_id) if use.user_id else DEFAULT_NAMESPACE,
+            namespace=conversations_of(names, use.user_id),
             session_id=use.session_id,
             created_at=use.at,
             metadata={
@@ -277,7 +281,9 @@ def _learn(context: UpkeepContext, noted: Mapping[str, Sequence[Statement]]) -> 
     return new
 
 
-def _said_again(snapshot: Snapshot, agents: Mapping[str, str | None]) -> Iterable[tuple[str, str]]:
+def _repeated_by_others(
+    snapshot: Snapshot, agents: Mapping[str, str | None]
+) -> Iterable[tuple[str, str]]:
     """Yield learnings with another agent that says nearly the same."""
     alike = col("relation_type").is_in(("near_duplicate", "restates")) & col("valid_to").is_null()
     for tie in snapshot.scan("relations", alike, ["source_id", "target_id"]).to_pylist():
@@ -320,15 +326,15 @@ def _open_bases(home: Home) -> Iterable[str]:
 
 def _to_share(context: UpkeepContext, name: str) -> list[Memory]:
     if name == context.base.name:
-        return _marked(context, context.base)
+        return _chosen_for_sharing(context, context.base)
     try:
         with context.home.open(name) as other:
-            return _marked(context, other)
+            return _chosen_for_sharing(context, other)
     except MemctlError:  # one that cannot be read keeps the others from nothing
         return []
 
 
-def _marked(context: UpkeepContext, base: KnowledgeBase) -> list[Memory]:
+def _chosen_for_sharing(context: UpkeepContext, base: KnowledgeBase) -> list[Memory]:
     """Return the learnings of one knowledge base that are marked, or that agents agree on.
 
     They count from when they were learnt or agreed on, whenever this job finds them.

@@ -88,26 +88,26 @@ def stale_memories(
     holds = memory_filter(_EVERYTHING, now)
     columns = [*COLUMNS, "document_id", "source_ids"]
     found = snapshot.scan("memories", holds & (col("level") == "memory"), columns).to_pylist()
-    rows = [row for row in found if _may_rot(row)]
+    rows = [row for row in found if _can_go_stale(row)]
     if not rows:
         return []
     insights = snapshot.scan("memories", holds & (col("level") == "insight"), ["source_ids"])
     drawn_on = {id_ for sources in insights["source_ids"].to_pylist() for id_ in sources}
-    grounds = _Grounds.of(snapshot, rows)
+    valid = _ValidSources.of(snapshot, rows)
     stale = []
     for row in rows:
         if row["id"] in drawn_on:
             continue
         idle, importance = decay.idle_days(row, now), decay.importance(row, now)
-        is_orphan = not grounds.bear(row)
+        is_orphan = not valid.support(row)
         score = 1.0 if is_orphan else staleness(idle, decay.half_life, importance)
         if score >= threshold:
-            nights = 0 if is_orphan else _nights_stale(row, decay, now, threshold)
+            nights = 0 if is_orphan else _days_stale(row, decay, now, threshold)
             stale.append(StaleMemory(row["id"], score, idle, importance, is_orphan, nights))
     return sorted(stale, key=lambda each: (-each.staleness, each.id))
 
 
-def _nights_stale(row: Mapping[str, Any], decay: Decay, now: datetime, threshold: float) -> int:
+def _days_stale(row: Mapping[str, Any], decay: Decay, now: datetime, threshold: float) -> int:
     """Return how many whole days ago a memory was stale already."""
 
     def is_stale(days: int) -> bool:
@@ -120,21 +120,21 @@ def _nights_stale(row: Mapping[str, Any], decay: Decay, now: datetime, threshold
     return bisect_left(whole_days, True, key=lambda days: not is_stale(days))
 
 
-def _may_rot(row: Mapping[str, Any]) -> bool:
+def _can_go_stale(row: Mapping[str, Any]) -> bool:
     if is_stated(row) or row["importance"] >= IMPORTANT:
         return False
     return is_distilled(row) or row["type"] == LEARNING
 
 
-class _Grounds(Struct, frozen=True):
-    """What memories were drawn from, as far as it still holds."""
+class _ValidSources(Struct, frozen=True):
+    """The documents and memories that others were drawn from and that still hold."""
 
     documents: frozenset[str]
     memories: frozenset[str]
 
     @classmethod
-    def of(cls, snapshot: Snapshot, rows: Iterable[Mapping[str, Any]]) -> _Grounds:
-        """Look up what rows were drawn from."""
+    def of(cls, snapshot: Snapshot, rows: Iterable[Mapping[str, Any]]) -> _ValidSources:
+        """Look up the sources of rows."""
         documents, sources = set[str](), set[str]()
         for row in rows:
             documents.update(filter(None, [row["document_id"]]))
@@ -146,7 +146,7 @@ class _Grounds(Struct, frozen=True):
             frozenset(row["id"] for row in valid if row["valid_to"] is None),
         )
 
-    def bear(self, row: Mapping[str, Any]) -> bool:
+    def support(self, row: Mapping[str, Any]) -> bool:
         """Return whether anything that a memory was drawn from still holds."""
         document, sources = row["document_id"], row["source_ids"]
         if document is not None and document not in self.documents:
@@ -155,7 +155,7 @@ class _Grounds(Struct, frozen=True):
 
 
 def archive_stale(context: UpkeepContext) -> Outcome:
-    """Archive what is stale; what became so too much at once waits until it is asked for."""
+    """Archive stale memories; where too many became stale at once, they wait until asked for."""
     base, settings = context.base, context.config.upkeep
     if settings.archive_from >= 1:
         return Outcome({"archived": 0, "withheld": 0})
@@ -166,7 +166,7 @@ def archive_stale(context: UpkeepContext) -> Outcome:
     withheld: list[str] = []
     ids = [each.id for each in stale]
     if not context.options.force:
-        ids, withheld = _by_nights(stale, settings.most_archived, holding)
+        ids, withheld = _limited_per_night(stale, settings.most_archived, holding)
     counts = {"archived": len(ids), "withheld": len(withheld)}
     warning = hint = ""
     if withheld:
@@ -188,7 +188,7 @@ def archive_stale(context: UpkeepContext) -> Outcome:
     return Outcome(counts | {"archived": len(ids)}, ids, warning=warning, hint=hint)
 
 
-def _by_nights(
+def _limited_per_night(
     stale: Sequence[StaleMemory], most_archived: float, holding: int
 ) -> tuple[list[str], list[str]]:
     """Return the ids that are archived, and those of which too many became stale at once.

@@ -15,7 +15,7 @@ from memctl.evaluation.evaluation_runs import (
     summarize,
 )
 from memctl.evaluation.question_sets import parse_questions
-from memctl.feedback.bootstrap import bootstrap_interval
+from memctl.feedback.feedback_statistics import bootstrap_interval
 
 
 def test_scores_of_a_ranking_are_those_worked_out_by_hand() -> None:

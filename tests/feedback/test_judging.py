@@ -11,7 +11,7 @@ import pytest
 from command_line import Run
 
 from memctl.config import FeedbackSettings
-from memctl.feedback.rewards import reward_of
+from memctl.feedback.conversation_records import reward_of
 from memctl.store.ledger.feedback_repositories import Feedback
 from memctl.store.ledger.log_repositories import QueryDetail
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from cli.conftest import Run
 
-from memctl.links.vault_files import name_key, safe_name, seal_of, sealed
+from memctl.links.vault_files import name_key, safe_name, seal_file, seal_of
 
 from .conftest import Write
 
@@ -217,7 +217,7 @@ def test_long_names_are_cut_between_characters() -> None:
 
 
 def test_a_seal_fits_only_what_was_written() -> None:
-    content = sealed({"title": "x"}, "Text.\n", "d_1", "notes")
+    content = seal_file({"title": "x"}, "Text.\n", "d_1", "notes")
     seal = seal_of(content)
     assert seal is not None
     assert (seal.id, seal.kb, seal.is_intact) == ("d_1", "notes", True)

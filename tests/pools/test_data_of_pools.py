@@ -19,7 +19,7 @@ from memctl.errors import (
     VersionConflict,
 )
 from memctl.pools import Pools, Retention, parse_scope, remove_expired
-from memctl.pools.pool_values import changed_paths, merged, with_value, without_secrets
+from memctl.pools.pool_values import changed_paths, merge_objects, with_value, without_secrets
 from memctl.store.ledger.ledger import Ledger
 from memctl.store.ledger.pool_repositories import MAX_POOL_EVENTS, MAX_POOL_VERSIONS, encode_json
 
@@ -116,8 +116,8 @@ def test_merging_changes_neither_object_and_twice_is_once(
     one: dict[str, Any], other: dict[str, Any]
 ) -> None:
     before = encode_json(one), encode_json(other)
-    both = merged(one, other)
-    assert merged(both, other) == both
+    both = merge_objects(one, other)
+    assert merge_objects(both, other) == both
     assert (encode_json(one), encode_json(other)) == before
 
 
@@ -454,12 +454,12 @@ def test_a_run_ends_with_its_pools_but_for_those_that_persist(ann: Pools, bob: P
     ann.create("steps", run_id="4711")
     ann.create("cache", run_id="4711", persist=True)
     ann.create("other", run_id="4712")
-    ending = ann.to_end(run_id="4711")
+    ending = ann.require_endable(run_id="4711")
     assert [pool.pool_id for pool in ending] == ["steps"]
     ann.release(ending)
     assert [pool.pool_id for pool in ann.list()] == ["cache", "other"]
     with pytest.raises(NotFoundError) as missing:
-        ann.to_end(run_id="4713")
+        ann.require_endable(run_id="4713")
     assert missing.value.hint == "there are the runs 4711, 4712"
 
 
@@ -477,12 +477,12 @@ def test_a_run_is_not_ended_by_who_owns_only_some_of_its_pools(ann: Pools, bob: 
     ann.create("one", run_id="7")
     bob.create("two", run_id="7")
     with pytest.raises(AccessRefused, match="'ann' may not end pool 'two'"):
-        ann.to_end(run_id="7")
+        ann.require_endable(run_id="7")
 
 
 def test_a_pool_written_to_while_it_is_archived_stays(ann: Pools) -> None:
     ann.create("steps", run_id="7")
-    ending = ann.to_end(run_id="7")
+    ending = ann.require_endable(run_id="7")
     ann.write("steps", "late", 1)
     with pytest.raises(VersionConflict, match="while it was archived"):
         ann.release(ending, unchanged=True)

@@ -9,7 +9,7 @@ import pytest
 from memctl.knowledge_base import KnowledgeBase
 from memctl.skills.skill_conflicts import opposite_instructions
 from memctl.skills.skill_files import parse_skill
-from memctl.skills.skill_health import conflict_priority
+from memctl.skills.skill_views import conflict_priority
 from memctl.upkeep.job_registry import ON_SKILLS
 
 from .conftest import Clock, Run, Write, run_job

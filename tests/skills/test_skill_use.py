@@ -6,7 +6,7 @@ import pytest
 
 from memctl.errors import AccessRefused, NotFoundError
 from memctl.knowledge_base import KnowledgeBase
-from memctl.skills.skill_health import chance_of_difference, effectiveness, health
+from memctl.skills.skill_views import chance_of_difference, effectiveness, health
 
 from .conftest import Clock, Run, Write
 

@@ -12,7 +12,7 @@ from killed import images_of
 from memctl.config import load_config
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
-from memctl.memories.importance_decay import decayed
+from memctl.memories.importance_decay import decay_importance
 from memctl.records import Filters
 from memctl.rows.row_changes import archive_memories
 
@@ -46,8 +46,8 @@ def test_importance_fades_by_the_formula_and_the_row_stays_as_it_is(
 
 
 def test_what_is_less_than_the_floor_stays_and_never_grows() -> None:
-    assert decayed(0.01, 400, 90, 0.05) == 0.01
-    assert decayed(0.5, -3, 90, 0.05) == 0.5
+    assert decay_importance(0.01, 400, 90, 0.05) == 0.01
+    assert decay_importance(0.5, -3, 90, 0.05) == 0.5
 
 
 def test_listings_go_by_importance_as_it_is_now(

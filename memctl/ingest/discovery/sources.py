@@ -22,6 +22,7 @@ from msgspec import Struct, field
 
 from memctl.errors import UnreadableSource
 from memctl.files import clear_temporaries, is_temporary, new_temporary
+from memctl.identity import DEFAULT_NAMESPACE
 from memctl.ids import storable
 from memctl.ingest.discovery.skip_rules import DEEPEST_FOLDER, TOO_DEEP, IgnoreRules, skip_reason
 from memctl.literals import DocType
@@ -29,7 +30,6 @@ from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.readers.media.subtitles import sidecars_among
 from memctl.records import FileOutcome, Metadata, SkipListener, SkippedSource, SourceText
 
-DEFAULT_NAMESPACE = "default"
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _SIGN_IN = re.compile(r"^(https?://)[^/?#]*@", re.IGNORECASE)
 _ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")

@@ -84,7 +84,6 @@ class RetrievalQuery(Struct, frozen=True):
 class Retriever(Struct, frozen=True):
     """A way to find candidates."""
 
-    name: str
     modes: frozenset[Mode]
     """The search modes that use it."""
     find: Callable[[RetrievalQuery, TableRows, int], Sequence[int]]
@@ -109,9 +108,9 @@ def _find_nearest(query: RetrievalQuery, rows: TableRows, limit: int) -> Sequenc
 
 
 RETRIEVERS: Sequence[Retriever] = (
-    Retriever("keyword", frozenset(("hybrid", "graph", "keyword")), _find_by_keyword),
-    Retriever("required", frozenset(("hybrid", "graph", "keyword")), _find_required),
-    Retriever("vector", frozenset(("hybrid", "graph", "vector")), _find_nearest),
+    Retriever(frozenset(("hybrid", "graph", "keyword")), _find_by_keyword),
+    Retriever(frozenset(("hybrid", "graph", "keyword")), _find_required),
+    Retriever(frozenset(("hybrid", "graph", "vector")), _find_nearest),
 )
 
 

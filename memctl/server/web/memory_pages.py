@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from memctl.errors import UsageError, VersionConflict
 from memctl.forget import ForgetReport, Selection
 from memctl.literals import RESTATING_TYPES, DocType, DocumentSort, Sort
+from memctl.operations.adding_documents import LinkMentionParameters, link_mention
 from memctl.operations.finding import opened
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.revising_documents import LinkMentionParameters, link_mention
 from memctl.records import LEVELS, Memory
 from memctl.server.web.listing import Row, RowList, collect_rows, filter_fields, filters_of
 from memctl.server.web.pages import Asked, Done, Page, address

@@ -204,10 +204,10 @@ def _refuse_unknown_tools(content: bytes, place: str) -> None:
 @command(agent_app, "list", "memctl agent list\nmemctl agent list -o json")
 def list_agents(context: CommandContext, page: Page = Page(), output: Output = None) -> None:
     """List the agents that have a file."""
-    from memctl.agent_settings import as_it_acts
+    from memctl.agent_settings import effective_settings
 
     agents = context.home.accounts.agents()
-    rows = [asdict(as_it_acts(context.config, agent)) for agent in agents]
+    rows = [asdict(effective_settings(context.config, agent)) for agent in agents]
     emit(context.page(rows, page), _AGENTS, output)
 
 
@@ -217,10 +217,10 @@ def show_agent(context: CommandContext, name: AgentName, output: Output = None) 
 
     What its file leaves out is as the settings of the program say.
     """
-    from memctl.agent_settings import as_it_acts
+    from memctl.agent_settings import effective_settings
 
     accounts = context.home.accounts
-    value = asdict(as_it_acts(context.config, accounts.agent(name))) | {
+    value = asdict(effective_settings(context.config, accounts.agent(name))) | {
         "teams": sorted(accounts.teams_of(name)),
         "grants": context.home.grants_of(name),
     }

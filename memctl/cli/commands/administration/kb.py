@@ -483,7 +483,7 @@ def clear(
     restore brings back everything but the files in processed/ and failed/.  With --forget, there
     is no way back: snapshots go too.
     """
-    found = context.home.stored(name)
+    found = context.home.count_rows(name)
     amount = ", ".join(f"{number:,} {what}" for what, number in found.items()) or "nothing"
     question = f"delete everything in {name} ({amount})?"
     if not context.confirm_or_preview(

@@ -287,7 +287,7 @@ def delete(
     """
     with context.reading_existing(kb) as base:
         pools = base.pools.acting_as()
-        found = pools.to_delete(pool)
+        found = pools.require_deletable(pool)
         what = f"pool {pool} of {base.name} ({_size_and_version(found)})"
         if context.confirm_or_preview(f"delete {what}", yes=yes, dry_run=dry_run):
             pools.delete(pool)

@@ -565,7 +565,7 @@ def import_(
     """
     refuse_empty({"--id": session_id, "--namespace": namespace})
     paths = [parse_path(each) for each in files]
-    with context.trying(kb) if dry_run else context.writing(kb) as base:
+    with context.open_for_dry_run(kb) if dry_run else context.writing(kb) as base:
         with (
             context.progress("importing") as listener,
             reporting_a_stop(context, base.name, output),

@@ -111,13 +111,13 @@ def resolve_document(context: CommandContext, view: PageLinks, given: str) -> Pa
     Raises:
         NotFoundError: There is no such document.
     """
-    meant = view.map.find(given)
+    target = view.map.find(given)
     pages = view.map.pages
-    if meant.others:
-        others = ", ".join(short_id(pages[at].id) for at in meant.others[:3])
-        taken = short_id(pages[meant.page].id)
+    if target.others:
+        others = ", ".join(short_id(pages[at].id) for at in target.others[:3])
+        taken = short_id(pages[target.page].id)
         context.say(f"note: {one_line(given, 60)!r} is taken for {taken}; there is also {others}")
-    return pages[meant.page]
+    return pages[target.page]
 
 
 @contextmanager

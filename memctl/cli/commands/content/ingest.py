@@ -118,26 +118,16 @@ def ingest(
     models are configured, it estimates their tokens and cost, as if they had never been asked any
     of it before.
     """
-    from memctl.ingest.discovery.sources import is_url
-
-    given = [bool(paths), text is not None, jsonl is not None]
-    if sum(given) != 1:
-        hint = "give PATH..., or -, or --text TEXT, or --jsonl FILE"
-        raise UsageError("nothing to ingest" if not any(given) else "one kind at a time", hint)
-    folders = [path for path in paths or () if path != "-" and not is_url(path)]
-    if sync and (folders != paths or not all(parse_path(path).is_dir() for path in folders)):
-        raise UsageError("--sync takes folders", "memctl ingest --sync FOLDER")
+    _check_inputs(paths or [], text, jsonl, title, sync=sync)
     tags = [word.removeprefix("#") for word in tag or ()]
     refuse_empty(
         {"--namespace": namespace, "--tag": tags, "--source": source, "--session": session_id}
     )
     refuse_empty({"--title": title})
-    if title is not None and (jsonl is not None or len(paths or ()) > 1 or _has_folder(folders)):
-        raise UsageError("--title names one document", "give one file, - or --text")
     skipped = _SkippedSources(context)
     with ExitStack() as stack:
         inputs = _inputs(paths or [], text, jsonl, stack)
-        base = stack.enter_context(context.trying(kb) if dry_run else context.writing(kb))
+        base = stack.enter_context(context.open_for_dry_run(kb) if dry_run else context.writing(kb))
         listener = stack.enter_context(context.progress("reading" if dry_run else "ingesting"))
         with reporting_a_stop(context, base.name, output):
             report = base.ingest(
@@ -160,8 +150,29 @@ def ingest(
     raise_failures(report, one_input=jsonl is None and len(report.outcomes) == 1)
 
 
-def _has_folder(names: list[str]) -> bool:
-    return any(parse_path(name).is_dir() for name in names)
+def _check_inputs(
+    paths: list[str], text: str | None, jsonl: str | None, title: str | None, *, sync: bool
+) -> None:
+    """Refuse several kinds of inputs together, and options that do not go with the one given.
+
+    Raises:
+        UsageError: They cannot be used.
+    """
+    from memctl.ingest.discovery.sources import is_url
+
+    given = [bool(paths), text is not None, jsonl is not None]
+    if sum(given) != 1:
+        hint = "give PATH..., or -, or --text TEXT, or --jsonl FILE"
+        raise UsageError("nothing to ingest" if not any(given) else "one kind at a time", hint)
+    files = [path for path in paths if path != "-" and not is_url(path)]
+    if sync and (not files or files != paths or not all(map(_is_folder, files))):
+        raise UsageError("--sync takes folders", "memctl ingest --sync FOLDER")
+    if title and (jsonl is not None or len(paths) > 1 or any(map(_is_folder, files))):
+        raise UsageError("--title names one document", "give one file, - or --text")
+
+
+def _is_folder(name: str) -> bool:
+    return parse_path(name).is_dir()
 
 
 def _inputs(

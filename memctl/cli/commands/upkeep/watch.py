@@ -194,7 +194,7 @@ def status(context: CommandContext, kb: KnowledgeBasesOption = None, output: Out
 
 def _takes_private(settings: KnowledgeBaseSettings) -> bool:
     """Return whether what is dropped into inboxes becomes private."""
-    from memctl.ingest.discovery.sources import DEFAULT_NAMESPACE
+    from memctl.identity import DEFAULT_NAMESPACE
 
     return settings.private or DEFAULT_NAMESPACE in settings.private_namespaces
 

@@ -1,15 +1,12 @@
-"""All knowledge bases on this disk: create, list, open, change, rename, delete.
+"""The folder that holds every knowledge base of one user, for whoever acts.
 
 Knows folders and settings; what is inside a knowledge base only ``KnowledgeBase`` knows.
 """
 
 from __future__ import annotations
 
-import os
-import secrets
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -19,19 +16,23 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from memctl.accounts import Accounts
-from memctl.config import Config, with_own_settings
+from memctl.config import Config
 from memctl.errors import (
     AccessRefused,
-    DamagedError,
-    DiskRefused,
     KnowledgeBaseNotFound,
     KnowledgeBaseUnavailable,
-    LockedError,
     MemctlError,
     NotFoundError,
     UsageError,
 )
-from memctl.files import make_folder, sync_entry
+from memctl.home.kb_folders import (
+    Clock,
+    KnowledgeBaseEntry,
+    KnowledgeBaseFolders,
+    empty_folder,
+    own_values,
+)
+from memctl.home.setting_changes import change_settings, with_inboxes
 from memctl.identity import checked_name
 from memctl.instants import utc_now
 from memctl.kb_settings import (
@@ -39,11 +40,7 @@ from memctl.kb_settings import (
     Inbox,
     KnowledgeBaseSettings,
     Layout,
-    check_name,
-    is_kb_name,
     load_settings,
-    save_settings,
-    settings_lock,
 )
 from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
 from memctl.literals import (
@@ -55,35 +52,18 @@ from memctl.literals import (
     OwnTask,
     StoredStatus,
 )
-from memctl.locking import hold_lock
-from memctl.paths import display_path, os_error_hint, os_error_reason
-from memctl.store.tables.storage import TABLES_FOLDER
-from memctl.validation import allowed_values, nearest
 
 if TYPE_CHECKING:
     from memctl.knowledge_base.warm_state import WarmState
-    from memctl.store.ledger.audit_repositories import Noted
-    from memctl.store.ledger.ledger import Ledger
 
-Clock = Callable[[], datetime]
 T = TypeVar("T")
 Change: TypeAlias = T | Callable[[KnowledgeBaseSettings], T] | None
 """A new value of a setting, or what makes it from the settings as they are; None for no change."""
-_STALE_SECONDS = 3600
-_EXCLUSIVE_WAIT = 5.0
 _A_DAY = timedelta(days=1)
-_MARKS = ("kb.toml", "ledger.sqlite", TABLES_FOLDER)
-"""One of these is in the folder of every knowledge base, even of a damaged one."""
-_LOCKS = {"lock", "lock.holder", "watch.lock", "kb.toml.lock"}
 
 
 def _without_none(**values: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
-
-
-def _own_values(settings: KnowledgeBaseSettings) -> dict[str, dict[str, Any]]:
-    """Return what a knowledge base says instead of the program's settings, as objects."""
-    return {name: dict(getattr(settings, name)) for name in ("models", "endpoint", "budget")}
 
 
 class ClearReport(Struct, frozen=True):
@@ -96,151 +76,6 @@ class ClearReport(Struct, frozen=True):
     """What brings them back; empty where they were forgotten."""
     left: tuple[str, ...] = ()
     """Where some of it still is after it was to be forgotten."""
-
-
-class KnowledgeBaseEntry(Struct, frozen=True):
-    """One line of the list of knowledge bases; ``problem`` says why settings are missing."""
-
-    name: str
-    folder: Path
-    settings: KnowledgeBaseSettings | None
-    problem: str = ""
-
-    def row(self) -> dict[str, Any]:
-        """Return it as listings show it."""
-        names = KnowledgeBaseSettings.__struct_fields__
-        row: dict[str, Any] = {"name": self.name, "folder": str(self.folder)}
-        if self.settings is None:
-            failed = {"name": self.name, "status": "error", "inbox": None, "problem": self.problem}
-            return row | dict.fromkeys(names) | failed
-        values = {name: getattr(self.settings, name) for name in names}
-        values |= _own_values(self.settings)
-        derived = {"inbox": str(self.folder / "inbox"), "privacy": _privacy(self.settings)}
-        return row | values | derived | {"problem": None}
-
-
-def _privacy(settings: KnowledgeBaseSettings) -> str:
-    """What of it is private, in words; nothing where nothing is."""
-    namespaces = (" ".join(name.split()) for name in settings.private_namespaces)
-    return "all" if settings.private else ", ".join(namespaces)
-
-
-def _may_be(path: Path) -> bool:
-    """Return whether something is there, or is where this user may not look."""
-    try:
-        return path.exists()
-    except PermissionError:
-        return True
-
-
-@contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    """Turn what the disk or its permissions refuse into one line with a hint."""
-    try:
-        yield
-    except OSError as error:
-        raise DiskRefused(
-            f"cannot write to {display_path(folder)}: {os_error_reason(error)}",
-            os_error_hint(error, "check the disk's space and permissions"),
-        ) from error
-
-
-@contextmanager
-def _ledger(layout: Layout) -> Iterator[Ledger]:
-    """Open the ledger of a knowledge base alone, and close it."""
-    from memctl.store.ledger.ledger import Ledger
-    from memctl.store.store import LEDGER_FILE
-
-    with closing(Ledger.open(layout.folder / LEDGER_FILE)) as ledger:
-        yield ledger
-
-
-@contextmanager
-def _exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
-    """Keep every other process from writing to a knowledge base and watching it.
-
-    Raises:
-        LockedError: Another process does.
-        DiskRefused: There is no permission to.
-    """
-    from memctl.store.locks import WriteLock
-
-    watched = LockedError(
-        f"{layout.name!r} is being watched",
-        f"memctl kb pause {layout.name} ends that; memctl status names the process",
-    )
-    writing = WriteLock(layout.folder, clock).hold(_EXCLUSIVE_WAIT)
-    with writing, hold_lock(layout.watch_lock, 0, lambda: watched):
-        yield
-
-
-def _refuse_distant(config: Config, settings: KnowledgeBaseSettings) -> None:
-    """Refuse a private namespace of which vectors would be had from another machine.
-
-    Raises:
-        UsageError: They would.
-    """
-    if not settings.private_namespaces or settings.may_send:
-        return
-    from memctl.models import ENDPOINT
-    from memctl.models.providers import endpoint_url, without_remote_models
-
-    if settings.embedder.startswith(ENDPOINT) and not endpoint_url(
-        without_remote_models(config), "embed"
-    ):
-        raise UsageError(
-            f"the vectors of {settings.name!r} are from {settings.embedder} on another machine,"
-            " which would be sent the texts of its private namespaces too",
-            f"memctl kb reembed {settings.name} --embedder builtin, or add --may-send",
-        )
-
-
-def _with_inboxes(settings: KnowledgeBaseSettings, added: Sequence[Inbox]) -> tuple[Inbox, ...]:
-    inboxes = {inbox.path: inbox for inbox in (*settings.inboxes, *added)}
-    return tuple(inboxes.values())
-
-
-def _empty(folder: Path) -> None:
-    """Remove what is in a folder, and keep the folder."""
-    with _writing(folder):
-        for path in folder.iterdir():
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
-
-
-def _hides_more(before: KnowledgeBaseSettings, after: KnowledgeBaseSettings) -> bool:
-    """Return whether a change makes something private that was not."""
-    new_namespaces = {*after.private_namespaces}.difference(before.private_namespaces)
-    return bool(new_namespaces) or (after.private and not before.private)
-
-
-def _noted_values(settings: KnowledgeBaseSettings, names: Sequence[str]) -> dict[str, Noted]:
-    """Return the settings that the audit trail has with their value: numbers, and fixed words."""
-    known = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
-    return {
-        name: value
-        for name, value in known.items()
-        if isinstance(value, (int, float))
-        or (isinstance(value, str) and allowed_values(KnowledgeBaseSettings, name))
-    }
-
-
-def _changed_grants(
-    before: KnowledgeBaseSettings, after: KnowledgeBaseSettings
-) -> Iterator[tuple[list[str], dict[str, Noted], dict[str, Noted]]]:
-    """Yield whom each changed grant is for, with its level before and after; none if none is."""
-    was, now = (
-        {f"{'team' if grant.is_team else 'agent'} {grant.to}": grant.level for grant in each.grants}
-        for each in (before, after)
-    )
-    changed = [who for who in was | now if was.get(who) != now.get(who)]
-    for who in changed:
-        levels = [{"level": each[who]} if who in each else {} for each in (was, now)]
-        yield [who], {**levels[0]}, {**levels[1]}
-    if not changed:
-        yield [], {}, {}
 
 
 class Home:
@@ -258,7 +93,7 @@ class Home:
         self._program_config = config
         self._clock = clock
         self._warm = warm
-        self._folder = config.home / "kb"
+        self._folders = KnowledgeBaseFolders(config.home / "kb", clock)
 
     def acting_as(
         self, *, user: str | None = None, agent: str | None = None, session: str | None = None
@@ -294,15 +129,7 @@ class Home:
         Raises:
             DiskRefused: Its permissions forbid it, or it is no folder.
         """
-        try:
-            os.scandir(self._folder).close()
-        except FileNotFoundError:
-            return  # made with the first knowledge base
-        except OSError as error:
-            raise DiskRefused(
-                f"cannot list {display_path(self._folder)}: {os_error_reason(error)}",
-                os_error_hint(error),
-            ) from error
+        self._folders.check()
 
     def names(self) -> list[str]:
         """Return the names of all knowledge bases, sorted.
@@ -310,26 +137,15 @@ class Home:
         Those that cannot be entered are among them, and those of which only tables or a ledger
         are left.
         """
-        if not self._folder.is_dir():
-            return []
-        found = (path.name for path in self._folder.iterdir() if is_kb_name(path.name))
-        return sorted(name for name in found if self.exists(name))
+        return self._folders.names()
 
     def entries(self) -> list[KnowledgeBaseEntry]:
         """Return every knowledge base; one whose settings cannot be read is among them."""
-        return [self._entry(name) for name in self.names()]
-
-    def _entry(self, name: str) -> KnowledgeBaseEntry:
-        layout = Layout(self._folder / name)
-        try:
-            return KnowledgeBaseEntry(name, layout.folder, load_settings(layout.settings))
-        except MemctlError as error:
-            return KnowledgeBaseEntry(name, layout.folder, None, error.message)
+        return self._folders.entries()
 
     def exists(self, name: str) -> bool:
         """Return whether there is a knowledge base of that name."""
-        folder = self._folder / check_name(name)
-        return any(_may_be(folder / mark) for mark in _MARKS)
+        return self._folders.exists(name)
 
     def layout(self, name: str) -> Layout:
         """Return where a knowledge base stands on disk.
@@ -338,17 +154,7 @@ class Home:
             UsageError: No knowledge base can have that name.
             KnowledgeBaseNotFound: There is none of that name.
         """
-        if not self.exists(name):
-            raise KnowledgeBaseNotFound(f"no knowledge base {name!r}", self._suggestion(name))
-        return Layout(self._folder / name)
-
-    def _suggestion(self, name: str) -> str:
-        names = self.names()
-        if near := nearest(name, names):
-            return near
-        if names:
-            return f"there are {', '.join(names[:8])}; `memctl kb list` shows them all."
-        return f"create it: memctl kb create {name}"
+        return self._folders.layout(name)
 
     def settings(self, name: str) -> KnowledgeBaseSettings:
         """Return the settings of a knowledge base."""
@@ -357,7 +163,7 @@ class Home:
     def described(self, name: str) -> dict[str, Any]:
         """Return the settings of a knowledge base, and its folder, as they are shown."""
         settings, layout = self.settings(name), self.layout(name)
-        return asdict(settings) | _own_values(settings) | {"folder": str(layout.folder)}
+        return asdict(settings) | own_values(settings) | {"folder": str(layout.folder)}
 
     # --- opening ---------------------------------------------------------------------------------
 
@@ -420,7 +226,7 @@ class Home:
                 if not self.exists(wanted):  # another process may have been a moment faster
                     raise
         if not self.exists(wanted):
-            create, near = f"memctl kb create {wanted}", self._suggestion(wanted)
+            create, near = f"memctl kb create {wanted}", self._folders.suggestion(wanted)
             hint = near if create in near else f"{near} Or create it: {create}"
             raise KnowledgeBaseNotFound(f"no knowledge base {wanted!r}", hint)
         opened = self.open(wanted)
@@ -435,7 +241,7 @@ class Home:
         return opened
 
     @contextmanager
-    def trying(self, name: str | None = None) -> Iterator[KnowledgeBase]:
+    def open_for_dry_run(self, name: str | None = None) -> Iterator[KnowledgeBase]:
         """Open the knowledge base that would be written to, for a dry run.
 
         If writing would first create the default one, this is a temporary, empty one.
@@ -632,18 +438,7 @@ class Home:
 
             resolved = resolve_embedder(self.config, embedder)
             changes |= {"embedder": resolved.id, "dimension": resolved.dimension}
-        with _writing(self._folder):
-            make_folder(self.config.home, mode=0o700)
-            make_folder(self._folder, mode=0o700)
-            self.sweep()
-            self._free(name)
-            made = Layout(self._folder / f".new-{secrets.token_hex(6)}")
-            try:
-                self._fill(made, self._new_settings(name, made, inboxes, changes))
-                self._rename_folder(made.folder, self._folder / name)
-            except BaseException:
-                shutil.rmtree(made.folder, ignore_errors=True)
-                raise
+        self._folders.make(name, lambda made: self._new_settings(name, made, inboxes, changes))
         with self.open(name) as opened:
             opened.note_settings()
         return self.settings(name)
@@ -656,23 +451,6 @@ class Home:
         return KnowledgeBaseSettings(
             name=name, created_at=self._clock(), inboxes=(own, *inboxes), **defaults
         )
-
-    def _fill(self, layout: Layout, settings: KnowledgeBaseSettings) -> None:
-        layout.folder.mkdir(mode=0o700)
-        for folder in (layout.inbox, layout.processing, layout.processed, layout.failed):
-            folder.mkdir(mode=0o700)
-        KnowledgeBase.create(layout, settings, self._clock)
-        save_settings(layout.settings, settings)
-
-    def _rename_folder(self, old: Path, new: Path) -> None:
-        with _writing(self._folder):
-            try:
-                old.rename(new)
-            except OSError as error:
-                if new.exists():
-                    raise UsageError(f"knowledge base {new.name!r} is there already") from error
-                raise
-            sync_entry(new)
 
     def change(
         self,
@@ -760,62 +538,11 @@ class Home:
             endpoint=endpoint,
             budget=budget,
         )
-        settings = load_settings(layout.settings)
-        # First: killed after it is private, nothing would forget it any more.
-        if _hides_more(settings, self._with_changes(layout, settings, changes)):
-            self._forget_what_was_asked(name)
-        with _writing(layout.folder), settings_lock(layout.settings):
-            settings = load_settings(layout.settings)
-            changed = self._with_changes(layout, settings, changes)
-            save_settings(layout.settings, changed)
-        if _hides_more(settings, changed):  # what was asked meanwhile
-            self._forget_what_was_asked(name)
-        self._audit_settings(layout, list(changes), settings, changed)
-        return changed
+        return change_settings(
+            self.config, layout, changes, self._clock, lambda: self._forget_questions(name)
+        )
 
-    def _audit_settings(
-        self,
-        layout: Layout,
-        names: Sequence[str],
-        before: KnowledgeBaseSettings,
-        after: KnowledgeBaseSettings,
-    ) -> None:
-        """Record in the audit trail which settings were changed.
-
-        They can be changed where the ledger is damaged or may only be read, which has no trail.
-        """
-        from memctl.store.ledger.audit_repositories import actor_of
-
-        with (
-            suppress(DamagedError, KnowledgeBaseUnavailable, LockedError),
-            _ledger(layout) as ledger,
-        ):
-            ledger.audit.actor = actor_of(self.config.user, self.config.agent)
-            now, named = self._clock(), [name for name in names if name != "grants"]
-            if named:
-                values = [_noted_values(each, named) for each in (before, after)]
-                ledger.audit.add(now, "settings", named, None, *values)
-            if "grants" in names:
-                for grantees, *levels in _changed_grants(before, after):
-                    ledger.audit.add(now, "grants", ["grants", *grantees], None, *levels)
-
-    def _with_changes(
-        self, layout: Layout, settings: KnowledgeBaseSettings, changes: Mapping[str, Any]
-    ) -> KnowledgeBaseSettings:
-        made = {
-            key: value(settings) if callable(value) else value for key, value in changes.items()
-        }
-        if after := made.pop("after", None):
-            made["inboxes"] = tuple(
-                replace(inbox, after=after) if inbox.path == layout.inbox else inbox
-                for inbox in made.get("inboxes", settings.inboxes)
-            )
-        changed = replace(settings, **made)
-        _refuse_distant(self.config, changed)
-        with_own_settings(self.config, changed, changed.name)
-        return changed
-
-    def _forget_what_was_asked(self, name: str) -> None:
+    def _forget_questions(self, name: str) -> None:
         with self.open(name) as base:
             base.store.ledger.queries.forget_texts()
             base.store.ledger.replies.forget_all()
@@ -845,18 +572,18 @@ class Home:
             changes["consolidate_interval"] = interval
             done.append(f"{name} consolidates every {interval} minutes now")
         if new:
-            changes["inboxes"] = lambda settings: _with_inboxes(settings, new)
+            changes["inboxes"] = lambda settings: with_inboxes(settings, new)
             done += [f"{name} watches {inbox.path} now" for inbox in new]
         if changes:
             self.change(name, **changes)
         return tuple(done)
 
-    def stored(self, name: str) -> Mapping[str, int]:
+    def count_rows(self, name: str) -> Mapping[str, int]:
         """Return how much a knowledge base has, by table."""
         from memctl.store.ledger.content_tables import ContentOwner
 
         with self.open(name) as base:
-            return base.erasure.owned(ContentOwner())
+            return base.erasure.count_owned(ContentOwner())
 
     def clear(self, name: str, *, keep_files: bool = False, forget: bool = False) -> ClearReport:
         """Delete everything that a knowledge base has stored; settings, inboxes and prompts stay.
@@ -888,7 +615,7 @@ class Home:
             deleted = base.erasure.clear(ContentOwner())
             if not keep_files:
                 for folder in (layout.processed, layout.failed):
-                    _empty(folder)
+                    empty_folder(folder)
         return ClearReport(name, deleted, snapshot, tuple(dict.fromkeys(left)))
 
     def set_status(self, name: str, status: StoredStatus) -> KnowledgeBaseSettings:
@@ -906,15 +633,11 @@ class Home:
             UsageError: The new name cannot be used or is taken.
             LockedError: Another process is writing to it or watching it.
         """
-        layout = self.layout(old)
+        self.layout(old)
         self._require_owner(old)
         if self.exists(new):
             raise UsageError(f"knowledge base {new!r} is there already", "choose another name")
-        with _exclusively(layout, self._clock):
-            self.layout(old)  # another process may have been faster
-            self._rename_folder(layout.folder, self._folder / new)
-            with suppress(MemctlError), _ledger(self.layout(new)) as ledger:
-                ledger.follow_folder(str(layout.folder))  # or a watcher has a damaged one do so
+        self._folders.rename(old, new)
         return self.settings(new)
 
     def delete(self, name: str) -> None:
@@ -926,28 +649,13 @@ class Home:
             LockedError: Another process is writing to it or watching it.
             AccessRefused: Another user than the one who is named has stored something in it.
         """
-        layout = self.layout(name)
+        self.layout(name)
         self._require_owner(name)
         if self.config.user is not None:
             with self.open(name) as base:
                 base.resources.require_sole("a knowledge base")
-        trash = self._folder / f".deleted-{secrets.token_hex(6)}"
-        with _exclusively(layout, self._clock):
-            self.layout(name)  # another process may have been faster
-            self._rename_folder(layout.folder, trash)
-        shutil.rmtree(trash, ignore_errors=True)
+        self._folders.remove(name)
 
     def sweep(self) -> None:
         """Remove what a crash in the middle of creating, deleting or a trial repair left behind."""
-        for path in self._folder.glob(".deleted-*"):
-            shutil.rmtree(path, ignore_errors=True)
-        for path in (*self._folder.glob(".new-*"), *self._folder.glob(".trial-*")):
-            with suppress(FileNotFoundError):  # another process has just finished it
-                if self._clock().timestamp() - path.stat().st_mtime > _STALE_SECONDS:
-                    shutil.rmtree(path, ignore_errors=True)
-
-    def _free(self, name: str) -> None:
-        """Remove the folder that a process waiting for the lock of a deleted one makes again."""
-        with suppress(FileNotFoundError, NotADirectoryError):
-            if {path.name for path in (self._folder / name).iterdir()} <= _LOCKS:
-                shutil.rmtree(self._folder / name, ignore_errors=True)
+        self._folders.sweep()
