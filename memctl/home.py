@@ -46,6 +46,7 @@ from memctl.kb_settings import (
     settings_lock,
 )
 from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
+from memctl.knowledge_base.resources import refuse_distant
 from memctl.literals import (
     AccessLevel,
     After,
@@ -172,27 +173,6 @@ def _exclusively(layout: Layout, clock: Clock) -> Iterator[None]:
     writing = WriteLock(layout.folder, clock).hold(_EXCLUSIVE_WAIT)
     with writing, hold_lock(layout.watch_lock, 0, lambda: watched):
         yield
-
-
-def _refuse_distant(config: Config, settings: KnowledgeBaseSettings) -> None:
-    """Refuse a private namespace of which vectors would be had from another machine.
-
-    Raises:
-        UsageError: They would.
-    """
-    if not settings.private_namespaces or settings.may_send:
-        return
-    from memctl.models import ENDPOINT
-    from memctl.models.providers import endpoint_url, without_remote_models
-
-    if settings.embedder.startswith(ENDPOINT) and not endpoint_url(
-        without_remote_models(config), "embed"
-    ):
-        raise UsageError(
-            f"the vectors of {settings.name!r} are from {settings.embedder} on another machine,"
-            " which would be sent the texts of its private namespaces too",
-            f"memctl kb reembed {settings.name} --embedder builtin, or add --may-send",
-        )
 
 
 def _with_inboxes(settings: KnowledgeBaseSettings, added: Sequence[Inbox]) -> tuple[Inbox, ...]:
@@ -811,7 +791,7 @@ class Home:
                 for inbox in made.get("inboxes", settings.inboxes)
             )
         changed = replace(settings, **made)
-        _refuse_distant(self.config, changed)
+        refuse_distant(self.config, changed)
         with_own_settings(self.config, changed, changed.name)
         return changed
 

@@ -117,6 +117,8 @@ class Documents(Part):
             namespace = documents_of(kb.program_config.namespaces, user) if user else None
         namespace = namespace or DEFAULT_NAMESPACE
         require_seen(kb.program_config, namespace)
+        if not dry_run:
+            kb.make_private(namespace)
         labels = Labels(
             namespace,
             tuple(tags),

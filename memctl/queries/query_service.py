@@ -244,7 +244,9 @@ class QueryService:
         context = SearchContext(targets, private=False, corpora=self._corpora)
         namespaces = context.config.namespaces
         if user is not None and not filters.namespaces:
-            filters = replace(filters, namespaces=readable_by(namespaces, user))
+            filters = replace(
+                filters, namespaces=readable_by(namespaces, user, context.config.agent)
+            )
         place = conversations_of(namespaces, user or context.config.user or DEFAULT_USER)
         agent = agent or context.config.agent or ""
         filters = context.without_private(self._within_reach(filters))
