@@ -6,7 +6,7 @@ Built from an index in memory; networkx, loaded when it is first needed, has the
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from math import log2, sqrt
@@ -306,6 +306,27 @@ def most_telling_sentence(text: str, spellings: Spellings) -> str:
     found = [text[start:end] for start, end in split_sentences(text)]
     candidates = [sentence for sentence in found if not is_heading(sentence)] or found or [text]
     return max(candidates, key=lambda sentence: count_names(sentence, spellings))[:LONGEST_SENTENCE]
+
+
+def said_of(
+    text: str, index: NameIndex, nodes: Sequence[int]
+) -> Iterator[list[tuple[int, int, str]]]:
+    """Yield what each sentence of a text says of some nodes: their order, they, and the words.
+
+    The words are those of the sentence without the names.
+    """
+    spellings = dict(zip(nodes, spellings_of(index, nodes), strict=True))
+    for start, end in split_sentences(text):
+        sentence = text[start:end][:LONGEST_SENTENCE]
+        places = {
+            at: min(sentence.find(name) for name in names if name in sentence)
+            for at, names in spellings.items()
+            if any(name in sentence for name in names)
+        }
+        rest = sentence
+        for name in sorted((name for at in places for name in spellings[at]), key=len)[::-1]:
+            rest = rest.replace(name, " ")
+        yield [(place, at, rest) for place, at in enumerate(sorted(places, key=places.__getitem__))]
 
 
 def is_heading(sentence: str) -> bool:

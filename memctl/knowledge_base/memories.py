@@ -448,17 +448,24 @@ class NameGraph(Part):
             read_index,
             (),
             aliases=read_aliases(snapshot, document_filter(readable)),
-            words=WordComparison(corpus.languages(readable), self._word_embedder),
+            words=WordComparison(
+                corpus.languages(readable), self._word_embedder, self._has_word_vectors
+            ),
         )
         return self._with_skills(view) if kb.store.ledger.skills.count() else view
 
     def _word_embedder(self) -> Embedder:
         """Return what compares words; only the built-in model is ever loaded."""
-        from memctl.models import BUILTIN_EMBEDDER
         from memctl.search.retrieval.question_vectors import word_embedder
 
-        is_builtin = self._kb.settings.embedder == BUILTIN_EMBEDDER
+        is_builtin = self._has_word_vectors
         return word_embedder([self._kb.services.embedder] if is_builtin else ())
+
+    @property
+    def _has_word_vectors(self) -> bool:
+        from memctl.models import BUILTIN_EMBEDDER
+
+        return self._kb.settings.embedder == BUILTIN_EMBEDDER
 
     def _with_skills(self, view: GraphView) -> GraphView:
         """Return the graph with every skill, and what skills are connected with."""

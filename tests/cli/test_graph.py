@@ -74,6 +74,20 @@ def test_a_search_finds_other_forms_of_words_what_relations_say_and_what_is_near
     assert found_by(memctl, "who", "is", "Ann", "Lee?")[0] == "Ann Lee"
 
 
+def test_a_search_finds_whom_a_sentence_describes(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "people.txt").write_text(
+        "Tom Baker is a roofer in Leeds. He mended the slates of the town hall in May.\n\n"
+        "Ann Lee works at Acme as an accountant.\n\n"
+        "Dr. Maria Gomez treats teeth at the Harbour Clinic.\n"
+    )
+    assert memctl("ingest", "people.txt").code == 0
+    assert found_by(memctl, "who fixes roofs")[0] == "Tom Baker"
+    assert found_by(memctl, "dentist")[0] == "Dr. Maria Gomez"
+    assert found_by(memctl, "weather forecast") == []
+    memctl("forget", "--entity", "Maria Gomez", "--yes")
+    assert "Dr. Maria Gomez" not in found_by(memctl, "dentist")
+
+
 def test_a_search_that_finds_nothing_says_so(notes: Run) -> None:
     result = notes("graph", "search", "zzz")
     assert (result.code, result.rows) == (0, [])
