@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from memctl.errors import NotFoundError
+from memctl.graph.derivation import PAGE
 from memctl.graph.entity_names import name_key
 from memctl.graph.name_index import NameIndex, Node
+from memctl.ids import entity_id
 from memctl.language.sentence_splitting import split_sentences
 
 if TYPE_CHECKING:
@@ -124,10 +126,18 @@ class Graph:
         found = self.index.by_key.get(name_key(name), ())
         if not found and name.startswith("e_") and len(name) >= 8:
             found = tuple(at for at, node in enumerate(self.nodes) if node.id.startswith(name))
+            found = found or tuple(self._with_page(name))
         if not found:
             raise NotFoundError(f"nothing in the graph is called {name!r}", self._hint(name))
         exact = name.strip().casefold()
         return tuple(sorted(found, key=lambda at: self.nodes[at].name.casefold() != exact))
+
+    def _with_page(self, id_: str) -> Iterator[int]:
+        """Yield the nodes that are a page too, whose row of that id has the name alone."""
+        for at, node in enumerate(self.nodes):
+            ids = (entity_id(name, PAGE) for name in (node.name, *node.aliases))
+            if any(each.startswith(id_) for each in ids):
+                yield at
 
     def _hint(self, name: str) -> str:
         from difflib import get_close_matches

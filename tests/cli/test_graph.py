@@ -88,6 +88,20 @@ def test_a_search_finds_whom_a_sentence_describes(memctl: Run, tmp_path: Path) -
     assert "Dr. Maria Gomez" not in found_by(memctl, "dentist")
 
 
+def test_a_page_and_a_person_of_one_name_are_one_node_by_either_id(
+    memctl: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "Ann Lee.md").write_text("# Ann Lee\n\nAnn Lee works at Acme.\n")
+    (tmp_path / "notes.md").write_text("# Notes\n\nBob Carter met [[Ann Lee]] in Leeds.\n")
+    assert memctl("ingest", "Ann Lee.md", "notes.md").code == 0
+    rows = memctl("sql", "select id, type from entities where name = 'Ann Lee'").rows
+    assert {row["type"] for row in rows} == {"page", "person"}
+    for row in rows:
+        near = memctl("graph", "neighbors", row["id"]).rows
+        assert {"Acme", "Notes"} <= {each["name"] for each in near}
+    assert [row["name"] for row in memctl("graph", "search", "Ann").rows].count("Ann Lee") == 1
+
+
 def test_a_search_that_finds_nothing_says_so(notes: Run) -> None:
     result = notes("graph", "search", "zzz")
     assert (result.code, result.rows) == (0, [])
