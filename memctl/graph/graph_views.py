@@ -31,7 +31,7 @@ from memctl.graph.entity_graph import (
     spellings_of,
 )
 from memctl.graph.entity_names import name_key
-from memctl.graph.name_index import Named, NameIndex, Node, with_aliases, with_edges
+from memctl.graph.name_index import Named, NameIndex, Node, with_aliases, with_edges, with_values
 from memctl.graph.name_resolution import Decisions, ordered_pair
 from memctl.language.term_analysis import query_terms
 from memctl.literals import Direction, GraphFormat
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger.decision_repositories import NameDecisionRepository
     from memctl.store.tables.snapshot import Snapshot
 
-_SYNONYMS = {"references": LINKS_TO}
+_SYNONYMS = {"references": LINKS_TO, "responsible_for": "manages"}
 """Other names of relations."""
 _Insight = tuple[str, str, frozenset[int]]
 """Id, text, and the nodes that it names."""
@@ -227,7 +227,8 @@ class GraphView(Struct, frozen=True, dict=True):
     def graph(self) -> Graph:
         """The graph itself."""
         things = (*self.things, *((title, PAGE) for title in self.aliases))
-        index = with_edges(self.read_index(self.decisions), self.edges, things)
+        index = with_values(self.snapshot, self.read_index(self.decisions))
+        index = with_edges(index, self.edges, things)
         return Graph(with_aliases(index, self.aliases) if self.aliases else index)
 
     def overview(self, limit: int | None = _TOP) -> Overview:
