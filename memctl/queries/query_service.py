@@ -390,6 +390,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
     def _ask(self, question: Question, options: QueryOptions, started: float) -> QueryResult:
         from memctl.search.answering.search_outcome import MAX_HITS_READ
 
+        options.require_mode(self._mode)
         settings = self.search_context.config.query
         limit = settings.limit if options.limit is None else options.limit
         search = self.search_context.search_options(
@@ -588,6 +589,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             without_reference,
         )
 
+        options.require_mode(self._mode)
         settings = self.search_context.config.auto_context
         referring = refers_back(question, settings)
         about = without_reference(question, settings) if referring else question

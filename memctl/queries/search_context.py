@@ -6,7 +6,7 @@ Knows no knowledge base as a whole, only what a query needs of one.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, TypedDict
 
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
 NO_FILTERS = Filters()
+_OF_MODE: Mapping[str, Mode] = {"hops": "graph", "communities": "graph", "rounds": "agentic"}
+"""Options that mean something to one mode alone."""
 _LEAST = {"hops": 1, "rounds": 1, "communities": 0, "limit": 1, "offset": 0}
 """The lowest value of options that are numbers."""
 
@@ -89,6 +91,16 @@ class QueryOptions(Struct, frozen=True, kw_only=True):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise UsageError(f"{name} must be at least {least}, not {value}")
+
+    def require_mode(self, mode: Mode) -> None:
+        """Refuse what means nothing to the mode that a question is asked in.
+
+        Raises:
+            UsageError: Something does.
+        """
+        for name, meant in _OF_MODE.items():
+            if getattr(self, name) and mode != meant:
+                raise UsageError(f"{name} means nothing to mode {mode}", f"ask in mode {meant}")
 
 
 class SearchOptions(TypedDict):
