@@ -878,6 +878,8 @@ class QueryResult(Struct, frozen=True):
     """The searches that were made one after the other; only in the mode ``agentic``."""
     total_results: int = 0
     """How many hits it has."""
+    cached: bool = False
+    """Whether it is what the same question was given before."""
 
 
 class Context(Struct, frozen=True):
