@@ -267,7 +267,8 @@ class Resources:
         Raises:
             AccessRefused: They name a namespace of another user.
         """
-        return self.settings.without_private(within_reach(filters, self.program_config))
+        found = self.settings.without_private(within_reach(filters, self.program_config))
+        return replace(found, agent=None)  # what is open to all agents is computed once
 
     def make_private(self, namespace: str) -> None:
         """Make the namespace of what an agent keeps to itself private; does nothing to any other.

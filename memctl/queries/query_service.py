@@ -253,14 +253,14 @@ class QueryService:
             )
         place = conversations_of(namespaces, user or context.config.user or DEFAULT_USER)
         agent = agent or context.config.agent or ""
-        filters = context.without_private(self._within_reach(filters))
+        filters = self._within_reach(filters)
         is_shown = not any(place in target.settings.private_namespaces for target in targets)
         found = (target.store.ledger.profiles.shown(place, agent) for target in targets)
         profiles = [profile for profile in found if profile is not None and is_shown]
         standing = standing_context(
             context.snapshots(),
             {target.name: target.services.decay() for target in targets},
-            filters,
+            context.without_private(filters),
             max(profiles, key=lambda profile: profile.at, default=None),
             budget // 2 if question else budget,
             estimate_tokens,

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TypedDict
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import ConfigError, UsageError
 from memctl.literals import DEFAULT_HOPS, Duplicates, Fusion, Mode
@@ -177,7 +178,7 @@ class SearchContext(Struct, frozen=True):
         """Return the filters with the private namespaces of all targets left out."""
         for target in self.targets:
             filters = target.settings.without_private(filters)
-        return filters
+        return replace(filters, agent=None)  # what is open to all agents is computed once
 
     def search_options(self, limit: int, options: QueryOptions) -> SearchOptions:
         """Return how to search: as asked, and otherwise as configured."""
