@@ -85,3 +85,10 @@ def test_relations_of_a_document_end_with_it_and_come_back_with_a_rebuild(memctl
     assert memctl("doctor", "--rebuild").code == 0
     assert relations(memctl) == current
     assert neighbours(memctl, "Ann Lee") == [("Globex", "works_at", "out")]
+
+
+def test_who_is_responsible_for_a_thing_manages_it(memctl: Run) -> None:
+    memctl("memory", "add", "Ann Lee is responsible for Project Atlas.")
+    for relation in ("manages", "responsible_for"):
+        rows = memctl("graph", "neighbors", "Ann Lee", "--relation", relation).rows
+        assert [(row["name"], row["relation"]) for row in rows] == [("Project Atlas", "manages")]
