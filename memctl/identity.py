@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.errors import AccessRefused, ConfigError, UsageError
+from memctl.ids import agent_namespace, keeper_of, without_keeper
 
 if TYPE_CHECKING:
     from memctl.config import Config, NamespaceSettings
@@ -103,17 +104,31 @@ def _filled(template: str, name: str, user: str | None) -> str:
     return template.replace(_USER, user)
 
 
-def readable_by(namespaces: NamespaceSettings, user: str) -> tuple[str, ...]:
-    """Return the namespaces that a query of a user reads."""
-    return (conversations_of(namespaces, user), documents_of(namespaces, user), namespaces.shared)
+def kept_by(namespaces: NamespaceSettings, agent: str, user: str | None) -> str:
+    """Return the namespace of what an agent keeps to itself, of a user or of nobody."""
+    return agent_namespace(agent, None if user is None else conversations_of(namespaces, user))
+
+
+def readable_by(
+    namespaces: NamespaceSettings, user: str, agent: str | None = None
+) -> tuple[str, ...]:
+    """Return the namespaces that a query of a user reads, and the agent's own where one asks."""
+    own = () if agent is None else (kept_by(namespaces, agent, user), agent_namespace(agent))
+    return (
+        conversations_of(namespaces, user),
+        documents_of(namespaces, user),
+        namespaces.shared,
+        *own,
+    )
 
 
 def owner_of(namespaces: NamespaceSettings, namespace: str) -> str | None:
     """Return the user that a namespace belongs to; None if it belongs to no single user.
 
     What begins as a user's namespaces do, up to the colon after the name, is that user's, too: an
-    agent may name others for them than the program's settings.
+    agent may name others for them than the program's settings.  So is what an agent keeps of them.
     """
+    namespace = without_keeper(namespace)
     for template in (namespaces.conversations, namespaces.documents):
         before, _, after = template.partition(_USER)
         if not namespace.startswith(before):
@@ -129,33 +144,42 @@ def owner_of(namespaces: NamespaceSettings, namespace: str) -> str | None:
 
 
 def may_see(config: Config, namespace: str) -> bool:
-    """Return whether the acting user may see a namespace: not where it is another user's."""
+    """Return whether who acts may see a namespace: not where it is another user's or agent's."""
+    if config.agent is not None and keeper_of(namespace) not in (None, config.agent):
+        return False
     return config.user is None or owner_of(config.namespaces, namespace) in (None, config.user)
 
 
 def require_seen(config: Config, namespace: str) -> None:
-    """Refuse a namespace of another user.
+    """Refuse a namespace of another user or agent.
 
     Raises:
         AccessRefused: It is one.
     """
-    if config.user is not None and not may_see(config, namespace):
+    if may_see(config, namespace):
+        return
+    if config.user is None:
         raise AccessRefused(
-            f"{namespace!r} is not of user {config.user!r}",
-            f"there are {', '.join(readable_by(config.namespaces, config.user))}",
+            f"{namespace!r} is what agent {keeper_of(namespace)!r} keeps to itself",
+            f"use another namespace, like {agent_namespace(config.agent or '')}",
         )
+    raise AccessRefused(
+        f"{namespace!r} is not of user {config.user!r}",
+        f"there are {', '.join(readable_by(config.namespaces, config.user, config.agent))}",
+    )
 
 
 def within_reach(filters: Filters, config: Config) -> Filters:
-    """Return filters limited to what the user that is named reads; as they are where none is.
+    """Return filters limited to what the user or agent that is named reads, else as they are.
 
     Raises:
-        AccessRefused: They name a namespace of another user.
+        AccessRefused: They name a namespace of another user or agent.
     """
-    if config.user is None:
-        return filters
     for namespace in filters.namespaces:
         require_seen(config, namespace)
-    return replace(
-        filters, namespaces=filters.namespaces or readable_by(config.namespaces, config.user)
-    )
+    if config.agent is not None:
+        filters = replace(filters, agent=config.agent)
+    if config.user is None or filters.namespaces:
+        return filters
+    readable = readable_by(config.namespaces, config.user, config.agent)
+    return replace(filters, namespaces=readable)

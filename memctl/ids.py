@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 
 _HEX_DIGITS = 24
+_AGENT, _KEPT = "agent:", ":private"
 
 
 def _digest(*parts: str) -> str:
@@ -31,6 +32,36 @@ def document_id(
     versions = (str(generation),) if generation else ()
     root = f"d_{_digest(namespace, key, *versions)}"
     return root if part == 0 else f"{root}.{part}"
+
+
+def agent_namespace(agent: str, own: str | None = None) -> str:
+    """Return the namespace of what an agent keeps to itself.
+
+    Args:
+        agent: Its name.
+        own: The namespace of the user whom it works for; None for no user.
+    """
+    kept = f"{_AGENT}{agent}{_KEPT}"
+    return kept if own is None else f"{own}:{kept}"
+
+
+def keeper_of(namespace: str) -> str | None:
+    """Return the agent that keeps what is in a namespace to itself; None for any other one."""
+    if not namespace.endswith(_KEPT):
+        return None
+    before, colon, agent = namespace.removesuffix(_KEPT).rpartition(":")
+    return agent or None if colon and f":{before}:".endswith(f":{_AGENT}") else None
+
+
+def without_keeper(namespace: str) -> str:
+    """Return the namespace of the user whom an agent keeps something of; any other as it is.
+
+    It is empty where the agent keeps it of no user.
+    """
+    agent = keeper_of(namespace)
+    if agent is None:
+        return namespace
+    return namespace.removesuffix(agent_namespace(agent)).removesuffix(":")
 
 
 def root_id(document: str) -> str:

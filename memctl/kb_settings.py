@@ -26,7 +26,7 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.files import is_temporary, save_file
-from memctl.ids import storable
+from memctl.ids import keeper_of, storable
 from memctl.literals import (
     AccessLevel,
     After,
@@ -326,12 +326,21 @@ class KnowledgeBaseSettings(Struct, frozen=True):
 
     def allows_private(self, filters: Filters) -> bool:
         """Return whether what the filters let through is, or may be, private."""
-        return self.private or not set(filters.namespaces).isdisjoint(self.private_namespaces)
+        named = filters.namespaces or tuple(self._kept_by(filters.agent))
+        return self.private or not set(named).isdisjoint(self.private_namespaces)
 
     def without_private(self, filters: Filters) -> Filters:
         """Return the filters with the private namespaces that they leave out unless named."""
-        private = {*filters.private, *self.private_namespaces}
+        private = {*filters.private, *self.private_namespaces}.difference(
+            self._kept_by(filters.agent)
+        )
         return replace(filters, private=tuple(sorted(private)))
+
+    def _kept_by(self, agent: str | None) -> Iterator[str]:
+        """Yield the private namespaces of what an agent keeps to itself."""
+        for namespace in self.private_namespaces:
+            if agent is not None and keeper_of(namespace) == agent:
+                yield namespace
 
 
 def check_overlap(size: int, overlap: int, place: str) -> None:

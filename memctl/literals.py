@@ -44,6 +44,10 @@ EXCHANGE = "conversation_turn"
 """The type of memories that are a message of a user with its reply."""
 ARCHIVED = "conversation"
 """The type of memories that are passages of the summary of a conversation."""
+QUOTED = "quoted"
+"""The type of passages that a message quotes from the one that it answers."""
+QUOTING_READERS = ("email/", "mbox/")
+"""Readers that leave quoted messages and signatures out of the passages."""
 STATED = "stated"
 """The method of what a person has stated or edited by hand; a model's word does not end it."""
 RESTATING_TYPES = ("gist", EXCHANGE)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -45,13 +45,36 @@ def is_deep(value: object) -> bool:
 
 
 def require_shallow(metadata: Mapping[str, Any] | None) -> None:
-    """Refuse metadata that is nested too deep to be read again.
+    """Refuse metadata that is nested too deep to be read again, or has what no JSON has.
 
     Raises:
-        UsageError: It is.
+        UsageError: It is, or has NaN or Infinity.
     """
     if metadata and is_deep(metadata):
         raise UsageError(f"the metadata is nested deeper than {MOST_LEVELS} levels")
+    if metadata and _has_no_number(metadata):
+        raise UsageError("the metadata has NaN or Infinity", "write null, or a number")
+
+
+def _has_no_number(value: object) -> bool:
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    if isinstance(value, Mapping):
+        return any(map(_has_no_number, value.values()))
+    return isinstance(value, (list, tuple)) and any(map(_has_no_number, value))
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return what JSON says; unlike ``json.loads`` it takes no NaN and Infinity, as JSON has none.
+
+    Raises:
+        ValueError: It is no JSON.
+    """
+
+    def refuse(name: str) -> None:
+        raise ValueError(f"{name} is no number of JSON")
+
+    return json.loads(text, parse_constant=refuse)
 
 
 def plain_rows(source: object) -> Iterator[dict[str, Any]]:
@@ -69,13 +92,16 @@ def plain_rows(source: object) -> Iterator[dict[str, Any]]:
 
 
 def arrow_batches(
-    source: object, as_text: Callable[[Any], str] = json.dumps
+    source: object,
+    as_text: Callable[[Any], str] = json.dumps,
+    record: type[Struct] | None = None,
 ) -> pa.RecordBatchReader:
     """Return rows as a stream of Arrow batches.
 
     Args:
         source: Records or mappings, or anything with the Arrow stream protocol.
         as_text: Writes nested values as JSON, which every tool can hold in a column.
+        record: What each row is, which tells the columns where there is none.
     """
     import pyarrow as pa
 
@@ -85,8 +111,23 @@ def arrow_batches(
         {key: as_text(value) if _is_nested(value) else value for key, value in row.items()}
         for row in plain_rows(source)
     ]
+    if not rows and record is not None:
+        return _columns_of(record).empty_table().to_reader()
     keys = dict.fromkeys(key for row in rows for key in row)
     return pa.table({key: _column([row.get(key) for row in rows]) for key in keys}).to_reader()
+
+
+def _columns_of(record: type[Struct]) -> pa.Schema:
+    """Return the columns of records, as far as their fields tell the types; else texts."""
+    import pyarrow as pa
+
+    known = {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    types = {
+        name: next((each for each in (get_args(hint) or (hint,)) if each in known), str)
+        for name, hint in get_type_hints(record).items()
+    }
+    names = record.__struct_fields__
+    return pa.schema([(name, known.get(types[name], pa.string())) for name in names])
 
 
 def _column(values: list[Any]) -> list[Any]:

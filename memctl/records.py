@@ -661,7 +661,8 @@ class Filters(Struct, frozen=True):
     types of documents; a memory of no document has none.  ``entities`` are names, in any of the
     spellings that are known of them, and ``topics`` are words; one of each is enough.  ``private``
     are namespaces that are left
-    out unless ``namespaces`` names them.
+    out unless ``namespaces`` names them.  ``agent`` is who asks, whose own private memories are
+    not left out.
     """
 
     namespaces: tuple[str, ...] = ()
@@ -684,6 +685,7 @@ class Filters(Struct, frozen=True):
     archived: bool = False
     """Whether archived memories are shown too."""
     least_importance: float | None = None
+    agent: str | None = None
 
     def __post_init__(self) -> None:
         """Keep metadata as JSON, so that filters can be hashed."""
@@ -876,6 +878,8 @@ class QueryResult(Struct, frozen=True):
     """The searches that were made one after the other; only in the mode ``agentic``."""
     total_results: int = 0
     """How many hits it has."""
+    cached: bool = False
+    """Whether it is what the same question was given before."""
 
 
 class Context(Struct, frozen=True):

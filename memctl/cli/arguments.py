@@ -26,6 +26,7 @@ from memctl.instants import parse_seconds as parse_seconds
 from memctl.literals import DocType
 from memctl.paths import display_path, expand_path, os_error_hint, os_error_reason
 from memctl.patterns import lazy_regex
+from memctl.plain_values import parse_json
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
@@ -264,23 +265,10 @@ def parse_pairs(pairs: Sequence[str], option: str) -> dict[str, Any]:
             raise UsageError(f"{pair!r} is no pair", f"write {option} year=2024")
         value: object = text.strip()
         with suppress(ValueError):
-            scalar = _json(text)
+            scalar = parse_json(text)
             value = scalar if scalar is None or isinstance(scalar, (int, float)) else value
         found[key.strip()] = value
     return found
-
-
-def _json(text: str) -> Any:
-    """Return what JSON says; unlike ``json.loads`` it takes no NaN and Infinity, as JSON has none.
-
-    Raises:
-        ValueError: It is no JSON.
-    """
-
-    def refuse(name: str) -> None:
-        raise ValueError(f"{name} is no number of JSON")
-
-    return json.loads(text, parse_constant=refuse)
 
 
 def parse_metadata(given: Sequence[str], option: str) -> dict[str, Any]:
@@ -295,7 +283,7 @@ def parse_metadata(given: Sequence[str], option: str) -> dict[str, Any]:
             found |= parse_pairs([each], option)
             continue
         try:
-            found |= _json(each)
+            found |= parse_json(each)
         except ValueError as error:
             hint = f"""write {option} '{{"year": 2024}}', or {option} year=2024"""
             raise UsageError(f"{option} is no JSON object: {error}", hint) from None

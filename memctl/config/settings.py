@@ -119,6 +119,15 @@ class QuerySettings(Struct, frozen=True):
     communities: Annotated[
         int, Rule("how many communities mode graph shows at most", low=0, high=MAX_COMMUNITIES)
     ] = DEFAULT_COMMUNITIES
+    cache_minutes: Annotated[
+        int,
+        Rule(
+            "how long the same question, asked again of unchanged knowledge bases, gets what it got"
+            " before; 0 for never",
+            low=0,
+            high=1440,
+        ),
+    ] = 0
     rerank_hits: Annotated[
         int, Rule("how many of the best hits the model of models.rerank sorts", low=2, high=1000)
     ] = 50

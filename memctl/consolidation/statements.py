@@ -24,7 +24,7 @@ from memctl.language.sentence_values import Value, values
 from memctl.language.table_amounts import Cells, row_cells
 from memctl.language.term_analysis import terms
 from memctl.language.word_lists import all_languages, numerals
-from memctl.literals import RESTATING_TYPES
+from memctl.literals import QUOTED, RESTATING_TYPES
 from memctl.models.task_encoder import load_task_encoder
 from memctl.patterns import lazy_regex
 from memctl.records import Memory, source_name
@@ -171,7 +171,7 @@ class Statement(Struct, frozen=True, dict=True):
 def read_statements(snapshot: Snapshot, now: datetime) -> list[Statement]:
     """Return the statements of a knowledge base that hold, those of a document in its order."""
     holds = ends_after("valid_to", now) & ends_after("expires_at", now)
-    worth = holds & (col("level") != "insight") & ~col("type").is_in(RESTATING_TYPES)
+    worth = holds & (col("level") != "insight") & ~col("type").is_in((*RESTATING_TYPES, QUOTED))
     rows = snapshot.scan(
         "memories", worth, _COLUMNS, order_by=[("created_at", "desc")], limit=MOST_MEMORIES
     )

@@ -17,6 +17,7 @@ from memctl.formatting import format_count
 from memctl.ids import memory_id
 from memctl.ingest.reprocessing import PASSAGE_COLUMNS, stored_part
 from memctl.language.inline_tags import is_navigation
+from memctl.literals import QUOTING_READERS
 from memctl.rows.references import orphan_entities
 from memctl.schema.table_names import TableName
 from memctl.store.ledger.work_repositories import FileEntry
@@ -266,8 +267,6 @@ READ_BYTES = 8 << 20
 """Of documents' texts, at once."""
 _EVIDENCE = ["document_id", "start", "end", "text"]
 _FRONT_MATTER = ("---", "+++")
-_LEAVING_OUT = ("email/", "mbox/")
-"""Readers that leave quoted messages and signatures out of the passages."""
 
 Row = Mapping[str, Any]
 Passages = Sequence[Row]
@@ -347,7 +346,7 @@ def has_gap(document: Row, passages: Passages) -> bool:
     """Return whether passages leave out a part of the text that its reader does not leave out."""
     text = document["text"]
     spans = sorted((p["start"], p["end"]) for p in passages if p["start"] is not None)
-    if not spans or document["reader"].startswith(_LEAVING_OUT):
+    if not spans or document["reader"].startswith(QUOTING_READERS):
         return False
     begins_bare = text.startswith(_FRONT_MATTER) or _is_navigation(text[: spans[0][0]])
     reached = spans[0][0] if begins_bare else 0

@@ -40,6 +40,8 @@ _PASSAGE = (
 _STATED_CONFIDENCE = 0.8
 SUBJECT, OBJECT = "subject", "object"
 """The names of the entities that a stated relation is between, in its metadata."""
+VALUE = "value"
+"""In its metadata: of what kind its object is where that is no name, such as ``money``."""
 
 
 class DocumentRows(Protocol):
@@ -162,8 +164,11 @@ def _stated(
     found: dict[str, Relation] = {}
     for memory in memories:
         for each in extract_relations(memory.text, names):
-            one, other = (entity_id(name, types[name]) for name in (each.subject, each.object))
-            id_ = relation_id(one, f"{each.relation}/{origin}", other)
+            one = entity_id(each.subject, types[each.subject])
+            # A value is no entity; the row then leads to what states it.
+            other = origin if each.kind else entity_id(each.object, types[each.object])
+            end = each.object if each.kind else other
+            id_ = relation_id(one, f"{each.relation}/{origin}", end)
             known = found.get(id_)
             ids = (*(known.memory_ids if known else ()), memory.id)
             ends = [memory.valid_to, *([known.valid_to] if known else [])]
@@ -178,7 +183,8 @@ def _stated(
                 memory_ids=ids[:MOST_LINK_SOURCES],
                 valid_from=min(known.valid_from, memory.valid_from) if known else memory.valid_from,
                 valid_to=last_end(ends),
-                metadata={SUBJECT: each.subject, OBJECT: each.object},
+                metadata={SUBJECT: each.subject, OBJECT: each.object}
+                | ({VALUE: each.kind} if each.kind else {}),
             )
     return list(found.values())
 

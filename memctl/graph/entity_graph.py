@@ -6,7 +6,7 @@ Built from an index in memory; networkx, loaded when it is first needed, has the
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from math import log2, sqrt
@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from memctl.errors import NotFoundError
+from memctl.graph.derivation import PAGE
 from memctl.graph.entity_names import name_key
 from memctl.graph.name_index import NameIndex, Node
+from memctl.ids import entity_id
 from memctl.language.sentence_splitting import split_sentences
 
 if TYPE_CHECKING:
@@ -124,10 +126,18 @@ class Graph:
         found = self.index.by_key.get(name_key(name), ())
         if not found and name.startswith("e_") and len(name) >= 8:
             found = tuple(at for at, node in enumerate(self.nodes) if node.id.startswith(name))
+            found = found or tuple(self._with_page(name))
         if not found:
             raise NotFoundError(f"nothing in the graph is called {name!r}", self._hint(name))
         exact = name.strip().casefold()
         return tuple(sorted(found, key=lambda at: self.nodes[at].name.casefold() != exact))
+
+    def _with_page(self, id_: str) -> Iterator[int]:
+        """Yield the nodes that are a page too, whose row of that id has the name alone."""
+        for at, node in enumerate(self.nodes):
+            ids = (entity_id(name, PAGE) for name in (node.name, *node.aliases))
+            if any(each.startswith(id_) for each in ids):
+                yield at
 
     def _hint(self, name: str) -> str:
         from difflib import get_close_matches
@@ -306,6 +316,27 @@ def most_telling_sentence(text: str, spellings: Spellings) -> str:
     found = [text[start:end] for start, end in split_sentences(text)]
     candidates = [sentence for sentence in found if not is_heading(sentence)] or found or [text]
     return max(candidates, key=lambda sentence: count_names(sentence, spellings))[:LONGEST_SENTENCE]
+
+
+def said_of(
+    text: str, index: NameIndex, nodes: Sequence[int]
+) -> Iterator[list[tuple[int, int, str]]]:
+    """Yield what each sentence of a text says of some nodes: their order, they, and the words.
+
+    The words are those of the sentence without the names.
+    """
+    spellings = dict(zip(nodes, spellings_of(index, nodes), strict=True))
+    for start, end in split_sentences(text):
+        sentence = text[start:end][:LONGEST_SENTENCE]
+        places = {
+            at: min(sentence.find(name) for name in names if name in sentence)
+            for at, names in spellings.items()
+            if any(name in sentence for name in names)
+        }
+        rest = sentence
+        for name in sorted((name for at in places for name in spellings[at]), key=len)[::-1]:
+            rest = rest.replace(name, " ")
+        yield [(place, at, rest) for place, at in enumerate(sorted(places, key=places.__getitem__))]
 
 
 def is_heading(sentence: str) -> bool:

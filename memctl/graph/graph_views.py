@@ -5,6 +5,8 @@ Other programs read it as GraphML or DOT.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,10 +27,11 @@ from memctl.graph.entity_graph import (
     central_passages,
     count_names,
     most_telling_sentence,
+    said_of,
     spellings_of,
 )
 from memctl.graph.entity_names import name_key
-from memctl.graph.name_index import Named, NameIndex, Node, with_aliases, with_edges
+from memctl.graph.name_index import Named, NameIndex, Node, with_aliases, with_edges, with_values
 from memctl.graph.name_resolution import Decisions, ordered_pair
 from memctl.language.term_analysis import query_terms
 from memctl.literals import Direction, GraphFormat
@@ -36,11 +39,14 @@ from memctl.records import Connection
 from memctl.store.tables.filter_expressions import Expr, both, col
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from memctl.models.protocols import Embedder
     from memctl.store.ledger.decision_repositories import NameDecisionRepository
     from memctl.store.tables.snapshot import Snapshot
 
-_SYNONYMS = {"references": LINKS_TO}
+_SYNONYMS = {"references": LINKS_TO, "responsible_for": "manages"}
 """Other names of relations."""
 _Insight = tuple[str, str, frozenset[int]]
 """Id, text, and the nodes that it names."""
@@ -52,6 +58,9 @@ _LEAST_COSINE, _SURE_COSINE = 0.22, 0.4
 vectors "bureau" and "Office" have 0.25, "wife" and "Ann Lee married to Bob Carter" 0.23; of 14
 words with 815 of texts, about half of the pairs above 0.22 are alike in spelling or use alone, and
 two of the seven above 0.4."""
+_READ, _SHORTEST_STEM = 30, 4
+"""At most this many passages are read for what they say of names.  "roof" stands for "roofer",
+shorter stems only for themselves."""
 _TOP = 10
 _NAMED_MEMBERS = 20
 _TOPICS = 5
@@ -159,10 +168,12 @@ class WordComparison(Struct, frozen=True):
     Args:
         languages: In whose ways words are stemmed.
         load: Returns what compares them by meaning; None for nothing.
+        compares_passages: Whether the vectors of passages are from that, too.
     """
 
     languages: Sequence[str] = ("",)
     load: Callable[[], Embedder] | None = None
+    compares_passages: bool = False
 
     def stems(self, text: str) -> set[str]:
         """Return the stems of a text, without those of stop words."""
@@ -170,6 +181,12 @@ class WordComparison(Struct, frozen=True):
 
 
 _BY_STEMS = WordComparison()
+
+
+def _begun(wanted: Iterable[str], stems: Iterable[str]) -> int:
+    """Return how many words a text has other forms of, such as "roofer" of "roof"."""
+    long = [word for word in wanted if len(word) >= _SHORTEST_STEM]
+    return sum(any(stem.startswith(word) for stem in stems) for word in long)
 
 
 def _said(relation: str) -> str:
@@ -210,7 +227,8 @@ class GraphView(Struct, frozen=True, dict=True):
     def graph(self) -> Graph:
         """The graph itself."""
         things = (*self.things, *((title, PAGE) for title in self.aliases))
-        index = with_edges(self.read_index(self.decisions), self.edges, things)
+        index = with_values(self.snapshot, self.read_index(self.decisions))
+        index = with_edges(index, self.edges, things)
         return Graph(with_aliases(index, self.aliases) if self.aliases else index)
 
     def overview(self, limit: int | None = _TOP) -> Overview:
@@ -282,7 +300,8 @@ class GraphView(Struct, frozen=True, dict=True):
         """Return names that a text names, then others that it may mean.
 
         Those are names with a word of it or another form of a word, then names whose relations say
-        a word of it, and at last a few that are near to it by meaning; best known first.
+        a word of it, and at last a few that are near to it by meaning, or of which a sentence says
+        the like: "who fixes roofs" finds a roofer; best known first.
 
         Args:
             words: A question, or some words.
@@ -329,7 +348,9 @@ class GraphView(Struct, frozen=True, dict=True):
         if name_key(words) in self.graph.index.by_key:  # it is a name, which nothing else can mean
             return
         least = _SURE_COSINE if seen else _LEAST_COSINE
-        for at, said in self._near_by_meaning(words, least):
+        near = self._near_by_meaning(words, least)
+        described = ((at, None) for at in self._described(words, least))
+        for at, said in chain(described, near):
             if at not in seen:
                 seen.add(at)
                 yield at, said
@@ -364,12 +385,68 @@ class GraphView(Struct, frozen=True, dict=True):
         if self.words.load is None:
             return
         texts = self._texts_compared()
-        compared = list(texts)
-        vectors = self.words.load().embed([words, *compared])
-        cosines = vectors[1:] @ vectors[0]
+        compared, embedder = list(texts), self.words.load()
+        cosines = self._vectors(compared, embedder) @ embedder.embed([words])[0]
         near = [at for at in (-cosines).argsort(kind="stable")[:_NEAR] if cosines[at] >= least]
         for at in near:
             yield from texts[compared[at]]
+
+    def _vectors(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
+        """Return the vectors of names and relations, from disk where a search was made before."""
+        import numpy as np
+
+        snapshot, digest = self.snapshot, hashlib.sha256("\0".join(texts).encode()).hexdigest()
+        name = json.dumps([snapshot.state, "names", digest, embedder.id])
+        kept = snapshot.derived and snapshot.derived.read(name)
+        if kept:
+            read = np.frombuffer(kept, dtype="<f2").reshape(len(texts), embedder.dimension)
+            return read.astype(np.float32)
+        made = embedder.embed(texts)
+        if snapshot.derived:
+            snapshot.derived.write(name, made.astype("<f2").tobytes())
+        return made
+
+    def _described(self, words: str, least: float) -> list[int]:
+        """Return a few nodes of which a sentence says what a text does, or the like.
+
+        Names themselves say nothing of their bearer, so they are left out of the sentence.  Only
+        the passages that are nearest to the text are read.
+        """
+        wanted = self.words.stems(words)
+        if self.words.load is None or not wanted:
+            return []
+        embedder = self.words.load()
+        meant = embedder.embed([words])[0]
+        said = [
+            (at, place, rest)
+            for number, text in self._passages_near(wanted, meant)
+            for sentence in said_of(text, self.graph.index, self.graph.index.named[number])
+            for place, at, rest in sentence
+        ]
+        if not said:
+            return []
+        cosines = embedder.embed([rest for _, _, rest in said]) @ meant
+        best: dict[int, tuple[int, int, float]] = {}
+        for (at, place, rest), cosine in zip(said, cosines.tolist(), strict=True):
+            alike = sum(map(self.words.stems(rest).__contains__, wanted)) or _begun(
+                wanted, self.words.stems(rest)
+            )
+            if cosine >= least or (alike and least < _SURE_COSINE):
+                best[at] = max(best.get(at, (0, -place, 0.0)), (alike, -place, cosine))
+        return sorted(best, key=best.__getitem__, reverse=True)[:_NEAR]
+
+    def _passages_near(
+        self, wanted: set[str], meant: NDArray[np.float32]
+    ) -> Iterator[tuple[int, str]]:
+        """Yield the passages that are nearest to a text, by number."""
+        columns, index = ("id", "text"), self.graph.index
+        found = [self.snapshot.keyword(sorted(wanted), self.where, _READ, columns)]
+        if self.words.compares_passages:
+            found.append(self.snapshot.nearest(meant, self.where, _READ, columns))
+        texts = {row["id"]: row["text"] for rows in found for row in rows.to_pylist()}
+        for id_, text in texts.items():
+            if id_ in index.at:
+                yield index.at[id_], text
 
     def _texts_compared(self) -> dict[str, list[tuple[int, str | None]]]:
         """Return names, words of names that are no person's, and relations, with their nodes."""

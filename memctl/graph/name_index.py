@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct, msgpack
 from msgspec.structs import replace
 
-from memctl.graph.derivation import LINKS_TO, OBJECT, PAGE, SUBJECT
+from memctl.graph.derivation import LINKS_TO, OBJECT, PAGE, SUBJECT, VALUE
 from memctl.graph.entity_names import (
     is_everyday,
     is_given_name,
@@ -180,6 +180,34 @@ def with_edges(
         holders=holders,
         by_key=by_key,
         facts=tuple(dict.fromkeys((*index.facts, *added))),
+    )
+
+
+def with_values(snapshot: Snapshot, index: NameIndex) -> NameIndex:
+    """Return an index with what its names cost and when they start, as nodes of their own."""
+    nodes, by_key, numbers = list(index.nodes), dict(index.by_key), dict[tuple[str, str], int]()
+    added: list[Fact] = []
+    columns = ["relation_type", "memory_ids", "metadata", "valid_to"]
+    for row in snapshot.scan("relations", BETWEEN_ENTITIES, columns).to_pylist():
+        values = json.loads(row["metadata"] or "{}")
+        evidence = tuple(id_ for id_ in row["memory_ids"] if id_ in index.at)
+        known = by_key.get(name_key(str(values.get(SUBJECT, ""))))
+        if VALUE not in values or row["valid_to"] is not None or not evidence or not known:
+            continue
+        written, kind = str(values[OBJECT]), str(values[VALUE])
+        number = numbers.setdefault((written, kind), len(nodes))
+        if number == len(nodes):
+            key = name_key(written)
+            by_key[key] = (*by_key.get(key, ()), number)
+            nodes.append(Node(entity_id(written, kind), written, kind, (), 0, key))
+        added.append(Fact(known[0], number, row["relation_type"], evidence))
+    holders = (*index.holders, *(() for _ in numbers))
+    return replace(
+        index,
+        nodes=tuple(nodes),
+        holders=holders,
+        by_key=by_key,
+        facts=(*index.facts, *added),
     )
 
 

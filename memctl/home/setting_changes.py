@@ -14,7 +14,6 @@ from memctl.errors import (
     DamagedError,
     KnowledgeBaseUnavailable,
     LockedError,
-    UsageError,
 )
 from memctl.home.kb_folders import Clock, open_ledger, writing_to
 from memctl.kb_settings import (
@@ -25,6 +24,7 @@ from memctl.kb_settings import (
     save_settings,
     settings_lock,
 )
+from memctl.knowledge_base.resources import refuse_distant
 from memctl.validation import allowed_values
 
 if TYPE_CHECKING:
@@ -80,30 +80,9 @@ def _with_changes(
             for inbox in made.get("inboxes", settings.inboxes)
         )
     changed = replace(settings, **made)
-    _refuse_distant(config, changed)
+    refuse_distant(config, changed)
     with_own_settings(config, changed, changed.name)
     return changed
-
-
-def _refuse_distant(config: Config, settings: KnowledgeBaseSettings) -> None:
-    """Refuse a private namespace of which vectors would be had from another machine.
-
-    Raises:
-        UsageError: They would.
-    """
-    if not settings.private_namespaces or settings.may_send:
-        return
-    from memctl.models import ENDPOINT
-    from memctl.models.providers import endpoint_url, without_remote_models
-
-    if settings.embedder.startswith(ENDPOINT) and not endpoint_url(
-        without_remote_models(config), "embed"
-    ):
-        raise UsageError(
-            f"the vectors of {settings.name!r} are from {settings.embedder} on another machine,"
-            " which would be sent the texts of its private namespaces too",
-            f"memctl kb reembed {settings.name} --embedder builtin, or add --may-send",
-        )
 
 
 def _hides_more(before: KnowledgeBaseSettings, after: KnowledgeBaseSettings) -> bool:

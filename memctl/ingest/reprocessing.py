@@ -24,7 +24,7 @@ from memctl.ingest.discovery.sources import Source
 from memctl.ingest.document_records import BESIDE_THE_TALK, TRIGGERING, original_metadata
 from memctl.ingest.file_units import SHARED
 from memctl.ingest.source_reading import Unreadable, identify
-from memctl.literals import RECORD_READER, SESSION_READER
+from memctl.literals import QUOTED, RECORD_READER, SESSION_READER
 from memctl.models.protocols import BY_MODEL, MODEL, NOT_BY_MODEL
 from memctl.paths import display_path
 from memctl.records import UNIT_MARK, AskedTurn, Document, FileOutcome, Segment, SourceText
@@ -286,7 +286,8 @@ def _asked_at_the_end(
 
 def stored_part(document: Document, rows: Sequence[Mapping[str, Any]]) -> StoredPart:
     """Return one part of a document as it was understood, by the ``PASSAGE_COLUMNS`` of it."""
-    ordered = sorted(rows, key=lambda row: (row["start"], row["end"]))
+    own = (row for row in rows if row["type"] != QUOTED)
+    ordered = sorted(own, key=lambda row: (row["start"], row["end"]))
     passages = tuple(
         _passage(row, document.created_at, is_said=document.reader == SESSION_READER)
         for row in ordered

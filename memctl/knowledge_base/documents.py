@@ -127,6 +127,8 @@ class Documents(Part):
             agent_id=config.agent,
             metadata={**_uploaded(config.user, session, kb.clock()), **(metadata or {})},
         )
+        if not dry_run:
+            kb.make_private(labels.namespace)
         inputs = Inputs.of(paths, text, stream, jsonl, stream_name)
         web = replace(config.web, allow_private=allow_private or config.web.allow_private)
         versions = self._known_versions(inputs, labels.namespace)

@@ -427,6 +427,10 @@ class Transfer(Part):
                 "all tables are of all users",
                 "name one table",
             )
+        if kb.hides(kb.seen_snapshot()):
+            raise AccessRefused(
+                f"there is what other agents than {agent!r} keep to themselves", "name one table"
+            )
         if pools is not None and len(pools) < len(ledger.pools.all()):
             raise AccessRefused(
                 f"there are pools that agent {agent!r} may not read", "name one table"
@@ -590,7 +594,7 @@ class Erasure(Part):
         by_place = selection.namespace is not None or selection.session is not None
         if config.user is None or by_place or not (selection.entities or selection.before):
             return kb.forgetter
-        readable = readable_by(config.namespaces, config.user)
+        readable = readable_by(config.namespaces, config.user, config.agent)
         return kb.forgetter_of(lambda namespace: namespace in readable)
 
     def count_owned(self, owner: ContentOwner) -> Mapping[str, int]:
@@ -650,7 +654,7 @@ class Statistics(Part):
     def _readable(self) -> Collection[str]:
         """Return the namespaces that the user reads; none where no user is named."""
         config = self._kb.program_config
-        return readable_by(config.namespaces, config.user) if config.user else ()
+        return readable_by(config.namespaces, config.user, config.agent) if config.user else ()
 
     def namespaces(self) -> Mapping[str, int]:
         """Return how many memories each namespace has; one of documents alone has none."""

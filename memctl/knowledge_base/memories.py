@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import asdict, replace
 
 from memctl.errors import AccessRefused, KnowledgeBaseUnavailable, LockedError, UsageError
-from memctl.identity import conversations_of
+from memctl.identity import conversations_of, kept_by
 from memctl.knowledge_base.resources import Part, audited
 from memctl.literals import LEARNING, STATED, InsightKind, MemoryKind, Sort, SourceType
 from memctl.plain_values import require_shallow
@@ -20,6 +20,7 @@ from memctl.records import ConsolidationReport, Filters, Memory, Metadata, Progr
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from memctl.config import Config
     from memctl.graph.graph_views import GraphView
     from memctl.graph.name_index import NameIndex, Node
     from memctl.graph.name_resolution import Decisions
@@ -28,6 +29,22 @@ if TYPE_CHECKING:
     from memctl.store.ledger.audit_repositories import AccessEntry
 
 _NO_FILTERS = Filters()
+
+
+def _kept_namespace(config: Config, named: str | None) -> str:
+    """Return where the agent that is named keeps what it keeps to itself.
+
+    Raises:
+        UsageError: No agent is named, or another namespace is.
+    """
+    if config.agent is None:
+        raise UsageError(
+            "no agent is named who could keep it to itself", "name one with MEMCTL_AGENT"
+        )
+    kept = kept_by(config.namespaces, config.agent, config.user)
+    if named not in (None, kept):
+        raise UsageError(f"what is private is kept in {kept!r}", "leave the namespace out")
+    return kept
 
 
 class Memories(Part):
@@ -52,6 +69,7 @@ class Memories(Part):
         dry_run: bool = False,
         source_type: SourceType | None = None,
         kind: MemoryKind | None = None,
+        private: bool = False,
     ) -> Memory:
         """Remember one statement; the same one stated twice is stored once.
 
@@ -76,9 +94,11 @@ class Memories(Part):
             dry_run: Write nothing; return what it would be.
             source_type: Who it is from; by default the agent that is named, else a person.
             kind: What it keeps; by default as its type tells.
+            private: Whether the agent that is named keeps it to itself.
 
         Raises:
-            UsageError: The text is empty, or a value cannot be used.
+            UsageError: The text is empty, a value cannot be used, or it is private and no agent is
+                named, or a namespace is.
             NotFoundError: It names evidence that does not exist.
         """
         from memctl.memories.memory_editing import Statement
@@ -86,9 +106,12 @@ class Memories(Part):
 
         require_shallow(metadata)
         config = self._kb.program_config
+        if private:
+            namespace = _kept_namespace(config, namespace)
         namespace = self._namespace_to_write(namespace, conversations_of)
         if not dry_run:
             self._kb.begin_change()
+            self._kb.make_private(namespace)
             source_ids = self._resolved(source_ids)
         stated = stated_text(text, config.triggers)
         statement = Statement(
@@ -431,17 +454,24 @@ class NameGraph(Part):
             read_index,
             (),
             aliases=read_aliases(snapshot, document_filter(readable)),
-            words=WordComparison(corpus.languages(readable), self._word_embedder),
+            words=WordComparison(
+                corpus.languages(readable), self._word_embedder, self._has_word_vectors
+            ),
         )
         return self._with_skills(view) if kb.store.ledger.skills.count() else view
 
     def _word_embedder(self) -> Embedder:
         """Return what compares words; only the built-in model is ever loaded."""
-        from memctl.models import BUILTIN_EMBEDDER
         from memctl.search.retrieval.question_vectors import word_embedder
 
-        is_builtin = self._kb.settings.embedder == BUILTIN_EMBEDDER
+        is_builtin = self._has_word_vectors
         return word_embedder([self._kb.services.embedder] if is_builtin else ())
+
+    @property
+    def _has_word_vectors(self) -> bool:
+        from memctl.models import BUILTIN_EMBEDDER
+
+        return self._kb.settings.embedder == BUILTIN_EMBEDDER
 
     def _with_skills(self, view: GraphView) -> GraphView:
         """Return the graph with every skill, and what skills are connected with."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -23,8 +23,17 @@ from memctl.errors import (
 )
 from memctl.files import clear_temporaries
 from memctl.identity import DEFAULT_NAMESPACE, may_see, require_seen, within_reach
-from memctl.kb_settings import KnowledgeBaseSettings, Layout, follow_embedder, load_settings
+from memctl.ids import keeper_of
+from memctl.kb_settings import (
+    KnowledgeBaseSettings,
+    Layout,
+    follow_embedder,
+    load_settings,
+    save_settings,
+    settings_lock,
+)
 from memctl.literals import AccessLevel
+from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.queries import QueryService, QueryTarget
 from memctl.queries.query_log import QueryLog
 from memctl.records import Filters
@@ -156,15 +165,17 @@ class Resources:
         return self.store.snapshot()
 
     def seen_snapshot(self) -> Snapshot:
-        """Return the tables as ``snapshot`` does, without what is another user's."""
+        """Return the tables as ``snapshot`` does, without what is another user's or agent's."""
         from memctl.store.tables.snapshot import ScopedSnapshot, namespaces_of
 
         snapshot, config = self.snapshot(), self.program_config
-        if config.user is None:
+        known: Collection[str] = self.settings.private_namespaces
+        if config.user is not None:
+            known = namespaces_of(snapshot)
+        hidden = {each for each in known if not may_see(config, each)}
+        if config.user is None and not hidden:
             return snapshot
-        return ScopedSnapshot(
-            snapshot, {each for each in namespaces_of(snapshot) if not may_see(config, each)}
-        )
+        return ScopedSnapshot(snapshot, hidden)
 
     def hides(self, snapshot: Snapshot) -> bool:
         """Return whether something is left out of what ``seen_snapshot`` gives."""
@@ -256,7 +267,33 @@ class Resources:
         Raises:
             AccessRefused: They name a namespace of another user.
         """
-        return self.settings.without_private(within_reach(filters, self.program_config))
+        found = self.settings.without_private(within_reach(filters, self.program_config))
+        return replace(found, agent=None)  # what is open to all agents is computed once
+
+    def make_private(self, namespace: str) -> None:
+        """Make the namespace of what an agent keeps to itself private; does nothing to any other.
+
+        Raises:
+            UsageError: Its vectors would be had from another machine.
+            LockedError: Another process keeps changing the settings.
+            DiskRefused: They cannot be written.
+        """
+        if keeper_of(namespace) is None or namespace in self.settings.private_namespaces:
+            return
+        path = self.layout.settings
+        with settings_lock(path):
+            stored = load_settings(path)
+            private = tuple(sorted({*stored.private_namespaces, namespace}))
+            stored = replace(stored, private_namespaces=private)
+            refuse_distant(self.program_config, stored)
+            try:
+                save_settings(path, stored)
+            except OSError as error:
+                raise DiskRefused(
+                    f"cannot write {display_path(path)}: {os_error_reason(error)}",
+                    os_error_hint(error),
+                ) from error
+        self.settings = replace(self.settings, private_namespaces=private)
 
     def refuse_remote_model(self, task: Task) -> None:
         """Refuse to send private text to a model on another machine.
@@ -348,8 +385,10 @@ class Resources:
         """Return what removes things for good, where a user is named, of some namespaces alone."""
         from memctl.forget import Forgetter, Reach
 
-        user = self.program_config.user
-        reach = None if user is None else Reach(user, sees)
+        config, owner = self.program_config, self.program_config.user
+        if not all(may_see(config, each) for each in self.settings.private_namespaces):
+            owner = owner or config.agent
+        reach = None if owner is None else Reach(owner, sees)
         return Forgetter(self.layout, self.store, lambda: self.services.embedder, self.clock, reach)
 
     def require_sole(self, what: str) -> None:
@@ -367,6 +406,27 @@ class Resources:
         namespaces = namespaces_of(self.store.snapshot()) | content_namespaces(self.store.ledger)
         if not all(may_see(config, namespace) for namespace in namespaces):
             raise AccessRefused(f"{what} is of all users, not of {config.user!r} alone")
+
+
+def refuse_distant(config: Config, settings: KnowledgeBaseSettings) -> None:
+    """Refuse a private namespace of which vectors would be had from another machine.
+
+    Raises:
+        UsageError: They would.
+    """
+    if not settings.private_namespaces or settings.may_send:
+        return
+    from memctl.models import ENDPOINT
+    from memctl.models.providers import endpoint_url, without_remote_models
+
+    if settings.embedder.startswith(ENDPOINT) and not endpoint_url(
+        without_remote_models(config), "embed"
+    ):
+        raise UsageError(
+            f"the vectors of {settings.name!r} are from {settings.embedder} on another machine,"
+            " which would be sent the texts of its private namespaces too",
+            f"memctl kb reembed {settings.name} --embedder builtin, or add --may-send",
+        )
 
 
 class Part:

@@ -27,12 +27,13 @@ from memctl.identity import (
     require_seen,
 )
 from memctl.knowledge_base.resources import Part, audited
+from memctl.records import Filters
 
 if TYPE_CHECKING:
     from memctl.config import Config
     from memctl.forget import ForgetReport
     from memctl.literals import SessionStatus
-    from memctl.records import Filters, IngestReport, ProgressListener
+    from memctl.records import IngestReport, ProgressListener
     from memctl.sessions.compression import Compression, Compressor
     from memctl.sessions.conversations import Message
     from memctl.sessions.folding import Folded
@@ -76,6 +77,7 @@ class Sessions(Part):
         user, agent = user or config.user, agent or config.agent
         place = namespace or conversations_of(config.namespaces, user or DEFAULT_USER)
         require_seen(config, place)
+        kb.make_private(place)
         return kb.conversations.start(
             session_id, user=user, agent=agent, namespace=place, title=title
         )
@@ -128,7 +130,8 @@ class Sessions(Part):
         config = self._kb.program_config
         for namespace in namespaces:
             require_seen(config, namespace)
-        hidden = () if namespaces else self._kb.settings.private_namespaces
+        hidden = self._kb.settings.without_private(Filters(agent=config.agent)).private
+        hidden = () if namespaces else hidden
         found = self._kb.store.ledger.sessions.matching(
             user=user or config.user,
             namespaces=namespaces,

@@ -203,8 +203,9 @@ class Tiers(Part):
         return not {namespace, *found}.isdisjoint(kb.settings.private_namespaces)
 
     def _search(self, query: str, limit: int, user: str | None) -> Sequence[Hit]:
-        names = self._kb.program_config.namespaces
-        filters = Filters(namespaces=readable_by(names, user) if user else ())
+        config = self._kb.program_config
+        readable = readable_by(config.namespaces, user, config.agent) if user else ()
+        filters = Filters(namespaces=readable)
         found = self._kb.queries.query(query, filters=filters, limit=limit, answer=False, log=False)
         return found.hits
 
@@ -216,8 +217,9 @@ class Tiers(Part):
         from memctl.tiers.router import SOON, TierStatistics
 
         kb, now = self._kb, self._kb.clock()
-        names = kb.program_config.namespaces
-        filters = Filters(namespaces=readable_by(names, user) if user else ())
+        config = kb.program_config
+        readable = readable_by(config.namespaces, user, config.agent) if user else ()
+        filters = Filters(namespaces=readable, agent=config.agent)
         condition = memory_filter(kb.settings.without_private(filters), now)
         rows = kb.snapshot().scan("memories", condition, ["text", "valid_from", "expires_at"])
         ending = pc.sum(pc.less_equal(rows["expires_at"], now + SOON)).as_py()

@@ -38,6 +38,7 @@ ENTRY_DAY = rf"""(?:(?:{any_of(WEEKDAYS)})[.,]?[ ])?
 """The pattern, verbose, of the day that an entry of running notes begins with, but for its year."""
 _WEEKDAY = "|".join(name for names in load_language("en").weekdays for name in names)
 _YEAR = r"(?:1[5-9]|20)\d\d"
+_WEEK = r"(?:calendar\s)?(?:weeks?|KW|Kalenderwoche|semaine|semana|settimana)"
 _DIGITS = lazy_regex(r"\d\d*")
 """Runs of digits; a pattern that begins with a repetition is looked for half as fast."""
 _MAX_BEFORE_DIGITS_LENGTH = 24
@@ -81,9 +82,15 @@ def _pattern() -> re.Pattern[str]:
     | (?P<only_month>{_MONTH})\.?,?\s(?:of\s|de\s)?(?P<only_year>{_YEAR})\b
     | (?:Q(?P<quarter>[1-4])[\s/-]?|(?P<quarter_name>first|second|third|fourth)\squarter\sof\s)
         (?P<quarter_year>{_YEAR})\b
+    | (?P<year_quarter>{_YEAR}[\s-]?Q[1-4])\b
+    | (?P<iso_week>{_YEAR}-?W(?:0[1-9]|[1-4]\d|5[0-3]))\b
+    | (?:{_WEEK}\s?|W)(?P<week>[0-5]?\d)(?:\s?/\s?|,?\s(?:of\s|in\s)?)(?P<week_year>{_YEAR})\b
+    | (?P<first_day>[0-3]?\d)\.\s?[-–]\s?(?P<last_day>[0-3]?\d)\.\s?(?P<span_month>[01]?\d)\.
+        \s?(?P<span_year>{_YEAR})
     | (?P<iso_month>{_YEAR}-(?:0[1-9]|1[0-2]))(?![\d-])
-    | (?:in|since|of|from|until|till|by|before|after|during|year|early|late|seit|bis|en|depuis|im)
-        \s(?P<bare_year>{_YEAR})\b(?![-–/.,]?\d)
+    | (?:in|since|of|from|until|till|by|before|after|during|year|early|mid|late|seit|bis|en|depuis
+        |im)
+        [\s-](?P<bare_year>{_YEAR})\b(?![-–/.,]?\d)
     | (?P<relative>the\sday\safter\stomorrow|the\sday\sbefore\syesterday
         |today|tonight|tomorrow|yesterday)\b
     | (?P<which>next|last|this)\s(?P<unit>{_WEEKDAY}|week|month|year)\b
@@ -226,10 +233,22 @@ def _spans(
     for match in matches:
         if match["us_month"] == "may":
             continue
+        if match["first_day"]:
+            yield from _ends(match)
+            continue
         iso = _resolve(match, said, is_day_first)
         if iso:
             start = match.start("bare_year") if match["bare_year"] else match.start()
             yield DateSpan(start, match.end(), iso)
+
+
+def _ends(match: re.Match[str]) -> Iterator[DateSpan]:
+    """Yield the first and the last day of a span such as ``3.-5.7.2026``."""
+    year, month = match["span_year"], match["span_month"]
+    places = (match.span("first_day"), (match.start("last_day"), match.end()))
+    for day, place in zip((match["first_day"], match["last_day"]), places, strict=True):
+        if iso := _day(year, month, day):
+            yield DateSpan(*place, iso)
 
 
 def _resolve(match: re.Match[str], said: date | None, is_day_first: bool | None) -> str:
@@ -253,6 +272,12 @@ def _absolute(found: dict[str, str], said: date | None, is_day_first: bool | Non
             return f"{year}-{MONTHS[month.lower()]:02}"
         case {"quarter_year": year}:
             return f"{year}-Q{found.get('quarter') or _QUARTERS[found['quarter_name'].lower()]}"
+        case {"year_quarter": written}:
+            return f"{written[:4]}-Q{written[-1]}"
+        case {"iso_week": written}:
+            return _week(written[:4], written[-2:])
+        case {"week": number, "week_year": year}:
+            return _week(year, number)
         case {"cjk_year": year}:
             return _chinese(year, found.get("cjk_month"), found.get("cjk_day"))
     return _named_month(found, said)
@@ -272,6 +297,14 @@ def _day(year: str, month: str, day: str) -> str:
         return date(int(year), int(month), int(day)).isoformat()
     except ValueError:
         return ""
+
+
+def _week(year: str, number: str) -> str:
+    try:
+        date.fromisocalendar(int(year), int(number), 1)
+    except ValueError:
+        return ""
+    return f"{year}-W{int(number):02}"
 
 
 def _slashed(first: int, second: int, year: str, is_day_first: bool | None) -> str:

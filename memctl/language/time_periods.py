@@ -7,8 +7,8 @@ the last May, and it may leave one end open: "since March", "before Christmas".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import date, timedelta
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from itertools import chain
 
@@ -61,6 +61,18 @@ _SPANS = {
 _UNIT, _NUMBER, _MONTH = any_of(_UNITS), rf"\d{{1,3}}|{any_of(_NUMBERS)}", any_of(MONTHS)
 _SEASON, _WEEKDAY, _BOUND = any_of(_SEASONS), any_of(WEEKDAYS), any_of(_BOUNDS)
 _PART = any_of(_PARTS)
+_NUMBERED_WEEK = (
+    rf"(?:calendar\s)?(?:{any_of(unit for unit, meaning in _UNITS.items() if meaning == 'week')})"
+    r"|KW|Kalenderwoche"
+)
+_WEEKEND = any_of(unit for unit, meaning in _UNITS.items() if meaning == "weekend")
+_DIGIT = lazy_regex(r"\d")
+_IN_BEFORE = lazy_regex(
+    rf"\b(?:in|of|for|during|by|im|au|en|{any_of(words_of_all('within'))})\s$", re.IGNORECASE
+)
+_MONTHS_IN_A_YEAR = 12
+_NEARER_TO_LAST = 2
+"""Monday and Tuesday are nearer to the weekend before them."""
 _LONG_UNIT = any_of(unit for unit in _UNITS if not unit.isalpha())
 _THE = rf"(?:(?:{any_of(words_of_all('articles'))})\s|l['’])?"
 _BOUND_BEFORE = lazy_regex(rf"(?<![\w-])({_BOUND})\s{_THE}$", re.IGNORECASE)
@@ -137,12 +149,102 @@ def periods(question: str, today: date) -> list[Period]:
     if has_name or years:
         question = _HYPHEN_AFTER_PART.sub(r"\1 ", question)  # no date stands behind a hyphen
     named = [*(_relative_periods(question, today) if has_name else ()), *_dated_periods(question)]
+    if _DIGIT.search(question):
+        named += _numbered_periods(question, today)
     named.sort(key=lambda each: each.start - each.end)
     found: list[Period] = []
     for period in (*(_spans(question, today) if has_month or years > 1 else ()), *named):
         if not any(each.start < period.end and period.start < each.end for each in found):
             found.append(period)
     return sorted(found, key=lambda each: each.start)
+
+
+@cache
+def _numbered_pattern() -> re.Pattern[str]:
+    day, month, link = r"\d{1,2}", r"\d{1,2}", rf"\s?(?:[-–]|{any_of(_SPANS['to'])})\s?"
+    return re.compile(
+        rf"""(?<![\w./-])(?:
+      (?P<dot>(?P<d1>{day})\.(?:\s?(?P<m1>{month})\.(?:\s?(?P<y1>{_YEAR}))?)?{link}
+        (?P<d2>{day})\.\s?(?P<m2>{month})\.(?:\s?(?P<y2>{_YEAR}))?)(?![\d.]*\d)
+    | (?P<slash>(?P<a1>{day})/(?P<b1>{month})(?:/(?P<s1>{_YEAR}))?{link}
+        (?P<a2>{day})/(?P<b2>{month})(?:/(?P<s2>{_YEAR}))?)(?![\w/])
+    | (?P<part>{_PART})[\s-]{_THE}(?P<part_year>{_YEAR})(?![\w-])
+    | (?:{_NUMBERED_WEEK})\s?(?P<week>[0-5]?\d)
+        (?:(?:\s?/\s?|,?\s(?:of\s)?)(?P<week_year>{_YEAR}))?(?![\w/-]|\.\d)
+    | (?P<of_year>[QH])(?P<number>[1-4])(?:[\s/-]?(?P<of>{_YEAR}))?(?![\w-])
+    | (?:{_WEEKEND})\s(?:of|around|vom|um|am|du|autour|del|de|van|op)\s{_THE}
+        (?=\S*\d|(?:{_MONTH})\b)(?P<weekend>)
+    )""",
+        re.VERBOSE | re.IGNORECASE,
+    )
+
+
+def _numbered_periods(question: str, today: date) -> Iterator[Period]:
+    """Yield the times that are given in figures: "3.-5.7.", "KW 12", "Q3", "mid 2025"."""
+    for match in _numbered_pattern().finditer(question):
+        try:
+            if match["weekend"] is not None:
+                yield from _weekend_of(question, match, today)
+            elif days := _numbered(match, today):
+                yield Period(match.start(), match.end(), *days)
+        except ValueError:  # a day or a week that no calendar has
+            continue
+
+
+def _numbered(match: re.Match[str], today: date) -> Days | None:
+    if match["part"]:
+        return _part(match["part"], _of_iso(match["part_year"]))
+    if match["week"]:
+        number, year = int(match["week"]), match["week_year"]
+        return _latest_of(lambda of: _of_iso(f"{of}-W{number:02}"), year, today)
+    if match["of_year"]:
+        if not match["of"] and not _IN_BEFORE.search(match.string[: match.start()]):
+            return None  # a product may be called that, too
+        number, size = int(match["number"]), 3 if match["of_year"] in "Qq" else 6
+        if number * size > _MONTHS_IN_A_YEAR:
+            return None
+        return _latest_of(
+            lambda of: _months(of, number * size - size + 1, size), match["of"], today
+        )
+    if match["dot"]:
+        ends = ((match["d1"], match["m1"] or match["m2"]), (match["d2"], match["m2"]))
+        year = match["y2"] or match["y1"]
+    else:
+        ends = ((match["a1"], match["b1"]), (match["a2"], match["b2"]))
+        year = match["s2"] or match["s1"]
+        firsts, seconds = (max(int(end[at]) for end in ends) for at in (0, 1))
+        if (firsts > _MONTHS_IN_A_YEAR) == (seconds > _MONTHS_IN_A_YEAR):
+            return None  # nothing tells which of the two is the month
+        if seconds > _MONTHS_IN_A_YEAR:
+            ends = ((ends[0][1], ends[0][0]), (ends[1][1], ends[1][0]))
+
+    def between(of: int) -> Days:
+        """Return the days from one end to the other, of which the last is in a year."""
+        first, last = (date(of, int(month), int(day)) for day, month in ends)
+        return (first.replace(year=of - 1) if first > last else first), last
+
+    return _latest_of(between, year, today)
+
+
+def _latest_of(days_in: Callable[[int], Days], year: str | None, today: date) -> Days:
+    """Return days of a year, or of the last one in which they have begun."""
+    if year:
+        return days_in(int(year))
+    days = days_in(today.year)
+    return days if days[0] <= today else days_in(today.year - 1)
+
+
+def _weekend_of(question: str, match: re.Match[str], today: date) -> Iterator[Period]:
+    """Yield the weekend that a day is of, or that is nearest to it."""
+    for span in date_spans(question, datetime.combine(today, time(), UTC)):
+        day = span.day
+        if span.start != match.end() or day is None:
+            continue
+        if day > today and not _YEAR_IN.search(question, span.start, span.end):
+            day = day.replace(year=day.year - 1)
+        monday = day - day.weekday() * _DAY
+        saturday = monday + (-2 if day.weekday() < _NEARER_TO_LAST else 5) * _DAY
+        yield Period(match.start(), span.end, saturday, saturday + _DAY)
 
 
 def _dated_periods(question: str) -> Iterator[Period]:

@@ -6,7 +6,7 @@ bulk, which is ingest's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, get_args
 
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from memctl.schema.table_names import TableName
     from memctl.store.ledger.repository import LedgerConnection
     from memctl.store.store import Store
+    from memctl.store.tables.snapshot import Snapshot
     from memctl.store.tables.transaction import Transaction
 
 
@@ -198,10 +199,76 @@ class Editor(Struct, frozen=True):
                 its metadata say of a learning what cannot be.
             NotFoundError: It names evidence that does not exist.
         """
+        now = self.clock()
+        memory, mentions, ids = self._as_memory(statement, now)
+        if dry_run:
+            return next(iter(memories_by_id(self.store.snapshot(), ids)), memory)
+        prepared = self._embedded(memory, mentions)
+        with self.store.write() as transaction:
+            snapshot = transaction.snapshot()
+            if known := memories_by_id(snapshot, ids):
+                return known[0]
+            sources = tuple(resolve(snapshot, "memories", id_) for id_ in statement.source_ids)
+            memory = replace(memory, source_ids=sources)
+            stored = replace(prepared.memory, source_ids=sources)
+            write_memories(transaction, [replace(prepared, memory=stored)], {}, now)
+            self._note(transaction, snapshot, [memory.id], job)
+        return memory
+
+    def add_all(
+        self,
+        statements: Iterable[Statement],
+        refused: Callable[[Statement, UsageError], None],
+        *,
+        job: int | None = None,
+    ) -> list[str]:
+        """Remember statements that rest on nothing, in one commit; return the ids of what is new.
+
+        Args:
+            statements: What to remember.
+            refused: Receives what ``add`` would refuse, which is left out.
+            job: The job that they are part of, with which they are taken back.
+        """
+        now, read = self.clock(), dict[str, tuple[Memory, tuple[EntityMention, ...], list[str]]]()
+        for statement in statements:
+            try:
+                made = self._as_memory(statement, now)
+            except UsageError as error:
+                refused(statement, error)
+            else:
+                read.setdefault(made[0].id, made)
+        prepared = {id_: self._embedded(memory, names) for id_, (memory, names, _) in read.items()}
+        if not prepared:
+            return []
+        with self.store.write() as transaction:
+            before = transaction.snapshot()
+            asked = [id_ for *_, ids in read.values() for id_ in ids]
+            there = {each.id for each in memories_by_id(before, asked)}
+            new = [id_ for id_, (*_, ids) in read.items() if there.isdisjoint(ids)]
+            write_memories(transaction, [prepared[id_] for id_ in new], {}, now)
+            self._note(transaction, before, new, job)
+        return new
+
+    def _note(
+        self, transaction: Transaction, before: Snapshot, ids: Sequence[str], job: int | None
+    ) -> None:
+        """Record under a job, if there is one, which memories it has added."""
+        if job is not None:
+            changes, after = self.store.ledger.changes, transaction.snapshot()
+            written: dict[TableName, Sequence[str]] = {"memories": ids}
+            record_changes(transaction, changes, job, before, after, written)
+
+    def _as_memory(
+        self, statement: Statement, now: datetime
+    ) -> tuple[Memory, tuple[EntityMention, ...], list[str]]:
+        """Return a statement as a memory, the names in it, and the ids that it may have already.
+
+        Raises:
+            UsageError: As ``add``.
+        """
         _check(statement.text, _importance(statement), statement.type)
         if not 0 <= statement.confidence <= 1:
             raise UsageError(f"confidence is from 0 to 1, not {statement.confidence:g}")
-        now = self.clock()
         if statement.expires_at is not None and statement.expires_at <= now:
             raise UsageError(
                 f"{statement.expires_at:%Y-%m-%d %H:%M} UTC is past", "name a later date"
@@ -245,23 +312,7 @@ class Editor(Struct, frozen=True):
             stated_memory_id(memory.namespace, type_, memory.text)
             for type_ in dict.fromkeys((memory.type, statement.type or "fact"))
         ]
-        memory = replace(memory, id=ids[0])
-        if dry_run:
-            return next(iter(memories_by_id(self.store.snapshot(), ids)), memory)
-        prepared = self._embedded(memory, mentions)
-        with self.store.write() as transaction:
-            snapshot = transaction.snapshot()
-            if known := memories_by_id(snapshot, ids):
-                return known[0]
-            sources = tuple(resolve(snapshot, "memories", id_) for id_ in statement.source_ids)
-            memory = replace(memory, source_ids=sources)
-            stored = replace(prepared.memory, source_ids=sources)
-            write_memories(transaction, [replace(prepared, memory=stored)], {}, now)
-            if job is not None:
-                changes, after = self.store.ledger.changes, transaction.snapshot()
-                written: dict[TableName, list[str]] = {"memories": [memory.id]}
-                record_changes(transaction, changes, job, snapshot, after, written)
-        return memory
+        return replace(memory, id=ids[0]), mentions, ids
 
     def edit(self, given: str, edit: Edit, *, dry_run: bool = False) -> Memory:
         """Write a new version of a memory, or only return what it would be; the old one stays.

@@ -14,6 +14,7 @@ from memctl.ids import root_id
 from memctl.literals import SESSION_READER, Sort
 from memctl.memories.importance_decay import COLUMNS, Decay
 from memctl.records import Document, Filters, Memory, Relation
+from memctl.rows.references import BETWEEN_ENTITIES
 from memctl.rows.supersession import Lineage, is_next_version
 from memctl.schema.arrow_tables import VECTOR, document_rows, memory_rows, relation_rows
 from memctl.schema.table_names import TableName
@@ -263,6 +264,7 @@ def view_memory(snapshot: Snapshot, given: str) -> MemoryView:
     columns = visible_columns(snapshot, "memories")
     resting = snapshot.scan("memories", col("source_ids").has(memory.id), columns)
     touching = (col("source_id") == memory.id) | (col("target_id") == memory.id)
+    touching = touching & ~BETWEEN_ENTITIES
     return MemoryView(
         memory=memory,
         evidence=tuple(_evidence(snapshot, memory)),

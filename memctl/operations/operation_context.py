@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from memctl.errors import KnowledgeBaseNotFound, MemctlError, NotFoundError, UsageError
 from memctl.identity import Identity, conversations_of, documents_of, readable_by
+from memctl.ids import keeper_of
 from memctl.instants import parse_instant
 from memctl.literals import RESOURCES
 from memctl.records import Filters
@@ -303,7 +304,7 @@ class OperationContext:
             return (conversations_of(names, user),)
         if search_type == "documents":
             return (documents_of(names, user), names.shared)
-        return readable_by(names, user)
+        return readable_by(names, user, self.identity.agent)
 
     def filters(
         self,
@@ -346,7 +347,8 @@ class OperationContext:
     def reads(self, base: KnowledgeBase, namespace: str) -> bool:
         """Return whether a row of a namespace may be shown; a private one only to its user."""
         if self.identity.user is None:
-            return namespace not in base.settings.private_namespaces
+            is_own = self.identity.agent is not None and keeper_of(namespace) == self.identity.agent
+            return is_own or namespace not in base.settings.private_namespaces
         return namespace in self.namespaces()
 
     def check_readable(self, base: KnowledgeBase, namespace: str, what: str) -> None:

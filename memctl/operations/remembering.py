@@ -25,6 +25,7 @@ StoredType = Literal["important_fact", "memories", "important_information", "sum
 _FACT: Final = "important_fact"
 _TAGS = "Words to file it under."
 _IMPORTANCE = "From 0 to 1."
+_PRIVATE = "Whether you keep it to yourself: no other agent sees it."
 _DRY_RUN = "Write nothing; only say what would be done."
 _DEFAULT_IMPORTANCE = 0.7
 
@@ -37,6 +38,7 @@ class StoreParameters(Struct, frozen=True, kw_only=True):
     metadata: Annotated[Mapping[str, Any] | None, Rule("Anything else to keep with it.")] = None
     tags: Annotated[tuple[str, ...], Rule(_TAGS)] = ()
     importance: Annotated[float, Rule(_IMPORTANCE, low=0, high=1)] = _DEFAULT_IMPORTANCE
+    private: Annotated[bool, Rule(_PRIVATE)] = False
     dry_run: Annotated[bool, Rule(_DRY_RUN)] = False
 
 
@@ -63,6 +65,7 @@ def store_important_information(context: OperationContext, asked: StoreParameter
             tags=asked.tags,
             importance=asked.importance,
             metadata=asked.metadata,
+            private=asked.private,
             dry_run=asked.dry_run,
         )
     done = "Would be stored" if asked.dry_run else "Stored"
@@ -80,6 +83,7 @@ class RememberParameters(Struct, frozen=True, kw_only=True):
     tags: Annotated[tuple[str, ...], Rule(_TAGS)] = ()
     importance: Annotated[float, Rule(_IMPORTANCE, low=0, high=1)] = _DEFAULT_IMPORTANCE
     session_id: Annotated[str | None, Rule("The conversation it belongs to.")] = None
+    private: Annotated[bool, Rule(_PRIVATE)] = False
     dry_run: Annotated[bool, Rule(_DRY_RUN)] = False
 
 
@@ -110,6 +114,7 @@ def remember(context: OperationContext, asked: RememberParameters) -> MemoryRepl
         tags=asked.tags,
         importance=asked.importance,
         session=asked.session_id,
+        private=asked.private,
         dry_run=asked.dry_run,
     )
     return record_like(MemoryReply, memory, kb=context.kb_to_write, dry_run=asked.dry_run)
@@ -124,18 +129,20 @@ def _added(
     importance: float,
     session: str | None = None,
     metadata: Mapping[str, Any] | None = None,
+    private: bool,
     dry_run: bool,
 ) -> Memory:
     with context.adding(dry_run=dry_run) as base:
         return base.memories.add(
             text.strip(),
             type_=type_,
-            namespace=context.own_namespace(),
+            namespace=None if private else context.own_namespace(),
             tags=[tag.removeprefix("#") for tag in tags],
             importance=importance,
             session=session or context.identity.session,
             metadata=metadata,
             dry_run=dry_run,
+            private=private,
         )
 
 

@@ -127,7 +127,9 @@ class QueryLog:
 
     def __init__(self, ledger: Ledger, config: Config, name: str) -> None:
         self._namespaces = config.namespaces
-        self._readable = readable_by(config.namespaces, config.user) if config.user else ()
+        self._readable = (
+            readable_by(config.namespaces, config.user, config.agent) if config.user else ()
+        )
         self._ledger = ledger
         self._settings = config.query_log
         self._trail = config.access_log
@@ -305,7 +307,7 @@ def _detail(asked: LoggedQuestion, shown: tuple[str, ...]) -> QueryDetail:
 
 def _limits(filters: Filters, *, keep_values: bool, redact: bool) -> dict[str, Any]:
     """Return what a question was limited to: by name, with the values where they may be kept."""
-    given = {name: value for name, value in asdict(filters).items() if value}
+    given = {name: value for name, value in asdict(filters).items() if value and name != "agent"}
     if not keep_values:
         return dict.fromkeys(given, True)
     return {name: _plain(value, redact=redact) for name, value in given.items()}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, msgpack
 from msgspec.structs import replace
 
 from memctl.errors import MemctlError, UsageError
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from memctl.search.answering.relevance import Relevance
     from memctl.search.answering.search_outcome import SearchOutcome
     from memctl.search.searcher import Searcher
+    from memctl.store.file_caches import DerivedCache
 
 _MOST_UNASKED = 5
 """At most this many passages are put before a message that did not ask for any."""
@@ -244,17 +248,19 @@ class QueryService:
         context = SearchContext(targets, private=False, corpora=self._corpora)
         namespaces = context.config.namespaces
         if user is not None and not filters.namespaces:
-            filters = replace(filters, namespaces=readable_by(namespaces, user))
+            filters = replace(
+                filters, namespaces=readable_by(namespaces, user, context.config.agent)
+            )
         place = conversations_of(namespaces, user or context.config.user or DEFAULT_USER)
         agent = agent or context.config.agent or ""
-        filters = context.without_private(self._within_reach(filters))
+        filters = self._within_reach(filters)
         is_shown = not any(place in target.settings.private_namespaces for target in targets)
         found = (target.store.ledger.profiles.shown(place, agent) for target in targets)
         profiles = [profile for profile in found if profile is not None and is_shown]
         standing = standing_context(
             context.snapshots(),
             {target.name: target.services.decay() for target in targets},
-            filters,
+            context.without_private(filters),
             max(profiles, key=lambda profile: profile.at, default=None),
             budget // 2 if question else budget,
             estimate_tokens,
@@ -361,6 +367,19 @@ _RELEVANT_AS_A_WHOLE = 0.45
 """Relevance of what is found below which the last question of a message is looked for alone."""
 
 
+_MOST_KEPT = 50
+"""Results that are kept, the latest ones."""
+
+
+class _KeptResult(Struct, frozen=True):
+    """What a question was given, with what its log says."""
+
+    at: datetime
+    result: QueryResult
+    how: QueryDetail
+    found: bool
+
+
 class _QuerySession(Struct, frozen=True, dict=True):
     """Asks questions of one kind, private or not, of one state of the tables."""
 
@@ -379,7 +398,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
         """Search for what a question asks, answer it if that is wanted, and log it."""
         started = time.monotonic()
         try:
-            return self._ask(question, options, started)
+            return self._again(question, options, started) or self._ask(question, options, started)
         except MemctlError as error:
             if options.log and question.text.strip():
                 self._log_failure(question.text, options, error, time.monotonic() - started)
@@ -388,6 +407,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
     def _ask(self, question: Question, options: QueryOptions, started: float) -> QueryResult:
         from memctl.search.answering.search_outcome import MAX_HITS_READ
 
+        options.require_mode(self._mode)
         settings = self.search_context.config.query
         limit = settings.limit if options.limit is None else options.limit
         search = self.search_context.search_options(
@@ -432,7 +452,10 @@ class _QuerySession(Struct, frozen=True, dict=True):
             grounding=_grounding(answer),
             prompt=_prompt_of(answer),
             cited=tuple(each.memory_id for each in answer.citations) if answer else (),
+            tokens=_tokens_of(result),
         )
+        if not failures:
+            self._keep(question, options, _KeptResult(self._now, result, how, found))
         query_id = self._log(
             question.text,
             "query",
@@ -445,6 +468,77 @@ class _QuerySession(Struct, frozen=True, dict=True):
             answer,
         )
         return replace(result, query_id=query_id)
+
+    # --- what was asked before ---
+
+    @property
+    def _now(self) -> datetime:
+        return self.search_context.clock()
+
+    def _again(
+        self, question: Question, options: QueryOptions, started: float
+    ) -> QueryResult | None:
+        """Return what the same question was given a short while ago; None where it was not."""
+        kept = self._kept_results(options).get(self._key_of(question, options))
+        if kept is None:
+            return None
+        result = replace(
+            kept.result, seconds=time.monotonic() - started, id=question.id, cached=True
+        )
+        query_id = self._log(
+            question.text,
+            "query",
+            options.filters,
+            kept.found,
+            result.seconds,
+            kept.how,
+            result.hits,
+            answer=result.answer,
+        )
+        return replace(result, query_id=query_id)
+
+    def _keep(self, question: Question, options: QueryOptions, made: _KeptResult) -> None:
+        """Keep what a question was given, on disk until the next commit, with a few others."""
+        if not self._may_keep(options):
+            return
+        known = self._kept_results(options)
+        known[self._key_of(question, options)] = made
+        latest = sorted(known.items(), key=lambda item: item[1].at)[-_MOST_KEPT:]
+        derived, name = self._kept_place
+        if derived:
+            derived.write(name, msgpack.encode(dict(latest)))
+
+    def _kept_results(self, options: QueryOptions) -> dict[str, _KeptResult]:
+        """Return what may be given again, by question."""
+        derived, name = self._kept_place if self._may_keep(options) else (None, "")
+        content = derived.read(name) if derived else None
+        if not content:
+            return {}
+        longest = timedelta(minutes=self.search_context.config.query.cache_minutes)
+        since = self._now - longest
+        kept = msgpack.decode(content, type=dict[str, _KeptResult])
+        return {key: each for key, each in kept.items() if since < each.at <= self._now}
+
+    def _may_keep(self, options: QueryOptions) -> bool:
+        """Return whether what a question is given is kept: never if it is about what is private."""
+        context = self.search_context
+        is_plain = options.log and not options.explain and options.on_token is None
+        return is_plain and bool(context.config.query.cache_minutes) and not context.private
+
+    @cached_property
+    def _kept_place(self) -> tuple[DerivedCache | None, str]:
+        """Where results are kept, and by what name: they are of these tables alone."""
+        snapshots = self.search_context.snapshots()
+        states = {name: snapshot.state for name, snapshot in snapshots.items()}
+        first = snapshots[self.search_context.targets[0].name]
+        return first.derived, json.dumps(["results", states])
+
+    def _key_of(self, question: Question, options: QueryOptions) -> str:
+        """Tell a question from any other one, and from itself where something is set otherwise."""
+        context = self.search_context
+        settings = [target.settings for target in context.targets]
+        asked = (self._mode, self._now.date(), question.text, options, context.config, settings)
+        return hashlib.sha256(repr(asked).encode()).hexdigest()
 
     def _search_message(self, message: str, search: SearchOptions) -> SearchOutcome:
         """Search for a message; where nothing clearly bears on all of it, for its question alone.
@@ -586,6 +680,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             without_reference,
         )
 
+        options.require_mode(self._mode)
         settings = self.search_context.config.auto_context
         referring = refers_back(question, settings)
         about = without_reference(question, settings) if referring else question
@@ -627,6 +722,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             status="answered" if found else "unsure" if context.text else "nothing",
             threshold=options.threshold or 0.0,
             cited=tuple(cited),
+            tokens=context.tokens,
         )
         seconds = time.monotonic() - started
         query_id = self._log(
@@ -699,6 +795,14 @@ def _grounding(answer: Answer | None) -> float | None:
     if not answer.sentences:
         return 1.0
     return sum(not each.unsupported for each in answer.sentences) / len(answer.sentences)
+
+
+def _tokens_of(result: QueryResult) -> int:
+    """Return about how many tokens the hits and the answer have."""
+    from memctl.models.protocols import estimate_tokens
+
+    texts = [hit.text for hit in result.hits]
+    return estimate_tokens("\n".join([*texts, result.answer.text if result.answer else ""]))
 
 
 def _prompt_of(answer: Answer | None) -> str:

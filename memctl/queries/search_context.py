@@ -6,11 +6,12 @@ Knows no knowledge base as a whole, only what a query needs of one.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, TypedDict
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import ConfigError, UsageError
 from memctl.literals import DEFAULT_HOPS, Duplicates, Fusion, Mode
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
 NO_FILTERS = Filters()
+_OF_MODE: Mapping[str, Mode] = {"hops": "graph", "communities": "graph", "rounds": "agentic"}
+"""Options that mean something to one mode alone."""
 _LEAST = {"hops": 1, "rounds": 1, "communities": 0, "limit": 1, "offset": 0}
 """The lowest value of options that are numbers."""
 
@@ -89,6 +92,16 @@ class QueryOptions(Struct, frozen=True, kw_only=True):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise UsageError(f"{name} must be at least {least}, not {value}")
+
+    def require_mode(self, mode: Mode) -> None:
+        """Refuse what means nothing to the mode that a question is asked in.
+
+        Raises:
+            UsageError: Something does.
+        """
+        for name, meant in _OF_MODE.items():
+            if getattr(self, name) and mode != meant:
+                raise UsageError(f"{name} means nothing to mode {mode}", f"ask in mode {meant}")
 
 
 class SearchOptions(TypedDict):
@@ -165,7 +178,7 @@ class SearchContext(Struct, frozen=True):
         """Return the filters with the private namespaces of all targets left out."""
         for target in self.targets:
             filters = target.settings.without_private(filters)
-        return filters
+        return replace(filters, agent=None)  # what is open to all agents is computed once
 
     def search_options(self, limit: int, options: QueryOptions) -> SearchOptions:
         """Return how to search: as asked, and otherwise as configured."""

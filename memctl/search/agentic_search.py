@@ -114,6 +114,8 @@ def search_in_rounds(
             break
         query, by = following, worded_by
         more = search(query)
+        notes += more.notes
+        failures += more.failures
         known = {candidate.key for candidate in merged.candidates}
         found = len(more.hits)
         new = sum(candidate.key not in known for candidate in more.candidates)

@@ -401,17 +401,32 @@ class _Json(JSONResponse):
         return text.encode("utf-8", "backslashreplace")
 
 
+def _parsed(body: bytes) -> Any:
+    """Return what JSON says.
+
+    Raises:
+        ValueError: It is no JSON.
+        ShapeError: It has a number that JSON has not.
+    """
+
+    def refuse(name: str) -> None:
+        raise ShapeError(f"{name} is no number of JSON", "send null, or a number")
+
+    return json.loads(body, parse_constant=refuse)
+
+
 async def json_body(request: Request) -> dict[str, Any]:
     """Return the object that the body of a request is; an empty body is an empty one.
 
     Raises:
         UsageError: It is no JSON.
-        ShapeError: It is JSON of something else.
+        ShapeError: It is JSON of something else, or has NaN or Infinity.
     """
-    if not await request.body():
+    body = await request.body()
+    if not body:
         return {}
     try:
-        found = await request.json()
+        found = _parsed(body)
     except (ValueError, RecursionError) as error:
         raise UsageError("the body is no JSON", str(error)[:200]) from None
     if not isinstance(found, dict):

@@ -89,6 +89,8 @@ class Listing(Struct, frozen=True):
     rows: pa.Table | Sequence[Any]
     total: int
     offset: int = 0
+    record: type[Struct] | None = None
+    """What each row is; without a row it tells the columns."""
 
     def plain(self) -> dict[str, Any]:
         """Return the page as JSON has it; its items are those of ``-o json``."""
@@ -306,7 +308,7 @@ def reply(request: Request, result: object, status: int = 200) -> Response:
 def _arrow(listing: Listing, status: int) -> Response:
     import pyarrow as pa
 
-    reader, buffer = arrow_batches(listing.rows), io.BytesIO()
+    reader, buffer = arrow_batches(listing.rows, record=listing.record), io.BytesIO()
     with pa.ipc.new_stream(buffer, reader.schema) as writer:
         for batch in reader:
             writer.write_batch(batch)

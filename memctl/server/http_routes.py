@@ -262,6 +262,7 @@ class NewMemory(Struct, frozen=True, kw_only=True):
     session: Annotated[str | None, Rule("The conversation it belongs to.")] = None
     created_at: Annotated[str | None, Rule("When it happened; by default now.")] = None
     source_ids: Annotated[tuple[str, ...], Rule("Memories that it rests on.")] = ()
+    private: Annotated[bool, Rule("Whether the agent keeps it to itself.")] = False
 
 
 class MemoryChanges(Struct, frozen=True, kw_only=True):
@@ -303,6 +304,7 @@ def _add_memory(context: OperationContext, asked: NewMemory, _: Place) -> object
         session=asked.session or context.identity.session,
         created_at=at,
         source_ids=asked.source_ids,
+        private=asked.private,
     )
 
 

@@ -23,6 +23,7 @@ from memctl.errors import MemctlError, NotFoundError
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import to_plain
 from memctl.pools import event_row
+from memctl.records import Hit
 from memctl.schema.table_names import CONSOLIDATION
 from memctl.server.http_access import error_body
 from memctl.server.http_calls import (
@@ -118,7 +119,7 @@ async def _query(request: Request) -> Response:
             *kbs_of(request, asked),
         )
         if ARROW in request.headers.get("accept", ""):
-            hits = Listing(found.hits, found.total_results)
+            hits = Listing(found.hits, found.total_results, record=Hit)
             return await calls_of(request).in_thread(lambda: reply(request, hits))
         return json_reply(found)
     return stream_reply(_answer(request, asked))

@@ -578,7 +578,7 @@ _LEDGER_COLUMNS: Mapping[str, tuple[str, Mapping[str, _Column]]] = {
             "confidence": _REAL, "relevance": _REAL, "quality": _REAL, "score": _REAL,
             "grounding": _REAL, "fusion": _STRING, "reranker": _STRING, "rounds": _NUMBER,
             "kbs": _NUMBER, "prompt": _STRING, "error": _STRING, "user_id": _STRING,
-            "agent_id": _STRING, "session_id": _STRING,
+            "agent_id": _STRING, "session_id": _STRING, "tokens": _NUMBER,
         },
     ),
     "model_usage": (

@@ -1,5 +1,7 @@
 """How two names in one sentence are connected, as English states it: who works where, and so on.
 
+So is a name with what it costs and the day on which it starts.
+
 Only a plain statement makes a relation: a question, a condition, a negation, a doubt, and what is
 quoted or hearsay make none.  A name is what entity extraction found; what connects two of them is
 the whole text between them, so a sentence that is put in another way is left out.
@@ -17,6 +19,7 @@ from msgspec.structs import replace
 
 from memctl.language.inline_tags import without_wikilinks
 from memctl.language.sentence_splitting import split_sentences
+from memctl.language.sentence_values import ValueKind, values
 from memctl.language.word_lists import known_names, stop_words
 from memctl.records import EntityMention
 
@@ -27,6 +30,8 @@ class StatedRelation(Struct, frozen=True):
     subject: str
     relation: str
     object: str
+    kind: ValueKind | None = None
+    """What kind of value the object is; None for a name."""
 
 
 class _Form(Struct, frozen=True):
@@ -148,8 +153,7 @@ _FORMS: tuple[_Form, ...] = (
         known_place=True,
     ),
 )
-RELATION_TYPES = tuple(dict.fromkeys(form.relation for form in _FORMS))
-"""What the built-in way can tell of two names."""
+
 
 _ADVERB = (
     r"(?:also|now|still|currently|already|today|both|officially|mainly|primarily|directly|"
@@ -161,6 +165,25 @@ _DETERMINER = (
     r"(?: (?:city|town|village|island|company) (?:of|called))?)?"
 )
 _TAIL = r"(?P<tail>(?: [a-z][a-z-]+){0,2})"
+_VALUED: tuple[tuple[str, ValueKind, re.Pattern[str]], ...] = (
+    (
+        "costs",
+        "money",
+        re.compile(
+            rf"\s{_BEFORE_VERB}(?:costs?|{_IS} (?:priced|sold) at|sells? for)"
+            r" (?:(?:about|around|only|just|roughly|approximately) )?"
+        ),
+    ),
+    (
+        "starts_on",
+        "date",
+        re.compile(rf"\s{_BEFORE_VERB}(?:starts?|begins?)(?: again)? (?:(?:on|in) )?"),
+    ),
+)
+"""What may stand between a name and a value, with what it makes them."""
+RELATION_TYPES = (*dict.fromkeys(form.relation for form in _FORMS), *(v[0] for v in _VALUED))
+"""What the built-in way can tell of names."""
+_EACH = re.compile(r" (?:per|an?|each|every) [a-z]+")
 _BETWEEN = tuple(
     re.compile(
         f"(?:{'' if each.between.startswith(('[', '(?:, ')) else _BEFORE_VERB}(?:{each.between}))"
@@ -173,7 +196,7 @@ _CUES = re.compile(
     r"boss|member|join|play|own|acquir|found|co-found|married|wife|husband|spouse|part|"
     r"subsidiary|division|unit|branch|department|component|module|suburb|district|use|using|built|"
     r"written|implemented|depend|rel[iy]|require|live|living|reside|move|locat|base|situat|"
-    r"headquarter|lies|seat|C[ETFO]O|chief|president|chair|principal|captain|at|with|in)"
+    r"headquarter|lies|seat|cost|priced|sold|sell|start|begin|C[ETFO]O|chief|president|chair|principal|captain|at|with|in)"
 )
 _DOUBT_BEFORE = re.compile(
     r"\b(?:not|no|never|neither|nor|nobody|none|without|hardly|if|unless|whether|when|once|until|"
@@ -220,7 +243,7 @@ def extract_relations(text: str, mentions: Sequence[EntityMention]) -> list[Stat
         mentions: The names, as entity extraction found them.
     """
     types = {each.name: each.type for each in mentions if each.type not in _NAMELESS}
-    if len(types) < 2 or _CUES.search(text) is None:
+    if not types or _CUES.search(text) is None:
         return []
     plain, whole = without_wikilinks(text), _first_names(types)
     names = _finder(tuple(sorted((*types, *whole), key=len, reverse=True)))
@@ -230,7 +253,8 @@ def extract_relations(text: str, mentions: Sequence[EntityMention]) -> list[Stat
         sentence = plain[start:end]
         if not _may_state(sentence) or _is_quoted(plain, start):
             continue
-        for each in _stated(_BLANKS.sub(" ", sentence).strip(), names, types):
+        line = _BLANKS.sub(" ", sentence).strip()
+        for each in (*_stated(line, names, types), *_valued(line, names, types)):
             ends = (whole.get(each.subject, each.subject), whole.get(each.object, each.object))
             said = replace(each, subject=ends[0], object=ends[1])
             if ends[0] != ends[1]:
@@ -288,6 +312,25 @@ def _stated(
             yield from made
             if made:
                 break
+
+
+def _valued(
+    sentence: str, names: re.Pattern[str], types: Mapping[str, str]
+) -> Iterator[StatedRelation]:
+    """Yield what a sentence says that names cost, and when they start."""
+    for name in names.finditer(sentence):
+        for relation, kind, verb in _VALUED:
+            said = verb.match(sentence, name.end())
+            if said is None or (kind == "money" and types[name[0]] == "person"):
+                continue
+            begin = said.end()
+            value = next((v for v in values(sentence) if (v.start, v.kind) == (begin, kind)), None)
+            if value is None:
+                continue
+            each = _EACH.match(sentence, value.end)
+            end = each.end() if each else value.end
+            if _is_plain(sentence, name.start(), end, is_person=False):
+                yield StatedRelation(name[0], relation, sentence[begin:end], kind)
 
 
 def _is_noun_phrase(words: str) -> bool:

@@ -269,15 +269,13 @@ def _learn(context: UpkeepContext, noted: Mapping[str, Sequence[Statement]]) -> 
     there = store.snapshot().get("memories", list(noted), ["id"])["id"].to_pylist()
     new = sorted(noted.keys() - {*there} - store.ledger.deletions.ids())
     if new and not context.options.dry_run:
-        editor, refused = context.base.services.editor(), set()
-        for id_ in new:
-            statement = noted[id_][0]
-            try:
-                editor.add(statement, job=context.job)
-            except UsageError as error:
-                _log.warning("a note of %s is not learnt: %s", statement.source, error.message)
-                refused.add(id_)
-        new = [id_ for id_ in new if id_ not in refused]
+
+        def refuse(statement: Statement, error: UsageError) -> None:
+            """Leave out a note."""
+            _log.warning("a note of %s is not learnt: %s", statement.source, error.message)
+
+        editor = context.base.services.editor()
+        return editor.add_all((noted[id_][0] for id_ in new), refuse, job=context.job)
     return new
 
 

@@ -74,6 +74,34 @@ def test_a_search_finds_other_forms_of_words_what_relations_say_and_what_is_near
     assert found_by(memctl, "who", "is", "Ann", "Lee?")[0] == "Ann Lee"
 
 
+def test_a_search_finds_whom_a_sentence_describes(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "people.txt").write_text(
+        "Tom Baker is a roofer in Leeds. He mended the slates of the town hall in May.\n\n"
+        "Ann Lee works at Acme as an accountant.\n\n"
+        "Dr. Maria Gomez treats teeth at the Harbour Clinic.\n"
+    )
+    assert memctl("ingest", "people.txt").code == 0
+    assert found_by(memctl, "who fixes roofs")[0] == "Tom Baker"
+    assert found_by(memctl, "dentist")[0] == "Dr. Maria Gomez"
+    assert found_by(memctl, "weather forecast") == []
+    memctl("forget", "--entity", "Maria Gomez", "--yes")
+    assert "Dr. Maria Gomez" not in found_by(memctl, "dentist")
+
+
+def test_a_page_and_a_person_of_one_name_are_one_node_by_either_id(
+    memctl: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "Ann Lee.md").write_text("# Ann Lee\n\nAnn Lee works at Acme.\n")
+    (tmp_path / "notes.md").write_text("# Notes\n\nBob Carter met [[Ann Lee]] in Leeds.\n")
+    assert memctl("ingest", "Ann Lee.md", "notes.md").code == 0
+    rows = memctl("sql", "select id, type from entities where name = 'Ann Lee'").rows
+    assert {row["type"] for row in rows} == {"page", "person"}
+    for row in rows:
+        near = memctl("graph", "neighbors", row["id"]).rows
+        assert {"Acme", "Notes"} <= {each["name"] for each in near}
+    assert [row["name"] for row in memctl("graph", "search", "Ann").rows].count("Ann Lee") == 1
+
+
 def test_a_search_that_finds_nothing_says_so(notes: Run) -> None:
     result = notes("graph", "search", "zzz")
     assert (result.code, result.rows) == (0, [])

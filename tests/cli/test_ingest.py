@@ -341,3 +341,53 @@ def test_a_recording_without_a_transcript_is_reported(memctl: Run, tmp_path: Pat
     again = memctl("document", "reprocess", "--incomplete", "-o", "json")
     assert again.code == 0
     assert memctl("document", "list", "--incomplete").rows == []
+
+
+MAIL = (
+    "From: {0} <{0}@x.org>\nTo: {1} <{1}@x.org>\nDate: Mon, {2} May 2026 10:00:00 +0000\n"
+    "Subject: Crane\nMessage-ID: <{2}@x.org>\n{3}\n{4}\n"
+)
+ORIGINAL = MAIL.format("Bob", "Ann", 3, "", "Tom Baker mended the crane. We decided to keep it.")
+REPLY = MAIL.format(
+    "Ann", "Bob", 4, "In-Reply-To: <3@x.org>\n",
+    "Yes, that is fine with me.\n\nOn 3 May 2026, Bob <Bob@x.org> wrote:\n"
+    "> Tom Baker mended the crane. We decided to keep it.\n\n-- \nAnn Lee\nAnn@x.org, Harbour St.",
+)  # fmt: skip
+
+
+def test_what_a_mail_quotes_is_found_where_the_message_itself_is_not_there(
+    memctl: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "reply.eml").write_text(REPLY)
+    memctl("ingest", "reply.eml")
+    found = memctl("query", "Who mended the crane?", "-o", "json").json
+    (quoted,) = [hit for hit in found["hits"] if hit["type"] == "quoted"]
+    assert "> Tom Baker mended the crane." in quoted["text"]
+    assert quoted["heading"] == "Quoted message"
+    assert not found["answer"]["found"]
+    stated = "select * from memories where level <> 'evidence' and type <> 'gist'"
+    assert memctl("sql", stated).rows == []
+    assert memctl("graph", "search", "Tom Baker").rows == []
+    (document,) = memctl("document", "list", "-o", "json").json
+    memctl("document", "reprocess", document["id"])
+    again = memctl("memory", "list", "-o", "json").json
+    assert sorted(row["type"] for row in again) == ["gist", "passage", "passage", "quoted"]
+
+
+def test_what_a_mail_quotes_is_not_kept_where_the_message_itself_is_there(
+    memctl: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "original.eml").write_text(ORIGINAL)
+    (tmp_path / "reply.eml").write_text(REPLY)
+    memctl("ingest", "original.eml")
+    memctl("ingest", "reply.eml")
+    types = memctl("sql", "select distinct type from memories").rows
+    assert "quoted" not in {row["type"] for row in types}
+
+
+def test_a_signature_is_no_quotation(memctl: Run, tmp_path: Path) -> None:
+    signed = f"{REPLY.partition('On 3 May')[0]}-- \nAnn Lee\nAnn@x.org, Harbour Street 3, Lisbon\n"
+    (tmp_path / "signed.eml").write_text(signed)
+    memctl("ingest", "signed.eml")
+    types = memctl("sql", "select distinct type from memories").rows
+    assert "quoted" not in {row["type"] for row in types}

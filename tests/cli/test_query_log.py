@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import Run
 
 from memctl.knowledge_base.kb_statistics import percentile
 
@@ -268,3 +269,44 @@ def test_the_log_goes_with_its_knowledge_base(memctl, logged) -> None:
 
 def test_cost_and_queries_are_asked_for_apart(memctl) -> None:
     assert memctl("stats", "--cost", "--queries").code == 2
+
+
+def test_the_same_question_gets_what_it_got_before_where_that_is_set(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl("memory", "add", "The launch of Aurora is on 3 May 2026.")
+
+    def asked(*words: str) -> dict[str, Any]:
+        found: dict[str, Any] = memctl(
+            "query", "When is the launch of Aurora?", *words, "-o", "json"
+        ).json
+        return found
+
+    assert [asked()["cached"], asked()["cached"]] == [False, False]
+    monkeypatch.setenv("MEMCTL_QUERY_CACHE_MINUTES", "60")
+    first, second = asked(), asked()
+    assert [first["cached"], second["cached"]] == [False, True]
+    again = {
+        name: value
+        for name, value in second.items()
+        if name not in ("seconds", "query_id", "cached")
+    }
+    assert again == {name: first[name] for name in again}
+    assert first["query_id"] != second["query_id"]
+    assert not asked("-n", "2")["cached"]
+    memctl("memory", "add", "The launch of Borealis is on 4 May 2026.")
+    assert not asked()["cached"]
+    rows = memctl("sql", "select status, tokens from queries").rows
+    assert {row["status"] for row in rows} == {"answered"}
+    assert all(row["tokens"] > 10 for row in rows)
+
+
+def test_nothing_of_a_private_question_is_kept(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_QUERY_CACHE_MINUTES", "60")
+    memctl("kb", "create", "diary", "--private")
+    memctl("memory", "add", "The launch of Aurora is on 3 May 2026.", "-k", "diary")
+    for _ in range(2):
+        found = memctl("query", "When is the launch of Aurora?", "-k", "diary", "-o", "json").json
+        assert not found["cached"]

@@ -35,6 +35,22 @@ def test_a_relation_is_there_without_a_model_and_ends_when_its_memory_is_edited(
     assert relations(memctl) == []
 
 
+def test_what_a_name_costs_and_when_it_starts_is_a_relation_of_it(memctl: Run) -> None:
+    (memory,) = memctl("memory", "add", "Project Atlas costs 900 euros.").rows
+    memctl("ingest", "--text", "Project Atlas starts on 3 May 2026. Redis starts on 3 May 2026.")
+    assert ("900 euros", "costs", "out") in neighbours(memctl, "Project Atlas")
+    assert ("3 May 2026", "starts_on", "out") in neighbours(memctl, "Project Atlas")
+    found = memctl("graph", "search", "cost").rows
+    assert {row["name"] for row in found} == {"Project Atlas", "900 euros"}
+    assert memctl("memory", "show", memory["id"], "-o", "json").json["relations"] == []
+    memctl("memory", "edit", memory["id"], "--text", "Project Atlas costs 800 euros.")
+    assert ("Project Atlas costs 900 euros", False) in relations(memctl)
+    assert ("900 euros", "costs", "out") not in neighbours(memctl, "Project Atlas")
+    assert memctl("doctor", "--rebuild").code == 0
+    memctl("forget", "--entity", "Project Atlas", "--yes")
+    assert [text for text, _ in relations(memctl)] == ["Redis starts on 3 May 2026"]
+
+
 def test_what_two_sources_state_stays_until_both_are_forgotten(memctl: Run) -> None:
     (memory,) = memctl("memory", "add", "Ann Lee works at Acme.").rows
     memctl("ingest", "--text", "Ann Lee works at Acme. She likes the harbour.")
@@ -69,3 +85,10 @@ def test_relations_of_a_document_end_with_it_and_come_back_with_a_rebuild(memctl
     assert memctl("doctor", "--rebuild").code == 0
     assert relations(memctl) == current
     assert neighbours(memctl, "Ann Lee") == [("Globex", "works_at", "out")]
+
+
+def test_who_is_responsible_for_a_thing_manages_it(memctl: Run) -> None:
+    memctl("memory", "add", "Ann Lee is responsible for Project Atlas.")
+    for relation in ("manages", "responsible_for"):
+        rows = memctl("graph", "neighbors", "Ann Lee", "--relation", relation).rows
+        assert [(row["name"], row["relation"]) for row in rows] == [("Project Atlas", "manages")]

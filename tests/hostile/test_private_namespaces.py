@@ -292,3 +292,96 @@ def test_a_dry_run_counts_no_calls_for_what_is_not_sent(
     guarded("kb", "set", "default", "--may-send")
     assert calls(*ANN) == {"understand": 1, "compare": 1}
     assert distant.asked == []
+
+
+KEPT = "Ann Quillfeather keeps the key of Zanzibar in May. See [[Zanzibar]]."
+
+
+@pytest.fixture
+def kept(memctl: Run, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A knowledge base in which one agent keeps a memory to itself."""
+
+    def make() -> None:
+        memctl("ingest", "--text", OPEN)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("MEMCTL_AGENT", "helper")
+            assert memctl("memory", "add", KEPT, "--private", "--type", "decision").code == 0
+
+    made_once(tmp_path, tmp_path_factory.getbasetemp() / "kept", make)
+    return memctl
+
+
+@pytest.mark.parametrize("command", [each for each in READING if each[0] != "stats"], ids=" ".join)
+@pytest.mark.parametrize("agent", ["", "other"])
+def test_what_an_agent_keeps_to_itself_is_read_by_nobody_else(
+    kept: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], agent: str
+) -> None:
+    monkeypatch.setenv("MEMCTL_AGENT", agent)
+    assert tells(kept(*command)) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("query", "What is in Zanzibar?", "-o", "json"),
+        ("query", "What is in Zanzibar?", "-o", "json", "--mode", "graph"),
+        ("context", "What is in Zanzibar?"),
+        ("context", "--standing"),
+        ("memory", "list", "-o", "json"),
+        ("graph", "show", "-o", "json"),
+        ("export", "memories", "-f", "csv"),
+        ("sql", "select text from memories", "-o", "json"),
+        ("tool", "call", "search_memory", '{"query": "Zanzibar"}'),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("user", ["", "ann"])
+def test_an_agent_reads_what_it_keeps_to_itself_unasked(
+    kept: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], user: str
+) -> None:
+    monkeypatch.setenv("MEMCTL_AGENT", "helper")
+    monkeypatch.setenv("MEMCTL_USER", user)
+    assert tells(kept(*command)) != []
+
+
+def test_what_an_agent_keeps_of_one_user_is_not_read_for_another(
+    kept: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_AGENT", "helper")
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    kept("memory", "add", "Ann hides a flute in the attic.", "--private")
+    assert "flute" in kept("query", "flute in the attic", "-o", "json").out
+    monkeypatch.setenv("MEMCTL_USER", "bob")
+    assert "a flute" not in kept("query", "flute in the attic", "-o", "json").out
+
+
+def test_another_agent_is_refused_what_one_keeps_to_itself(
+    kept: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    place = ("--namespace", "agent:helper:private")
+    id_ = kept("memory", "list", *place, "-o", "json").json[0]["id"]
+    monkeypatch.setenv("MEMCTL_AGENT", "other")
+    assert kept("memory", "list", *place).code == 1
+    assert kept("memory", "add", "Boo.", *place).code == 1
+    assert kept("memory", "show", id_).code == 1
+    assert kept("forget", "--memory", id_, "--yes").code != 0
+    assert kept("export", "all", "--to", str(tmp_path / "all.memctl")).code == 1
+    monkeypatch.setenv("MEMCTL_AGENT", "helper")
+    assert kept("memory", "show", id_).code == 0
+
+
+def test_what_an_agent_keeps_to_itself_stays_so_where_it_is_imported(
+    kept: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    archive = str(tmp_path / "all.memctl")
+    kept("export", "all", "--to", archive)
+    kept("import", archive, "-k", "copy")
+    assert tells(kept("memory", "list", "-o", "json", "-k", "copy")) == []
+    monkeypatch.setenv("MEMCTL_AGENT", "helper")
+    assert tells(kept("memory", "list", "-o", "json", "-k", "copy")) != []
+
+
+def test_nobody_keeps_a_memory_to_itself_without_a_name(memctl: Run) -> None:
+    refused = memctl("memory", "add", KEPT, "--private")
+    assert refused.code == 2
+    assert "MEMCTL_AGENT" in refused.err

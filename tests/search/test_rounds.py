@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from memctl.errors import ModelUnavailable
 from memctl.literals import DEFAULT_ROUNDS
 from memctl.models import Embedder
 from memctl.records import Filters, Hit
-from memctl.search.agentic_search import Reformulate
+from memctl.search.agentic_search import Reformulate, search_in_rounds
+from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.search_plan import SearchDepth
 from memctl.search.searcher import Searcher
 
@@ -138,3 +140,15 @@ def test_enough_relevant_hits_end_the_search_at_once(shelf: Shelf, memory_of: Me
         assert found.explain["rounds"][0]["then"] != "stopped: sufficient"
     assert only["relevant"] >= 3
     assert only["mean"] >= 0.5
+
+
+def test_notes_of_later_rounds_are_kept(films: Shelf) -> None:
+    made = films.searcher()
+
+    def search(query: str | None) -> SearchOutcome:
+        outcome = made.search(query or QUESTION, mode="hybrid")
+        return replace(outcome, notes=("not reranked",) if query else (), failures=())
+
+    outcome = search_in_rounds(QUESTION, search, 5, SearchDepth())
+    assert len(outcome.explain["rounds"]) > 1
+    assert outcome.notes == ("not reranked",)

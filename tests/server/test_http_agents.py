@@ -125,6 +125,27 @@ def test_the_address_says_of_which_knowledge_base(client: TestClient) -> None:
     assert client.get(f"{BELOW}/pools?kb=other").status_code == 422
 
 
+def test_what_an_agent_keeps_to_itself_is_there_for_no_other_client(client: TestClient) -> None:
+    own, other = {"X-Memctl-Agent": "keeper"}, {"X-Memctl-Agent": "guest"}
+    given = {"text": "The Zanzibar key lies under the mat.", "private": True}
+    assert client.post(f"{BELOW}/memories", json=given).status_code == 400
+    made = client.post(f"{BELOW}/memories", json=given, headers=own)
+    assert made.json()["namespace"] == "agent:keeper:private"
+    path = f"{BELOW}/memories/{made.json()['id']}"
+    assert client.get(path, headers=own).status_code == 200
+    assert client.get(path, headers=other).status_code == 404
+    asked = {"question": "Where is the Zanzibar key?"}
+    for headers, count in ((own, 1), (other, 0), ({}, 0)):
+        hits = client.post("/v1/query", json=asked, headers=headers).json()["hits"]
+        assert sum(hit["memory_id"] == made.json()["id"] for hit in hits) == count
+        listed = client.get(f"{BELOW}/memories", headers=headers).json()["items"]
+        assert sum("Zanzibar" in each["text"] for each in listed) == count
+        found = client.get(f"{BELOW}/graph/search?q=Zanzibar", headers=headers).json()["items"]
+        assert bool(found) == bool(count)
+    named = {**asked, "namespaces": ["agent:keeper:private"]}
+    assert client.post("/v1/query", json=named, headers=other).status_code == 403
+
+
 def test_an_agent_reaches_only_the_skills_that_its_tools_allow(
     serve: Serve, client: TestClient
 ) -> None:

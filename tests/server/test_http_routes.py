@@ -184,6 +184,36 @@ def test_rows_come_as_an_arrow_stream_where_that_is_accepted(
     assert ids == [hit["memory_id"] for hit in told]
 
 
+def test_hits_that_are_none_have_their_columns_as_an_arrow_stream(client: TestClient) -> None:
+    asked = {"question": "When is the launch?", "namespaces": ["nobody"]}
+    reply = client.post("/v1/query", json=asked, headers={"Accept": ARROW})
+    table = pa.ipc.open_stream(reply.content).read_all()
+    assert table.num_rows == 0
+    assert table.schema.field("memory_id").type == pa.string()
+    assert table.schema.field("score").type == pa.float64()
+
+
+def test_numbers_that_json_has_not_are_refused(client: TestClient) -> None:
+    body = '{"text": "The harbour office is in Lisbon.", "metadata": {"size": NaN}}'
+    for path in ("memories", "ingest"):
+        refused = client.post(
+            f"{KB}/{path}", content=body, headers={"content-type": "application/json"}
+        )
+        assert refused.status_code == 422
+        assert "NaN" in refused.json()["error"]["message"]
+
+
+def test_an_option_of_another_mode_is_refused(client: TestClient) -> None:
+    for option in ({"hops": 2}, {"communities": 3}, {"rounds": 2}):
+        refused = client.post("/v1/query", json={"question": "When is the launch?", **option})
+        assert refused.status_code == 400
+        assert "mode" in refused.json()["error"]["message"]
+    refused = client.post("/v1/context", json={"question": "When is the launch?", "hops": 2})
+    assert refused.status_code == 400
+    asked = {"question": "When is the launch?", "hops": 2, "mode": "graph"}
+    assert client.post("/v1/query", json=asked).status_code == 200
+
+
 def test_the_graph_is_asked_as_the_commands_ask_it(client: TestClient, command: Any) -> None:
     best = client.get(f"{KB}/graph").json()["best_connected"]
     one, other = best[0]["name"], best[1]["name"]

@@ -41,6 +41,8 @@ def relations(text: str) -> list[tuple[str, str, str]]:
         ("Kestrel Ltd is owned by Heron Inc.", ("Heron Inc", "owns", "Kestrel Ltd")),
         ("Kestrel Ltd is a subsidiary of Heron Inc.", ("Kestrel Ltd", "part_of", "Heron Inc")),
         ("Project Atlas depends on Redis 7.", ("Project Atlas", "depends_on", "Redis 7")),
+        ("Project Atlas costs 900 euros a month.", ("Project Atlas", "costs", "900 euros a month")),
+        ("Project Atlas starts on 3 May 2026.", ("Project Atlas", "starts_on", "3 May 2026")),
         ("[[Nora Weiss]] joined [[Heron Inc]] in May.", ("Nora Weiss", "member_of", "Heron Inc")),
     ],
 )

@@ -14,7 +14,7 @@ from memctl.errors import ConfigError, UsageError
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
 from memctl.memories.memory_editing import Editor, Statement
-from memctl.records import Memory, Relation
+from memctl.records import Relation
 from memctl.upkeep.runner import Upkeep
 
 from .conftest import Clock, Run, distil
@@ -165,6 +165,8 @@ def test_notes_on_uses_of_skills_are_learnings(memctl: Run, clock: Clock, tmp_pa
     number = ran(memctl, "learnings")["number"]
     known = {row["text"]: row for row in memctl("memory", "learnings").rows}
     assert known.keys() == {"invoice-match: skip drafts", "invoice-match: Sort by date first"}
+    since = "select distinct valid_from from memories where type = 'learning'"
+    assert len(memctl("sql", since).rows) == 1, "they are one commit"
     failed = known["invoice-match: skip drafts"]
     assert (failed["outcome"], failed["context"], failed["agent"]) == ("failure", "May", "clerk")
     memory = memctl("memory", "show", failed["id"], "-o", "json").json["memory"]
@@ -181,15 +183,15 @@ def test_notes_on_uses_of_skills_are_learnings(memctl: Run, clock: Clock, tmp_pa
 def test_a_note_that_is_refused_does_not_keep_others_from_being_learnt(
     memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add = Editor.add
+    read = Editor._as_memory
 
-    def add_unless_refused(self: Editor, statement: Statement, **options: Any) -> Memory:
+    def read_unless_refused(self: Editor, statement: Statement, now: datetime) -> Any:
         """Refuse one of the notes."""
         if "skip" in statement.text:
             raise UsageError("a memory needs a text")
-        return add(self, statement, **options)
+        return read(self, statement, now)
 
-    monkeypatch.setattr(Editor, "add", add_unless_refused)
+    monkeypatch.setattr(Editor, "_as_memory", read_unless_refused)
     (tmp_path / "invoices.md").write_text("# invoice-match\n\nMatch invoices with orders.")
     memctl("skill", "add", str(tmp_path / "invoices.md"))
     for note in ("skip drafts", "sort by date"):

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memctl.language.term_analysis import query_terms
-from memctl.literals import OWN_SOURCES, Mode
+from memctl.literals import OWN_SOURCES, QUOTED, Mode
 from memctl.models.protocols import Embedder
 from memctl.records import Community, Hit
 from memctl.search.answering.relevance import Relevance, hit_relevance, judge_relevance
@@ -155,8 +155,12 @@ class SearchOutcome(Struct, frozen=True, dict=True):
 
     @cached_property
     def evidence(self) -> SearchOutcome:
-        """It without what is written by itself (``OWN_SOURCES``), which answers nothing."""
-        kept = [hit for hit in self.hits if not hit.source.startswith(OWN_SOURCES)]
+        """It without what answers nothing: quotations, and ``OWN_SOURCES``."""
+        kept = [
+            hit
+            for hit in self.hits
+            if not hit.source.startswith(OWN_SOURCES) and hit.type != QUOTED
+        ]
         return self if len(kept) == len(self.hits) else self._with_hits(kept)
 
     def _with_hits(self, kept: Sequence[Hit]) -> SearchOutcome:

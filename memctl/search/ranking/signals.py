@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from memctl.language.term_analysis import query_terms, terms
 from memctl.language.time_periods import periods
-from memctl.literals import Mode
+from memctl.literals import QUOTED, Mode
 from memctl.models.vector_math import dot_products, normalize_rows
 from memctl.patterns import lazy_regex
 from memctl.records import Hit
@@ -288,6 +288,22 @@ def boost_definitions(
     ]
 
 
+# --- quotations ---
+
+_QUOTED_WEIGHT = 1.0
+
+
+def lower_quoted(
+    items: Sequence[ScoredCandidate], context: ScoringContext
+) -> list[ScoredCandidate]:
+    """Lower what a message quotes of the one that it answers."""
+    weight = -_QUOTED_WEIGHT * context.spread
+    return [
+        boost_score(item, "quoted", weight if item.candidate.type == QUOTED else 0.0)
+        for item in items
+    ]
+
+
 # --- the mode graph ------------------------------------------------------------------------------
 
 
@@ -327,6 +343,7 @@ SIGNALS: Sequence[Signal] = (
     Signal("neighbours", "the turns around it match the question", boost_turns),
     Signal("time", "it is from before or after the event named", boost_event_period),
     Signal("instruction", "it is for such questions", boost_instructions),
+    Signal("quoted", "a message quotes it from another one", lower_quoted),
     Signal("bridge", "a name in a good hit leads to it", boost_multi_hop),
     Signal("graph", "names lead to it from a good hit", _walk_graph, frozenset(("graph",))),
 )

@@ -348,6 +348,7 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         " SELECT snapshots.name, 'confirmations', json_array(memory_id, source, confirmations.at,"
         " job_id) FROM snapshots JOIN confirmations ON confirmations.at <= snapshots.at",
     ),
+    ("ALTER TABLE query_details ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0",),
 )
 VERSION = len(_MIGRATIONS)
 

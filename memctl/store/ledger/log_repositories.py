@@ -306,6 +306,8 @@ class QueryDetail(Struct, frozen=True):
     user_id: str | None = None
     agent_id: str | None = None
     session_id: str | None = None
+    tokens: int = 0
+    """Of the text that was given, about: of a context, or of the hits and the answer."""
 
 
 class QueryVector(Struct, frozen=True):

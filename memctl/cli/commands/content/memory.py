@@ -294,6 +294,7 @@ def add(
         None, "--context", metavar="TEXT", help="Of a learning: what it was learnt in."
     ),
     share: bool = flag("--share", "Of a learning: have upkeep copy it where all users read."),
+    private: bool = flag("--private", "Keep it for the agent alone that MEMCTL_AGENT names."),
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
@@ -327,6 +328,7 @@ def add(
             expires_at=expires_at,
             source_ids=evidence or (),
             metadata=parse_metadata(metadata or (), "--metadata") | of_learning,
+            private=private,
         )
     _note_own_type(context, type_)
     emit_one(memory, output, lambda: context.console.print(memory.id))
