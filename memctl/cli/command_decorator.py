@@ -6,7 +6,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -243,6 +243,49 @@ def declare_options() -> None:
     """Give every registered command its options; the list of commands does without them."""
     while _undeclared:
         _undeclared.pop()()
+
+
+def read_plain_values(command: Any, help_names: Sequence[str]) -> None:
+    """Have values that need no conversion taken as they are, in a command and those below it.
+
+    Typer 0.29 makes a pydantic adapter for every parameter, given or not: that and the import of
+    pydantic take 0.1 s of each command.  Whatever is not plain is still left to it.
+
+    Args:
+        command: As Typer has made it.
+        help_names: The options that show its help.
+    """
+    try:
+        from typer._coercion import RuntimeParam, build_runtime_param
+    except ImportError:  # another Typer, which does as it does
+        return
+
+    class PlainOrCoerced(RuntimeParam):
+        """Makes the adapter for a value that is not plain."""
+
+        def _coerce_value(self, value: Any, param: Any, ctx: Any) -> Any:
+            if _is_plain(value, self.annotation):
+                return list(value) if isinstance(value, tuple) else value
+            coerced = build_runtime_param(param.type_descriptor)
+            return coerced.coerce(value, param, ctx)
+
+    context = typer.Context(command, help_option_names=list(help_names))
+    for each in command.get_params(context):
+        descriptor = each.type_descriptor
+        if not descriptor.parameter_info.parser:
+            each._runtime_param = PlainOrCoerced(descriptor.parameter_info, descriptor.annotation)
+    for below in getattr(command, "commands", {}).values():
+        read_plain_values(below, help_names)
+
+
+def _is_plain(value: Any, annotation: Any) -> bool:
+    """Return whether a value is of a parameter's type already."""
+    if get_origin(annotation) is list:
+        (kind,) = get_args(annotation)
+        return all(_is_plain(each, kind) for each in value)
+    if get_origin(annotation) is Literal:
+        return value in get_args(annotation)
+    return annotation in (str, int, float) and type(value) is annotation
 
 
 def _filters(arguments: dict[str, Any]) -> Filters:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 import typer
 
 from memctl import __version__
-from memctl.cli.command_decorator import declare_options, verbatim
+from memctl.cli.command_decorator import declare_options, read_plain_values, verbatim
 from memctl.cli.rendering.output_formats import print_error
 from memctl.errors import MemctlError
 from memctl.paths import os_error_hint, os_error_message
@@ -47,7 +47,7 @@ _PARSER_WORDS = {
 _OBJECTS_BETWEEN_COLLECTIONS = 200_000
 _NO_COMMAND = re.compile(r"No such command '(.*?)'")
 _SHOWN_COMMANDS = 3
-_HELP_FLAGS = frozenset({"-h", "--help"})
+_HELP_FLAGS = ("-h", "--help")
 _AS_NEAR = 0.75
 """How like a word is to the command that is meant by it, from 0 to 1."""
 _SYNONYMS = {
@@ -126,7 +126,7 @@ _root = typer.Typer(
     add_completion=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": list(_HELP_FLAGS)},
     help="The memory that a person or an AI agent keeps on their own disk.\n\n"
     + verbatim(
         """
@@ -193,13 +193,15 @@ def _without_options(groups: tuple[CommandGroup, ...]) -> typer.Typer:
 @cache
 def _commands(groups: tuple[CommandGroup, ...] = GROUPS) -> Any:
     """Return commands with all their options, which take 70 ms to put together for all."""
-    return typer.main.get_command(with_groups(groups))
+    commands = typer.main.get_command(with_groups(groups))
+    read_plain_values(commands, _HELP_FLAGS)
+    return commands
 
 
 def _commands_for(arguments: Sequence[str]) -> Any:
     """Return the commands that arguments ask for, or all if they name none."""
     words = command_words(arguments)
-    if not words and arguments and set(arguments) <= _HELP_FLAGS:
+    if not words and arguments and set(arguments) <= set(_HELP_FLAGS):
         return _outline()
     named = tuple(group for group in GROUPS if words and words[0] in group.words)
     return _commands(named or GROUPS)

@@ -100,6 +100,24 @@ def test_the_words_of_a_group_are_those_that_its_module_adds(group: CommandGroup
     assert list(getattr(alone, "commands", {})) == list(group.words)
 
 
+def test_options_that_are_plain_text_are_read_without_pydantic(tmp_path: Path) -> None:
+    code = (
+        "import sys; from memctl.cli.main import run\n"
+        "code = run(['kb', 'list', '-o', 'json'])\n"
+        "print(code, 'pydantic' in sys.modules)\n"
+        "print(run(['memory', 'list', '--limit', 'many']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"MEMCTL_HOME": str(tmp_path)},
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert done.stdout.splitlines()[-2:] == ["0 False", "2"]
+    assert "not a whole number" in done.stderr
+
+
 def test_a_command_imports_no_other_command(tmp_path: Path) -> None:
     code = (
         "import sys; from memctl.cli.main import run\n"
