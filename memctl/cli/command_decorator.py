@@ -14,6 +14,7 @@ from memctl.cli.arguments import parse_filters
 from memctl.cli.command_context import CommandContext
 from memctl.cli.completion import complete_kb
 from memctl.cli.rendering.output_formats import Format, check_format
+from memctl.cli.rendering.terminal_text import verbatim
 from memctl.literals import Mode
 
 if TYPE_CHECKING:
@@ -354,9 +355,3 @@ def _close_stdout() -> None:
 def _help(function: Callable[..., None], examples: str) -> str:
     first, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
     return "\n\n".join(part for part in (first, verbatim(examples), rest) if part)
-
-
-def verbatim(examples: str) -> str:
-    """Return examples as a paragraph that help output does not wrap."""
-    lines = inspect.cleandoc(examples).splitlines()
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

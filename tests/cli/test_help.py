@@ -13,8 +13,9 @@ import pytest
 import typer
 from command_tree import commands
 
-from memctl.cli.main import GROUPS, CommandGroup, with_groups
-from memctl.cli.reference import reference
+from memctl.cli import main
+from memctl.cli.main import GROUPS, SUMMARIES, CommandGroup, with_groups
+from memctl.cli.reference import reference, summaries
 
 DOCS = Path(__file__).parents[2] / "docs"
 HEAVY = [
@@ -54,6 +55,22 @@ def test_every_option_says_what_it_does(words: str) -> None:
 def test_the_command_reference_is_up_to_date() -> None:
     page = (DOCS / "commands.md").read_text(encoding="utf-8")
     assert page == reference(), "python -m memctl.cli.reference > docs/commands.md"
+
+
+def test_the_list_of_commands_is_up_to_date() -> None:
+    listed = (Path(main.__file__).parent / SUMMARIES).read_text(encoding="utf-8")
+    assert listed == summaries(), (
+        "python -m memctl.cli.reference summaries > memctl/cli/summaries.json"
+    )
+
+
+def test_the_list_of_commands_imports_none() -> None:
+    code = (
+        "import sys; from memctl.cli.main import run; run(['--help'])\n"
+        "print([each for each in sys.modules if each.startswith('memctl.cli.commands')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_the_command_reference_has_every_command() -> None:
