@@ -135,6 +135,22 @@ def test_options_that_are_plain_text_are_read_without_pydantic(tmp_path: Path) -
     assert "not a whole number" in done.stderr
 
 
+def test_no_garbage_is_looked_for_when_a_command_ends(tmp_path: Path) -> None:
+    code = (
+        "import atexit, gc; from memctl.__main__ import main\n"
+        "atexit.register(lambda: print(gc.isenabled(), gc.get_freeze_count() > 0))\n"
+        "main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "kb", "list"],
+        env=os.environ | {"MEMCTL_HOME": str(tmp_path)},
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "False True"
+
+
 def test_a_command_imports_no_other_command(tmp_path: Path) -> None:
     code = (
         "import sys; from memctl.cli.main import run\n"
