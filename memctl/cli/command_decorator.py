@@ -226,6 +226,8 @@ def _with_context(
 
 _LARGEST = 10**12
 """More than anything can be counted to here; the stores take no more than 64 bits."""
+_LONGEST_NUMBER = 20
+"""In characters; Python takes none of thousands of digits."""
 
 
 def _refuse_huge_numbers(context: typer.Context) -> None:
@@ -265,6 +267,8 @@ def read_plain_values(command: Any, help_names: Sequence[str]) -> None:
         """Makes the adapter for a value that is not plain."""
 
         def _coerce_value(self, value: Any, param: Any, ctx: Any) -> Any:
+            if self.annotation is int and _is_plain_number(value, self.parameter_info):
+                return int(value)
             if _is_plain(value, self.annotation):
                 return list(value) if isinstance(value, tuple) else value
             coerced = build_runtime_param(param.type_descriptor)
@@ -287,6 +291,14 @@ def _is_plain(value: Any, annotation: Any) -> bool:
     if get_origin(annotation) is Literal:
         return value in get_args(annotation)
     return annotation in (str, int, float) and type(value) is annotation
+
+
+def _is_plain_number(value: Any, bounds: Any) -> bool:
+    """Return whether a value is a whole number in plain digits, and allowed."""
+    if not (isinstance(value, str) and value.isascii() and value.isdecimal()):
+        return False
+    least, most = bounds.min or 0, _LARGEST if bounds.max is None else bounds.max
+    return len(value) < _LONGEST_NUMBER and least <= int(value) <= most
 
 
 def _filters(arguments: dict[str, Any]) -> Filters:

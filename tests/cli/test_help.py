@@ -117,10 +117,10 @@ def test_the_words_of_a_group_are_those_that_its_module_adds(group: CommandGroup
     assert list(getattr(alone, "commands", {})) == list(group.words)
 
 
-def test_options_that_are_plain_text_are_read_without_pydantic(tmp_path: Path) -> None:
+def test_text_and_numbers_in_options_are_read_without_pydantic(tmp_path: Path) -> None:
     code = (
         "import sys; from memctl.cli.main import run\n"
-        "code = run(['kb', 'list', '-o', 'json'])\n"
+        "code = run(['kb', 'list', '-n', '3', '-o', 'json'])\n"
         "print(code, 'pydantic' in sys.modules)\n"
         "print(run(['memory', 'list', '--limit', 'many']))"
     )
