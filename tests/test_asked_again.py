@@ -14,8 +14,9 @@ from waiting import PATIENCE
 import memctl
 from memctl.forget import Selection
 from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
-from memctl.records import Filters
+from memctl.records import Filters, Hit
 from memctl.search import term_statistics
+from memctl.search.retrieval import corpus
 from memctl.store.tables import snapshot
 from memctl.store.tables.snapshot import Snapshot
 
@@ -133,6 +134,35 @@ def test_what_is_read_again_and_again_comes_from_memory_and_is_the_same(
     notes.documents.delete(notes.documents.list()["id"].to_pylist()[0])
     assert found() == first
     assert looked_up
+
+
+def test_a_large_state_is_searched_in_memory_once_it_is_asked_often(
+    notes: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus, "MAX_IN_MEMORY", 0)
+    for number in range(12):
+        notes.ingest(text=f"Pump {number} was oiled.", metadata={"pump": number})
+    searched, looked_up = [], []
+    nearest, get = Snapshot.nearest, Snapshot.get
+    monkeypatch.setattr(
+        Snapshot,
+        "nearest",
+        lambda *given, **options: searched.append(given) or nearest(*given, **options),
+    )
+    monkeypatch.setattr(Snapshot, "get", lambda *given: looked_up.append(given) or get(*given))
+
+    def found() -> list[tuple[Hit, ...]]:
+        return [notes.query(f"Was pump {n} oiled?", answer=False).hits for n in range(4)]
+
+    first = found()
+    assert first[0][0].metadata == {"pump": 0}
+    assert searched
+    assert looked_up
+    searched.clear()
+    looked_up.clear()
+    assert found() == first
+    assert not searched
+    assert not looked_up
 
 
 def test_a_question_asked_before_keeps_nothing_on_disk_of_what_is_forgotten(

@@ -6,7 +6,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -14,6 +14,7 @@ from memctl.cli.arguments import parse_filters
 from memctl.cli.command_context import CommandContext
 from memctl.cli.completion import complete_kb
 from memctl.cli.rendering.output_formats import Format, check_format
+from memctl.cli.rendering.terminal_text import verbatim
 from memctl.literals import Mode
 
 if TYPE_CHECKING:
@@ -225,6 +226,8 @@ def _with_context(
 
 _LARGEST = 10**12
 """More than anything can be counted to here; the stores take no more than 64 bits."""
+_LONGEST_NUMBER = 20
+"""In characters; Python takes none of thousands of digits."""
 
 
 def _refuse_huge_numbers(context: typer.Context) -> None:
@@ -243,6 +246,59 @@ def declare_options() -> None:
     """Give every registered command its options; the list of commands does without them."""
     while _undeclared:
         _undeclared.pop()()
+
+
+def read_plain_values(command: Any, help_names: Sequence[str]) -> None:
+    """Have values that need no conversion taken as they are, in a command and those below it.
+
+    Typer 0.29 makes a pydantic adapter for every parameter, given or not: that and the import of
+    pydantic take 0.1 s of each command.  Whatever is not plain is still left to it.
+
+    Args:
+        command: As Typer has made it.
+        help_names: The options that show its help.
+    """
+    try:
+        from typer._coercion import RuntimeParam, build_runtime_param
+    except ImportError:  # another Typer, which does as it does
+        return
+
+    class PlainOrCoerced(RuntimeParam):
+        """Makes the adapter for a value that is not plain."""
+
+        def _coerce_value(self, value: Any, param: Any, ctx: Any) -> Any:
+            if self.annotation is int and _is_plain_number(value, self.parameter_info):
+                return int(value)
+            if _is_plain(value, self.annotation):
+                return list(value) if isinstance(value, tuple) else value
+            coerced = build_runtime_param(param.type_descriptor)
+            return coerced.coerce(value, param, ctx)
+
+    context = typer.Context(command, help_option_names=list(help_names))
+    for each in command.get_params(context):
+        descriptor = each.type_descriptor
+        if not descriptor.parameter_info.parser:
+            each._runtime_param = PlainOrCoerced(descriptor.parameter_info, descriptor.annotation)
+    for below in getattr(command, "commands", {}).values():
+        read_plain_values(below, help_names)
+
+
+def _is_plain(value: Any, annotation: Any) -> bool:
+    """Return whether a value is of a parameter's type already."""
+    if get_origin(annotation) is list:
+        (kind,) = get_args(annotation)
+        return all(_is_plain(each, kind) for each in value)
+    if get_origin(annotation) is Literal:
+        return value in get_args(annotation)
+    return annotation in (str, int, float) and type(value) is annotation
+
+
+def _is_plain_number(value: Any, bounds: Any) -> bool:
+    """Return whether a value is a whole number in plain digits, and allowed."""
+    if not (isinstance(value, str) and value.isascii() and value.isdecimal()):
+        return False
+    least, most = bounds.min or 0, _LARGEST if bounds.max is None else bounds.max
+    return len(value) < _LONGEST_NUMBER and least <= int(value) <= most
 
 
 def _filters(arguments: dict[str, Any]) -> Filters:
@@ -311,9 +367,3 @@ def _close_stdout() -> None:
 def _help(function: Callable[..., None], examples: str) -> str:
     first, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
     return "\n\n".join(part for part in (first, verbatim(examples), rest) if part)
-
-
-def verbatim(examples: str) -> str:
-    """Return examples as a paragraph that help output does not wrap."""
-    lines = inspect.cleandoc(examples).splitlines()
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

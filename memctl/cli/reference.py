@@ -1,10 +1,12 @@
 """The command reference, ``docs/commands.md``, written from the commands as they are declared.
 
-``python -m memctl.cli.reference > docs/commands.md`` brings it up to date.
+``python -m memctl.cli.reference > docs/commands.md`` brings it up to date, and the same with
+``summaries > memctl/cli/summaries.json`` the list of commands that ``memctl --help`` shows.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -35,6 +37,15 @@ def reference() -> str:
     for group, words in _groups(root):
         parts += _section(group, words)
     return "\n".join(parts).rstrip() + "\n"
+
+
+def summaries() -> str:
+    """Return what each command does, by its name, as JSON: the list of them imports none."""
+    from memctl.cli.main import all_commands
+
+    commands = getattr(typer.main.get_command(all_commands()), "commands", {})
+    found = {name: each.help.partition("\n\n")[0] for name, each in commands.items()}
+    return json.dumps(found, ensure_ascii=False, indent=2) + "\n"
 
 
 def _groups(root: Any) -> Iterator[tuple[Any, str]]:
@@ -98,4 +109,4 @@ def _escaped(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(reference())
+    sys.stdout.write(summaries() if sys.argv[1:] == ["summaries"] else reference())

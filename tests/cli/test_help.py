@@ -13,8 +13,9 @@ import pytest
 import typer
 from command_tree import commands
 
-from memctl.cli.main import GROUPS, CommandGroup, with_groups
-from memctl.cli.reference import reference
+from memctl.cli import main
+from memctl.cli.main import GROUPS, SUMMARIES, CommandGroup, with_groups
+from memctl.cli.reference import reference, summaries
 
 DOCS = Path(__file__).parents[2] / "docs"
 HEAVY = [
@@ -54,6 +55,22 @@ def test_every_option_says_what_it_does(words: str) -> None:
 def test_the_command_reference_is_up_to_date() -> None:
     page = (DOCS / "commands.md").read_text(encoding="utf-8")
     assert page == reference(), "python -m memctl.cli.reference > docs/commands.md"
+
+
+def test_the_list_of_commands_is_up_to_date() -> None:
+    listed = (Path(main.__file__).parent / SUMMARIES).read_text(encoding="utf-8")
+    assert listed == summaries(), (
+        "python -m memctl.cli.reference summaries > memctl/cli/summaries.json"
+    )
+
+
+def test_the_list_of_commands_imports_none() -> None:
+    code = (
+        "import sys; from memctl.cli.main import run; run(['--help'])\n"
+        "print([each for each in sys.modules if each.startswith('memctl.cli.commands')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_the_command_reference_has_every_command() -> None:
@@ -98,6 +115,40 @@ def test_a_group_without_a_command_shows_its_help() -> None:
 def test_the_words_of_a_group_are_those_that_its_module_adds(group: CommandGroup) -> None:
     alone = typer.main.get_command(with_groups((group,)))
     assert list(getattr(alone, "commands", {})) == list(group.words)
+
+
+def test_text_and_numbers_in_options_are_read_without_pydantic(tmp_path: Path) -> None:
+    code = (
+        "import sys; from memctl.cli.main import run\n"
+        "code = run(['kb', 'list', '-n', '3', '-o', 'json'])\n"
+        "print(code, 'pydantic' in sys.modules)\n"
+        "print(run(['memory', 'list', '--limit', 'many']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"MEMCTL_HOME": str(tmp_path)},
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert done.stdout.splitlines()[-2:] == ["0 False", "2"]
+    assert "not a whole number" in done.stderr
+
+
+def test_no_garbage_is_looked_for_when_a_command_ends(tmp_path: Path) -> None:
+    code = (
+        "import atexit, gc; from memctl.__main__ import main\n"
+        "atexit.register(lambda: print(gc.isenabled(), gc.get_freeze_count() > 0))\n"
+        "main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "kb", "list"],
+        env=os.environ | {"MEMCTL_HOME": str(tmp_path)},
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "False True"
 
 
 def test_a_command_imports_no_other_command(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from datetime import datetime
@@ -92,3 +93,9 @@ def describe_location(where: Citation | DuplicateHit | Evidence | Hit | Step) ->
         parts.append(f"characters {where.start}-{where.end}")
     parts.append(format_moment(where.created_at))
     return ", ".join(part for part in parts if part)
+
+
+def verbatim(examples: str) -> str:
+    """Return examples as a paragraph that help output does not wrap."""
+    lines = inspect.cleandoc(examples).splitlines()
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from msgspec import Struct
@@ -23,6 +23,9 @@ from memctl.search.retrieval.candidates import Candidate, Key, read_rows
 from memctl.search.search_plan import KEYWORD_WEIGHT, SearchPlan
 from memctl.search.term_statistics import Sources
 from memctl.store.tables.filter_expressions import both, col
+
+if TYPE_CHECKING:
+    from memctl.store.tables.snapshot import CachedSnapshot
 
 _DISTILLED_LIFT = 0.25
 """Share of the difference that a passage gains when a memory distilled from it scores higher.
@@ -218,19 +221,18 @@ def load_hits_by_id(sources: Sources, kb: str, ids: Sequence[str]) -> dict[str, 
     }
 
 
-def with_document_metadata(sources: Sources, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+def with_document_metadata(
+    sources: Mapping[str, CachedSnapshot], hits: Sequence[Hit]
+) -> tuple[Hit, ...]:
     """Return hits with the metadata of their documents."""
     wanted: dict[str, set[str]] = {}
     for hit in hits:
         if hit.document_id is not None:
             wanted.setdefault(hit.kb, set()).add(hit.document_id)
-    found = {
-        (kb, row["id"]): json.loads(row["metadata"] or "{}")
-        for kb, ids in wanted.items()
-        for row in sources[kb].get("documents", sorted(ids), ["id", "metadata"]).to_pylist()
-    }
+    found = {kb: sources[kb].document_metadata(sorted(ids)) for kb, ids in wanted.items()}
     return tuple(
-        replace(hit, metadata=found.get((hit.kb, hit.document_id or ""), {})) for hit in hits
+        replace(hit, metadata=json.loads(found.get(hit.kb, {}).get(hit.document_id or "") or "{}"))
+        for hit in hits
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,8 @@ COLUMNS = (
 """The columns read for a candidate, besides its vector."""
 MAX_IN_MEMORY = 10_000
 """Reading 10,000 whole rows takes as long as looking up a few hundred of them three times."""
+_KEPT_SEARCHES = 16
+"""Keyword searches whose results are kept: every question searches for instructions."""
 
 
 class ColumnValues:
@@ -80,14 +82,18 @@ class TableRows:
     def __init__(self, snapshot: Snapshot, where: Expr | None) -> None:
         self._snapshot = snapshot
         self._where = where
+        search = partial(snapshot.keyword_rows, where=where)
+        self._keyword_rows = lru_cache(_KEPT_SEARCHES)(search)
 
     def restrict(self, where: Expr) -> TableRows:
         """Return the rows for which a further condition holds as well."""
         return TableRows(self._snapshot, both(self._where, where))
 
-    def keyword(self, terms: Sequence[str], limit: int, *, require_all: bool = False) -> list[int]:
+    def keyword(
+        self, terms: Sequence[str], limit: int, *, require_all: bool = False
+    ) -> Sequence[int]:
         """Return the rows with the highest BM25; if required, only those with every term."""
-        return self._snapshot.keyword_rows(terms, self._where, limit, require_all)
+        return self._keyword_rows(tuple(terms), limit=limit, require_all=require_all)
 
     def nearest(self, vector: NDArray[np.float32], limit: int) -> list[int]:
         """Return the rows nearest to a vector of length 1; never those whose vector is zero."""
