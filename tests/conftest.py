@@ -20,7 +20,7 @@ from memctl.store.ledger.ledger import Ledger
 from memctl.store.store import EMBEDDER, LEDGER_FILE, Store
 
 MEMORY = Path("/dev/shm")
-ROOMY = 2 << 30
+ROOMY = 1 << 30
 """How many bytes a file system in memory has to have left for the folders of tests."""
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as there is a process for each core already
