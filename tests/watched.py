@@ -142,10 +142,11 @@ class Daemon:
 
 
 @contextmanager
-def second_file_system() -> Iterator[Path]:
-    """Give a folder on another file system than temporary folders are on; skip without one."""
-    shared = Path("/dev/shm")
-    if not shared.is_dir() or shared.stat().st_dev == Path(tempfile.gettempdir()).stat().st_dev:
-        pytest.skip("there is no second file system")
-    with tempfile.TemporaryDirectory(dir=shared) as name:
-        yield Path(name)
+def second_file_system(beside: Path) -> Iterator[Path]:
+    """Give a folder on another file system than a folder is on; skip without one."""
+    for other in (Path("/dev/shm"), Path(tempfile.gettempdir())):
+        if other.is_dir() and other.stat().st_dev != beside.stat().st_dev:
+            with tempfile.TemporaryDirectory(dir=other) as name:
+                yield Path(name)
+            return
+    pytest.skip("there is no second file system")

@@ -18,9 +18,9 @@ def place(tmp_path: Path) -> Place:
 
 
 @pytest.fixture
-def stick() -> Iterator[Path]:
+def stick(tmp_path: Path) -> Iterator[Path]:
     """A folder on another file system than temporary folders are on."""
-    with second_file_system() as folder:
+    with second_file_system(tmp_path) as folder:
         yield folder
 
 

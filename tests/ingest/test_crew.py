@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import signal
 import subprocess
@@ -180,6 +181,8 @@ def test_closing_does_not_wait_for_workers_that_start_or_are_busy(
 def test_the_work_goes_on_here_where_no_worker_can_be_started(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr(logging.getLogger("memctl"), "propagate", True)  # a command ends that
+    caplog.set_level("WARNING", "memctl")
     monkeypatch.setattr("sys.executable", "/nowhere/python")
     monkeypatch.setattr(bench.ingestor, "_limits", IngestLimits(start_workers_after=0))
     report = bench.records(*RECORDS)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import made_once
 from killed import images_of
 
 from memctl.config import load_config
@@ -575,17 +577,37 @@ def test_jobs_on_skills_run_where_there_are_skills(memctl: Run, tmp_path: Path) 
 
 
 @pytest.fixture
-def worked(memctl: Run, kb: KnowledgeBase, clock: Clock, tmp_path: Path) -> Run:
+def worked(
+    memctl: Run, home: Home, clock: Clock, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Run:
     """A knowledge base in which every job that changes something has something to do."""
+    began, kept = clock.now, tmp_path_factory.getbasetemp() / "worked"
+
+    def make() -> None:
+        with home.open("default") as base:
+            work(memctl, base, clock, tmp_path / "skills")
+
+    if kept.exists():
+        shutil.rmtree(home.config.home)
+    made_once(home.config.home, kept, make)
+    clock.now = began + WORKED
+    return memctl
+
+
+WORKED = timedelta(days=3, hours=1)
+
+
+def work(memctl: Run, kb: KnowledgeBase, clock: Clock, skills: Path) -> None:
+    """Put in what each job is to find."""
     for name, more in (
         ("send-mail", ""), ("send-mails", ""), ("fax", "status: deprecated\nsuccessor: send-mail"),
         ("contracts", "requires: fax"),
     ):  # fmt: skip
-        path = tmp_path / "skills" / name / "SKILL.md"
+        path = skills / name / "SKILL.md"
         path.parent.mkdir(parents=True)
         words = f"description: What {name} is for is told in many words of its own.\n{more}"
         path.write_text(f"---\nname: {name}\n{words}\n---\nDo as {name} says.\n")
-    assert memctl("skill", "add", str(tmp_path / "skills")).code == 0
+    assert memctl("skill", "add", str(skills)).code == 0
     memctl("skill", "conflicts", "--scan")
     clock.forward(hours=1)
     for note in ("log in first", "tell the team", "not on Fridays"):
@@ -606,7 +628,6 @@ def worked(memctl: Run, kb: KnowledgeBase, clock: Clock, tmp_path: Path) -> Run:
     tie(kb, *new, *old)
     clock.forward(days=3)
     memctl("ingest", "--text", "The roaster comes in May.", "--title", "Roaster")
-    return memctl
 
 
 def everything(memctl: Run) -> dict[str, Any]:

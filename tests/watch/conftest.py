@@ -28,7 +28,7 @@ def said() -> Callable[[list[WatchEvent]], list[str]]:
 
 
 @pytest.fixture
-def stick() -> Iterator[Path]:
+def stick(tmp_path: Path) -> Iterator[Path]:
     """A folder on another file system than temporary folders are on."""
-    with second_file_system() as folder:
+    with second_file_system(tmp_path) as folder:
         yield folder
