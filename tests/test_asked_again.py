@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from waiting import PATIENCE
@@ -17,6 +18,7 @@ from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
 from memctl.records import Filters, Hit
 from memctl.search import term_statistics
 from memctl.search.retrieval import corpus
+from memctl.search.retrieval.candidate_rows import InMemoryRows
 from memctl.store.tables import snapshot
 from memctl.store.tables.snapshot import Snapshot
 
@@ -163,6 +165,29 @@ def test_a_large_state_is_searched_in_memory_once_it_is_asked_often(
     assert found() == first
     assert not searched
     assert not looked_up
+
+
+def test_room_in_memory_is_given_back_with_the_state_that_held_it(
+    notes: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus, "MAX_IN_MEMORY", 0)
+    monkeypatch.setattr(corpus, "_CACHED_SCOPES", 2)
+    for number in range(6):
+        notes.ingest(text=f"Pump {number} was oiled.", tags=[f"pump{number}"])
+    made: list[InMemoryRows] = []
+
+    class CountedRows(InMemoryRows):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            made.append(self)
+
+    monkeypatch.setattr(corpus, "InMemoryRows", CountedRows)
+    monkeypatch.setattr(corpus, "MAX_BYTES_IN_MEMORY", 4 * (500 + 6 * 256))
+    for _ in range(2):
+        for number in range(6):
+            for question in ("Was it oiled?", "Was a pump oiled?", "oiled?", "Which pump?"):
+                notes.query(question, filters=Filters(tags=(f"pump{number}",)), answer=False)
+    assert len(made) == 12
 
 
 def test_a_question_asked_before_keeps_nothing_on_disk_of_what_is_forgotten(

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyarrow.compute as pc
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.records import EndedFact, Filters, Hit
@@ -48,9 +49,22 @@ _CACHED_GRAPHS = 8
 _PATIENCE = 4
 """Reading 20,000 memories and their vectors takes 0.25 s and saves 0.02 s of each question, so it
 pays for states that are asked again and again."""
-MAX_KEPT_IN_MEMORY = 50_000
-"""Memories, in all scopes together; they take 2 kB each.  With more there is an index of vectors,
-which is faster than to compare them all."""
+MAX_BYTES_IN_MEMORY = 100_000_000
+"""Of the rows of all scopes together, beside those that are few.  Of more memories there is an
+index of vectors, which is faster than to compare them all."""
+_BYTES_OF_TEXT, _BYTES_OF_NUMBER = 500, 6
+"""That a memory takes with the columns that are searched, and each number of its vector: two as it
+is stored, and four as it is compared."""
+
+
+class _CachedScope(Struct):
+    """A scope, and how often it was asked for."""
+
+    scope: SearchScope
+    asked: int = 0
+    bytes_in_memory: int = 0
+    is_settled: bool = False
+    """Whether it was decided if its rows are held in memory."""
 
 
 class Corpus:
@@ -69,9 +83,7 @@ class Corpus:
         self._clock = clock
         self._languages: dict[Filters, tuple[str, ...]] = {}
         self._has_any: dict[Filters, bool] = {}
-        self._scopes: _TimedCache[Filters, SearchScope] = _TimedCache(_CACHED_SCOPES)
-        self._asked = Counter[Filters]()
-        self._room = MAX_KEPT_IN_MEMORY
+        self._scopes: _TimedCache[Filters, _CachedScope] = _TimedCache(_CACHED_SCOPES)
         self._statistics: _TimedCache[Filters, TermStatistics] = _TimedCache(_CACHED_STATISTICS)
         graphs = _CACHED_GRAPHS * len(self.sources)
         self._graphs: _TimedCache[tuple[str, Filters, Decisions, bool], NameIndex] = _TimedCache(
@@ -116,15 +128,15 @@ class Corpus:
     def scope(self, filters: Filters) -> SearchScope:
         """Return the memories that match the filters, valid until the first of them expires."""
         now = self._clock()
-        scope = self._scopes.get(filters, now)
-        if scope is None:
+        cached = self._scopes.get(filters, now)
+        if cached is None:
             scope = self._read_scope(filters, now)
-            self._scopes.put(filters, scope, scope.valid)
-            self._asked[filters] = 0
-        self._asked[filters] += 1
-        if self._asked[filters] == _PATIENCE:
-            scope = self._scopes.put(filters, self._kept_in_memory(scope), scope.valid)
-        return scope
+            cached = self._scopes.put(filters, _CachedScope(scope), scope.valid)
+        cached.asked += 1
+        if cached.asked >= _PATIENCE and not cached.is_settled:
+            cached.is_settled = True
+            self._hold_in_memory(cached)
+        return cached.scope
 
     def _where(self, filters: Filters, now: datetime) -> Expr:
         return memory_filter(filters, now) & metadata_condition(
@@ -141,15 +153,18 @@ class Corpus:
         }
         return SearchScope(where, sources, valid)
 
-    def _kept_in_memory(self, scope: SearchScope) -> SearchScope:
-        """Return a scope with its rows in memory, as far as there is room for them."""
-        sources = dict(scope.sources)
-        for kb, count in self._counts(scope.where).items():
-            if isinstance(sources[kb], InMemoryRows) or count > self._room:
+    def _hold_in_memory(self, cached: _CachedScope) -> None:
+        """Have the rows of a scope held in memory, as far as there is room for them."""
+        room = MAX_BYTES_IN_MEMORY - sum(each.bytes_in_memory for each in self._scopes.values())
+        sources = dict(cached.scope.sources)
+        for kb, count in self._counts(cached.scope.where).items():
+            size = count * (_BYTES_OF_TEXT + _BYTES_OF_NUMBER * self.sources[kb].dimension)
+            if isinstance(sources[kb], InMemoryRows) or size > room:
                 continue
-            self._room -= count
-            sources[kb] = InMemoryRows(self.sources[kb], scope.where)
-        return replace(scope, sources=sources)
+            room -= size
+            cached.bytes_in_memory += size
+            sources[kb] = InMemoryRows(self.sources[kb], cached.scope.where)
+        cached.scope = replace(cached.scope, sources=sources)
 
     def _first_expiry(self, filters: Filters, where: Expr | None) -> datetime | None:
         """Return when the first of the matching memories expires; None if none does."""
@@ -216,6 +231,10 @@ class _TimedCache(Generic[K, V]):
         """Return the value for a key; None where there is none that is still valid."""
         value, valid = self._values.get(key, (None, None))
         return value if valid is not None and valid.contains(now) else None
+
+    def values(self) -> list[V]:
+        """Return the values, those no longer valid too."""
+        return [value for value, _ in self._values.values()]
 
     def put(self, key: K, value: V, valid: ValiditySpan) -> V:
         """Store a value, drop the oldest ones beyond the limit, and return the value."""

@@ -87,7 +87,7 @@ class Snapshot:
         self.versions: Mapping[TableName, int] = dict(versions)
         self._datasets = datasets
         self._require_in_place = require_in_place
-        self._dimension = dimension
+        self.dimension = dimension
         self._schemas = schemas(dimension)
         self._opened: dict[TableName, LanceDataset] = {}
         self._missing: dict[TableName, Constants] = {}
@@ -499,7 +499,7 @@ class ScopedSnapshot(Snapshot):
     """
 
     def __init__(self, of: Snapshot, hidden: Collection[str]) -> None:
-        super().__init__(of._datasets, of.versions, of._dimension, of._require_in_place, of.derived)
+        super().__init__(of._datasets, of.versions, of.dimension, of._require_in_place, of.derived)
         self._of = of  # which keeps its files from being pruned
         self.hidden = frozenset(hidden)
 
@@ -526,7 +526,7 @@ class CachedSnapshot(Snapshot):
     """
 
     def __init__(self, of: Snapshot) -> None:
-        super().__init__(of._datasets, of.versions, of._dimension, of._require_in_place, of.derived)
+        super().__init__(of._datasets, of.versions, of.dimension, of._require_in_place, of.derived)
         self._paid: Counter[str] = Counter()
         self._held: dict[str, pa.ChunkedArray] = {}
         self._metadata: Mapping[str, str] | None = None
