@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from memctl.language.date_mentions import date_spans
 from memctl.patterns import lazy_regex
 
 Cells = dict[str, str]
@@ -21,8 +22,11 @@ _NO_AMOUNT = lazy_regex(
     re.IGNORECASE,
 )
 _WHOLE = lazy_regex(r"total|gross|amount|betrag|summe|montant|importe|importo", re.IGNORECASE)
-_SUMS = lazy_regex(r"(?:sub|grand )?(?:total|sum|summe|gesamt)\b.*", re.IGNORECASE)
-_SUMS_ALONE = lazy_regex(r"balance|saldo|budget", re.IGNORECASE)
+_SUMS = r"(?:sub|grand )?(?:total|sum|summe|gesamt)"
+_IS_SUM = lazy_regex(rf"{_SUMS}[\W\d]*|budget", re.IGNORECASE)
+_MAY_BE_SUM = lazy_regex(rf"{_SUMS}\b.*", re.IGNORECASE)
+"""Of a row with a date it is a name ("Total Energies")."""
+_BALANCE = lazy_regex(r"balance|saldo", re.IGNORECASE)
 """What is the rest of a price where the row also says whose ("Lowther; balance; 300")."""
 _CURRENCY = lazy_regex(r"currency|cur|währung|devise|moneda|valuta", re.IGNORECASE)
 _NO_MARK = lazy_regex(r"[-\d.,'\s\u00a0]")
@@ -36,11 +40,19 @@ def row_cells(line: str) -> Cells:
 
 
 def is_sum(cells: Cells) -> bool:
-    """Return whether a row adds up others."""
-    said = [value for value in cells.values() if any(map(str.isalpha, value))]
-    return any(_SUMS.fullmatch(value) for value in said) or (
-        len(said) == 1 and _SUMS_ALONE.fullmatch(said[0]) is not None
-    )
+    """Return whether a row adds up others, or says what may be spent."""
+    if any(_IS_SUM.fullmatch(value) for value in cells.values()):
+        return True
+    if any(_MAY_BE_SUM.fullmatch(value) for value in cells.values()):
+        return not any(map(date_spans, cells.values()))
+    if not any(_BALANCE.fullmatch(value) for value in cells.values()):
+        return False
+    said = [
+        value
+        for name, value in cells.items()
+        if not (_CURRENCY.fullmatch(name) or is_number(value) or date_spans(value))
+    ]
+    return len(said) == 1
 
 
 def amount_column(rows: Sequence[Cells]) -> str:

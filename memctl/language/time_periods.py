@@ -193,10 +193,10 @@ def _numbered_periods(question: str, today: date) -> Iterator[Period]:
 
 def _numbered(match: re.Match[str], today: date) -> Days | None:
     if match["part"]:
-        return _part(match["part"], _of_iso(match["part_year"]))
+        return _part(match["part"], days_of_iso(match["part_year"]))
     if match["week"]:
         number, year = int(match["week"]), match["week_year"]
-        return _latest_of(lambda of: _of_iso(f"{of}-W{number:02}"), year, today)
+        return _latest_of(lambda of: days_of_iso(f"{of}-W{number:02}"), year, today)
     if match["of_year"]:
         if not match["of"] and not _IN_BEFORE.search(match.string[: match.start()]):
             return None  # a product may be called that, too
@@ -250,7 +250,7 @@ def _weekend_of(question: str, match: re.Match[str], today: date) -> Iterator[Pe
 def _dated_periods(question: str) -> Iterator[Period]:
     """Yield the dates in full, each with the words before it that bound or narrow it."""
     for span in date_spans(question):
-        above, days = question[: span.start], _of_iso(span.iso)
+        above, days = question[: span.start], days_of_iso(span.iso)
         if days[0] == days[1] and (week := _WEEK_BEFORE.search(above)):
             monday = days[0] - days[0].weekday() * _DAY
             yield Period(week.start(), span.end, monday, monday + 6 * _DAY)
@@ -315,9 +315,9 @@ def _between(first: str, last: str, today: date, *, is_said: bool) -> Days | Non
 def _in_year(written: str, year: int) -> Days | None:
     """Return the days of a date, in a year if it states none; a year is all of its days."""
     if _YEAR_IN.fullmatch(written):
-        return _of_iso(written)
+        return days_of_iso(written)
     spans = date_spans(written if _YEAR_IN.search(written) else f"{written} {year}")
-    return _of_iso(spans[0].iso) if len(spans) == 1 else None
+    return days_of_iso(spans[0].iso) if len(spans) == 1 else None
 
 
 def is_time_name(word: str) -> bool:
@@ -461,7 +461,7 @@ def _feast(day: str, year: str | None, today: date) -> Days:
 
 def _days_of_feast(day: str, year: int) -> Days:
     if day != "easter":
-        return _of_iso(f"{year}-{day}")
+        return days_of_iso(f"{year}-{day}")
     sunday = _easter_sunday(year)
     return sunday - 2 * _DAY, sunday + _DAY
 
@@ -496,7 +496,7 @@ def _months(year: int, first: int, count: int) -> Days:
     )
 
 
-def _of_iso(iso: str) -> Days:
+def days_of_iso(iso: str) -> Days:
     """The days of a date as ``date_mentions`` writes them: a year, quarter, month, week or day."""
     found = _ISO.fullmatch(iso)
     if found is None:

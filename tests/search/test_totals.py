@@ -184,6 +184,64 @@ def test_the_rows_of_a_period_are_added_up(spend: Shelf, question: str, answer: 
     assert fnmatch(ask(spend, question).text.partition(" [")[0], answer)
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What have we paid by December 2024 in total?",
+        "What have we paid up to 2 December 2024 in total?",
+        "What have we paid other than in December 2024 in total?",
+    ],
+)
+def test_a_time_that_is_a_bound_is_not_added_up(spend: Shelf, question: str) -> None:
+    assert ask(spend, question).method != "total/1"
+
+
+INVOICES = (
+    "invoice date: 2026-03-30; paid on: 2026-04-12; vendor: Acme; amount: 100",
+    "invoice date: 2026-04-02; paid on: 2026-05-01; vendor: Bolt; amount: 200",
+    "invoice date: 2026-04-20; paid on: 2026-04-28; vendor: Acme; amount: 300",
+    "invoice date: 2026-05-05; vendor: Cox; amount: 400",
+)
+LEDGER = (
+    "note: refund of the order of 2026-03-02; date: 2026-05-03; amount: 20",
+    "note: fee; date: 2026-05-09; amount: 30",
+)
+MONTHS = ("month: 2026-04; supplier: Ada; cost: 100", "month: 2026-05; supplier: Ada; cost: 120")
+GUESTS = (
+    "date: 2026-05-03; event: birthday; guests: 10",
+    "date: 2026-05-20; event: wedding",
+    "date: 2026-06-09; event: wake; guests: 7",
+)
+PURCHASES = (
+    "date: 2026-05-03; vendor: Total Energies; amount: 50",
+    "date: 2026-05-09; vendor: Shell; amount: 60 EUR",
+    "vendor: Total 2026; amount: 110",
+    "date: 31 May 2026; vendor: Balance; amount: 1000 EUR",
+    "kind: budget; vendor: Shell; amount: 500",
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "question", "answer"),
+    [
+        (INVOICES, "How much have we paid in April 2026?", "400 * 2 rows * of 2026-04 by paid on."),
+        (INVOICES, "How much was invoiced in April 2026 in total?", "500 * by invoice date."),
+        (INVOICES, "What did it cost in April 2026 in total?", "[!4-5]*"),
+        (LEDGER, "How much did we spend in May 2026?", "50 * 2 rows of * of 2026-05."),
+        (MONTHS, "How much did we spend in May 2026?", "120 * 1 row of * of 2026-05."),
+        (MONTHS, "How much did we spend since 3 May 2026?", "[!1]*"),
+        (GUESTS, "How many guests in May 2026?", "10 * over 1 row of * of 2026-05; 1 without one."),
+        (PURCHASES, "What did we spend on purchases in all?", "110 * 2 rows *"),
+    ],
+)
+def test_rows_are_of_the_time_that_their_column_says(
+    shelf: Shelf, memory_of: MemoryOf, rows: tuple[str, ...], question: str, answer: str
+) -> None:
+    table = {"document_id": "d_x", "title": "purchases, guests", "source": "x.csv"}
+    shelf.put([memory_of("x", "\n".join(rows), **table, row=1)])
+    assert fnmatch(ask(shelf, question).text.partition(" [")[0], answer)
+
+
 def test_rows_without_a_day_may_be_of_any_period(shelf: Shelf, memory_of: MemoryOf) -> None:
     rows = "\n".join((*ROWS[:3], "payee: Paint Shop; what: paint; amount: 120; paid_by: Nadia"))
     table = {"document_id": "d_spend", "title": "kitchen spend", "source": "kitchen spend.csv"}

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import date, timedelta
+from datetime import date
 
 from msgspec import Struct
 
-from memctl.language.date_mentions import date_spans, has_slashed_day, is_day_before_month
+from memctl.language.date_mentions import date_spans, is_day_before_month
 from memctl.language.table_amounts import (
     Cells,
     amount_column,
@@ -26,6 +26,7 @@ from memctl.language.table_amounts import (
     written,
 )
 from memctl.language.term_analysis import query_terms
+from memctl.language.time_periods import days_of_iso
 from memctl.patterns import lazy_regex
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import is_table_row
@@ -51,13 +52,21 @@ _ASKS_COUNT = lazy_regex(
 )
 _QUALIFIES = lazy_regex(
     r"n['’]t\b|\b(?:not|no|none|never|without|except|but|besides|more|less|fewer|over|under|above"
-    r"|below|before|after|since|between|till|until(?! (?:now|today))|least|most|per|each|every"
-    r"|average|monthly|weekly|yearly|nicht|kein\w*|ohne|pro|je|jede[nrsm]?|durchschnittlich"
-    r"|außer|mehr|weniger|seit|vor|nach|bis|zwischen|pas|sans|sauf|plus|moins|depuis|avant|après"
-    r"|non|senza|tranne|più|meno|da|dopo|prima|sin|excepto|más|menos|desde|antes|después)\b",
+    r"|other than|outside|excluding|apart from|below|before|after|since|between|till"
+    r"|until(?! (?:now|today))|least|most|per|each|every|average|monthly|weekly|yearly|nicht"
+    r"|kein\w*|ohne|pro|je|jede[nrsm]?|durchschnittlich|außer|mehr|weniger|seit|vor|nach|bis|zwischen|pas"
+    r"|sans|sauf|plus|moins|depuis|avant|après|non|senza|tranne|più|meno|da|dopo|prima|sin|excepto"
+    r"|más|menos|desde|antes|después)\b",
     re.IGNORECASE,
 )
 """What rows with a word are not those asked for because of, though only words choose them."""
+_BOUND = lazy_regex(
+    r"\b(?:by|up to|as of|through|bis(?: zu[mr]?)?|jusqu['’]\w+)\s*$", re.IGNORECASE
+)
+"""Before a time, of which rows before it count too."""
+_DATE = lazy_regex(r"(?:date|day|when|datum|tag|fecha|data|jour)", re.IGNORECASE)
+"""The name of a column of dates that does not say of what."""
+_BESIDE_DATE = lazy_regex(r"[\sT]*(?:\d\d?:\d\d(?::\d\d(?:\.\d+)?)?\s*Z?)?[\s.,]*")
 _YES, _NO = (
     frozenset({"yes", "y", "true", "x", "ja", "oui", "sì", "sí"}),
     frozenset({"no", "n", "false", "nein", "non", "-"}),
@@ -112,16 +121,16 @@ class _Total(Struct, frozen=True):
         of_rows = f"{self.rows[0].hit.title}{self.chosen_by}"
         if not self.column:
             return f"{count}: the number of rows of {of_rows}."
-        rows = f"{count} row{'s' if count > 1 else ''} of {of_rows}"
-        return f"{written(self.amount)} in total: the sum of {self.column} over {rows}."
+        valued = sum(self.column in row.cells for row in self.rows)
+        rows = f"{valued} row{'s' if valued > 1 else ''} of {of_rows}"
+        said = f"{written(self.amount)} in total: the sum of {self.column} over {rows}"
+        return f"{said}; {count - valued} without one." if valued < count else f"{said}."
 
 
 def total_answer(outcome: SearchOutcome) -> Answer | None:
     """Return what the rows come to that a question asks for; None where no table tells."""
     asked = outcome.asked.text
     if not (_ASKS_TOTAL.search(asked) or _ASKS_COUNT.match(asked)):
-        return None
-    if len(outcome.asked.periods) > 1 or _QUALIFIES.search(_without_period(outcome)):
         return None
     found = list(_totals(outcome))
     if not found:
@@ -163,15 +172,16 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     )
     if column is None:
         return None
-    period = next(iter(outcome.asked.periods), None)
-    rest = _without_period(outcome)
-    spans = date_spans(rest, rows[0].hit.created_at)
-    if len(spans) > 1 or (spans and period):
-        return None  # it isn't known which of them is meant
-    dates = _dates(rows) if spans or period else [[] for _ in rows]
-    if dates is None or (period and not all(any(map(_is_day, days)) for days in dates)):
+    asked = _asked_period(outcome, rows)
+    if asked is None:
+        return None
+    period, rest = asked
+    times = _times(outcome, rows) if period else None
+    if period is not None and times is None:
         return None  # it isn't known which rows are of that time
-    rest = "".join([rest[: spans[0].start], rest[spans[0].end :]]) if spans else rest
+    in_time = [_lies_in(iso, period) for iso in times.of_rows] if times and period else None
+    if in_time and None in in_time:
+        return None
     wanted = _terms(outcome, rest) - _terms(outcome, _GENERAL)
     by_row = wanted - _terms_of(outcome, *_titles(rows), *rows[0].cells)
     yes_no = _conditions(outcome, rows, wanted, by_row, column) if counts else []
@@ -179,46 +189,110 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         return None
     fitting = [
         row
-        for row, days in zip(rows, dates, strict=True)
-        if all(row.cells.get(name, "").lower() in _YES for name in yes_no)
+        for row, is_in_time in zip(rows, in_time or [True] * len(rows), strict=True)
+        if is_in_time
+        and all(row.cells.get(name, "").lower() in _YES for name in yes_no)
         and by_row <= _terms(outcome, " ".join(row.cells.values()))
-        and (not spans or any(day.startswith(spans[0].iso) for day in days))
-        and (not period or period.contains(date.fromisoformat(next(filter(_is_day, days)))))
     ]
-    if (
-        not fitting
-        or not (wanted or spans or period)
-        or (column and column not in fitting[0].cells)
-    ):
+    if not fitting or not (wanted or period):
+        return None
+    if column and not any(column in row.cells for row in fitting):
         return None
     if column and len(currencies([row.cells for row in fitting], column)) > 1:
         return None
     words = [word for word in re.findall(r"\w+", rest) if _terms(outcome, word) & by_row]
     chosen = [f"with {' '.join(words)}"] if words else []
     chosen += [f"where {column} is yes" for column in yes_no]
-    chosen += [f"of {spans[0].iso}"] if spans else []
-    chosen += [_days_of(period)] if period else []
+    chosen += [_in_words(period)] if period else []
+    chosen += [f"by {times.column}"] if times and times.is_one_of_several else []
     return _Total(tuple(fitting), column, f" {' '.join(chosen)}" if chosen else "")
 
 
-def _without_period(outcome: SearchOutcome) -> str:
-    """Return a question without the words for its period."""
-    asked = outcome.asked
-    return asked.text.replace(asked.periods[0].text, " ", 1) if asked.periods else asked.text
+# --- the time that is asked for ------------------------------------------------------------------
 
 
-def _is_day(iso: str) -> bool:
-    return len(iso) == len("2026-05-03")
+def _asked_period(
+    outcome: SearchOutcome, rows: Sequence[_Row]
+) -> tuple[TimeExpression | None, str] | None:
+    """Return the time that a question names, None for none, and the question without it.
+
+    None for both where words qualify what is asked for, so that no rows can be told by it.
+    """
+    asked, written_at = outcome.asked.text, rows[0].hit.created_at
+    found = outcome.asked.periods or tuple(
+        TimeExpression(asked[span.start : span.end], *days_of_iso(span.iso))
+        for span in date_spans(asked, written_at)
+    )
+    if not found:
+        return None if _QUALIFIES.search(asked) else (None, asked)
+    before, _, after = asked.partition(found[0].text)
+    rest = f"{before} {after}"
+    is_qualified = _QUALIFIES.search(rest) or _BOUND.search(before) or date_spans(rest, written_at)
+    return None if is_qualified or len(found) > 1 else (found[0], rest)
 
 
-def _days_of(period: TimeExpression) -> str:
+class _Times(Struct, frozen=True):
+    """When each row was, by the column that says so."""
+
+    column: str
+    is_one_of_several: bool
+    of_rows: tuple[str, ...]
+    """In ISO 8601, a day, a month or a year; "" where the row has none."""
+
+
+def _times(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Times | None:
+    """Return when each row was; None if it isn't known by which column, or not of each row.
+
+    Of several columns of dates it is the one that the question names, or the one that is called
+    nothing but the date.
+    """
+    is_day_first = is_day_before_month("\n".join(row.text for row in rows))
+    of_column: dict[str, tuple[str, ...]] = {}
+    for name in column_names([row.cells for row in rows]):
+        cells = [(row.cells.get(name, ""), row) for row in rows]
+        times = tuple(_time_of_cell(cell, row, is_day_first) if cell else "" for cell, row in cells)
+        if all(time or not cell for time, (cell, _) in zip(times, cells, strict=True)):
+            of_column[name] = times
+    asked = _terms(outcome, outcome.asked.text)
+    named = [name for name in of_column if not asked.isdisjoint(_terms_of(outcome, name))]
+    plain = [name for name in of_column if _DATE.fullmatch(name)]
+    for names in (named, [*of_column], plain):
+        if len(names) == 1:
+            found = _Times(names[0], len(of_column) > 1, of_column[names[0]])
+            return found if all(found.of_rows) or names is named else None
+    return None
+
+
+def _time_of_cell(cell: str, row: _Row, is_day_first: bool | None) -> str:
+    """Return the date that a cell is, in ISO 8601; "" if it is something else."""
+    spans = date_spans(cell, row.hit.created_at, is_day_first=is_day_first)
+    if len(spans) != 1:
+        return ""
+    beside = cell[: spans[0].start] + cell[spans[0].end :]
+    return spans[0].iso if _BESIDE_DATE.fullmatch(beside) else ""
+
+
+def _lies_in(iso: str, period: TimeExpression) -> bool | None:
+    """Return whether a date lies in a period; None if only a part of it does."""
+    if not iso:
+        return False
+    first, last = days_of_iso(iso)
+    if period.contains(first) and period.contains(last):
+        return True
+    return None if first <= period.last and last >= period.first else False
+
+
+def _in_words(period: TimeExpression) -> str:
     first, last = period.first.isoformat(), period.last.isoformat()
     if period.is_open:
         return f"until {last}" if period.first == date.min else f"since {first}"
-    is_month = first[:-3] == last[:-3] and (period.last + timedelta(days=1)).day == 1
-    if is_month and period.first.day == 1:
-        return f"of {first[:-3]}"
-    return f"of {first}" if first == last else f"from {first} to {last}"
+    for length in (4, 7, 10):
+        if days_of_iso(first[:length]) == (period.first, period.last):
+            return f"of {first[:length]}"
+    return f"from {first} to {last}"
+
+
+# --- the rows that are asked for -----------------------------------------------------------------
 
 
 def _counted_column(outcome: SearchOutcome, rows: Sequence[_Row], counted: str) -> str | None:
@@ -272,18 +346,6 @@ def _terms_of(outcome: SearchOutcome, *names: str) -> frozenset[str]:
 
 def _terms(outcome: SearchOutcome, text: str) -> frozenset[str]:
     return frozenset(query_terms(text, outcome.languages))
-
-
-def _dates(rows: Sequence[_Row]) -> list[list[str]] | None:
-    """Return the days, months and years of each row in ISO 8601; None if some can't be told."""
-    is_day_first = is_day_before_month("\n".join(row.text for row in rows))
-    found = []
-    for row in rows:
-        spans = date_spans(row.text, row.hit.created_at, is_day_first=is_day_first)
-        if not spans and has_slashed_day(row.text):
-            return None
-        found.append([span.iso for span in spans])
-    return found
 
 
 def _rows(passages: Sequence[Hit]) -> list[_Row]:
