@@ -308,7 +308,13 @@ def test_what_has_an_amount_is_known(question: str, sentence: str, expected: boo
     [
         ("By how much was the off-site over budget?", "2025-10-27: off-site 4,000.", True),
         ("By how much was the off-site over budget?", "It came to 711 over the 4,000.", False),
-        ("How much longer is the new route?", "The new route is 12 km.", False),
+        ("How much longer is the new route?", "The new route is 12 km.", True),
+        ("By how much did it go over budget?", "It is 200, spent under Karl's eyes.", True),
+        ("How much water is there?", "There are 3 l.", False),
+        ("How much more do we owe Lowther?", "We still owe Lowther 300 euros.", False),
+        ("How far below ground is the pipe?", "The pipe is 80 cm deep.", False),
+        ("Um wie viel Uhr ist die Abfahrt?", "Die Abfahrt ist 10:30 Uhr.", False),
+        ("De combien de personnes est l'équipe ?", "L'équipe est de 8 personnes.", False),
         ("How much longer than the old route is it?", "It is 12 km.", True),
         (
             "How much longer than the old route is it?",

@@ -355,17 +355,27 @@ _NUMBER_IN_NAME = lazy_regex(
 )
 
 
+_COMPARATIVE = (
+    r"(?:long|short|high|low|cheap|dear|bigg|larg|small|fast|slow|heavi|light|old|young|lat|earli"
+    r"|wid|narrow|deep|tall|warm|cold|strong|weak)er"
+)
 _ASKS_DIFFERENCE = lazy_regex(
-    r"\bby how (?:much|many|far)\b|\bum wie\s?viele?\b|\bde combien\b|\bdi quanto\b"
-    r"|\bhow (?:much|many|far|long)(?: \w+)? (?:more|less|fewer|over|under|above|below|ahead|behind"
-    r"|\w{3,}er than|too \w+)\b",
+    r"\bby how (?:much|many|far)\b|\bum wie\s?viele?\b(?! uhr)|(?<!de )\bde combien\b(?! de\b)"
+    rf"|\bhow (?:much|many|far) (?:{_COMPARATIVE}\b|(?:more|less|fewer)\b.*\bthan\b)"
+    r"|\bhow (?:much|far) (?:over|under|above|below)\b.*\b(?:budget|plan|limit|target|estimate)",
     re.IGNORECASE,
 )
-_DIFFERS = lazy_regex(
-    r"\b(?:more|less|fewer|over|under|above|below|ahead|behind|extra|than|up|down|late|early|too"
-    r"|by (?:\W?\d|about|some|an?\b|half)"
-    r"|difference|rose|fell|increas\w*|decreas\w*|drop\w*|short|mehr|weniger|über|unter|um"
-    r"|unterschied|plus|moins|più|meno)\b|->|→|(?<!\w)[-+]\d|%",
+_AMOUNT_OF_DIFFERENCE = (
+    r"(?:(?<![\w.,])[€£$]?\d|\b(?:an?|half|one|two|three|four|five|six|eight|ten)\b)"
+)
+_DIFFERS = (
+    rf"\b(?:{_COMPARATIVE}|more|less|fewer|over|under|above|below|by|extra|up|down|late|early|too"
+    r"|difference|rose|fell|dropped|increased|decreased|mehr|weniger|über|unter|um|unterschied"
+    r"|plus|moins|più|meno)\b"
+)
+_STATES_DIFFERENCE = lazy_regex(
+    rf"{_DIFFERS}\s+(?:\w+\s+)?{_AMOUNT_OF_DIFFERENCE}"
+    rf"|{_AMOUNT_OF_DIFFERENCE}[\w.,]*(?<!,)\s+(?:\w+\s+)?{_DIFFERS}|->|→|(?<!\w)[-+]\d|\d\s?%",
     re.IGNORECASE,
 )
 
@@ -385,7 +395,10 @@ def lacks_difference(sentence: str, question: str) -> bool:
 
     "By how much were we over budget?" is not answered by the budget.
     """
-    return _ASKS_DIFFERENCE.search(question) is not None and _DIFFERS.search(sentence) is None
+    return (
+        _ASKS_DIFFERENCE.search(question) is not None
+        and _STATES_DIFFERENCE.search(sentence) is None
+    )
 
 
 def asks_when(question: str) -> bool:
