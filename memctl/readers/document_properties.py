@@ -32,11 +32,13 @@ _DESCRIPTIONS = frozenset(
 _DAY_LINE = re.compile(
     r"(?:^|[·•] )\W{0,4}(?:"
     r"(?:(?:letter|invoice|meeting) )?(?:date|dated|sent|datum|fecha|stand)\W{0,4}:"
-    r"|(?:last )?(?:edit(?:ed)?|updated?|changed|modified|revised|written|sent|as of)(?: on)?:?"
+    r"|(?:last )?(?:edit(?:ed)?|updated?|changed|modified|revised|written|sent)(?: on)?:?"
     r"|(?:zuletzt )?(?:geändert|aktualisiert)(?: am)?:?)\W{0,4}"
     r"(?P<day>\w[^\n·•|]{5,40}?)(?:$|, (?=[a-z])| ?[·•|])",
     re.IGNORECASE | re.MULTILINE,
 )
+_GOES_ON = re.compile(r"\d(?::| [-–—]) (?=\w)")
+"""After the day of an entry: ``Update 3 May 2026: the pump leaks``."""
 _OF_PLACE = re.compile(
     r"^[^\W\d_][^\W\d_]+(?:[ -][^\W\d_]+){0,3}, (?:(?:den|the|le|il|lì|the|op|dne) )?(?=\d)"
 )
@@ -45,6 +47,8 @@ _BEGINNING = 1000
 """Characters in which a document says of which day it is."""
 LINES_OF_HEAD = 5
 """Of a letter: who writes, and when."""
+_MOST_DAYS = 2
+"""Written and last edited; a history has more of them."""
 _MAX_DEPTH = 20
 
 
@@ -83,9 +87,13 @@ def stated_day(text: str) -> datetime | None:
 
     By a line such as ``Date: 3 May 2026``, or of nothing but a day, as a letter has it in its head.
     """
-    found = (leading_day(line["day"]) for line in _DAY_LINE.finditer(text, 0, _BEGINNING))
-    if day := next(filter(None, found), None):
-        return day
+    found = [
+        day
+        for line in _DAY_LINE.finditer(text, 0, _BEGINNING)
+        if (day := leading_day(line["day"])) and not _GOES_ON.search(line["day"])
+    ]
+    if found:
+        return found[0] if len(set(found)) <= _MOST_DAYS else None
     lines = [_OF_PLACE.sub("", line) for line in text[:_BEGINNING].splitlines()]
     days = [(number, day) for number, line in enumerate(lines) if (day := lone_day(line))]
     if len(days) != 1 or days[0][0] >= LINES_OF_HEAD:  # a diary has more of them
