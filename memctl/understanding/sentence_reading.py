@@ -17,7 +17,7 @@ from itertools import islice
 from msgspec import Struct
 
 from memctl.config import TriggerSettings
-from memctl.language.date_mentions import ENTRY_DAY, is_mere_day, month_and_day
+from memctl.language.date_mentions import ENTRY_DAY, date_spans, is_mere_day, month_and_day
 from memctl.language.sentence_splitting import has_empty_line
 from memctl.language.word_lists import load_language, word_set
 from memctl.models.task_encoder import STATEMENT_LABELS, SentenceReading, TaskEncoder
@@ -53,7 +53,6 @@ _LONGEST_MEMORY = 450
 """Characters of a memory of several sentences."""
 _SURE_NAME = 0.8
 _WORD = re.compile(r"\w+")
-_DIGITS = re.compile(r"[0-9]+")
 _TYPE_NAMES = {"organisation": "organization"}
 _WRITTEN_IN_A_WAY_OF_THEIR_OWN = ("url", "email", "handle", "identifier")
 _TOLD_BY_RULES = ("person", "organization", "place")
@@ -363,8 +362,9 @@ def _standing_alone(source: SourceText, line: Line, text: str) -> str:
 
 def _is_but_the_day(title: str, moment: datetime | None) -> bool:
     """Return whether a title says nothing but the day of its text."""
-    numbers = [int(digits) for digits in _DIGITS.findall(title)]
-    return moment is not None and moment.day in numbers and is_mere_day(title)
+    if moment is None or not is_mere_day(title):
+        return False
+    return [span.iso for span in date_spans(title, moment)] == [moment.date().isoformat()]
 
 
 def _day_in_words(moment: datetime | None) -> str:

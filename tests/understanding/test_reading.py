@@ -41,6 +41,8 @@ def test_a_memory_says_what_it_is_about_and_when() -> None:
         ("2025-05-12", "12 May 2025"),
         ("Monday 12 May", "12 May 2025"),
         ("2025-05-19", "2025-05-19 (12 May 2025)"),
+        ("2024-05-12", "2024-05-12 (12 May 2025)"),
+        ("Thursday 12 June", "Thursday 12 June (12 May 2025)"),
         ("Monday", "Monday (12 May 2025)"),
     ],
 )
