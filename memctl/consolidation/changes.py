@@ -597,7 +597,7 @@ def _change_finding(
     is_ordered = all(pair.is_ordered for pair in series)
     said = _related(_in_order([*series, *_confirmed(series, found, weights)]), best)
     sources = {(each.statement.document, each.statement.day) for each in said}
-    if len(said) < 2 or len(sources) < 2 or _goes_up_and_down(said):
+    if len(said) < 2 or _goes_up_and_down(said):
         return None
     shared = best.difference.head or best.shared
     about = phrase((best.later, best.earlier), shared, weights)
@@ -617,6 +617,7 @@ def _change_finding(
         about=" ".join([best.difference.later.value.kind, *sorted(shared)]),
         strength=best.score + 0.3 * (len(said) - 2) + 0.4 * (len(sources) - 2),
         values=tuple(texts) if len({id(each.statement) for each in said}) == len(said) else (),
+        is_said_already=len(sources) < 2,
     )
 
 

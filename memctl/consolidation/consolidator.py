@@ -224,7 +224,9 @@ def find_insights(snapshot: Snapshot, now: datetime) -> list[Draft]:
     findings += find_bridges(found, weights, _names(snapshot, found))
     findings = [finding for finding in findings if finding.strength >= LEAST_STRENGTH]
     room = min(_ALWAYS + len({each.document for each in found}) // _DOCUMENTS_EACH, _MOST)
-    return [finding.draft() for finding in _best(findings, room)]
+    said_already = sum(finding.is_said_already for finding in findings)
+    best = _best(findings, room + said_already)  # nothing else is told of what these are about
+    return [finding.draft() for finding in best if not finding.is_said_already][:room]
 
 
 def _names(snapshot: Snapshot, found: Sequence[Statement]) -> set[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 
 from memctl.consolidation import insight_wording
+from memctl.consolidation.changes import stated_pairs
 from memctl.consolidation.insight_findings import Finding, part_around, phrase
 from memctl.consolidation.statements import Statement, StemWeights, at_noon, newest_day, relatedness
 from memctl.language.date_mentions import DateSpan, date_spans
@@ -183,6 +184,12 @@ def _due(
     today: date,
 ) -> Iterator[Finding]:
     """Yield deadlines that have passed without a word, and those that are near."""
+    former = {
+        (pair.later.document, month, number)
+        for pair in stated_pairs(found)
+        if pair.difference.earlier.value.kind == "date"
+        for _, month, number in pair.difference.earlier.value.readings
+    }
     for each in found:
         if (
             not each.is_dated
@@ -195,6 +202,8 @@ def _due(
         span = _day_ahead(each)
         day = span.day if span else None
         if span is None or day is None or not today - _JUST_PASSED <= day <= today + _AHEAD:
+            continue
+        if (each.document, day.month, day.day) in former:
             continue
         has_passed = day < today
         if has_passed and not _is_limit(each.text[: span.start]):

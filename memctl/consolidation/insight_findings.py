@@ -37,6 +37,8 @@ class Finding(Struct, frozen=True):
     """Log odds that it is so and worth knowing, as far as that can be estimated."""
     values: tuple[str, ...] = ()
     """The value that each of the evidence names, if it is one of values."""
+    is_said_already: bool = False
+    """Whether one source says all of it, so that it is a memory and no insight."""
 
     def draft(self) -> Draft:
         """Return it as an insight."""

@@ -69,7 +69,9 @@ _NUMBER = re.compile(
     r"(?![^\W\d_]|[\w:/-]*\d)"
 )
 _LEADING_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_SIZE = lazy_regex(r"\d[\d.,]*+(?:\s?[cm]?m\b)?(?:\s?[x×]\s?\d[\d.,]*+(?:\s?[cm]?m\b)?)+")
+_SIZE = lazy_regex(
+    r"(?<![\d.,])\d[\d.,]*+(?:\s?[cm]?m\b)?(?:\s?[x×]\s?\d[\d.,]*+(?:\s?[cm]?m\b)?)+"
+)
 """The measures of one thing ("203 x 133"), of which none stands for it alone."""
 _ROW = re.compile(r"\S[^\n]*")
 _COLUMN = re.compile(r"(?:^|; )([^:;]{1,40}): ")

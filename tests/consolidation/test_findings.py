@@ -185,6 +185,17 @@ def test_what_one_sentence_says_by_itself_is_no_insight(
     assert told(fact(note, text, "2024-05-06", "renewal.eml")) == {}
 
 
+def test_a_day_that_was_put_off_is_no_deadline(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    texts = (
+        "The deadline of the Orion tender is 5 June 2024.",
+        "The deadline of the Orion tender was postponed from 5 June 2024 to 19 June 2024.",
+    )
+    notes = (replace(fact(note, text, "2024-05-28", "call.md"), importance=0.9) for text in texts)
+    assert "deadline" not in told(*notes)
+
+
 def test_the_measures_of_a_thing_are_no_values_of_their_own() -> None:
     found = slots_of("Beam B1 is 203 x 133, not 203 x 203 mm: 4 x 2.5 m for £385, 12 bolts")
     assert [slot.value.text for slot in found] == ["£385", "12 bolts"]
