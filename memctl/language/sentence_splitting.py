@@ -27,6 +27,7 @@ _MARK = lazy_regex(rf"[{''.join(SENTENCE_MARKS)}]")
 _RUN = lazy_regex(r"[.!?…؟۔]*")
 _LAST_WORD = lazy_regex(r"[^\s(\[\"“‘']*$")
 _MAX_WORD_LENGTH = 40
+_WIKILINK = lazy_regex(r"\[\[(?:[^\]|\n]*\|)?([^\]|\n]+)\]\]")
 _NEXT_WORD = lazy_regex(r"\s*[\"'“‘«(\[*_]*(\w*)")
 _ABBREVIATIONS = words_of_all("abbreviations")
 _SHORT_FORMS = words_of_all("abbreviations_before_lower_case")
@@ -43,6 +44,11 @@ _MONTHS_AFTER_ORDINALS = frozenset(
 def split_sentences(text: str) -> list[Span]:
     """Return the half-open span of each sentence of a text."""
     return [span for start, end in _blocks(text) for span in _within(text, start, end)]
+
+
+def without_link_marks(text: str) -> str:
+    """Return a text with its wikilinks as they are shown: ``[[shop|the shop]]`` as "the shop"."""
+    return _WIKILINK.sub(r"\1", text) if "[[" in text else text
 
 
 def has_empty_line(text: str) -> bool:

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from memctl.config import TriggerSettings
 from memctl.language.date_mentions import ENTRY_DAY, date_spans, is_mere_day, month_and_day
-from memctl.language.sentence_splitting import has_empty_line
+from memctl.language.sentence_splitting import has_empty_line, without_link_marks
 from memctl.language.word_lists import load_language, word_set
 from memctl.models.task_encoder import STATEMENT_LABELS, SentenceReading, TaskEncoder
 from memctl.records import Distilled, EntityMention, SourceText
@@ -307,7 +307,7 @@ def _rows(source: SourceText) -> Iterator[Line]:
 
 
 def _text(text: str, line: Line) -> str:
-    written = _EMPHASISED.sub(r"\1", text[line.start : line.end])
+    written = _EMPHASISED.sub(r"\1", without_link_marks(text[line.start : line.end]))
     marker = _MARKER.match(written)
     said = " ".join(written[marker.end() if marker else 0 :].split())
     return f"{line.speaker}: {said}" if line.speaker else said

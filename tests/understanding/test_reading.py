@@ -64,6 +64,14 @@ def test_entries_of_running_notes_are_kept_apart_each_with_its_day() -> None:
     ]
 
 
+def test_a_wikilink_is_read_as_it_is_shown() -> None:
+    text = "The [[kiln rebuild|kiln]] is off. The mason wanted cash, Ada would not pay."
+    [memory] = understood(text, title="Meeting", created_at=MAY).distilled
+    assert memory.text == (
+        "Meeting (12 May 2025): The kiln is off. The mason wanted cash, Ada would not pay."
+    )
+
+
 def test_a_sentence_that_begins_with_a_pronoun_is_kept_with_the_one_before_it() -> None:
     text = "Tobias Kern rang this morning. He accepted the offer, 61k, and starts on 1 March."
     texts = [each.text for each in understood(text).distilled]

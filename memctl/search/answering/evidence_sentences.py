@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.language.date_mentions import is_mere_day
-from memctl.language.sentence_splitting import has_empty_line, split_sentences
+from memctl.language.sentence_splitting import has_empty_line, split_sentences, without_link_marks
 from memctl.language.term_analysis import query_terms
 from memctl.literals import RESTATING_TYPES
 from memctl.models.task_encoder import load_task_encoder
@@ -170,7 +170,11 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     of_another_option = _below_other_options(asked, drafts)
     older = frozenset() if asks_for_earlier(asked) else older_versions(outcome.hits)
     odds = load_task_encoder().score_answers(
-        outcome.asked.text, [(draft.before, draft.part.text_with_path) for draft in drafts]
+        outcome.asked.text,
+        [
+            (without_link_marks(draft.before), without_link_marks(draft.part.text_with_path))
+            for draft in drafts
+        ],
     )
     found = [
         EvidenceSentence(
