@@ -471,9 +471,21 @@ NEWSLETTER = {
 }
 
 
+TANKS = {
+    "jan": "We now have 14 tanks, each 220 litres.",
+    "may": "18 tanks since the weekend.",
+}
+KILN = {
+    "jan": "We will rebuild the kiln, opening planned for 1 August 2026, budget 3,000 euros.",
+    "may": "The [[kiln rebuild]] is off.",
+}
+
+
 @pytest.mark.parametrize(
     ("states", "question", "start", "months"),
     [
+        (TANKS, "How many tanks do we have?", "As of", ["may", "jan"]),
+        (KILN, "When will the kiln be opened?", "As of", ["may", "jan"]),
         (RENT, "How much is the studio rent?", "As of", ["may", "mar"]),
         (RENT, "What was the studio rent at first?", "On 2026-01-10", ["jan", "may"]),
         (GRANT, "What is the deadline for the Weller grant?", "As of", ["may", "jan"]),
@@ -495,6 +507,35 @@ def test_of_several_states_the_newest_is_told_first_unless_it_is_asked_for_the_f
     given = ask(shelf.searcher(), question)
     assert [c.memory_id for c in given.citations] == [f"m_{name}" for name in months]
     assert given.text.removeprefix(f"{UNSURE} ").startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("question", "right", "other"),
+    [
+        (
+            "How much is a medium leech now?",
+            "Price of a medium leech goes up from £7.20 to £8.40 on 1 February 2026.",
+            "From March the unit would like 60 medium leeches instead of 40.",
+        ),
+        (
+            "How many tanks do we have?",
+            "We now have 14 tanks, each 220 litres.",
+            "The second chiller, £1,890 new, runs tanks 10 to 18.",
+        ),
+    ],
+)
+def test_a_value_of_another_kind_is_no_newer_state(
+    shelf: Shelf, memory_of: MemoryOf, question: str, right: str, other: str
+) -> None:
+    shelf.put(
+        [
+            memory_of("right", right, created_at=JANUARY),
+            memory_of("other", other, created_at=MAY),
+        ]
+    )
+    given = ask(shelf.searcher(), question).text
+    assert "As of" not in given
+    assert given.removeprefix(f"{UNSURE} ").startswith(right)
 
 
 def test_a_word_for_a_change_of_something_else_changes_nothing(

@@ -92,6 +92,19 @@ _ITEMS = lazy_regex(rf"[^\S\n]*\n(?:{_ITEM}[^\n]+(?:\n|\Z)){{2,12}}")
 """The items of a list, after the line that says what they are."""
 _IS_ITEM = lazy_regex(_ITEM)
 _LONGEST_LIST = 700
+_ASKS_FOR_PLAN = lazy_regex(
+    r"\b(?:will|does|do|going to|plan(?:s|ned)?|still|when (?:is|are)|wird|werden|noch|wann)\b",
+    re.IGNORECASE,
+)
+_OF_PAST = lazy_regex(r"\b(?:did|was|were|wurden?|war(?:en)?)\b", re.IGNORECASE)
+_CALLED_OFF = lazy_regex(
+    r"\b(?:is|are|was|were|has been|have been)(?: now)?"
+    r" (?:off|cancell?ed|called off|dropped|scrapped|abandoned|shelved)\b(?! (?:on|at|by|to)\b)"
+    r"|\b(?:fällt|fallen) aus\b|\b(?:ist|sind|wurden?) (?:abgesagt|gestrichen|verworfen)\b"
+    r"|\b(?:est|sont) annulée?s?\b",
+    re.IGNORECASE,
+)
+"""What says that a plan is one no longer."""
 _ABOUT = lazy_regex(
     r"\W*(?:who(?:['’]s| is| was)|(?:please )?tell me (?:more |all |everything )?about"
     r"|what (?:do|can) (?:i|we|you) (?:know|tell me) (?:about|of)|what is known (?:about|of)"
@@ -348,6 +361,7 @@ def _states(
         and (
             _tells_other_value(outcome, best, item)
             or ((looks_back or not unsure) and _tells_other_state(outcome, best, item))
+            or _calls_off(outcome, best, item)
         )
     ]
     if not others:
@@ -378,6 +392,7 @@ def _tells_other_state(
     """
     if item.score < _MIN_STEP_SHARE * best.score:
         return False
+    question = outcome.asked.text
     earlier, later = sorted((best, item), key=lambda each: each.hit.created_at)
     if _day(earlier) == _day(later) or is_table_row(best.text) or is_table_row(item.text):
         return False
@@ -388,8 +403,11 @@ def _tells_other_state(
     left, right = stated_values(best.text), stated_values(item.text)
     if left and right and (left <= right or right <= left):
         return False  # nothing that one says is otherwise by the other
+    if not _are_of_one_kind(best.text, item.text):
+        return False
     have_values = left and right and left.isdisjoint(right)
-    if have_values and len(of_best) > 1 and of_best == of_item:
+    is_same = len(of_best) > 1 or _count_what_is_asked(question, best.text, item.text)
+    if have_values and is_same and of_best == of_item:
         return not _values_agree(best.text, item.text)
     return (
         not of_best.isdisjoint(of_item)
@@ -397,6 +415,39 @@ def _tells_other_state(
         and item.score >= _CHANGED_SHARE * best.score
         and _says_that_it_changed(later.text, outcome.asked.text)
     )
+
+
+def _calls_off(outcome: SearchOutcome, best: EvidenceSentence, item: EvidenceSentence) -> bool:
+    """Return whether a later sentence says that what is asked about does not happen."""
+    asks_for_plan = _ASKS_FOR_PLAN.search(outcome.asked.text) and not _OF_PAST.search(
+        outcome.asked.text
+    )
+    called_off = _CALLED_OFF.search(item.text)
+    if not asks_for_plan or called_off is None or len(item.text) > _SHORT:
+        return False
+    if best.hit.created_at.date() >= item.hit.created_at.date():
+        return False
+    what = frozenset(query_terms(item.text[: called_off.start()], outcome.languages))
+    return any(
+        not what.isdisjoint(slot) and not best.terms.isdisjoint(slot)
+        for slot in outcome.question.slots
+    )
+
+
+def _are_of_one_kind(one: str, other: str) -> bool:
+    """Return whether two sentences give values that could replace each other: both a price, say."""
+    left, right = _kinds(one), _kinds(other)
+    return not left or not right or not left.isdisjoint(right)
+
+
+def _count_what_is_asked(question: str, *sentences: str) -> bool:
+    """Return whether all sentences say how many there are of something that a question names."""
+    units = {unit for _, unit in set.intersection(*map(_kinds, sentences)) if unit}
+    return any(re.search(rf"\b{re.escape(unit)}", question, re.IGNORECASE) for unit in units)
+
+
+def _kinds(text: str) -> set[tuple[str, str]]:
+    return {(value.kind, value.unit) for value in values(text)}
 
 
 def _says_that_it_changed(text: str, question: str) -> bool:
