@@ -25,12 +25,15 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
+from itertools import count
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from failing import warm_up
 from waiting import PATIENCE
 
+Moment = Literal["before", "after"]
 WRITTEN_IN_PLACE = ("ledger.sqlite", "lock", "keys", "vectors")
 """How the names of files begin that images cannot share with the home."""
 
@@ -65,7 +68,7 @@ def images_of(home: Path, folder: Path, *arguments: str) -> list[Image]:
         arguments: The command; see :func:`watched.command`.
     """
     folder.mkdir()
-    done = _child(home, folder, *arguments)
+    done = _child(_run_before_a_camera, str(home), str(folder), -1, *arguments)
     assert done.code in (0, 3), done.said
     return [Image(path) for path in sorted(folder.iterdir())]
 
@@ -73,14 +76,32 @@ def images_of(home: Path, folder: Path, *arguments: str) -> list[Image]:
 def kill_at(step: int, home: Path, folder: Path, *arguments: str) -> None:
     """Run a command on a home and have it killed at a step of it."""
     folder.mkdir()
-    done = _child(home, folder, *arguments, step=step)
+    done = _child(_run_before_a_camera, str(home), str(folder), step, *arguments)
     assert done.code == -signal.SIGKILL, done.said
 
 
-def _child(home: Path, folder: Path, *arguments: str, step: int = -1) -> Ended:
+def kill_at_call(
+    module: str, name: str, moment: Moment, home: Path, *arguments: str, skip: int = 0
+) -> None:
+    """Run a command on a home and have it killed where it calls a function.
+
+    Args:
+        module: What has the function, or its class.
+        name: Of the function in the module.
+        moment: Whether it dies before or after the call.
+        home: Is changed.
+        arguments: The command; see :func:`watched.command`.
+        skip: How many calls it survives.
+    """
+    done = _child(_run_until_a_call, str(home), module, name, moment, skip, *arguments)
+    assert done.code == -signal.SIGKILL, done.said
+
+
+def _child(work: Callable[..., int], *given: str | int) -> Ended:
     with tempfile.NamedTemporaryFile("r") as said:
         request = {
-            "given": [str(home), str(folder), step, *arguments],
+            "work": work.__name__,
+            "given": given,
             "said": said.name,
             "beside": str(Path.cwd()),
             "variables": dict(os.environ),
@@ -117,7 +138,9 @@ def _serve() -> None:
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 
-def _answer(given: list[Any], said: str, beside: str, variables: dict[str, str]) -> NoReturn:
+def _answer(
+    work: str, given: list[Any], said: str, beside: str, variables: dict[str, str]
+) -> NoReturn:
     code = 1
     signal.alarm(int(PATIENCE))
     try:
@@ -128,8 +151,7 @@ def _answer(given: list[Any], said: str, beside: str, variables: dict[str, str])
         os.environ.clear()
         os.environ.update(variables)
         time.tzset()
-        home, folder, fatal, *arguments = given
-        code = _run_before_a_camera(Path(home), Path(folder), fatal, *arguments)
+        code = globals()[work](*given)
     except Exception:  # noqa: BLE001  # is told by who asked
         traceback.print_exc()
     finally:
@@ -225,7 +247,7 @@ def _copied(source: str, target: str) -> str:
     return target
 
 
-def _run_before_a_camera(home: Path, folder: Path, fatal: int, *arguments: str) -> int:
+def _run_before_a_camera(home: str, folder: str, fatal: int, *arguments: str) -> int:
     import lance
     from lance.dataset import DatasetOptimizer, LanceDataset, MergeInsertBuilder, Tags
     from watched import command
@@ -233,7 +255,7 @@ def _run_before_a_camera(home: Path, folder: Path, fatal: int, *arguments: str) 
     from memctl.store.ledger import ledger
 
     os.fsync = lambda _: None  # what a killed process has written stays without it
-    camera, connect = Camera(home, folder, fatal), ledger.connect
+    camera, connect = Camera(Path(home), Path(folder), fatal), ledger.connect
     camera.watch(lance, "write_dataset")
     camera.watch(LanceDataset, "delete", "restore", "add_columns", "drop_columns")
     camera.watch(LanceDataset, "create_scalar_index", "create_index", "drop_index")
@@ -249,9 +271,33 @@ def _run_before_a_camera(home: Path, folder: Path, fatal: int, *arguments: str) 
 
     ledger.connect = connected
     sys.addaudithook(camera.heard)
-    code = command(home, *arguments)
+    code = command(Path(home), *arguments)
     camera.look("the end")
     return code
+
+
+def _run_until_a_call(
+    home: str, module: str, name: str, moment: Moment, skip: int, *arguments: str
+) -> int:
+    from watched import command
+
+    owner = import_module(module)
+    *path, attribute = name.split(".")
+    for part in path:
+        owner = getattr(owner, part)
+    original, survived = getattr(owner, attribute), count()
+
+    def killed(*given: Any, **named: Any) -> Any:
+        is_fatal = next(survived) >= skip
+        if is_fatal and moment == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = original(*given, **named)
+        if is_fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    setattr(owner, attribute, killed)
+    return command(Path(home), *arguments)
 
 
 if __name__ == "__main__":
