@@ -127,7 +127,7 @@ class FailingCommands:
 
 def _serve(library: ctypes.CDLL) -> None:
     os.environ["LANCE_LOG"] = "error"
-    _warm_up()
+    warm_up()
     warnings.filterwarnings("ignore", message="lance is not fork-safe")
     library.counted.restype, library.call_at.restype = ctypes.c_long, ctypes.c_char_p
     gc.freeze()  # a child that collects would have all of this copied
@@ -135,7 +135,7 @@ def _serve(library: ctypes.CDLL) -> None:
         print(json.dumps(_forked(library, **json.loads(line))), flush=True)
 
 
-def _warm_up() -> None:
+def warm_up() -> None:
     """Do once what every command would have to do again; none of it starts a thread."""
     import memctl
 

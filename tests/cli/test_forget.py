@@ -20,6 +20,7 @@ from typing import Any
 import docx
 import pytest
 from fake_endpoint import FakeEndpoint
+from killed import kill_at_call
 from waiting import PATIENCE
 
 from memctl.cli.main import run
@@ -694,7 +695,10 @@ def test_replies_of_models_and_former_vectors_go(
     assert list((home / "kb/default/vectors").glob("*/shelf.json")) == []
 
 
-def test_a_reader_is_not_disturbed_and_the_next_run_completes_it(memctl: Run, home: Path) -> None:
+def test_a_reader_is_not_disturbed_and_the_next_run_completes_it(
+    memctl: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memctl.store.store._READERS_PAUSE", 0)  # this one does not finish
     program = (
         "import sys\nfrom memctl.config import load_config\nfrom memctl.home import Home\n"
         "with Home(load_config({})).open('default') as base:\n"
@@ -721,16 +725,11 @@ def test_a_reader_is_not_disturbed_and_the_next_run_completes_it(memctl: Run, ho
     assert memctl("forget", "--yes").code == 2
 
 
-def cut_off(step: str, id_: str, *options: str) -> None:
+def cut_off(home: Path, step: str, id_: str, *options: str) -> None:
     """Forget a document in a process that is killed where it would call ``step``."""
     module, owner, name = step.rsplit(".", 2)
-    command = ["forget", "--document", id_, *options, "--yes"]
-    program = (
-        f"import os, {module} as module\nfrom memctl.cli.main import main\n"
-        f"module.{owner}.{name} = lambda *_, **__: os._exit(9)\nmain({command!r})"
-    )
-    killed = subprocess.run([sys.executable, "-c", program], timeout=PATIENCE, check=False)
-    assert killed.returncode == 9
+    words = ("forget", "--document", id_, *options, "--yes")
+    kill_at_call(module, f"{owner}.{name}", "before", home, *words)
 
 
 @pytest.mark.parametrize(
@@ -746,7 +745,7 @@ def test_killed_at_any_step_it_is_undone_or_completed_by_the_next_run(
     memctl: Run, home: Path, step: str, is_done: bool
 ) -> None:
     plan = document(memctl, "plan")
-    cut_off(step, plan)
+    cut_off(home, step, plan)
     assert len(memctl("document", "list").rows) == (1 if is_done else 2)
     report = forget(memctl, *(() if is_done else ("--document", plan)))
     assert (report["completed"], report["left"]) == (is_done, [])
@@ -757,7 +756,7 @@ def test_killed_at_any_step_it_is_undone_or_completed_by_the_next_run(
 def test_one_that_was_cut_off_is_reported_and_completed_by_a_repair(
     memctl: Run, home: Path
 ) -> None:
-    cut_off("memctl.store.store.Store.purge", document(memctl, "plan"))
+    cut_off(home, "memctl.store.store.Store.purge", document(memctl, "plan"))
     (status,) = memctl("status").rows
     assert status["forgets_unfinished"] == 1
     assert "memctl forget -k default" in memctl("status", "-o", "table").out
@@ -777,7 +776,7 @@ def test_snapshots_that_were_to_go_when_it_was_killed_go_when_it_is_completed(
 ) -> None:
     memctl("snapshot", "create", "before")
     step = "memctl.forget.source_copies.SourceCopies.remove"
-    cut_off(step, document(memctl, "plan"), "--snapshots")
+    cut_off(home, step, document(memctl, "plan"), "--snapshots")
     assert memctl("snapshot", "create", "after").code == 0  # which completes it first
     assert [row["name"] for row in memctl("snapshot", "list").rows] == ["after"]
     assert rows_with(SECRETS) == files_with(home, SECRETS) == []

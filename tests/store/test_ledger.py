@@ -135,6 +135,14 @@ def test_a_migration_that_fails_leaves_the_ledger_as_it_was(
     Ledger.open(path).close()
 
 
+def test_an_empty_ledger_to_compare_with_is_made_once(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ledger.complaints() == []
+    monkeypatch.delattr(ledger_schema, "empty_ledger")
+    assert ledger.complaints() == []
+
+
 def test_a_ledger_that_may_not_be_written_says_so(ledger: Ledger, path: Path) -> None:
     with ledger.reading() as connection:
         connection.execute("PRAGMA query_only = 1")

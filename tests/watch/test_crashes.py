@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from killed import Moment, kill_at_call
 from waiting import PATIENCE
 
 from memctl.files import is_temporary, lock_file
@@ -22,34 +23,15 @@ pytestmark = pytest.mark.usefixtures("quick_reading")
 if TYPE_CHECKING:
     from watched import Place
 
-CHILD = """
-import os, signal, sys
-from memctl.config import load_config
-from memctl.home import Home
-from memctl.watch.kb_watcher import WatchOptions
-from memctl.watch.service import WatchedBases, WatchService
 
-home, module, name, moment, skip = sys.argv[1:]
-owner = __import__(module, fromlist=["x"])
-*path, attribute = name.split(".")
-for part in path:
-    owner = getattr(owner, part)
-original, left = getattr(owner, attribute), int(skip)
+def watch_until(place: Place, module: str, name: str, moment: Moment, skip: int = 0) -> None:
+    """Watch in a process that is killed where it calls a function."""
+    home = place.home.config.home
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MEMCTL_HOME", str(home))
+        patch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0.05")
+        kill_at_call(module, name, moment, home, "watch", "--once", skip=skip)
 
-def killed(*args, **kwargs):
-    global left
-    left -= 1
-    if moment == "before" and left < 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    result = original(*args, **kwargs)
-    if moment == "after" and left < 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return result
-
-setattr(owner, attribute, killed)
-options = WatchOptions(settle_seconds=0.05, once=True)
-WatchService(WatchedBases(Home(load_config({"home": home}, {}))), options, lambda event: None).run()
-"""
 
 STEPS = [
     ("memctl.watch.claims", "Claims._note", "after", 0),
@@ -74,17 +56,13 @@ STEPS = [
 
 @pytest.mark.parametrize(("module", "name", "moment", "skip"), STEPS)
 def test_a_daemon_killed_at_any_step_loses_nothing_and_repeats_nothing(
-    place: Place, module: str, name: str, moment: str, skip: int
+    place: Place, module: str, name: str, moment: Moment, skip: int
 ) -> None:
     place.drop("sub/a.txt", "Ann sails to Lisbon.")
     place.drop("zeros.txt", "\0")
     place.drop("talk.srt", "1\n00:00:00,000 --> 00:00:02,000\nThe harbour is closed.\n")
     place.drop("talk.md", "Notes of the talk.")
-    command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
-    child = subprocess.run(
-        [*command, module, name, moment, str(skip)], timeout=PATIENCE, check=False
-    )
-    assert child.returncode == -signal.SIGKILL
+    watch_until(place, module, name, moment, skip)
     place.drain()
     assert place.tree(place.layout.inbox) == place.tree(place.layout.processing) == []
     assert place.tree(place.layout.processed) == ["sub/a.txt", "talk.md", "talk.srt"]
@@ -113,7 +91,7 @@ TURNING_AWAY = [
 
 @pytest.mark.parametrize(("module", "name", "moment", "skip"), TURNING_AWAY)
 def test_what_a_kept_file_was_before_goes_though_the_daemon_is_killed_at_any_step(
-    place: Place, tmp_path: Path, module: str, name: str, moment: str, skip: int
+    place: Place, tmp_path: Path, module: str, name: str, moment: Moment, skip: int
 ) -> None:
     vault = tmp_path / "vault"
     vault.mkdir()
@@ -126,11 +104,7 @@ def test_what_a_kept_file_was_before_goes_though_the_daemon_is_killed_at_any_ste
     for file, text in new.items():
         (vault / file).write_text(text)
         os.utime(vault / file, (1_700_000_000, 1_700_000_000))
-    command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
-    child = subprocess.run(
-        [*command, module, name, moment, str(skip)], timeout=PATIENCE, check=False
-    )
-    assert child.returncode == -signal.SIGKILL
+    watch_until(place, module, name, moment, skip)
     place.drain()
     rows = place.rows("documents", "source", "text", "status")
     live = {Path(row["source"]).name: row["text"] for row in rows if row["status"] == "indexed"}
@@ -142,10 +116,7 @@ def test_what_was_committed_before_the_kill_is_moved_on_without_being_read_again
     place: Place, monkeypatch: pytest.MonkeyPatch, said: Callable[..., list[str]]
 ) -> None:
     place.drop("sub/a.txt", "Ann sails to Lisbon.")
-    command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
-    committed = ["memctl.store.tables.transaction", "Transaction.commit", "after", "0"]
-    child = subprocess.run([*command, *committed], timeout=PATIENCE, check=False)
-    assert child.returncode == -signal.SIGKILL
+    watch_until(place, "memctl.store.tables.transaction", "Transaction.commit", "after")
     monkeypatch.delattr("memctl.ingest.ingest_pipeline.Ingestor.ingest")
     assert said(place.drain()) == ["known"]
     assert place.tree(place.layout.processed) == ["sub/a.txt"]
@@ -158,10 +129,7 @@ def test_what_was_committed_before_the_kill_is_moved_on_without_being_read_again
 def test_a_half_copy_from_another_file_system_is_swept_away(place: Place, stick: Path) -> None:
     (stick / "a.txt").write_text("Ann sails to Lisbon.")
     place.set(inboxes=(Inbox(place.layout.inbox), Inbox(stick)))
-    command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
-    half_copied = ["memctl.watch.claims", "shutil.copyfileobj", "after", "0"]
-    child = subprocess.run([*command, *half_copied], timeout=PATIENCE, check=False)
-    assert child.returncode == -signal.SIGKILL
+    watch_until(place, "memctl.watch.claims", "shutil.copyfileobj", "after")
     assert len(place.tree(place.layout.processing)) == 1
     assert [path.name for path in stick.iterdir()] == ["a.txt"]
     place.drain()
@@ -171,10 +139,7 @@ def test_a_half_copy_from_another_file_system_is_swept_away(place: Place, stick:
 
 def test_a_reason_that_was_half_written_is_swept_away_and_nothing_else(place: Place) -> None:
     place.drop("sub/zeros.txt", "\0")
-    command = [sys.executable, "-c", CHILD, str(place.home.config.home)]
-    half_written = ["memctl.watch.claims", "save_file", "before", "0"]
-    child = subprocess.run([*command, *half_written], timeout=PATIENCE, check=False)
-    assert child.returncode == -signal.SIGKILL
+    watch_until(place, "memctl.watch.claims", "save_file", "before")
     failed = place.layout.failed / "sub"
     assert list(failed.iterdir()) == []
     half = failed / ".zeros.txt.reason.json.0123456789ab.tmp"  # as replacing() names it

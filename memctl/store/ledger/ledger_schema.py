@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 
 from memctl.errors import DamagedError, KnowledgeBaseUnavailable
@@ -393,10 +394,8 @@ def is_current(connection: sqlite3.Connection, path: Path) -> bool:
 def lacking(connection: sqlite3.Connection) -> list[str]:
     """Return tables and columns that a ledger of this version has, and this one lacks."""
     there = _columns(connection)
-    with empty_ledger() as fresh:
-        wanted = _columns(fresh)
     found = []
-    for table, columns in wanted.items():
+    for table, columns in _current_columns().items():
         if table not in there:
             found.append(f"it has no table {table}")
         elif missing := columns - there[table]:
@@ -430,6 +429,12 @@ def _migrate(connection: sqlite3.Connection) -> None:
 
 def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+@cache
+def _current_columns() -> dict[str, set[str]]:
+    with empty_ledger() as fresh:
+        return _columns(fresh)
 
 
 def _columns(connection: sqlite3.Connection) -> dict[str, set[str]]:
