@@ -192,14 +192,14 @@ def reply_pieces(text: str, heading: str = "") -> Iterator[Piece]:
 
 
 def _reply_pieces(text: str, heading: str) -> Iterator[Piece]:
-    end = _own_end(text)
+    end = _own_text_end(text)
     for run in _runs(text[:end]):
         yield from [Piece(run, None)] if _is_quoted(run) else prose_pieces(run, heading)
     if end < len(text):
         yield Piece(text[end:], None)
 
 
-def _own_end(text: str) -> int:
+def _own_text_end(text: str) -> int:
     """Where the writer's signature, or a message that is quoted without marks, begins."""
     found = _SIGNATURE.search(text)
     end = found.start() if found else len(text)
@@ -292,10 +292,10 @@ def _attachment_pieces(part: EmailMessage, left: Iterator[int], depth: int) -> I
     pieces = _content_pieces(part, name, content) if len(content) <= MAX_ATTACHMENT_BYTES else None
     yield Piece(f"\n{heading}\n\n", "heading", heading)
     for piece in pieces or ():
-        yield _under(piece, heading)
+        yield _with_heading(piece, heading)
 
 
-def _under(piece: Piece, heading: str) -> Piece:
+def _with_heading(piece: Piece, heading: str) -> Piece:
     return replace(piece, heading=f"{heading} > {piece.heading}" if piece.heading else heading)
 
 
