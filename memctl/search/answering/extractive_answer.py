@@ -8,11 +8,14 @@ quoted from a memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.language.date_mentions import date_spans
+from memctl.language.date_mentions import date_spans, leading_day
 from memctl.language.sentence_values import CHANGE_WORDS, values
 from memctl.language.term_analysis import query_terms
 from memctl.patterns import lazy_regex
@@ -24,6 +27,7 @@ from memctl.search.answering.evidence_parts import (
     asks_for_earlier,
     asks_for_oldest,
     asks_how,
+    asks_what_happened,
     asks_when,
     asks_why,
     has_date,
@@ -40,10 +44,10 @@ from memctl.search.answering.evidence_sentences import (
 )
 from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite, plain_quote
 from memctl.search.answering.list_answer import list_answer
-from memctl.search.answering.period_answer import period_answer
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.answering.table_totals import total_answer
+from memctl.search.query.question import TimeExpression
 
 METHOD = "extractive/2"
 NOT_FOUND = "Not in memory."
@@ -510,3 +514,117 @@ def _numbered_sentence(item: EvidenceSentence, number: int) -> str:
 
 def _day(item: EvidenceSentence) -> str:
     return item.hit.created_at.date().isoformat()
+
+
+# --- what happened in a period --------------------------------------------------------------------
+
+PERIOD_METHOD = "period/1"
+_MAX_EVENTS, _MAX_PER_DOCUMENT = 7, 2
+_MIN_EVENTS = 2
+_PERIOD_CONFIDENCE = 0.75
+_GENERAL_TERMS = frozenset(
+    query_terms(
+        "thing things happen happens happened happening event events do did doing done go going "
+        "went on place take took taken up we i you they else anything everything important main "
+        "passiert geschehen los gemacht passé pasó successo gebeurd"
+    )
+)
+"""Terms that ask for whatever happened."""
+
+
+class _Event(Struct, frozen=True):
+    """A statement, quoted from its passage."""
+
+    made_at: datetime
+    importance: float
+    excerpt: HitExcerpt
+
+
+def period_answer(outcome: SearchOutcome) -> Answer | None:
+    """Return what is known of the time that a question asks about; None for other questions.
+
+    None too where fewer than two statements were made then.
+    """
+    period = _asked_period(outcome)
+    if period is None:
+        return None
+    shown = _weightiest(list(_events(outcome.load_statements_of(period))), period)
+    if len(shown) < _MIN_EVENTS:
+        return None
+    is_day = period.first == period.last
+    lines = [
+        f"{_origin(item, with_day=not is_day)}{plain_quote(item.excerpt.text)} [{number}]"
+        for number, item in enumerate(shown, start=1)
+    ]
+    return Answer(
+        "\n".join(lines),
+        found=True,
+        method=PERIOD_METHOD,
+        confidence=_PERIOD_CONFIDENCE,
+        citations=tuple(cite(number, item.excerpt) for number, item in enumerate(shown, start=1)),
+    )
+
+
+def _origin(item: _Event, *, with_day: bool) -> str:
+    """Return what stands before a statement: its day, and what its document is called.
+
+    The title often names what a statement is about; that of a diary's page only names the day.
+    """
+    title = item.excerpt.hit.title
+    parts = [item.made_at.date().isoformat()] if with_day else []
+    if title and leading_day(title) is None:
+        parts.append(title)
+    return f"{', '.join(parts)}: " if parts else ""
+
+
+def _asked_period(outcome: SearchOutcome) -> TimeExpression | None:
+    """Return the one period that a question for what happened names, if it names nothing else."""
+    question = outcome.asked
+    if not asks_what_happened(question.text) or len(question.times) != 1:
+        return None
+    period = question.times[0]
+    others = [
+        slot
+        for slot in question.slots
+        if period.term not in slot
+        and slot not in question.dates
+        and _GENERAL_TERMS.isdisjoint(slot)
+    ]
+    return None if others or period.is_open else period
+
+
+def _events(statements: Sequence[tuple[Hit, Hit]]) -> Iterator[_Event]:
+    for statement, passage in statements:
+        if statement.start is None or statement.end is None or passage.start is None:
+            continue
+        start = max(statement.start - passage.start, 0)
+        end = min(statement.end - passage.start, len(passage.text))
+        if start < end:
+            start += speech_start(passage.text[start:end])
+            yield _Event(
+                statement.created_at, statement.importance, HitExcerpt(passage, start, end)
+            )
+
+
+def _weightiest(found: Sequence[_Event], period: TimeExpression) -> list[_Event]:
+    """Return the weightiest in the order of time; many of a document only where there is no other.
+
+    A single day is mostly described by one document: the page of a diary, or a conversation.
+    """
+    per_document = _MAX_EVENTS if period.first == period.last else _MAX_PER_DOCUMENT
+    of_document: Counter[tuple[str, str]] = Counter()
+    chosen: list[_Event] = []
+    for item in sorted(found, key=lambda item: -item.importance):
+        document = item.excerpt.hit.document
+        if of_document[document] < per_document and not _is_within(item, chosen):
+            of_document[document] += 1
+            chosen.append(item)
+        if len(chosen) == _MAX_EVENTS:
+            break
+    return sorted(chosen, key=lambda item: (item.made_at, item.excerpt.group, item.excerpt.offset,
+                                            item.excerpt.start))  # fmt: skip
+
+
+def _is_within(item: _Event, others: Sequence[_Event]) -> bool:
+    """Tell whether a statement repeats another one, as copies of a document do."""
+    return any(item.excerpt.text in other.excerpt.text for other in others)
