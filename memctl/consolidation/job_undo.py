@@ -14,7 +14,6 @@ from msgspec import Struct, field
 
 from memctl.consolidation.known_insights import valid_memories
 from memctl.errors import NotFoundError, UsageError
-from memctl.records import JobView, UndoReport
 from memctl.rows.row_changes import amend_rows, restore_memories
 from memctl.rows.row_lifecycle import erase_rows
 from memctl.rows.supersession import of_live_documents
@@ -34,6 +33,42 @@ if TYPE_CHECKING:
 
 _UNDOING = "taking a job back"
 _HINT = "memctl job list shows which jobs can be taken back"
+
+
+class JobView(Struct, frozen=True):
+    """A job as it is shown."""
+
+    id: int
+    kb: str
+    kind: str
+    state: str
+    """``running``, ``done``, ``failed``, ``abandoned`` (it was cut off) or ``undone``."""
+    started_at: datetime
+    finished_at: datetime | None
+    detail: Mapping[str, int] = field(default_factory=dict)
+    """What it came to."""
+    error: str = ""
+    can_be_undone: bool = False
+
+
+class UndoReport(Struct, frozen=True):
+    """What taking a job back came to, or with ``dry_run`` would come to."""
+
+    kb: str
+    job: int
+    kind: str
+    started_at: datetime
+    removed: tuple[str, ...]
+    """Ids of the insights, memories and documents that it had made."""
+    disconnected: int
+    """How many connections between memories it had made."""
+    restored: tuple[str, ...]
+    """Ids of the rows that are again as they were before it."""
+    kept: tuple[str, ...]
+    """Ids of the rows that stay as they are, because something else changed them since."""
+    waiting: int
+    """How many memories the next consolidation looks at again."""
+    dry_run: bool
 
 
 class Jobs:
