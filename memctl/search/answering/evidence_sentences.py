@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.language.date_mentions import is_mere_day
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.term_analysis import query_terms
 from memctl.literals import RESTATING_TYPES
@@ -54,9 +53,9 @@ _MAX_QUOTE_LENGTH = 260
 """Characters of a quote: a sentence with its neighbours."""
 _SELF_CONTAINED_COVERAGE = 0.8
 """Share of the question from which a sentence is understood without its neighbours."""
-_PERIOD_WEIGHT, _OTHER_DAY_WEIGHT, _OTHER_PERIOD_WEIGHT = 4.2, -4.0, -1.0
-"""Log odds for questions that ask what happened at some time: for a sentence of that time, of
-another day and of another period.  The last weighs little, as people write things down later."""
+_PERIOD_WEIGHT, _OTHER_DAY_WEIGHT = 4.2, -4.0
+"""Log odds for questions that ask what happened at some time: for a sentence of that time, and of
+another day than the one asked for."""
 _NAMED_DAY_WEIGHT, _NEARBY_DAY_WEIGHT = 2.0, 0.6
 """The same for other questions with a date: the first for a sentence that names the day or month
 itself, the second for one whose context does; both negative if another date is named."""
@@ -89,7 +88,6 @@ _MAX_CONTEXT_LENGTH = 220
 """Characters before a sentence that the model reads."""
 _ITEM = lazy_regex(rf"{LIST_MARK}\s")
 _DIGIT = lazy_regex(r"\d")
-_ITEM_NUMBER = lazy_regex(r"^\W*\d+(?:\.\d+)*[.):]?\s")
 _STATEMENT_IN_HEADING = lazy_regex(
     r"[:=]\s*\S|\b(?:is|are|was|were|has|have|will|must|may|can(?:not)?|ist|sind|war|hat|est|sont"
     r"|es|son|tiene|è|sono|ha)\b|n['’]t\b",
@@ -453,12 +451,7 @@ def _is_heading(part: Part, hit: Hit) -> bool:
 
 def _has_value(heading: str) -> bool:
     """Return whether a heading states something itself, besides naming a topic."""
-    if is_mere_day(heading):
-        return False
-    words = _ITEM_NUMBER.sub("", heading)
-    is_numbered = words != heading  # chapters and questions are numbered, statements aren't
-    states = not is_numbered and _STATEMENT_IN_HEADING.search(words) is not None
-    return states or bool(stated_values(words))
+    return _STATEMENT_IN_HEADING.search(heading) is not None or bool(stated_values(heading))
 
 
 def _terms_above_heading(hit: Hit, outcome: SearchOutcome) -> frozenset[str]:
@@ -470,7 +463,7 @@ def _asks_same(before: str, outcome: SearchOutcome) -> bool:
     """Return whether a text ends with a question that shares most words with the one asked."""
     if not is_question(before):
         return False
-    last = _ITEM_NUMBER.sub("", before[split_sentences(before)[-1][0] :])
+    last = before[split_sentences(before)[-1][0] :]
     asked, other = outcome.question.slots, frozenset(query_terms(last, outcome.languages))
     shared = sum(not other.isdisjoint(slot) for slot in asked)  # a name may have several terms
     return shared >= _MIN_SAME_QUESTION_SHARE * max(1, len(asked) + len(other.difference(*asked)))
@@ -487,8 +480,7 @@ def _time_weight(own: frozenset[str], near: frozenset[str], question: Question) 
     dates, periods = question.dates, {each.term for each in question.times}
     is_near = any(not near.isdisjoint(slot) for slot in dates) or not near.isdisjoint(periods)
     if asks_what_happened(question.text):
-        of_other = _OTHER_DAY_WEIGHT if dates else _OTHER_PERIOD_WEIGHT if periods else 0.0
-        return _PERIOD_WEIGHT if is_near else of_other
+        return _PERIOD_WEIGHT if is_near else _OTHER_DAY_WEIGHT if dates else 0.0
     names_it = any(not own.isdisjoint(slot) for slot in dates)
     weight = _NAMED_DAY_WEIGHT if names_it or (own and not is_near) else _NEARBY_DAY_WEIGHT
     return weight if is_near else -weight if dates else 0.0

@@ -57,13 +57,11 @@ MIN_CONFIDENCE = 0.65
 MIN_CONFIDENCE_OF_HOW = 0.8
 """The same for questions that ask how something is done or works: in manuals, most sentences with
 the words of such a question are about something related."""
-MIN_CONFIDENCE_WITH_REASON, MIN_CONFIDENCE_WITHOUT_REASON = 0.6, 0.9
-"""The same for questions that ask why: for sentences with and without a word for a reason.  Most of
-the latter only restate what the question asks about."""
+MIN_CONFIDENCE_WITHOUT_REASON = 0.9
+"""The same for questions that ask why, for a sentence without a word for a reason: most of these
+only restate what the question asks about."""
 MIN_CLOSE = 0.15
 """Confidence from which an unsure answer is shown as the closest match."""
-MIN_CLOSE_OF_FAR_HITS = 0.3
-"""The same for hits that have little to do with the question."""
 CONFIDENCE_WEIGHTS = {"best": 1.27, "margin": 0.58, "bias": -1.02}
 """Weights of a logistic model (``tests/training/fit_answers.py``).  ``best`` weighs the log odds of
 the best sentence, ``margin`` its lead over the best sentence that is left out and says something
@@ -95,7 +93,6 @@ _LIST_QUESTION = lazy_regex(
 _ITEM = rf"[^\S\n]*{LIST_MARK}[^\S\n]+"
 _ITEMS = lazy_regex(rf"[^\S\n]*\n(?:{_ITEM}[^\n]+(?:\n|\Z)){{2,12}}")
 """The items of a list, after the line that says what they are."""
-_IS_ITEM = lazy_regex(_ITEM)
 _MAX_LIST_LENGTH = 700
 _SUBJECT_QUESTION = lazy_regex(
     r"\W*(?:who(?:['’]s| is| was)|(?:please )?tell me (?:more |all |everything )?about"
@@ -140,8 +137,7 @@ def extract_answer(
     likely = _likely(sentences, _MIN_STEP_SHARE if is_open else MIN_SCORE_SHARE)
     given = _drop_duplicates(likely)[:MAX_SENTENCES]
     confidence = round(answer_confidence(sentences, given), 3) if sentences else 0.0
-    least = MIN_CLOSE_OF_FAR_HITS if outcome.relevance.is_far else MIN_CLOSE
-    if not sentences or (confidence < least and not outcome.relevance.is_relevant):
+    if not sentences or (confidence < MIN_CLOSE and not outcome.relevance.is_relevant):
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
     if known := _sentences_on_subject(subject, sentences):
         return _answer(
@@ -175,12 +171,10 @@ def special_answer(outcome: SearchOutcome) -> Answer | None:
 
 def _min_confidence(question: str, best: EvidenceSentence) -> float:
     """Return the least confidence with which an answer is given as fact."""
+    if asks_why(question) and not has_reason(best.quoted_text, question):
+        return MIN_CONFIDENCE_WITHOUT_REASON
     if asks_why(question):
-        return (
-            MIN_CONFIDENCE_WITH_REASON
-            if has_reason(best.quoted_text, question)
-            else MIN_CONFIDENCE_WITHOUT_REASON
-        )
+        return MIN_CONFIDENCE
     return MIN_CONFIDENCE_OF_HOW if asks_how(question) else MIN_CONFIDENCE
 
 
@@ -277,9 +271,8 @@ def _with_items(item: EvidenceSentence) -> EvidenceSentence:
     """Return a sentence with the list that stands directly below it, if one does."""
     start, end = item.quote
     text = item.hit.text
-    line = text[text.rfind("\n", 0, item.start) + 1 : item.end]
     items = _ITEMS.match(text, end)
-    if items is None or _IS_ITEM.match(line) or items.end() - start > _MAX_LIST_LENGTH:
+    if items is None or items.end() - start > _MAX_LIST_LENGTH:
         return item
     return replace(item, quote=(start, start + len(text[start : items.end()].rstrip())))
 
