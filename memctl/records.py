@@ -87,20 +87,6 @@ class Document(Struct, frozen=True):
     """The agent that added it; None where a person did."""
 
 
-class RevisedDocument(Struct, frozen=True):
-    """A document with another text."""
-
-    document_id: str | None
-    """The new version; None for a dry run."""
-    supersedes: str
-    """The version before."""
-    title: str
-    file: str
-    """The file that has the new text, too; "" where there is none."""
-    kb: str
-    dry_run: bool
-
-
 class Memory(Struct, frozen=True):
     """One row of the ``memories`` table, without its vector."""
 
@@ -393,54 +379,6 @@ class Progress(Struct, frozen=True):
 
 
 ProgressListener = Callable[[Progress], None]
-
-
-class ReembedReport(Struct, frozen=True):
-    """What a change of the embedder came to."""
-
-    embedder: str
-    dimension: int
-    memories: int
-    """How many have a vector of it now."""
-    embedded: int
-    """How many texts were embedded for it; the others were there from before."""
-    seconds: float
-
-
-class JobView(Struct, frozen=True):
-    """A job as it is shown."""
-
-    id: int
-    kb: str
-    kind: str
-    state: str
-    """``running``, ``done``, ``failed``, ``abandoned`` (it was cut off) or ``undone``."""
-    started_at: datetime
-    finished_at: datetime | None
-    detail: Mapping[str, int] = field(default_factory=dict)
-    """What it came to."""
-    error: str = ""
-    can_be_undone: bool = False
-
-
-class UndoReport(Struct, frozen=True):
-    """What taking a job back came to, or with ``dry_run`` would come to."""
-
-    kb: str
-    job: int
-    kind: str
-    started_at: datetime
-    removed: tuple[str, ...]
-    """Ids of the insights, memories and documents that it had made."""
-    disconnected: int
-    """How many connections between memories it had made."""
-    restored: tuple[str, ...]
-    """Ids of the rows that are again as they were before it."""
-    kept: tuple[str, ...]
-    """Ids of the rows that stay as they are, because something else changed them since."""
-    waiting: int
-    """How many memories the next consolidation looks at again."""
-    dry_run: bool
 
 
 class Usage(Struct, frozen=True):
@@ -897,47 +835,3 @@ class Context(Struct, frozen=True):
     that was in doubt."""
     query_id: str | None = None
     """Its id in the query log; None if it is not logged."""
-
-
-# --- shared pools ---------------------------------------------------------------------------------
-
-
-class PoolKeyUse(Struct, frozen=True):
-    """One top-level key of a pool in numbers."""
-
-    key: str
-    bytes: int
-    reads: int
-    version: int
-    written_at: datetime
-    written_by: str
-    expires_at: datetime | None
-
-
-class PoolAgentUse(Struct, frozen=True):
-    """How much one agent has used a pool."""
-
-    agent: str
-    reads: int
-    writes: int
-    last_read_at: datetime | None
-    last_written_at: datetime | None
-
-
-class PoolStatistics(Struct, frozen=True):
-    """A pool in numbers."""
-
-    pool_id: str
-    entries: int
-    """Values that are no objects with keys themselves."""
-    data_size_bytes: int
-    max_size_bytes: int
-    version: int
-    read_count: int
-    write_count: int
-    last_read_at: datetime | None
-    last_written_at: datetime | None
-    versions_kept: int
-    by_agent: tuple[PoolAgentUse, ...]
-    """The most active first."""
-    by_key: tuple[PoolKeyUse, ...]

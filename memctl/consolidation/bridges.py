@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding
-from memctl.consolidation.memory_pool import DULL_NAMES
+from memctl.consolidation.memory_pool import GENERIC_NAMES
 from memctl.consolidation.statements import Statement, StemWeights
 from memctl.language.term_analysis import terms
 from memctl.language.word_lists import word_set
@@ -61,7 +61,7 @@ _FAR = 80
 """Characters to a name from what ties it to another one."""
 _MOST_DOCUMENTS = 0.25
 """A name that stands in a larger share of the documents, and in more than three, joins nothing."""
-_ALWAYS = 4
+_MIN_DOCUMENT_LIMIT = 4
 
 
 def find_bridges(
@@ -85,7 +85,7 @@ def find_bridges(
         for stem in each.context:
             documents[stem].add(each.document)
     count = len({each.document for each in found})
-    most = max(_ALWAYS, _MOST_DOCUMENTS * count)
+    most = max(_MIN_DOCUMENT_LIMIT, _MOST_DOCUMENTS * count)
     findings = []
     for place, each in enumerate(found):
         if each.topic or each.is_row or each.is_question:
@@ -160,7 +160,7 @@ def _names(text: str, parts: Collection[str]) -> Iterator[tuple[int, int, str]]:
         if known:
             start, end = known[0].start(), known[-1].end()
             name = _bare(match.group()[start:end])
-            if name.casefold() not in DULL_NAMES:
+            if name.casefold() not in GENERIC_NAMES:
                 yield match.start() + start, match.start() + end, name
 
 

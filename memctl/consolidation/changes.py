@@ -29,7 +29,7 @@ from memctl.consolidation.statements import (
 from memctl.language.sentence_values import CHANGE_WORDS, Value
 from memctl.language.table_amounts import amount_column
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
-from memctl.search.answering.extractive_answer import WENT_FROM
+from memctl.search.answering.extractive_answer import CHANGE_PHRASE
 
 _MOVE = re.compile(
     r"\b(?:moved?|moves|moving|postponed|put .{0,40}?(?:off|back)|pushed|shift\w*|slip\w*|delay\w*|"
@@ -38,7 +38,7 @@ _MOVE = re.compile(
     r"verschoben|verlegt|statt|jetzt|repouss\w+|décal\w+|aplazad\w+|rinviat\w+)\b|->|→",
     re.IGNORECASE,
 )
-"""What says that a day is not the one it was."""
+"""Says that a day was moved."""
 _CALLED_OFF = re.compile(r"\b(?:cancel\w*|called off|abgesagt|annul\w*|cancelad\w*)\b", re.I)
 _FROM = re.compile(r"\b(?:from|von|vom|de|du|desde|da)\s+(?:\w+\s+){0,2}\W?$", re.IGNORECASE)
 _TO = re.compile(r"\s*(?:[\w'’-]+\s+){0,4}?(?:to|till|auf|bis|à|au|a|al)\s+\W?$", re.IGNORECASE)
@@ -50,49 +50,48 @@ _FORMERLY = re.compile(
     r"avant|au lieu de|antes|prima)\b[^.;:]{0,16}$|\bnot(?: (?:at|on|in|for|the|till?))?\s\W?$",
     re.IGNORECASE,
 )
-"""Before a value that was so."""
-_PUT_OFF = re.compile(
+"""Stands before a former value."""
+_RESCHEDULED = re.compile(
     r"\b(?:mov(?:ed?|es|ing)|push\w*|put|postpon\w*|br(?:ing|ought)|shift\w*|slip\w*|delay\w*"
     r"|reschedul\w*|chang\w*|extend\w*|verschoben|verlegt|verlängert|repouss\w+|décal\w+|aplazad\w+"
     r"|rinviat\w+|spostat\w+|verzet\w*|verplaatst)\b[^.;:]{0,40}$",
     re.IGNORECASE,
 )
-"""Before the first of two days that are no span of time."""
+"""Stands before the first of two days that are an old and a new one, not a span of time."""
 _IS_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _BEFORE = re.compile(
     r"\W{0,2}(?:before|previously|until now|so far|vorher|bisher|avant|antes|prima)\b", re.I
 )
-"""After a value that was so."""
+"""Stands after a former value."""
 _NOW = re.compile(
     r"\b(?:now|but|then|jetzt|nun|dann|maintenant|ahora|adesso|ora|is|are)\b", re.IGNORECASE
 )
-_MOST_SHARING = 40
-"""Statements that may share a stem for it still to bring two of them together."""
-_SAME_WORDS = 0.6
-"""Share of the words of two statements of which it isn't known which came first."""
-_AGAIN_AND_AGAIN = 1.0
-"""Log odds that a value is followed over time of which three days or more tell."""
-_THE_SAME_BUT_FOR_IT, _NEARLY_ALL = 2.5, 0.8
-"""Log odds for statements that share many of their words and differ in the value."""
-_MOVED_BESIDE = 0.3
-"""The same for days beside which both have a word ("ends on the 31st", "now ends on the 30th")."""
-_STILL_SO = 3.0
-"""Log odds less where what the earlier says of the thing is said again after the later."""
-_OF_TWO_THINGS = 2.0
-"""Log odds less for statements that name two things, each its own."""
-_MOST_DATED = 300
-"""Statements that name a day, the newest ones, of which every two are compared."""
-_LEAST_SHARED = 0.8
-"""Weight of what two statements share, in documents that one stem tells apart (natural log)."""
-_LEAST_OF_DATES = 0.5
-"""The same for two that name days, where a rare word has 1; what is around them counts half."""
+_MAX_STATEMENTS_PER_STEM = 40
+"""A stem that more statements than this have is too common to pair two of them."""
+_MIN_SHARED_WORDS = 0.6
+"""Least share of common words of two statements whose order isn't known."""
+_TRACKED_VALUE_BONUS = 1.0
+"""Log odds for a value that statements of at least three days give: it is tracked over time."""
+_SAME_WORDING_BONUS, _MIN_SAME_WORDING = 2.5, 0.8
+"""Log odds for statements with the same wording and another value, and the share of common words
+that counts as the same wording."""
+_STILL_VALID_PENALTY = 3.0
+"""Log odds against a pair whose earlier value is stated again after the later one."""
+_TWO_NAMES_PENALTY = 2.0
+"""Log odds against statements of which each has a name that the other lacks."""
+_MAX_DATED_STATEMENTS = 300
+"""The newest statements that name a day; every two of them are compared."""
+_MIN_SHARED_WEIGHT = 0.8
+"""Least weight of the stems that two statements share (natural log of document counts)."""
+_MIN_SHARED_WEIGHT_OF_DAYS = 0.5
+"""The same for statements that name days, as a share of a rare word's weight."""
 _NUMERIC = ("money", "percent", "quantity", "number")
-_LEAST_BARE = 10.0
-"""A smaller whole number without a unit mostly counts something, or is a place in a list."""
-_RATIO = 2.5
-"""A value that changes becomes at most this many times as large or as small."""
+_MIN_BARE_NUMBER = 10.0
+"""A smaller whole number without a unit is mostly a count or a position in a list."""
+_MAX_RATIO = 2.5
+"""Largest ratio of two values of one thing."""
 _PLANNED, _PLANNED_WITHOUT_YEAR = timedelta(days=400), timedelta(days=270)
-"""A day that lies farther from when it was named is no plan; one without a year rather was then."""
+"""A day farther ahead than this is no plan; a day without a year rather lies in the past."""
 
 
 class Difference(Struct, frozen=True):
@@ -137,12 +136,18 @@ class Pair(Struct, frozen=True):
 
 # --- one statement that says both ----------------------------------------------------------------
 
-_OF_STATED = {"money": 1.2, "date": 1.2, "percent": 0.8, "quantity": 0.6, "number": 0.6}
-"""Log odds that a value and a former one that a sentence names are worth knowing."""
+_STATED_CHANGE_LOG_ODDS = {
+    "money": 1.2,
+    "date": 1.2,
+    "percent": 0.8,
+    "quantity": 0.6,
+    "number": 0.6,
+}
+"""Log odds, by kind, that a change stated in one sentence is worth knowing."""
 
 
 def stated_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
-    """Yield what statements say themselves to have changed."""
+    """Yield the changes that a single statement gives, with the old and the new value."""
     for each in found:
         if each.is_row or each.topic or each.is_question:
             continue
@@ -164,25 +169,25 @@ def stated_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
                 if former := stated_former(text, one.value, other.value, each.text):
                     before, after = (one, other) if former is one.value else (other, one)
                     head = one.near if one is after else one.near | other.near
-                    score = _OF_STATED[kind] + 0.4 * each.is_kept
+                    score = _STATED_CHANGE_LOG_ODDS[kind] + 0.4 * each.is_kept
                     yield Pair(each, each, Difference(before, after, head), score)
 
 
 def stated_former(text: str, one: Value, other: Value, sentence: str) -> Value | None:
-    """Return which of two values, the first of which stands first, is said to be the former.
+    """Return which of two values in a text is the former one; None if the text doesn't say.
 
     Args:
-        text: In which both stand.
-        one: The first of them.
-        other: The second one.
-        sentence: The one that the first stands in.
+        text: Text that has both.
+        one: The value that comes first in the text.
+        other: The value that comes second.
+        sentence: The sentence of the first value.
     """
     before, between = text[max(one.start - 40, 0) : one.start], text[one.end : other.start]
     after = text[other.end : other.end + 20]
     if len(between) > 60:
         return None
     is_span = one.kind == "date" or all(_IS_YEAR.fullmatch(each.text) for each in (one, other))
-    changes = _PUT_OFF.search(before) if is_span else CHANGE_WORDS.search(sentence)
+    changes = _RESCHEDULED.search(before) if is_span else CHANGE_WORDS.search(sentence)
     if _ARROW.fullmatch(between) or (
         _FROM.search(before) and _TO.fullmatch(between) and changes is not None
     ):
@@ -220,7 +225,7 @@ def differing_pairs(found: Sequence[Statement], weights: StemWeights) -> list[Pa
     days: dict[tuple[str, str], set[date]] = defaultdict(set)
     for first, second, difference in candidates:
         for each, slot in ((first, difference.earlier), (second, difference.later)):
-            for key in _keys(slot, difference.head):
+            for key in _value_keys(slot, difference.head):
                 days[key].add(each.day)
     holders = _value_holders(found)
     pairs = []
@@ -228,21 +233,22 @@ def differing_pairs(found: Sequence[Statement], weights: StemWeights) -> list[Pa
         cosine = float(vectors[texts[first.text]] @ vectors[texts[second.text]])
         seen = features(first, second, difference, cosine, weights)
         share = len(first.stems & second.stems) / len(first.stems | second.stems)
-        if not first.precedes(second) and share < _SAME_WORDS:
+        if not first.precedes(second) and share < _MIN_SHARED_WORDS:
             continue
         score = WEIGHTS["bias"] + sum(WEIGHTS[name] * value for name, value in seen.items())
         if first.precedes(second) and _is_moved(
             first, difference.earlier, second, difference.later
         ):
-            score = max(score, _of_dates(first, second, weights) + seen["names_old"])
-        score += _THE_SAME_BUT_FOR_IT * (share > _NEARLY_ALL)
-        score += _MOVED_BESIDE * bool(
-            seen["date"] and difference.head and _MOVE.search(second.text)
+            score = max(score, _moved_day_log_odds(first, second, weights) + seen["names_old"])
+        score += _SAME_WORDING_BONUS * (share > _MIN_SAME_WORDING)
+        score -= _TWO_NAMES_PENALTY * _have_own_names(first, second, weights)
+        score += _TRACKED_VALUE_BONUS * any(
+            len(days[key]) > 2 for key in _value_keys(difference.later)
         )
-        score -= _OF_TWO_THINGS * _names_two(first, second, weights)
-        score += _AGAIN_AND_AGAIN * any(len(days[key]) > 2 for key in _keys(difference.later))
-        if score > -_STILL_SO and _is_still_so(first, second, difference, holders, weights):
-            score -= _STILL_SO
+        if score > -_STILL_VALID_PENALTY and _is_still_valid(
+            first, second, difference, holders, weights
+        ):
+            score -= _STILL_VALID_PENALTY
         pairs.append(Pair(first, second, difference, score))
     return sorted(pairs, key=lambda p: (-p.score, p.earlier.text, p.later.text))
 
@@ -254,7 +260,7 @@ def features(
     cosine: float,
     weights: StemWeights,
 ) -> dict[str, float]:
-    """Return what a pair is judged by."""
+    """Return the features of a pair by their names in ``WEIGHTS``."""
     shared = first.stems & second.stems
     both, one, other = map(weights.sum, (shared, first.stems, second.stems))
     value = difference.later.value
@@ -276,14 +282,14 @@ def features(
 
 
 def _are_of_own_days(first: Statement, mine: Slot, second: Statement, theirs: Slot) -> bool:
-    """Return whether two statements each name the day that they are of, as two visits do."""
+    """Return whether two statements each name their own day, as notes on two visits do."""
     is_of_own = all(
         _day_of(slot.value, each) == each.day for each, slot in ((first, mine), (second, theirs))
     )
     return is_of_own and _CALLED_OFF.search(first.quote or first.text) is None
 
 
-def _names_two(first: Statement, second: Statement, weights: StemWeights) -> bool:
+def _have_own_names(first: Statement, second: Statement, weights: StemWeights) -> bool:
     """Return whether each of two statements has a name of its own, and what is around the earlier
     one has none of the later's."""
     own, others = (frozenset(filter(weights.is_name, each.stems)) for each in (first, second))
@@ -291,7 +297,7 @@ def _names_two(first: Statement, second: Statement, weights: StemWeights) -> boo
 
 
 ValueHolders = Mapping[tuple[str, str], Sequence[tuple[Statement, Slot]]]
-"""The values of a kind near a stem, with the statements that give them."""
+"""Values with their statements, by the kind of the value and a stem near it."""
 
 
 def _value_holders(found: Sequence[Statement]) -> ValueHolders:
@@ -303,14 +309,14 @@ def _value_holders(found: Sequence[Statement]) -> ValueHolders:
     return holders
 
 
-def _is_still_so(
+def _is_still_valid(
     first: Statement,
     second: Statement,
     difference: Difference,
     holders: ValueHolders,
     weights: StemWeights,
 ) -> bool:
-    """Return whether a statement after both gives the earlier value, and is rather on its thing."""
+    """Return whether a later statement on the same subject gives the earlier value again."""
     earlier, later = difference.earlier, difference.later
     return any(
         _agree(slot.value, earlier.value)
@@ -328,7 +334,7 @@ def _agree(one: Value, other: Value) -> bool:
 
 
 def _names(statement: Statement, value: Value) -> bool:
-    """Return whether a statement, or what stands around it, names a value."""
+    """Return whether a statement or its context names a value."""
     slots = slots_of(statement.quote or statement.text)
     return any(_agree(slot.value, value) for slot in slots)
 
@@ -336,7 +342,7 @@ def _names(statement: Statement, value: Value) -> bool:
 def _candidates(
     found: Sequence[Statement], weights: StemWeights
 ) -> Iterator[tuple[Statement, Statement]]:
-    """Yield two statements with values that share what says enough, the earlier one first."""
+    """Yield pairs of statements with values that share enough words, the earlier one first."""
     holders: dict[str, list[int]] = defaultdict(list)
     for at, each in enumerate(found):
         if each.slots and not each.is_question:
@@ -345,11 +351,11 @@ def _candidates(
     pairs = {
         (a, b)
         for places in holders.values()
-        if 1 < len(places) <= _MOST_SHARING
+        if 1 < len(places) <= _MAX_STATEMENTS_PER_STEM
         for n, b in enumerate(places)
         for a in places[:n]
     }
-    dated = [at for at, each in enumerate(found) if _is_planned(each)][-_MOST_DATED:]
+    dated = [at for at, each in enumerate(found) if _is_planned(each)][-_MAX_DATED_STATEMENTS:]
     pairs |= {(a, b) for n, b in enumerate(dated) for a in dated[:n]}
     for a, b in sorted(pairs):
         first, second = found[a], found[b]
@@ -363,14 +369,14 @@ def _candidates(
             continue
         if first.is_row != second.is_row or (first.is_row and not _is_listed(first, second)):
             continue
-        if weights.shared(first, second) < _LEAST_SHARED:
+        if weights.shared(first, second) < _MIN_SHARED_WEIGHT:
             continue
         yield (second, first) if second.precedes(first) else (first, second)
 
 
 def _is_listed(first: Statement, second: Statement) -> bool:
-    """Return whether two rows of tables give a value of one thing, and none that adds up."""
-    if len(first.stems & second.stems) < _SAME_WORDS * len(first.stems | second.stems):
+    """Return whether two table rows give a value of one thing that is no amount to be summed."""
+    if len(first.stems & second.stems) < _MIN_SHARED_WORDS * len(first.stems | second.stems):
         return False
     return not amount_column([first.cells, second.cells])
 
@@ -381,7 +387,7 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
     shared = weights.shared(first, second)
     has_cue = CHANGE_WORDS.search(second.text) is not None
     for mine in first.slots:
-        if not has_cue and any(_says_again(mine, each) for each in second.slots):
+        if not has_cue and any(_restates_value(mine, each) for each in second.slots):
             continue
         for theirs in second.slots:
             if not _comparable(mine, theirs) or _are_of_own_days(first, mine, second, theirs):
@@ -392,7 +398,7 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
                 continue
             is_moved = (
                 is_date
-                and shared >= _LEAST_OF_DATES * weights.rare
+                and shared >= _MIN_SHARED_WEIGHT_OF_DAYS * weights.rare
                 and _is_moved(first, mine, second, theirs)
             )
             if not (head or is_moved):
@@ -405,24 +411,24 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
     return best[1]
 
 
-def _says_again(slot: Slot, later: Slot) -> bool:
+def _restates_value(slot: Slot, later: Slot) -> bool:
     """Return whether a later statement gives the same value of the same thing."""
     kinds = {slot.value.kind, later.value.kind}
     is_like = len(kinds) == 1 or kinds <= set(_NUMERIC)
     return is_like and bool(slot.near & later.near) and later.value.agrees_with(slot.value)
 
 
-def _keys(slot: Slot, head: frozenset[str] | None = None) -> Iterator[tuple[str, str]]:
-    """Yield what a value is one of: its kind, with each stem near it."""
+def _value_keys(slot: Slot, head: frozenset[str] | None = None) -> Iterator[tuple[str, str]]:
+    """Yield keys under which values of one thing meet: each stem near an amount."""
     if slot.value.kind != "date":
         for stem in slot.near if head is None else head:
             yield "amount", stem
 
 
-def _of_dates(first: Statement, second: Statement, weights: StemWeights) -> float:
-    """Return the log odds that a day that both name is one that was moved.
+def _moved_day_log_odds(first: Statement, second: Statement, weights: StemWeights) -> float:
+    """Return the log odds that two statements name the old and the new day of one plan.
 
-    "Put off to the 15th" says that itself, in words that may share nothing with the first ones.
+    "Put off to the 15th" says so itself, though it may share no words with the first statement.
     """
     own = weights.sum(first.stems & second.stems)
     around = weights.around(first, second, besides_titles=True)
@@ -431,7 +437,7 @@ def _of_dates(first: Statement, second: Statement, weights: StemWeights) -> floa
 
 
 def _is_moved(first: Statement, mine: Slot, second: Statement, theirs: Slot) -> bool:
-    """Return whether a day that was planned is another one according to a later statement."""
+    """Return whether a later statement moves a planned day to another one."""
     if not all(_day_of(slot.value, each) for each, slot in ((first, mine), (second, theirs))):
         return False
     return bool(_MOVE.search(second.quote or second.text))
@@ -443,7 +449,7 @@ def _is_planned(statement: Statement) -> bool:
 
 
 def _day_of(value: Value, statement: Statement) -> date | None:
-    """Return the day that a value names if that lay ahead when it was said, or may have."""
+    """Return the day that a value names if it may have been in the future when it was stated."""
     if value.kind != "date":
         return None
     for year, month, day in value.readings:
@@ -465,7 +471,7 @@ def _is_day(value: Value) -> bool:
     return any(None not in (month, day) for _, month, day in value.readings)
 
 
-def _comparable(first: Slot, second: Slot, bare: float = _LEAST_BARE) -> bool:
+def _comparable(first: Slot, second: Slot, bare: float = _MIN_BARE_NUMBER) -> bool:
     a, b = first.value, second.value
     if "time" in (a.kind, b.kind) or "uhr" in (a.unit, b.unit):
         return False
@@ -478,25 +484,24 @@ def _comparable(first: Slot, second: Slot, bare: float = _LEAST_BARE) -> bool:
     x, y = first.amount, second.amount
     if a.kind == b.kind == "number" and x < bare and x.is_integer():
         return False
-    return min(x, y) > 0 and max(x, y) / min(x, y) <= _RATIO
+    return min(x, y) > 0 and max(x, y) / min(x, y) <= _MAX_RATIO
 
 
 # --- series --------------------------------------------------------------------------------------
 
-_LEAST_SCORE = -0.9
-"""Of the pairs from here on about every third is labelled as one, and some others could be."""
-_LEAST_UNORDERED = 0.3
-"""Two sources that say something on one day mostly speak of two things."""
-_LESS_IN_SERIES = 0.6
-"""How much less likely a pair may be that goes on with a value that has changed already, and has
-the same words beside it."""
-_MOST_IN_SERIES = 6
-_LEAST_RELATED = 2.0
+_MIN_SCORE = -0.9
+"""From this score on, about a third of the pairs are labelled as changes."""
+_MIN_UNORDERED_SCORE = 0.3
+"""Two sources of the same day are mostly about two things."""
+_SERIES_TOLERANCE = 0.6
+"""How much lower a pair may score that continues the series of a value that has changed already."""
+_MAX_SERIES_LENGTH = 6
+_MIN_RELATEDNESS = 2.0
 """Of a value and what follows it: of 17 changes from one statement to another in 74 labelled
 worlds, 7 were real; all of these, and one other, are so related."""
-_MOST_TURNS = 1
-_MOST_VERIFIED = 60
-"""Series, the likeliest ones, of which the reading model is asked."""
+_MAX_REVERSALS = 1
+_MAX_SERIES = 60
+"""Number of series that are kept, the likeliest ones."""
 
 
 def find_changes(found: Sequence[Statement], weights: StemWeights) -> list[Finding]:
@@ -511,39 +516,38 @@ def find_changes(found: Sequence[Statement], weights: StemWeights) -> list[Findi
             or pair.later.is_kept
             or not {pair.earlier.document, pair.later.document} & distilled
         )
-        and pair.score >= _least_score(pair) - _LESS_IN_SERIES * bool(pair.difference.head)
+        and pair.score >= _min_score(pair) - _SERIES_TOLERANCE * bool(pair.difference.head)
     ]
     pairs.sort(key=lambda p: (-p.score, p.earlier.text, p.later.text))
     findings = (
-        _change_finding(series, found, weights)
-        for series in _series(pairs, weights)[:_MOST_VERIFIED]
+        _change_finding(series, found, weights) for series in _series(pairs, weights)[:_MAX_SERIES]
     )
     return [finding for finding in findings if finding is not None]
 
 
-def _least_score(pair: Pair) -> float:
+def _min_score(pair: Pair) -> float:
     if not pair.is_ordered:
         is_fixed = pair.difference.later.value.kind in ("money", "date")
-        return _LEAST_UNORDERED if is_fixed else math.inf
-    return _LEAST_SCORE
+        return _MIN_UNORDERED_SCORE if is_fixed else math.inf
+    return _MIN_SCORE
 
 
 def _series(pairs: Sequence[Pair], weights: StemWeights) -> list[list[Pair]]:
-    """Put the pairs together that are on the same value, each statement in one series only."""
+    """Group the pairs on the same value into series; each mention belongs to one series."""
     used: set[tuple[int, int]] = set()
     series = []
     alike: dict[tuple[str, bool], list[Pair]] = defaultdict(list)
     for pair in pairs:
         alike[_kind(pair)].append(pair)
     for seed in pairs:
-        if seed.score < _least_score(seed) or _ends(seed) & used:
+        if seed.score < _min_score(seed) or _mention_keys(seed) & used:
             continue
         chain, left = [seed], [pair for pair in alike[_kind(seed)] if pair is not seed]
         for one in chain:  # which grows
             same = [pair for pair in left if _is_same_value(pair, one, weights)]
             left = [pair for pair in left if not any(pair is other for other in same)]
             chain += same
-        used |= {end for pair in chain for end in _ends(pair)}
+        used |= {end for pair in chain for end in _mention_keys(pair)}
         series.append(chain)
     return series
 
@@ -552,14 +556,14 @@ def _kind(pair: Pair) -> tuple[str, bool]:
     return pair.difference.later.value.kind, pair.is_ordered
 
 
-def _ends(pair: Pair) -> set[tuple[int, int]]:
-    """Return the statements of a pair, each with where its value stands in it."""
+def _mention_keys(pair: Pair) -> set[tuple[int, int]]:
+    """Return keys of both mentions of a pair: the statement and the offset of the value."""
     what = pair.difference
     return {(id(pair.earlier), what.earlier.value.start), (id(pair.later), what.later.value.start)}
 
 
 def _is_same_value(pair: Pair, other: Pair, weights: StemWeights) -> bool:
-    """Return whether two pairs are on one thing: they name one value, in one statement or alike."""
+    """Return whether two pairs name the same value of one thing."""
     mine, theirs = (
         ((p.earlier, p.difference.earlier), (p.later, p.difference.later)) for p in (pair, other)
     )
@@ -571,33 +575,33 @@ def _is_same_value(pair: Pair, other: Pair, weights: StemWeights) -> bool:
                 continue
             if one is two and (head or is_date):
                 return True
-            if (head or is_date) and weights.shared(one, two) >= _OF_ONE_THING:
+            if (head or is_date) and weights.shared(one, two) >= _SAME_SUBJECT_WEIGHT:
                 return True
     return False
 
 
-_OF_ONE_THING = 3.0
-"""Weight that two statements share which are about one thing."""
+_SAME_SUBJECT_WEIGHT = 3.0
+"""Shared weight from which two statements are about one thing."""
 
 
-class _Said(Struct, frozen=True):
+class _ValueMention(Struct, frozen=True):
     """A value as a statement names it."""
 
     statement: Statement
     slot: Slot
     is_former: bool
-    """Whether it was so before the day of the statement."""
+    """Whether the value was already past on the day of the statement."""
 
 
 def _change_finding(
     series: Sequence[Pair], found: Sequence[Statement], weights: StemWeights
 ) -> Finding | None:
-    """Return what a series says; None if no two of its statements are on one thing."""
+    """Return the finding of a series; None if no two of its statements share a subject."""
     best = series[0]
     is_ordered = all(pair.is_ordered for pair in series)
-    said = _related(_in_order([*series, *_confirmed(series, found, weights)]), best)
+    said = _related(_mentions_in_order([*series, *_confirmed(series, found, weights)]), best)
     sources = {(each.statement.document, each.statement.day) for each in said}
-    if len(said) < 2 or _goes_up_and_down(said):
+    if len(said) < 2 or _fluctuates(said):
         return None
     shared = best.difference.head or best.shared
     about = phrase((best.later, best.earlier), shared, weights)
@@ -606,7 +610,7 @@ def _change_finding(
         days = sorted({each.statement.day for each in said if not each.is_former})
         dated = [each for each in said if each.statement.is_dated]
         when = f" ({insight_wording.day_after_day(days)})" if dated and days else ""
-        head = f"{WENT_FROM} {' to '.join(texts)}{when}"
+        head = f"{CHANGE_PHRASE} {' to '.join(texts)}{when}"
     else:
         head = f"{' or '.join(texts)}, the sources do not agree"
     return Finding(
@@ -621,35 +625,35 @@ def _change_finding(
     )
 
 
-def _goes_up_and_down(said: Sequence[_Said]) -> bool:
-    """Return whether amounts turn back again and again, as readings do."""
+def _fluctuates(said: Sequence[_ValueMention]) -> bool:
+    """Return whether amounts go up and down repeatedly, as readings do."""
     if said[0].slot.value.kind not in _NUMERIC:
         return False
     amounts = [each.slot.amount for each in said]
     ups = [later > earlier for earlier, later in pairwise(amounts)]
-    return sum(one != other for one, other in pairwise(ups)) > _MOST_TURNS
+    return sum(one != other for one, other in pairwise(ups)) > _MAX_REVERSALS
 
 
-def _related(said: Sequence[_Said], best: Pair) -> list[_Said]:
-    """Return the values without those of statements on another thing than the best pair's.
+def _related(said: Sequence[_ValueMention], best: Pair) -> list[_ValueMention]:
+    """Return the mentions whose statements share a subject with the best pair.
 
-    Nothing where the two of that are not on one thing themselves.
+    Returns nothing if the two statements of that pair are unrelated themselves.
     """
     ends = (best.earlier, best.later)
-    if not best.is_stated and relatedness(*ends) < _LEAST_RELATED:
+    if not best.is_stated and relatedness(*ends) < _MIN_RELATEDNESS:
         return []
     return [
         each
         for each in said
         if each.statement in ends
-        or any(relatedness(end, each.statement) >= _LEAST_RELATED for end in ends)
+        or any(relatedness(end, each.statement) >= _MIN_RELATEDNESS for end in ends)
     ]
 
 
 def _confirmed(
     series: Sequence[Pair], found: Sequence[Statement], weights: StemWeights
 ) -> Iterator[Pair]:
-    """Yield the stated changes with the earlier statements that name the former value."""
+    """Yield pairs of a stated change and an earlier statement that confirms the former value."""
     for pair in series:
         if not pair.is_stated:
             continue
@@ -659,20 +663,20 @@ def _confirmed(
                 continue
             for slot in each.slots:
                 is_former = _agree(slot.value, former.value)
-                if is_former and weights.shared(each, pair.later) >= _OF_ONE_THING:
+                if is_former and weights.shared(each, pair.later) >= _SAME_SUBJECT_WEIGHT:
                     yield Pair(each, pair.later, replace(pair.difference, earlier=slot), 0.0)
 
 
-def _in_order(series: Sequence[Pair]) -> list[_Said]:
-    """Return the values in the order of time, each once; a former one precedes what followed it."""
-    found: list[_Said] = []
+def _mentions_in_order(series: Sequence[Pair]) -> list[_ValueMention]:
+    """Return each value once, oldest first; a former value precedes the one that replaced it."""
+    found: list[_ValueMention] = []
     for pair in series:
         what = pair.difference
-        found.append(_Said(pair.earlier, what.earlier, pair.is_stated))
-        found.append(_Said(pair.later, what.later, False))
+        found.append(_ValueMention(pair.earlier, what.earlier, pair.is_stated))
+        found.append(_ValueMention(pair.later, what.later, False))
     found.sort(key=lambda each: (each.statement.day, not each.is_former, each.is_former))
-    kept: list[_Said] = []
+    kept: list[_ValueMention] = []
     for each in found:
         if not any(each.slot.value.agrees_with(other.slot.value) for other in kept):
             kept.append(each)
-    return kept[:1] + kept[1:][-(_MOST_IN_SERIES - 1) :]
+    return kept[:1] + kept[1:][-(_MAX_SERIES_LENGTH - 1) :]

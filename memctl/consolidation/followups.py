@@ -64,13 +64,13 @@ _LEAST_RELATED = 2.0
 were on one thing."""
 _MOST_ASKED = 100
 """Pairs of which the reading model is asked."""
-_AS_NEAR = 0.8
+_MIN_RELATIVE_NEARNESS = 0.8
 """Share of what ties a promise to what is missing that must tie what is done to it."""
 _CLAUSE_END = re.compile(r"[.;](?=\s)")
 _MOST_BEFORE = 60
 """Characters between a word such as "by" and the day."""
-_AHEAD = timedelta(days=30)
-_JUST_PASSED = timedelta(days=60)
+_MAX_DAYS_AHEAD = timedelta(days=30)
+_MAX_OVERDUE = timedelta(days=60)
 """What was due longer ago is not waited for any more."""
 _PLAN_REACH = timedelta(days=400)
 """A day that lies farther from when it was named is no plan."""
@@ -122,7 +122,7 @@ def _missing(
         core = max(shared, key=lambda stem: (not weights.is_name(stem), weights.of(stem), stem))
         reminders = _first_and_latest([p for p in promises if core in p.stems])
         later = [f for f in later if core in f.stems]
-        alike = _AS_NEAR * weights.shared(each, near)
+        alike = _MIN_RELATIVE_NEARNESS * weights.shared(each, near)
         if any(_is_done(f) and weights.shared(each, f) >= alike for f in later):
             continue
         if not any(_is_promise(p) for p in reminders):
@@ -201,7 +201,11 @@ def _due(
             continue
         span = _day_ahead(each)
         day = span.day if span else None
-        if span is None or day is None or not today - _JUST_PASSED <= day <= today + _AHEAD:
+        if (
+            span is None
+            or day is None
+            or not today - _MAX_OVERDUE <= day <= today + _MAX_DAYS_AHEAD
+        ):
             continue
         if (each.document, day.month, day.day) in former:
             continue

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from memctl.consolidation.known_insights import COMMON
-from memctl.consolidation.memory_pool import DULL_NAMES
+from memctl.consolidation.memory_pool import GENERIC_NAMES
 from memctl.language.sentence_values import values
 from memctl.literals import InsightKind
 from memctl.records import Connection, Memory
@@ -47,7 +47,7 @@ class Draft(Struct, frozen=True):
         counts: dict[str, int] = {}
         for memory in self.sources:
             for name in memory.entities:
-                if name.casefold() not in DULL_NAMES:
+                if name.casefold() not in GENERIC_NAMES:
                     counts[name] = counts.get(name, 0) + 1
         fewest = min(2, len(self.sources))
         shared = [name for name in counts if counts[name] >= fewest]

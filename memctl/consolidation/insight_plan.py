@@ -242,7 +242,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-_OF_VALUES = {"change", "contradiction"}
+_KINDS_OF_VALUE_FINDINGS = {"change", "contradiction"}
 
 
 class InsightPlanner:
@@ -404,7 +404,7 @@ def _same_thing(known: KnownInsight, draft: Draft) -> bool:
     if draft.is_whole:
         return 2 * len(common) >= min(len(known.source_ids), len(draft.source_ids))
     before, after = set(known.about.split()), set(draft.about.split())
-    is_one_kind = known.kind == draft.kind or {known.kind, draft.kind} == _OF_VALUES
+    is_one_kind = known.kind == draft.kind or {known.kind, draft.kind} == _KINDS_OF_VALUE_FINDINGS
     return is_one_kind and 2 * len(before & after) >= min(len(before), len(after)) > 0
 
 

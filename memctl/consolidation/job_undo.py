@@ -14,7 +14,6 @@ from msgspec import Struct, field
 
 from memctl.consolidation.known_insights import valid_memories
 from memctl.errors import NotFoundError, UsageError
-from memctl.records import JobView, UndoReport
 from memctl.rows.row_changes import amend_rows, restore_memories
 from memctl.rows.row_lifecycle import erase_rows
 from memctl.rows.supersession import of_live_documents
@@ -34,6 +33,42 @@ if TYPE_CHECKING:
 
 _UNDOING = "taking a job back"
 _HINT = "memctl job list shows which jobs can be taken back"
+
+
+class JobView(Struct, frozen=True):
+    """A job as it is shown."""
+
+    id: int
+    kb: str
+    kind: str
+    state: str
+    """``running``, ``done``, ``failed``, ``abandoned`` (it was cut off) or ``undone``."""
+    started_at: datetime
+    finished_at: datetime | None
+    detail: Mapping[str, int] = field(default_factory=dict)
+    """What it came to."""
+    error: str = ""
+    can_be_undone: bool = False
+
+
+class UndoReport(Struct, frozen=True):
+    """What taking a job back came to, or with ``dry_run`` would come to."""
+
+    kb: str
+    job: int
+    kind: str
+    started_at: datetime
+    removed: tuple[str, ...]
+    """Ids of the insights, memories and documents that it had made."""
+    disconnected: int
+    """How many connections between memories it had made."""
+    restored: tuple[str, ...]
+    """Ids of the rows that are again as they were before it."""
+    kept: tuple[str, ...]
+    """Ids of the rows that stay as they are, because something else changed them since."""
+    waiting: int
+    """How many memories the next consolidation looks at again."""
+    dry_run: bool
 
 
 class Jobs:
@@ -145,8 +180,8 @@ class Jobs:
             chosen = jobs[0]
         else:
             raise NotFoundError(f"{self._kb} has no job that can be taken back", _HINT)
-        night = _night_of(chosen)
-        return [job.id for job in jobs if _night_of(job) == night]
+        night = _run_date(chosen)
+        return [job.id for job in jobs if _run_date(job) == night]
 
     def _undoable_job(self, number: int | None, taken_back: Collection[int] = ()) -> Job:
         known = self.undoable()
@@ -156,7 +191,7 @@ class Jobs:
         if job is None:
             raise NotFoundError(f"{self._kb} has no job {number}", _HINT)
         if job.id not in known:
-            raise UsageError(f"job {job.id} cannot be taken back: {_why_not(job)}", _HINT)
+            raise UsageError(f"job {job.id} cannot be taken back: {_refusal_reason(job)}", _HINT)
         later = self._ledger.changes.later(job.id)
         if later and later not in taken_back:
             raise UsageError(
@@ -184,11 +219,11 @@ class Jobs:
         )
 
 
-def _night_of(job: Job) -> date:
+def _run_date(job: Job) -> date:
     return (job.started_at.astimezone() + timedelta(hours=12)).date()
 
 
-def _why_not(job: Job) -> str:
+def _refusal_reason(job: Job) -> str:
     if job.state == "undone":
         return "it has been already"
     if job.kind == UPKEEP:
@@ -265,7 +300,7 @@ class _UndoPlanner:
         )
         intact: list[RowChange] = []
         for each in self._standing:
-            if self._is_as_left(each):
+            if self._is_unchanged_since(each):
                 intact.append(each)
             else:
                 plan.kept.append(each.id)
@@ -277,7 +312,7 @@ class _UndoPlanner:
         self._mark(plan, looked_at=0 if again else 1)
         return plan
 
-    def _is_as_left(self, change: RowChange) -> bool:
+    def _is_unchanged_since(self, change: RowChange) -> bool:
         """Return whether a row is as the job left it, but for the mark that it was looked at.
 
         With a memory that is deleted goes its name in those that ended in favour of it.
@@ -303,14 +338,14 @@ class _UndoPlanner:
 
     def _restore(self, plan: _UndoPlan, changed: Sequence[RowChange]) -> None:
         """Put rows back, but for those that would hold again on nothing that holds."""
-        again = [each.id for each in changed if _holds_again(each)]
+        again = [each.id for each in changed if _becomes_valid(each)]
         grounded = self._grounded(again)
         going = set(plan.gone["memories"])
         staying = {each.id for each in self._standing if each.is_added} - going
         for each in changed:
             successor = each.new.get("superseded_by")
             row = dict(self._current[each.table][each.id])
-            if successor in staying or (_holds_again(each) and each.id not in grounded):
+            if successor in staying or (_becomes_valid(each) and each.id not in grounded):
                 plan.kept.append(each.id)
                 plan.stuck.append((each, row))
                 if successor not in going:
@@ -359,7 +394,7 @@ class _UndoPlanner:
                 plan.waiting += not looked_at
 
 
-def _holds_again(change: RowChange) -> bool:
+def _becomes_valid(change: RowChange) -> bool:
     return change.table == "memories" and change.old.get("valid_to", 0) is None
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from memctl.store.store import Snapshot
 
-_LIGHT = [
+_COLUMNS_WITHOUT_VECTORS = [
     "id", "document_id", "namespace", "type", "level", "start", "entities", "search_text",
     "created_at", "is_consolidated", "vector",
 ]  # fmt: skip
@@ -36,7 +36,7 @@ MOST_FRESH = 50_000
 MOST_KNOWN = 100_000
 """How many memories one run looks at: the oldest that are new, the newest that are known."""
 
-DULL_NAMES = (
+GENERIC_NAMES = (
     *map(str.lower, (*ENGLISH_MONTHS, *ENGLISH_WEEKDAYS)),
     "today", "tomorrow", "yesterday", "ok", "okay", "thanks", "hello", "hi", "hey", "yes", "no",
     "time", "note", "notes", "remember", "todo", "re", "fwd",
@@ -105,10 +105,18 @@ def load_pool(snapshot: Snapshot, now: datetime, *, again: bool = False) -> Pool
     is_new = col("is_consolidated") == False  # noqa: E712
     worth = _is_candidate(now)
     fresh = snapshot.scan(
-        "memories", worth & is_new, _LIGHT, order_by=[("created_at", "asc")], limit=MOST_FRESH
+        "memories",
+        worth & is_new,
+        _COLUMNS_WITHOUT_VECTORS,
+        order_by=[("created_at", "asc")],
+        limit=MOST_FRESH,
     )
     known = snapshot.scan(
-        "memories", worth & ~is_new, _LIGHT, order_by=[("created_at", "desc")], limit=MOST_KNOWN
+        "memories",
+        worth & ~is_new,
+        _COLUMNS_WITHOUT_VECTORS,
+        order_by=[("created_at", "desc")],
+        limit=MOST_KNOWN,
     )
     return make_pool(_without_split(snapshot, pa.concat_tables([fresh, known])), again=again)
 
@@ -175,7 +183,7 @@ def _named_entities(entities: pa.ChunkedArray) -> pa.ListArray:
     """Entities case-folded, those that name nothing in particular left out."""
     lists = _one(entities)
     names = pc.utf8_lower(pc.list_flatten(lists))
-    dull = pc.is_in(names, value_set=pa.array(DULL_NAMES))
+    dull = pc.is_in(names, value_set=pa.array(GENERIC_NAMES))
     return _regrouped(lists, names, pc.and_(pc.invert(dull), _is_word(names)))
 
 

@@ -42,7 +42,7 @@ _FEWEST_LATE = 2
 _LONG_OPEN = timedelta(days=30)
 """Since when something has been open that has no day by which it is due."""
 _MOST_NAMED = 4
-_SURE, _MOST_SURE, _FOR_EACH = 1.5, 2.0, 0.4
+_OPEN_STRENGTH, _MAX_LATE_STRENGTH, _STRENGTH_PER_LATE_PAYMENT = 1.5, 2.0, 0.4
 """Strengths: a table says it; the more often somebody was late."""
 
 
@@ -155,7 +155,7 @@ def _open_ones(rows: Sequence[Statement], columns: _Columns) -> Iterator[Finding
         headline=f"{title}: not paid as of {insight_wording.day(today)}: {named}{more}.",
         evidence=tuple(row for row, _ in late[:_MOST_NAMED]),
         about=" ".join(["unpaid", *sorted(terms(title))]),
-        strength=_SURE,
+        strength=_OPEN_STRENGTH,
     )
 
 
@@ -181,5 +181,5 @@ def _late_ones(rows: Sequence[Statement], columns: _Columns) -> Iterator[Finding
             headline=f"{party} {said}, by {by} days.",
             evidence=tuple(late[:_MOST_NAMED]),
             about=" ".join(["late", *sorted(terms(party))]),
-            strength=min(_FOR_EACH * len(late), _MOST_SURE),
+            strength=min(_STRENGTH_PER_LATE_PAYMENT * len(late), _MAX_LATE_STRENGTH),
         )

@@ -58,7 +58,7 @@ _MAIL_HEAD = re.compile(r"From: \W*(?P<sender>[^<>\n\"]+?)\W*(?:<[^>\n]*>)?\n(?:
 _SALUTATION = re.compile(r"[^\n.]{1,40},\s*$")
 """Such as "Dear Ann,", a line that says nothing."""
 _MOST_READ_FOR_LANGUAGE = 4
-_SENT_TO_ALL = re.compile(r"unsubscribe", re.IGNORECASE)
+_BULK_MAIL = re.compile(r"unsubscribe", re.IGNORECASE)
 _WEEK = re.compile(r"\b(?P<year>20\d\d)-?W(?P<week>0[1-9]|[1-4]\d|5[0-2])\b")
 """A week of ISO 8601 in the name of a file."""
 _QUOTED_REPLY = re.compile(r"\s*>")
@@ -79,7 +79,7 @@ _COLUMN_NAMES = re.compile(r"(^|; )[\w -]{1,40}: ")
 _ENTRY = re.compile(r"[\s*\[(+-]*(?:\d|[A-Z]\w{2,8}\.? \d)")
 _ENTRY_DATE = 16
 """Characters at the beginning of a line in which an entry of a log has its day."""
-_MACHINE = re.compile(
+_MACHINE_OUTPUT = re.compile(
     r"https?://|[\w-]+/[\w-]+/|[{}<>\\=|`~^]|::|\(\)|\b\w+_\w+\b|--\w|^\s*\$ |\d\d:\d\d:\d\d|"
     r"\b\d+\.\d+\.\d+\b(?!\.?\d{2})|\b(?:version|release|section|chapter|RFC|bug) ?#?\d|#\d|"
     r"unsubscribe|copyright|all rights reserved|newsletter|cookies?\b",
@@ -197,7 +197,7 @@ def _of_document(memories: Sequence[Memory]) -> Iterator[Statement]:
     )
     kept = [m for m in memories if m.level == "memory"]
     document = _Document.of(passages)
-    if document.sender and any(_SENT_TO_ALL.search(each.text) for each in passages):
+    if document.sender and any(_BULK_MAIL.search(each.text) for each in passages):
         return
     seen: set[str] = set()
     read: list[Statement] = []
@@ -315,7 +315,7 @@ def _statement(
 ) -> Statement | None:
     text = said.text[slice(*span)]
     prose = text if said.row is None else _COLUMN_NAMES.sub(r"\1", text)
-    if _HEADING.match(text) or said.type == "code" or _MACHINE.search(prose):
+    if _HEADING.match(text) or said.type == "code" or _MACHINE_OUTPUT.search(prose):
         return None
     plain = insight_wording.quotable(text)
     shortest = _LENGTHS[0] if said.turn is None else _SHORTEST_SPEECH

@@ -10,6 +10,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.errors import MemctlError, UsageError, VersionConflict
@@ -20,7 +21,6 @@ from memctl.ingest.discovery.sources import Labels, Source, path_of
 from memctl.ingest.file_versions import FileVersions
 from memctl.literals import RECORD_READER
 from memctl.paths import display_path
-from memctl.records import RevisedDocument
 from memctl.rows.supersession import LIVE_STATUSES
 
 if TYPE_CHECKING:
@@ -29,6 +29,20 @@ if TYPE_CHECKING:
     from memctl.records import Document, IngestReport
 
 _TEXT_TYPES = ("text/plain", "text/markdown")
+
+
+class RevisedDocument(Struct, frozen=True):
+    """A document with another text."""
+
+    document_id: str | None
+    """The new version; None for a dry run."""
+    supersedes: str
+    """The version before."""
+    title: str
+    file: str
+    """The file that has the new text, too; "" where there is none."""
+    kb: str
+    dry_run: bool
 
 
 def why_unchangeable(view: DocumentView) -> str:

@@ -11,17 +11,11 @@ from msgspec.structs import replace
 
 from memctl.errors import UsageError
 from memctl.identity import DEFAULT_SESSION, documents_of
+from memctl.knowledge_base.document_revision import RevisedDocument
 from memctl.knowledge_base.resources import Part, audited
 from memctl.literals import DocType, DocumentSort
 from memctl.plain_values import require_shallow
-from memctl.records import (
-    Filters,
-    IngestReport,
-    Metadata,
-    ProgressListener,
-    RevisedDocument,
-    SkipListener,
-)
+from memctl.records import Filters, IngestReport, Metadata, ProgressListener, SkipListener
 
 if TYPE_CHECKING:
     import pyarrow as pa

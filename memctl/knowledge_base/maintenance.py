@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from msgspec.structs import replace
 
+from memctl.consolidation.job_undo import JobView, UndoReport
 from memctl.errors import AccessRefused, NotFoundError, UsageError
 from memctl.identity import readable_by, require_seen
 from memctl.kb_settings import (
@@ -19,8 +20,9 @@ from memctl.kb_settings import (
 )
 from memctl.knowledge_base.resources import Part, audited
 from memctl.knowledge_base.skills import SkillGraph
+from memctl.memories.reembedding import ReembedReport
 from memctl.paths import display_path
-from memctl.records import Filters, JobView, ProgressListener, ReembedReport, UndoReport
+from memctl.records import Filters, ProgressListener
 from memctl.schema.table_names import TABLES
 from memctl.store.ledger.audit_repositories import actor_of
 

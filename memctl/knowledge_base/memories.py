@@ -278,7 +278,7 @@ class Memories(Part):
             NotFoundError: There is none with that id.
             UsageError: It is not a learning.
         """
-        from memctl.store.ledger.upkeep_repositories import Confirmation
+        from memctl.store.ledger.work_repositories import Confirmation
 
         memory = self._view(id_).memory
         if memory.type != LEARNING:

@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from memctl.sessions.conversations import Message
     from memctl.sessions.folding import Folded
     from memctl.sessions.recall import ConversationRecall, Recall
-    from memctl.store.ledger.profile_repositories import Profile
-    from memctl.store.ledger.session_repositories import Session, Turn
+    from memctl.store.ledger.session_repositories import Profile, Session, Turn
 
 _log = logging.getLogger(__name__)
 _LAST_TURNS = 20

@@ -77,7 +77,7 @@ def find_hashtags(text: str, code: Sequence[Span] = ()) -> tuple[str, ...]:
     They come without the sign and without the prefix ``beto_``.  Not tags: headings (``# Plan``),
     numbers (``#12``), colours (``#fff``), parts of a URL.
     """
-    return _once(tag_name(match["tag"]) for match in _tags(text, code))
+    return _unique(tag_name(match["tag"]) for match in _tags(text, code))
 
 
 def without_inline_tags(text: str) -> str:
@@ -229,7 +229,7 @@ def _file_link(match: re.Match[str]) -> PageLink:
 
 def find_wikilinks(text: str, code: Sequence[Span] = ()) -> tuple[str, ...]:
     """Return the pages that a text links to outside code, each spelling once."""
-    return _once(link.target for link in page_links(text, code))
+    return _unique(link.target for link in page_links(text, code))
 
 
 def without_wikilinks(text: str) -> str:
@@ -332,5 +332,5 @@ def _is_colour(text: str, match: re.Match[str]) -> bool:
     return has_digit or written.lower() in ("fff", "ffffff") or bool(_COLOUR_BEFORE.search(before))
 
 
-def _once(found: Iterable[str]) -> tuple[str, ...]:
+def _unique(found: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for item in found if item))

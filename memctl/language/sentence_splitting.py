@@ -198,20 +198,20 @@ def wrapped_lines(lines: Sequence[str]) -> list[bool]:
 
 
 def _is_wrapped(line: str, following: str, width: int) -> bool:
-    if _stands_apart(line, following):
+    if _starts_new_block(line, following):
         return False
     if _first_word(following)[:1].islower() and len(line) >= _MIN_WIDTH:
         return True
-    return _had_no_room(line, following, width)
+    return _did_not_fit(line, following, width)
 
 
-def _stands_apart(line: str, following: str) -> bool:
+def _starts_new_block(line: str, following: str) -> bool:
     if _STARTS_ANEW.match(following) or _HEADING.match(line):
         return True
     return bool(_TAG_LAST.search(line)) and not _first_word(following)[:1].islower()
 
 
-def _had_no_room(line: str, following: str, width: int) -> bool:
+def _did_not_fit(line: str, following: str, width: int) -> bool:
     return len(line) + 1 + len(_first_word(following)) > width
 
 
@@ -228,7 +228,7 @@ def _narrow(lines: Sequence[str], width: int) -> list[bool]:
     goes_on: list[bool] = []
     run = [lines[0]]
     for line in lines[1:]:
-        if _stands_apart(run[-1], line) or _is_no_prose(run[-1], line):
+        if _starts_new_block(run[-1], line) or _is_no_prose(run[-1], line):
             goes_on += [*_run(run, width), False]
             run = []
         run.append(line)
@@ -239,7 +239,7 @@ def _run(lines: Sequence[str], width: int) -> list[bool]:
     """First the lines whose words tell by themselves, then those that others speak for."""
     pairs = list(pairwise(lines))
     ended = _ENDED.search(lines[-1]) is not None
-    if ended and all(_are_filled(*pair, width) for pair in pairs):
+    if ended and all(_is_line_filled(*pair, width) for pair in pairs):
         return [True] * len(pairs)
     if sum(len(line.split()) for line in lines[:-1]) < _MIN_WORDS * len(pairs):
         return [False] * len(pairs)
@@ -276,7 +276,7 @@ def _goes_on(line: str, following: str, width: int, *, begun: bool, ended: bool)
         return True
     if not word[:1].isalpha() or word[:1].isupper():
         return False
-    had_no_room = _had_no_room(line, following, width)
+    had_no_room = _did_not_fit(line, following, width)
     if ended:
         return had_no_room or (begun and word[:1].islower() and 2 * len(line) >= width)
     return had_no_room and begun and word in _LINKING
@@ -292,10 +292,10 @@ def _goes_on_in_a_name(line: str, following: str, width: int, *, flows: bool) ->
         return False
     if _ENDS_INSIDE.search(line):
         return True
-    return _had_no_room(line, following, width) and (flows or line[_margin(line) :][:1].islower())
+    return _did_not_fit(line, following, width) and (flows or line[_margin(line) :][:1].islower())
 
 
-def _are_filled(line: str, following: str, width: int) -> bool:
+def _is_line_filled(line: str, following: str, width: int) -> bool:
     """Return whether a script without spaces was wrapped: all its lines are full then."""
     if not _IDEOGRAPH.match(line[-1]) or not _IDEOGRAPH.match(following.lstrip()):
         return False
@@ -318,7 +318,7 @@ def text_windows(text: str, size: int = WINDOW) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     start = 0
     while len(text) - start > size:
-        end = _border(text, start + size // 2, start + size)
+        end = _window_end(text, start + size // 2, start + size)
         found.append((start, end))
         start = end
     return [*found, (start, len(text))]
@@ -348,7 +348,7 @@ def window_budget(share: float, most: int, size: int = WINDOW) -> int:
     return max(1, round(share * most)) * (WINDOW // size)
 
 
-def _border(text: str, low: int, high: int) -> int:
+def _window_end(text: str, low: int, high: int) -> int:
     for border in _WINDOW_ENDS:
         at = text.rfind(border, low, high)
         if at >= 0:

@@ -71,15 +71,16 @@ _IN_BEFORE = lazy_regex(
     rf"\b(?:in|of|for|during|by|im|au|en|{any_of(words_of_all('within'))})\s$", re.IGNORECASE
 )
 _MONTHS_IN_A_YEAR = 12
-_NEARER_TO_LAST = 2
+_MIDWEEK = 2
 """Monday and Tuesday are nearer to the weekend before them."""
 _LONG_UNIT = any_of(unit for unit in _UNITS if not unit.isalpha())
-_THE = rf"(?:(?:{any_of(words_of_all('articles'))})\s|l['’])?"
-_BOUND_BEFORE = lazy_regex(rf"(?<![\w-])({_BOUND})\s{_THE}$", re.IGNORECASE)
+_OPTIONAL_ARTICLE = rf"(?:(?:{any_of(words_of_all('articles'))})\s|l['’])?"
+_BOUND_BEFORE = lazy_regex(rf"(?<![\w-])({_BOUND})\s{_OPTIONAL_ARTICLE}$", re.IGNORECASE)
 _WEEK_BEFORE = lazy_regex(
-    rf"\b(?:w/c|{any_of(words_of_all('week_of'))})\s(?:{_WEEKDAY})?,?\s?{_THE}$", re.IGNORECASE
+    rf"\b(?:w/c|{any_of(words_of_all('week_of'))})\s(?:{_WEEKDAY})?,?\s?{_OPTIONAL_ARTICLE}$",
+    re.IGNORECASE,
 )
-_PART_BEFORE = lazy_regex(rf"(?<![\w-])({_PART})[\s-]{_THE}$", re.IGNORECASE)
+_PART_BEFORE = lazy_regex(rf"(?<![\w-])({_PART})[\s-]{_OPTIONAL_ARTICLE}$", re.IGNORECASE)
 _MONTH_NAME = lazy_regex(rf"(?<![^\W\d])(?:{_MONTH})(?![^\W\d])", re.IGNORECASE)
 _YEAR_IN = lazy_regex(rf"(?<!\d){_YEAR}(?!\d)")
 _HYPHEN_AFTER_PART = lazy_regex(rf"(?<![\w-])({_PART})-(?=\w)", re.IGNORECASE)
@@ -98,7 +99,7 @@ def _longest_words(*names: Iterable[str]) -> frozenset[str]:
     return frozenset(max(_WORD.findall(name), key=len) for name in chain(*names))
 
 
-_NEEDED = _longest_words(_UNITS, _DAYS, _SEASONS, _HOLIDAYS, MONTHS, WEEKDAYS)
+_TIME_WORDS = _longest_words(_UNITS, _DAYS, _SEASONS, _HOLIDAYS, MONTHS, WEEKDAYS)
 _MONTH_WORDS = _longest_words(MONTHS)
 """The longest word of every name; a question without any of them names no time, or no month."""
 
@@ -107,9 +108,9 @@ _MONTH_WORDS = _longest_words(MONTHS)
 def _pattern() -> re.Pattern[str]:
     """Compiled when it is first needed: that takes longer than all else a question needs."""
     return re.compile(
-        rf"""(?<![\w-])(?:(?P<bound>{_BOUND})\s{_THE})?
-        (?:(?P<part>(?!(?:{_LONG_UNIT})(?![\w-]))(?:{_PART}))[\s-]{_THE}
-            |(?P<within>{any_of(words_of_all("within"))})\s{_THE})?(?:
+        rf"""(?<![\w-])(?:(?P<bound>{_BOUND})\s{_OPTIONAL_ARTICLE})?
+        (?:(?P<part>(?!(?:{_LONG_UNIT})(?![\w-]))(?:{_PART}))[\s-]{_OPTIONAL_ARTICLE}
+            |(?P<within>{any_of(words_of_all("within"))})\s{_OPTIONAL_ARTICLE})?(?:
       (?P<shift>{any_of(_DAYS)})
     | (?P<ago>{_NUMBER})\s(?P<ago_unit>{_UNIT})\s(?:{any_of(words_of_all("ago"))})
     | (?:{any_of(words_of_all("ago_before"))})\s(?P<since_n>{_NUMBER})\s(?P<since_unit>{_UNIT})
@@ -135,8 +136,8 @@ def _span_pattern() -> re.Pattern[str]:
         rf"(?:,?\s(?:de\s|del\s)?{_YEAR})?"
     )
     return re.compile(
-        rf"""(?<![\w-])(?:(?P<from>{any_of(_SPANS["from"])})\s{_THE})?
-        (?P<first>{end})(?:\s?[-–]\s?|\s(?:(?P<and>{any_of(_SPANS["and"])})|{any_of(_SPANS["to"])})\s{_THE})
+        rf"""(?<![\w-])(?:(?P<from>{any_of(_SPANS["from"])})\s{_OPTIONAL_ARTICLE})?
+        (?P<first>{end})(?:\s?[-–]\s?|\s(?:(?P<and>{any_of(_SPANS["and"])})|{any_of(_SPANS["to"])})\s{_OPTIONAL_ARTICLE})
         (?P<last>{end})(?![\w-])""",
         re.VERBOSE | re.IGNORECASE,
     )
@@ -145,7 +146,7 @@ def _span_pattern() -> re.Pattern[str]:
 def periods(question: str, today: date) -> list[Period]:
     """Return the times that a question names, as far as they are days of the calendar."""
     words, years = frozenset(_WORD.findall(question.lower())), len(_YEAR_IN.findall(question))
-    has_name, has_month = not _NEEDED.isdisjoint(words), not _MONTH_WORDS.isdisjoint(words)
+    has_name, has_month = not _TIME_WORDS.isdisjoint(words), not _MONTH_WORDS.isdisjoint(words)
     if has_name or years:
         question = _HYPHEN_AFTER_PART.sub(r"\1 ", question)  # no date stands behind a hyphen
     named = [*(_relative_periods(question, today) if has_name else ()), *_dated_periods(question)]
@@ -168,11 +169,11 @@ def _numbered_pattern() -> re.Pattern[str]:
         (?P<d2>{day})\.\s?(?P<m2>{month})\.(?:\s?(?P<y2>{_YEAR}))?)(?![\d.]*\d)
     | (?P<slash>(?P<a1>{day})/(?P<b1>{month})(?:/(?P<s1>{_YEAR}))?{link}
         (?P<a2>{day})/(?P<b2>{month})(?:/(?P<s2>{_YEAR}))?)(?![\w/])
-    | (?P<part>{_PART})[\s-]{_THE}(?P<part_year>{_YEAR})(?![\w-])
+    | (?P<part>{_PART})[\s-]{_OPTIONAL_ARTICLE}(?P<part_year>{_YEAR})(?![\w-])
     | (?:{_NUMBERED_WEEK})\s?(?P<week>[0-5]?\d)
         (?:(?:\s?/\s?|,?\s(?:of\s)?)(?P<week_year>{_YEAR}))?(?![\w/-]|\.\d)
     | (?P<of_year>[QH])(?P<number>[1-4])(?:[\s/-]?(?P<of>{_YEAR}))?(?![\w-])
-    | (?:{_WEEKEND})\s(?:of|around|vom|um|am|du|autour|del|de|van|op)\s{_THE}
+    | (?:{_WEEKEND})\s(?:of|around|vom|um|am|du|autour|del|de|van|op)\s{_OPTIONAL_ARTICLE}
         (?=\S*\d|(?:{_MONTH})\b)(?P<weekend>)
     )""",
         re.VERBOSE | re.IGNORECASE,
@@ -243,7 +244,7 @@ def _weekend_of(question: str, match: re.Match[str], today: date) -> Iterator[Pe
         if day > today and not _YEAR_IN.search(question, span.start, span.end):
             day = day.replace(year=day.year - 1)
         monday = day - day.weekday() * _DAY
-        saturday = monday + (-2 if day.weekday() < _NEARER_TO_LAST else 5) * _DAY
+        saturday = monday + (-2 if day.weekday() < _MIDWEEK else 5) * _DAY
         yield Period(match.start(), span.end, saturday, saturday + _DAY)
 
 
@@ -385,17 +386,19 @@ def _days(match: re.Match[str], today: date) -> Days | None:
             day = today + int(_DAYS[word]) * _DAY
             return day, day
         case {"ago": number, "ago_unit": unit} if _UNITS[unit] == "weekend":
-            return _stepped(-_number(number), unit, today)
+            return _shifted_period(-_number(number), unit, today)
         case {"ago": number, "ago_unit": unit} | {"since_n": number, "since_unit": unit}:
             return _ago(_number(number), _UNITS[unit], today)
         case {"lately": number, "lately_unit": unit}:
             return today - _number(number) * _DAYS_IN[_UNITS[unit]] * _DAY, today
         case {"step": step, "what": what}:
-            return _stepped(int(_STEPS[step]), what, today)
+            return _shifted_period(int(_STEPS[step]), what, today)
         case {"what_was": what}:
-            return _stepped(-1, what, today)
+            return _shifted_period(-1, what, today)
         case {"feast": feast}:
-            return _beside(found, _feast(_HOLIDAYS[feast], found.get("feast_year"), today))
+            return _relative_to_feast(
+                found, _feast(_HOLIDAYS[feast], found.get("feast_year"), today)
+            )
         case {"season": season, "season_year": year}:
             return _months(int(year), _SEASONS[season], _MONTHS_IN_A_SEASON)
         case {"alone": name} if _is_date(match, name):
@@ -426,7 +429,7 @@ def _ago(number: int, unit: str, today: date) -> Days:
     return day - about, day + about
 
 
-def _stepped(step: int, what: str, today: date) -> Days:
+def _shifted_period(step: int, what: str, today: date) -> Days:
     if what in WEEKDAYS:
         back = (today.weekday() - WEEKDAYS[what]) % 7
         day = today - (back or 7 * -step) * _DAY
@@ -477,7 +480,7 @@ def _easter_sunday(year: int) -> date:
     return date(year, month, day + 1)
 
 
-def _beside(found: Mapping[str, str], days: Days) -> Days:
+def _relative_to_feast(found: Mapping[str, str], days: Days) -> Days:
     """The day, week or month before a day, or after it."""
     if "side" not in found:
         return days

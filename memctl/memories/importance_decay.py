@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from memctl.literals import LEARNING, STATED
 
 if TYPE_CHECKING:
-    from memctl.store.ledger.upkeep_repositories import Confirmation
+    from memctl.store.ledger.work_repositories import Confirmation
 
 IMPORTANT = 0.8
 """Memories of this importance and above are never archived."""

@@ -16,7 +16,7 @@ from msgspec import Struct
 from memctl.errors import LockedError, NotFoundError
 from memctl.language.term_analysis import embedding_text
 from memctl.models.protocols import Embedder
-from memctl.records import Progress, ProgressListener, ReembedReport
+from memctl.records import Progress, ProgressListener
 from memctl.schema.arrow_tables import VECTOR, vector_rows
 from memctl.store.file_caches import VectorCache, lock_vector_caches, vector_key
 from memctl.store.tables.coverage import SAMPLED, require_found_by, require_there
@@ -36,6 +36,18 @@ MOST_PASSES = 5
 EMBEDDED_COLUMNS = ("id", "title", "heading", "text", "level", "speaker")
 """What to know of a memory to tell what its vector is of."""
 _JOB = "changing the embedder"
+
+
+class ReembedReport(Struct, frozen=True):
+    """What a change of the embedder came to."""
+
+    embedder: str
+    dimension: int
+    memories: int
+    """How many have a vector of it now."""
+    embedded: int
+    """How many texts were embedded for it; the others were there from before."""
+    seconds: float
 
 
 class EmbedderTarget(Struct, frozen=True):

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from memctl.errors import MemctlError, UsageError, VersionConflict
 from memctl.identity import documents_of
+from memctl.knowledge_base.document_revision import RevisedDocument
 from memctl.operations.lookup import count_passages
 from memctl.operations.operation_context import OperationContext, Unavailable
-from memctl.records import RevisedDocument
 from memctl.validation import Rule
 
 if TYPE_CHECKING:

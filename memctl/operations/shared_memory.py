@@ -13,7 +13,8 @@ from memctl.identity import DEFAULT_USER
 from memctl.literals import PoolType
 from memctl.operations.operation_context import OperationContext, Unavailable
 from memctl.operations.parameters import parse_names
-from memctl.records import PoolStatistics, record_like
+from memctl.pools.pool_values import PoolStatistics
+from memctl.records import record_like
 from memctl.validation import Rule
 
 if TYPE_CHECKING:

@@ -38,7 +38,10 @@ from memctl.pools.pool_rules import (
 )
 from memctl.pools.pool_values import (
     Data,
+    PoolAgentUse,
     PoolChange,
+    PoolKeyUse,
+    PoolStatistics,
     PoolValue,
     changed_paths,
     checked_data,
@@ -52,7 +55,6 @@ from memctl.pools.pool_values import (
     without_secrets,
     without_value,
 )
-from memctl.records import PoolAgentUse, PoolKeyUse, PoolStatistics
 from memctl.store.ledger.audit_repositories import Noted
 from memctl.store.ledger.pool_repositories import (
     Pool,

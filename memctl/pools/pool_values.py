@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
@@ -284,3 +285,44 @@ class PoolChange(Struct, frozen=True):
     evicted: tuple[str, ...]
     """Keys that had to go to make room."""
     data_size_bytes: int
+
+
+class PoolKeyUse(Struct, frozen=True):
+    """One top-level key of a pool in numbers."""
+
+    key: str
+    bytes: int
+    reads: int
+    version: int
+    written_at: datetime
+    written_by: str
+    expires_at: datetime | None
+
+
+class PoolAgentUse(Struct, frozen=True):
+    """How much one agent has used a pool."""
+
+    agent: str
+    reads: int
+    writes: int
+    last_read_at: datetime | None
+    last_written_at: datetime | None
+
+
+class PoolStatistics(Struct, frozen=True):
+    """A pool in numbers."""
+
+    pool_id: str
+    entries: int
+    """Values that are no objects with keys themselves."""
+    data_size_bytes: int
+    max_size_bytes: int
+    version: int
+    read_count: int
+    write_count: int
+    last_read_at: datetime | None
+    last_written_at: datetime | None
+    versions_kept: int
+    by_agent: tuple[PoolAgentUse, ...]
+    """The most active first."""
+    by_key: tuple[PoolKeyUse, ...]

@@ -33,9 +33,9 @@ LONGEST_TEXT = 1000
 MOST_IDS = 100
 """Hits of a question whose ids are kept."""
 
-_PATIENCE = 0.001
+_WRITE_TIMEOUT = 0.001
 """Seconds to wait for another process that is writing to the ledger."""
-_LAST_PATIENCE = 0.1
+_CLOSE_TIMEOUT = 0.1
 _MOST_WAITING = 1000
 _LOOKED_AT = 2 * LONGEST_TEXT
 
@@ -105,7 +105,7 @@ def shown_text(question: str, *, redact: bool) -> str:
     return (_without_secrets(text) if redact else text)[:LONGEST_TEXT]
 
 
-class _Noted(Struct, frozen=True):
+class _PendingEntry(Struct, frozen=True):
     """What is to be written of one question."""
 
     at: datetime
@@ -135,7 +135,7 @@ class QueryLog:
         self._trail = config.access_log
         self._user, self._agent = config.user or "", config.agent or ""
         self._name = name
-        self._waiting: list[_Noted] = []
+        self._waiting: list[_PendingEntry] = []
         self._mutex = threading.Lock()
         self._has_logged_failure = False
 
@@ -159,7 +159,7 @@ class QueryLog:
         enabled = self._settings.enabled
         ids = tuple(memory_id for memory_id, _ in shown)
         accesses = self._accesses(ids, asked.kind, asked.at, asked.id)
-        noted = _Noted(asked.at, accesses, is_private)
+        noted = _PendingEntry(asked.at, accesses, is_private)
         if enabled:
             noted = replace(
                 noted,
@@ -169,13 +169,15 @@ class QueryLog:
             )
         with self._mutex:
             self._waiting.append(noted)
-            return self._write(_PATIENCE) and enabled
+            return self._write(_WRITE_TIMEOUT) and enabled
 
     def note_shown(self, memory_id: str, at: datetime, *, is_private: bool) -> None:
         """Record that a memory was read by its id."""
         with self._mutex:
-            self._waiting.append(_Noted(at, self._accesses([memory_id], "show", at), is_private))
-            self._write(_PATIENCE)
+            self._waiting.append(
+                _PendingEntry(at, self._accesses([memory_id], "show", at), is_private)
+            )
+            self._write(_WRITE_TIMEOUT)
 
     def _accesses(
         self, ids: Sequence[str], kind: AccessKind, at: datetime, query_id: str = ""
@@ -231,7 +233,7 @@ class QueryLog:
     def flush(self) -> None:
         """Write what waits."""
         with self._mutex:
-            if self._waiting and self._write(_LAST_PATIENCE) and self._waiting:
+            if self._waiting and self._write(_CLOSE_TIMEOUT) and self._waiting:
                 _log.debug("%s is being written to: its query log waits", self._name)
 
     def _entry(self, asked: LoggedQuestion, shown: Sequence[tuple[str, float]]) -> QueryEntry:
@@ -252,7 +254,7 @@ class QueryLog:
             hit_ids=tuple(memory_id for memory_id, _ in shown[:MOST_IDS]),
         )
 
-    def _write_one(self, noted: _Noted) -> None:
+    def _write_one(self, noted: _PendingEntry) -> None:
         ledger = self._ledger
         if noted.entry is not None:
             ledger.queries.add(noted.entry, self._settings.keep)

@@ -444,7 +444,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             return result
         found = answer.found if answer else bool(outcome.hits) and outcome.relevance.is_near
         how = replace(
-            self._how(outcome, search, limit, hits),
+            self._search_details(outcome, search, limit, hits),
             error=_joined(failures),
             status=_status(answer, found=found),
             threshold=options.threshold or 0.0,
@@ -572,7 +572,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             note = f"found by keyword alone: {error.message}"
             return replace(found, notes=(note,), failures=(type(error).__name__,))
 
-    def _how(
+    def _search_details(
         self, outcome: SearchOutcome, search: SearchOptions, limit: int, hits: Sequence[Hit]
     ) -> QueryDetail:
         """Return how a question was asked, but for what its answer tells."""
@@ -718,7 +718,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
         found = is_known and not in_doubt
         shown = [hit for hit in (*outcome.insights, *hits) if hit.memory_id in cited]
         how = replace(
-            self._how(outcome, search, 0, shown),  # as many as there is room for
+            self._search_details(outcome, search, 0, shown),  # as many as there is room for
             status="answered" if found else "unsure" if context.text else "nothing",
             threshold=options.threshold or 0.0,
             cited=tuple(cited),

@@ -20,7 +20,7 @@ from memctl.memories.importance_decay import COLUMNS
 from memctl.records import Context, Filters, Hit
 from memctl.search.answering.evidence_context import Excerpt, numbered_excerpts
 from memctl.search.ranking.scored_candidates import load_hits_by_id
-from memctl.store.ledger.profile_repositories import PROFILE_FIELDS
+from memctl.store.ledger.session_repositories import PROFILE_FIELDS
 from memctl.store.tables.filter_expressions import Expr, col, memory_filter, namespace_filter
 from memctl.store.tables.metadata_filters import metadata_condition
 from memctl.understanding.sentence_reading import bare_turn
@@ -28,7 +28,7 @@ from memctl.understanding.triggers import plain_words
 
 if TYPE_CHECKING:
     from memctl.memories.importance_decay import Decay
-    from memctl.store.ledger.profile_repositories import Profile
+    from memctl.store.ledger.session_repositories import Profile
     from memctl.store.tables.snapshot import Snapshot
 
 _HEADINGS: Mapping[Headings, tuple[str, str, str, str]] = {

@@ -52,14 +52,14 @@ _LONGEST_KEPT = timedelta(days=15 * 365)
 _FEWEST_ENTRIES, _FEWEST_OF_MONTH = 2, 5
 _LEAST_IN_ORDER = 0.8
 """Of the lines below a month that begin with a number, if they are its days."""
-_KEPT_UP = timedelta(days=60)
+_MAX_PAUSE_BEFORE_WRITING = timedelta(days=60)
 """A list of days is one of what happened, not of what is to come, if the newest is so recent."""
 _NO_CALENDAR = 9000
 """A year from which on a stated day is none."""
 _LONGEST_PAUSE, _AFTER_STATED = timedelta(days=270), timedelta(days=270)
 
 
-class _Above(Struct, frozen=True):
+class _Dating(Struct, frozen=True):
     """The month and year that the lines above, or the name of the file, say."""
 
     month: int | None = None
@@ -113,7 +113,7 @@ def with_entry_days(
     return replace(text, segments=tuple(segments)) if found else text
 
 
-def _lines(text: SourceText, above: _Above) -> Iterator[tuple[int, int, int, _Above]]:
+def _lines(text: SourceText, above: _Dating) -> Iterator[tuple[int, int, int, _Dating]]:
     """Yield the lines of prose, each with its segment's number, and what stands above it."""
     for number, segment in enumerate(text.segments):
         if segment.kind not in ("prose", "heading"):
@@ -126,15 +126,15 @@ def _lines(text: SourceText, above: _Above) -> Iterator[tuple[int, int, int, _Ab
                 yield number, line.start(), segment.end, above
 
 
-def _after(above: _Above, said: _Above) -> _Above:
+def _after(above: _Dating, said: _Dating) -> _Dating:
     """Return what stands above from a line on; a January without a year follows a December."""
     if said.month is None or said.year is not None or above.year is None:
         return said
     has_turned = above.month is not None and said.month < above.month
-    return _Above(said.month, above.year + has_turned)
+    return _Dating(said.month, above.year + has_turned)
 
 
-def _month_or_year(line: str, *, is_name: bool = False) -> _Above | None:
+def _month_or_year(line: str, *, is_name: bool = False) -> _Dating | None:
     """Return the month and year that a line says, if it says nothing else.
 
     In the name of a file, two digits after the month are a year.
@@ -145,16 +145,16 @@ def _month_or_year(line: str, *, is_name: bool = False) -> _Above | None:
     if is_name and month and len(words) == 2 and _TWO_DIGITS.fullmatch(words[1]):
         year = 2000 + int(words[1])
     says_else = len(words) != (month is not None) + (year is not None)
-    return None if says_else or not (month or year) else _Above(month, year)
+    return None if says_else or not (month or year) else _Dating(month, year)
 
 
-def _month_of_name(name: str) -> _Above:
+def _month_of_name(name: str) -> _Dating:
     """Return the month by which a file is named: ``2025-03.txt``, ``diary july 25.md``."""
     stem = PurePath(name).stem
     if found := re.fullmatch(r"((?:19|20)\d\d)[-_. ]?(0[1-9]|1[0-2])", stem):
-        return _Above(int(found[2]), int(found[1]))
+        return _Dating(int(found[2]), int(found[1]))
     words = [word for word in _WORD.findall(stem) if word.lower() not in _NAMES_OF_DIARIES]
-    return _month_or_year(" ".join(words), is_name=True) or _Above()
+    return _month_or_year(" ".join(words), is_name=True) or _Dating()
 
 
 # --- entries that begin with the day and the month -----------------------------------------------
@@ -169,7 +169,7 @@ def _entries_by_date(text: SourceText, written: date) -> list[tuple[_Entry, date
             int(found["year"]) if found["year"] else above.year,
             is_item=bool(found["item"]),
         )
-        for number, start, end, above in _lines(text, _Above())
+        for number, start, end, above in _lines(text, _Dating())
         if (found := _ENTRY.match(text.text, start, end))
         and (text.segments[number].said_at is None or found["year"])
     ]
@@ -191,7 +191,9 @@ def _days_of(entries: Sequence[_Entry], written: date) -> list[date]:
     newest_first = _in_order(entries[::-1], written)[::-1]
     found = max(filter(None, (newest_last, newest_first)), key=min, default=[])
     may_be_plan = any(entry.is_item for entry in entries)
-    return [] if may_be_plan and found and written - max(found) > _KEPT_UP else found
+    return (
+        [] if may_be_plan and found and written - max(found) > _MAX_PAUSE_BEFORE_WRITING else found
+    )
 
 
 def _in_order(entries: Sequence[_Entry], written: date) -> list[date]:

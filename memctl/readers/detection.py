@@ -159,7 +159,7 @@ def detect_text_type(sample: str, name: str, complete: bool) -> MediaType:
     extension = kind_by_extension(name)
     claimed = extension.media_type if extension else ""
     text = sample.lstrip()
-    checks: list[Callable[[], MediaType]] = [lambda: _unmistakable(text)]
+    checks: list[Callable[[], MediaType]] = [lambda: _type_by_signature(text)]
     if claimed == "application/json":
         checks.append(lambda: _json_type(text, complete) or _markup_type(text) or claimed)
     elif claimed in _OPEN or (extension and extension.family != "text"):
@@ -174,7 +174,7 @@ def detect_text_type(sample: str, name: str, complete: bool) -> MediaType:
     return found if found in FILE_KINDS and FILE_KINDS[found].family == "text" else "text/plain"
 
 
-def _unmistakable(text: str) -> MediaType:
+def _type_by_signature(text: str) -> MediaType:
     """Formats whose first line nothing else begins with, whatever the extension claims."""
     if re.match(r"WEBVTT(?:[ \t\n]|$)", text):
         return "text/vtt"
@@ -286,7 +286,7 @@ def _mostly_yaml(text: str) -> bool:
     return bool(lines) and sum(bool(_YAML_KEY.match(line)) for line in lines) >= 0.7 * len(lines)
 
 
-_UNREAD: tuple[tuple[bytes, str], ...] = (
+_UNSUPPORTED_SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"BZh", "a bzip2 archive"),
     (b"\xfd7zXZ\0", "an xz archive"),
     (b"(\xb5/\xfd", "a zstd archive"),
@@ -355,7 +355,7 @@ def unsupported_kind(head: bytes) -> str:
     """Name the kind of a file that no reader knows; ``""`` if its signature is unknown."""
     if head[4:8] == b"ftyp":
         return "a HEIF or AVIF image"
-    return next((kind for start, kind in _UNREAD if head.startswith(start)), "")
+    return next((kind for start, kind in _UNSUPPORTED_SIGNATURES if head.startswith(start)), "")
 
 
 def office_type(path: Path) -> MediaType:

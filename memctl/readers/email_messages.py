@@ -1,4 +1,8 @@
-"""E-mail messages: headers as properties, the best body as text, attachments named or read."""
+"""E-mail messages: headers as properties, the best body as text, attachments named or read.
+
+A mail box holds many messages in one file; each becomes a document.  A message begins with a line
+``From sender date`` after a blank one; see RFC 4155.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,8 @@ from memctl.readers.reader_errors import check_size
 from memctl.readers.text_files.decoding import decode
 from memctl.readers.text_files.headed_text import PARAGRAPH, prose_pieces
 from memctl.readers.text_files.plain_text import code_pieces
-from memctl.records import SourceText
+from memctl.readers.units import UnitKeys, broken
+from memctl.records import SourceText, Unit
 
 MAX_BYTES = 100 * 1024 * 1024
 MAX_ATTACHMENT_BYTES = 5 * 1024 * 1024
@@ -192,14 +197,14 @@ def reply_pieces(text: str, heading: str = "") -> Iterator[Piece]:
 
 
 def _reply_pieces(text: str, heading: str) -> Iterator[Piece]:
-    end = _own_end(text)
+    end = _own_text_end(text)
     for run in _runs(text[:end]):
         yield from [Piece(run, None)] if _is_quoted(run) else prose_pieces(run, heading)
     if end < len(text):
         yield Piece(text[end:], None)
 
 
-def _own_end(text: str) -> int:
+def _own_text_end(text: str) -> int:
     """Where the writer's signature, or a message that is quoted without marks, begins."""
     found = _SIGNATURE.search(text)
     end = found.start() if found else len(text)
@@ -292,10 +297,10 @@ def _attachment_pieces(part: EmailMessage, left: Iterator[int], depth: int) -> I
     pieces = _content_pieces(part, name, content) if len(content) <= MAX_ATTACHMENT_BYTES else None
     yield Piece(f"\n{heading}\n\n", "heading", heading)
     for piece in pieces or ():
-        yield _under(piece, heading)
+        yield _with_heading(piece, heading)
 
 
-def _under(piece: Piece, heading: str) -> Piece:
+def _with_heading(piece: Piece, heading: str) -> Piece:
     return replace(piece, heading=f"{heading} > {piece.heading}" if piece.heading else heading)
 
 
@@ -324,3 +329,59 @@ def _json_pieces(content: bytes) -> Iterator[Piece]:
         yield from value_pieces(parse_json(text))
     except UnreadableSource:
         yield from prose_pieces(text)
+
+
+# --- mail boxes -----------------------------------------------------------------------------------
+
+_SEPARATOR = re.compile(rb"From \S.*\d{4}\b|From \S+ *\r?$|From -\s")
+_QUOTED_SEPARATOR = re.compile(rb"^>(>*From )", re.M)
+_HEADER_LINE = re.compile(rb"[!-9;-~]+:")
+_MESSAGE_ID = re.compile(rb"^message-id:\s*<?([^>\s]{1,300})", re.I | re.M)
+_LINE_BYTES = 1 << 20
+
+
+def read_box(path: Path, name: str) -> Iterator[SourceText]:
+    """Yield the messages of a mail box; one that cannot be read_box says why."""
+    keys = UnitKeys()
+    for number, line, content in _messages(path):
+        key = keys.new(_message_id(content), content)
+        where = f"message {number}, from line {line:,} on"
+        if content is None:
+            yield broken(key, f"{where}: it has more than {MAX_BYTES >> 20} MB", "")
+            continue
+        if not _HEADER_LINE.match(content):
+            hint = "nothing else of the mail box is affected"
+            yield broken(key, f"{where}: it does not begin with the headers of a message", hint)
+            continue
+        try:
+            raw = _QUOTED_SEPARATOR.sub(rb"\1", content)
+            for text in read_message(raw, f"{title_from_name(name)} {number}"):
+                yield replace(text, unit=Unit(key), media_type="message/rfc822")
+        except UnreadableSource as error:
+            yield broken(key, f"{where}: {error.message}", error.hint)
+
+
+def _message_id(content: bytes | None) -> str:
+    head = re.split(rb"\r?\n\r?\n", content or b"", maxsplit=1)[0]
+    found = _MESSAGE_ID.search(head)
+    return found[1].decode("ascii", "replace") if found else ""
+
+
+def _messages(path: Path) -> Iterator[tuple[int, int, bytes | None]]:
+    """Yield each message with its number and line; None for one too long to be held."""
+    number, begin, size = 0, 1, 0
+    lines: list[bytes] = []
+    is_blank = True
+    with open_regular(path) as file:
+        for place, line in enumerate(iter(lambda: file.readline(_LINE_BYTES), b""), start=1):
+            if is_blank and _SEPARATOR.match(line):
+                if number:
+                    yield number, begin, b"".join(lines) if size <= MAX_BYTES else None
+                number, begin, size, lines = number + 1, place, 0, []
+            elif number:
+                size += len(line)
+                if size <= MAX_BYTES:
+                    lines.append(line)
+            is_blank = not line.strip()
+    if number:
+        yield number, begin, b"".join(lines) if size <= MAX_BYTES else None

@@ -139,7 +139,7 @@ _TABLE: tuple[FileKind, ...] = (
              ".html .htm .xhtml", "web pages"),
     _text("message/rfc822", "email_messages:read", "email/2",
              ".eml", "e-mail messages"),
-    _text("application/mbox", "mail_boxes:read", "mbox/1",
+    _text("application/mbox", "email_messages:read_box", "mbox/1",
              ".mbox .mbx", "mail boxes", units="messages"),
     _text("application/x-chat-export", "chat_exports:read", "chats/1",
              "", "exports of ChatGPT, Claude and Telegram", units="conversations"),

@@ -196,7 +196,7 @@ class _Process:
                 characters += len(text.text)
                 if characters > self._limits.text_mb * 1_000_000:
                     most = f"{self._limits.text_mb:,} million characters"
-                    raise _over(name, f"gives more than {most} of text", "text_mb")
+                    raise _limit_error(name, f"gives more than {most} of text", "text_mb")
                 yield text
 
     def clips(self, asked: Mapping[str, Any], path: Path, name: str) -> Generator[Clip, None, None]:
@@ -278,12 +278,14 @@ class _Process:
         _kill_group(self._process)  # what it started goes on without it
         code = self._process.wait()
         if self._is_overdue:
-            return _over(name, f"was not read within {self._limits.seconds:,g} seconds", "seconds")
+            return _limit_error(
+                name, f"was not read within {self._limits.seconds:,g} seconds", "seconds"
+            )
         if code == OVER_MEMORY:
             return self._over_memory(name)
         if os.name == "posix" and code == -signal.SIGXCPU:
             seconds = self._limits.processor_seconds
-            return _over(
+            return _limit_error(
                 name, f"takes more than {seconds:,} seconds of processor time", "processor_seconds"
             )
         if code == 0 and self._has_served and not was_asked_before:
@@ -294,7 +296,9 @@ class _Process:
         )
 
     def _over_memory(self, name: str) -> OverLimit:
-        return _over(name, f"needs more than {self._limits.memory_mb:,} MB to be read", "memory_mb")
+        return _limit_error(
+            name, f"needs more than {self._limits.memory_mb:,} MB to be read", "memory_mb"
+        )
 
     def _error(self, answer: Answer, name: str) -> Exception | None:
         """Return the error that a final answer reports; None at a regular end."""
@@ -360,7 +364,7 @@ def _without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
 # --- errors as the process reports them, each of them checked -----------------------------------
 
 
-def _over(name: str, what: str, setting: str) -> OverLimit:
+def _limit_error(name: str, what: str, setting: str) -> OverLimit:
     return OverLimit(f"{display_name(name)} {what}", _HINT.format(setting=setting))
 
 

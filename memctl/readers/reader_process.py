@@ -37,7 +37,7 @@ OVER_MEMORY = 97
 _IDLE_SECONDS = 60.0
 _WATCH_SECONDS = 0.2
 _MAX_READINGS = 500
-_GROWN = 0.25
+_MAX_IDLE_MEMORY_SHARE = 0.25
 """A process that holds this share of its memory limit is replaced before the next file."""
 
 
@@ -91,7 +91,7 @@ def _answer_all(questions: IO[bytes], answers: IO[bytes], most_bytes: int) -> No
             reading = None
         answers.write(encode_message(answer))
         answers.flush()
-        grown = readings >= _MAX_READINGS or resident_bytes() > _GROWN * most_bytes
+        grown = readings >= _MAX_READINGS or resident_bytes() > _MAX_IDLE_MEMORY_SHARE * most_bytes
         if reading is None and (grown or answer.over):
             return
 

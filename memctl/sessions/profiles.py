@@ -21,7 +21,7 @@ from memctl.identity import DEFAULT_USER, checked_name, conversations_of
 from memctl.ingest.document_records import REPLYING
 from memctl.prompts import fenced
 from memctl.records import Filters
-from memctl.store.ledger.profile_repositories import PROFILE_FIELDS, Profile
+from memctl.store.ledger.session_repositories import PROFILE_FIELDS, Profile
 from memctl.store.tables.filter_expressions import memory_filter
 from memctl.understanding.sentence_reading import bare_turn
 

@@ -64,7 +64,7 @@ def gist(
         names: Names and phrases that stand in it.
         language: In which it is written.
     """
-    if _is_its_own(source, lines):
+    if _is_its_own_gist(source, lines):
         return _plain(source.text)
     if _share(source, "table") > 0.5:
         return _of_table(source, dates)
@@ -76,7 +76,7 @@ def gist(
     return found or _first_sentences(source, lines) or _of_values(source)
 
 
-def _is_its_own(source: SourceText, lines: Sequence[Line]) -> bool:
+def _is_its_own_gist(source: SourceText, lines: Sequence[Line]) -> bool:
     """Return whether the document is one line of few sentences, no heading or list item."""
     text = source.text
     if source.segments or "\n" in text or not text[:1].isalpha():

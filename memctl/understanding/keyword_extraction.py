@@ -24,7 +24,7 @@ _BY_LENGTH: tuple[float, ...] = (
     *(float(1 / length**0.6) for length in range(1, _MAX_PHRASE_LENGTH + 1)),
 )
 _LONG_WORD = 9
-_HEFT = tuple(length / _LONG_WORD + 0.4 for length in range(_LONG_WORD + 1))
+_LENGTH_WEIGHTS = tuple(length / _LONG_WORD + 0.4 for length in range(_LONG_WORD + 1))
 """What a word counts for by its length."""
 _LOG_OF_2 = log(2)
 _EARLY = 20
@@ -51,7 +51,7 @@ _Ranked = tuple[float, int, int, Words]
 def extract_keywords(text: str, language: str, *, limit: int = MAX_KEYWORDS) -> tuple[str, ...]:
     """Return the phrases that say what a text is about, the most telling first."""
     tokens = _tokens(text[:_SCANNED])
-    ranked = _ranked(tokens, _carriers(language or "en"))
+    ranked = _ranked(tokens, _content_words(language or "en"))
     return tuple(_phrase_text(tokens, phrase) for phrase in _different(ranked, limit))
 
 
@@ -86,7 +86,7 @@ def _phrases(plain: Sequence[str]) -> tuple[dict[Words, int], dict[Words, _Place
     return counts, places
 
 
-class _Carriers(dict[str, str]):
+class _ContentWords(dict[str, str]):
     """Each token in lower case where it may be part of a phrase, else ``""``; bounded."""
 
     def __init__(self, language: str) -> None:
@@ -97,9 +97,9 @@ class _Carriers(dict[str, str]):
         if len(self) >= _REMEMBERED:
             self.clear()
         plain = token.lower().replace("’", "'")
-        return self.setdefault(token, plain if self._carries(token, plain) else "")
+        return self.setdefault(token, plain if self._is_content_word(token, plain) else "")
 
-    def _carries(self, token: str, plain: str) -> bool:
+    def _is_content_word(self, token: str, plain: str) -> bool:
         if len(token) < 2 or not token[0].isalnum():
             return token.isalpha() and not token.isascii()
         if _ISO_DATE.match(token):
@@ -108,8 +108,8 @@ class _Carriers(dict[str, str]):
 
 
 @cache
-def _carriers(language: str) -> _Carriers:
-    return _Carriers(language)
+def _content_words(language: str) -> _ContentWords:
+    return _ContentWords(language)
 
 
 def _ranked(tokens: Sequence[str], carriers: Mapping[str, str]) -> list[_Ranked]:
@@ -137,8 +137,10 @@ def _score(phrase: Words, times: int, counts: Mapping[str, int]) -> float:
     weight = 0.0
     for word in phrase:
         count = counts[word]
-        heft = _HEFT[len(word)] if len(word) < _LONG_WORD else _HEFT[_LONG_WORD]
-        weight += heft * (_LOG_OF_2 if count == 1 else log(1 + count))
+        length_weight = (
+            _LENGTH_WEIGHTS[len(word)] if len(word) < _LONG_WORD else _LENGTH_WEIGHTS[_LONG_WORD]
+        )
+        weight += length_weight * (_LOG_OF_2 if count == 1 else log(1 + count))
     weight *= _BY_LENGTH[len(phrase)]
     return weight if times == 1 else weight * (1 + log(times))
 

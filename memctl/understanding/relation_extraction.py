@@ -232,7 +232,7 @@ _WORD_AFTER = re.compile(r"[`*_)\"”]*\s+([^\W_][\w'’-]*)")
 _AFTER_OBJECT = frozenset({"since", "because", "which", "where", "who", "today", "now", "via"})
 _BLANKS = re.compile(r"\s+")
 _LONGEST = 400
-_NAMELESS = frozenset({"url", "email", "handle"})
+_TYPES_WITHOUT_RELATIONS = frozenset({"url", "email", "handle"})
 
 
 def extract_relations(text: str, mentions: Sequence[EntityMention]) -> list[StatedRelation]:
@@ -242,7 +242,7 @@ def extract_relations(text: str, mentions: Sequence[EntityMention]) -> list[Stat
         text: The text.
         mentions: The names, as entity extraction found them.
     """
-    types = {each.name: each.type for each in mentions if each.type not in _NAMELESS}
+    types = {each.name: each.type for each in mentions if each.type not in _TYPES_WITHOUT_RELATIONS}
     if not types or _CUES.search(text) is None:
         return []
     plain, whole = without_wikilinks(text), _first_names(types)

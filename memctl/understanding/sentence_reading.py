@@ -54,8 +54,8 @@ _LONGEST_MEMORY = 450
 _SURE_NAME = 0.8
 _WORD = re.compile(r"\w+")
 _TYPE_NAMES = {"organisation": "organization"}
-_WRITTEN_IN_A_WAY_OF_THEIR_OWN = ("url", "email", "handle", "identifier")
-_TOLD_BY_RULES = ("person", "organization", "place")
+_TYPES_WITH_A_FORM = ("url", "email", "handle", "identifier")
+_TYPES_FOUND_BY_RULES = ("person", "organization", "place")
 _LENGTHS = (8, 400)
 _MARKER = re.compile(r"\s*(?:[-*+•‣◦>]\s+|\d{1,3}[.)]\s+|\[[ xX]?\]\s+|#{1,6}\s+|[*_]{1,2}(?=\w))+")
 _EMPHASISED = re.compile(r"\*\*(?=\S)([^*]+)(?<=\S)\*\*")
@@ -76,7 +76,7 @@ _TYPE_OF_LABEL = {
 }  # fmt: skip
 _LABEL = re.compile(rf"(?P<label>{'|'.join(_TYPE_OF_LABEL)})\s*:\s+(?=\S+ \S+ \S)", re.IGNORECASE)
 """Before a statement that is kept whatever it says, besides the labels among the triggers."""
-_OUTRIGHT = {
+_EXPLICIT_TYPE = {
     "decision": re.compile(r"\b(?:we|i)(?:['’]ve| have)? (?:decided|agreed|chose) ", re.IGNORECASE),
     "preference": re.compile(r"\bi (?:always )?prefer ", re.IGNORECASE),
 }
@@ -110,7 +110,9 @@ class ReadLine(Struct, frozen=True, dict=True):
             return asked
         if label := _LABEL.match(said):
             return _TYPE_OF_LABEL[label["label"].lower()]
-        return next((kind for kind, outright in _OUTRIGHT.items() if outright.search(said)), "")
+        return next(
+            (kind for kind, outright in _EXPLICIT_TYPE.items() if outright.search(said)), ""
+        )
 
     @cached_property
     def asked_type(self) -> str:
@@ -285,8 +287,8 @@ def names(
     found = {
         mention.name: mention
         for mention in by_rules
-        if mention.type in _WRITTEN_IN_A_WAY_OF_THEIR_OWN
-        or (mention.type in _TOLD_BY_RULES and not is_any_noun_capitalised)
+        if mention.type in _TYPES_WITH_A_FORM
+        or (mention.type in _TYPES_FOUND_BY_RULES and not is_any_noun_capitalised)
         or any(word in seen for word in _WORD.findall(mention.name.casefold()))
     }
     for name, count in sure.items():

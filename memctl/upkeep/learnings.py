@@ -22,7 +22,7 @@ from memctl.literals import LEARNING
 from memctl.memories.importance_decay import Decay
 from memctl.records import Filters, Memory
 from memctl.schema.arrow_tables import memory_rows
-from memctl.store.ledger.upkeep_repositories import Confirmation
+from memctl.store.ledger.work_repositories import Confirmation
 from memctl.store.tables.filter_expressions import col, memory_filter
 from memctl.upkeep.tidying import note_changes
 from memctl.upkeep.upkeep_job import Outcome, UpkeepContext

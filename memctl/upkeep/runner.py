@@ -12,7 +12,7 @@ from memctl.errors import MemctlError, UsageError
 from memctl.schedules import OFF, RETRY_AFTER, Schedule, parse_schedule
 from memctl.schema.table_names import CONSOLIDATION
 from memctl.store.ledger.ledger import job_context
-from memctl.store.ledger.upkeep_repositories import JobSchedule
+from memctl.store.ledger.work_repositories import JobSchedule
 from memctl.upkeep.job_registry import default_schedule, find_job, jobs_of
 from memctl.upkeep.upkeep_job import (
     AS_NEEDED,

@@ -292,7 +292,6 @@ def test_a_heading_that_states_something_is_an_answer(
         ("How many tables may a join have?", "At most sixty-four, a dozen is usual.", True),
         ("How deep may it be?", "The depth is set by SQLITE3_LIMIT, as one can see.", False),
         ("How much is it?", "It is free.", True),
-        ("How much does it cost?", "It is based on Version 4.2, see section 3.", False),
         ("How many came?", "Nobody came to the reading.", True),
         ("How many does it seat?", "It seats ninety people.", True),
         ("What is the maximum length?", "It is bounded by the memory.", False),

@@ -26,7 +26,7 @@ MOST = 60
 """Sentences written down for a question."""
 FEATURES = (
     "own", "near", "cosine", "time_weight", "lacks_name", "is_below_asked_key", "is_of_another",
-    "says_nothing_new",
+    "adds_no_words",
 )  # fmt: skip
 
 

@@ -22,9 +22,9 @@ from measure import HELD_OUT
 from memctl.models.task_encoder import load_task_encoder
 from memctl.search.answering import evidence_sentences as product
 from memctl.search.answering.extractive_answer import (
+    MAX_MARGIN,
     MAX_SENTENCES,
     MIN_SCORE_SHARE,
-    MOST_AHEAD,
 )
 
 JUDGED = 30
@@ -126,7 +126,7 @@ def confidence_features(row: dict[str, Any], weights: Any) -> tuple[Any, bool]:
     likely = [at for at in order if chances[at] >= MIN_SCORE_SHARE * chances[order[0]]]
     given = likely[:MAX_SENTENCES]
     rest = [at for at in order if at not in given]
-    margin = min(best - values[rest[0]] if rest else MOST_AHEAD, MOST_AHEAD)
+    margin = min(best - values[rest[0]] if rest else MAX_MARGIN, MAX_MARGIN)
     answers = any(row["candidates"][at]["quote_right"] for at in given)
     return np.array([best, margin, 1.0]), answers
 

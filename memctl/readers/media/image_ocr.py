@@ -38,7 +38,7 @@ _LANGUAGES = 4
 _NOT_LANGUAGES = {"osd", "equ", "snum"}
 _LINE_CONFIDENCE = 65.0
 """Mean confidence, of 100, from which on a line counts as text."""
-_AS_IT_STANDS, _TURNED_UPRIGHT = "3", "1"
+_MODE_AS_IS, _MODE_WITH_ROTATION = "3", "1"
 """Page segmentation modes; finding out which side is up takes twice the time."""
 _MIN_SIZE = 24
 _SMALL = 1000
@@ -69,20 +69,20 @@ class Tesseract(Struct, frozen=True):
         if min(image.size) < _MIN_SIZE:
             return ""
         picture = _prepared(image)
-        words = self._words(picture, _AS_IT_STANDS)
+        words = self._words(picture, _MODE_AS_IS)
         if words and _confidence(words) < _LINE_CONFIDENCE:
-            words = max([words, *self._other_ways_up(picture)], key=_confidence)
+            words = max([words, *self._rotations(picture)], key=_confidence)
         return None if words is None else "\n".join(_sure_lines(words))
 
-    def _other_ways_up(self, picture: Image) -> Iterator[list[Word]]:
+    def _rotations(self, picture: Image) -> Iterator[list[Word]]:
         """Readings of the picture turned as tesseract finds right, then turned upside down.
 
         Tesseract finds the right way only where there are many letters.
         """
-        found = self._words(picture, _TURNED_UPRIGHT) or []
+        found = self._words(picture, _MODE_WITH_ROTATION) or []
         yield found
         if _confidence(found) < _LINE_CONFIDENCE:
-            yield self._words(picture.rotate(180), _AS_IT_STANDS) or []
+            yield self._words(picture.rotate(180), _MODE_AS_IS) or []
 
     def _words(self, picture: Image, segmentation: str) -> list[Word] | None:
         arguments = ["stdin", "stdout", "-l", self.languages, "--psm", segmentation, "tsv"]

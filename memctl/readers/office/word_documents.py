@@ -25,7 +25,7 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PARAGRAPH, _TABLE, _ROW, _CELL = f"{_W}p", f"{_W}tbl", f"{_W}tr", f"{_W}tc"
 _VALUE = f"{_W}val"
 _AS_TEXT = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
-_PASSED_OVER = {
+_IGNORED_ELEMENTS = {
     f"{_W}pPr",
     f"{_W}rPr",
     f"{_W}del",
@@ -87,7 +87,7 @@ class _WordReader:
             elif element.tag == _TABLE:
                 yield from grid_pieces(_table_rows(element), heading=str(self._headings))
                 yield Piece("\n")
-            elif element.tag not in _PASSED_OVER:
+            elif element.tag not in _IGNORED_ELEMENTS:
                 yield from self.block_pieces(element)
 
     def _paragraph(self, element: Any) -> Iterator[Piece]:
@@ -124,7 +124,7 @@ def _text(element: Any) -> Iterator[str]:
             yield child.text or ""
         elif tag in _AS_TEXT:
             yield _AS_TEXT[tag]
-        elif tag not in _PASSED_OVER:
+        elif tag not in _IGNORED_ELEMENTS:
             if tag == _PARAGRAPH:
                 yield "\n"
             yield from _text(child)

@@ -350,9 +350,6 @@ _NUMBER_WORDS = any_of(
     word for each in all_languages() for words in each.numbers[1:] for word in words
 )
 _AMOUNT = lazy_regex(rf"(?<![^\W\d])\d|[¼-¾⅐-⅞]|\b(?:{_AMOUNTS}|{_NUMBER_WORDS})\b", re.IGNORECASE)
-_NUMBER_IN_NAME = lazy_regex(
-    r"\b(?:versions?|sections?|chapters?|figures?|pages?)\s+\d+(?:\.\d+)*", re.IGNORECASE
-)
 
 
 _COMPARATIVE = (
@@ -387,7 +384,7 @@ def asks_for_amount(question: str) -> bool:
 
 def has_amount(sentence: str) -> bool:
     """Return whether a sentence has a number, in digits or words, or a word for an amount."""
-    return _AMOUNT.search(_NUMBER_IN_NAME.sub(" ", sentence)) is not None
+    return _AMOUNT.search(sentence) is not None
 
 
 def lacks_difference(sentence: str, question: str) -> bool:

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.language.date_mentions import is_mere_day
 from memctl.language.sentence_splitting import has_empty_line, split_sentences, without_link_marks
 from memctl.language.term_analysis import query_terms
 from memctl.literals import RESTATING_TYPES
@@ -43,73 +42,71 @@ from memctl.search.answering.evidence_parts import (
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import MAX_HITS_READ, SearchOutcome
 from memctl.search.query.question import Question
-from memctl.search.query.subject_questions import GOES_ON, option_of_value, subject_question
+from memctl.search.query.subject_questions import CONTINUES, option_of_value, subject_question
 from memctl.search.query.time_expressions import date_terms, hit_dates, matching_times
 from memctl.search.ranking.dialogue import Place
 from memctl.search.retrieval.candidates import cosines, coverage
 
 _MAX_JUDGED = 30
-"""Sentences that the model judges, which takes about 10 ms each."""
-_LONGEST_QUOTE = 260
-"""Characters of a sentence with those around it."""
-_WHOLE = 0.8
-"""Share of a question from which on a sentence needs none around it to be understood."""
-_OF_TIME, _OF_OTHER_DAY, _OF_OTHER_PERIOD = 4.2, -4.0, -1.0
-"""Where it is asked what happened at some time: for a sentence of that time, and for one of another
-day or period; what happened in a period may have been written down after it."""
-_NAMES_DAY, _NEAR_DAY = 2.0, 0.6
-"""The same for other questions: for a sentence that names the day or month, and against one that
-names another; and where what stands around it does, as most of what is of a day answers nothing."""
-_ASKS_WHETHER = lazy_regex(
+"""Sentences that the model judges, at about 10 ms each."""
+_MAX_QUOTE_LENGTH = 260
+"""Characters of a quote: a sentence with its neighbours."""
+_SELF_CONTAINED_COVERAGE = 0.8
+"""Share of the question from which a sentence is understood without its neighbours."""
+_PERIOD_WEIGHT, _OTHER_DAY_WEIGHT = 4.2, -4.0
+"""Log odds for questions that ask what happened at some time: for a sentence of that time, and of
+another day than the one asked for."""
+_NAMED_DAY_WEIGHT, _NEARBY_DAY_WEIGHT = 2.0, 0.6
+"""The same for other questions with a date: the first for a sentence that names the day or month
+itself, the second for one whose context does; both negative if another date is named."""
+_YES_NO_QUESTION = lazy_regex(
     r"\W*(?:did|do|does|was|were|is|are|has|have|had|can|could|will|would)(?:n['’]t)?\b",
     re.IGNORECASE,
 )
-_CHOICE = lazy_regex(r"\b(?:or|oder|ou)\b", re.IGNORECASE)
-"""In a question of which what answers has one of two things."""
-_DOUBTFUL = -0.3
-"""Log odds that a sentence has at most that lacks something of the question, or only repeats it."""
-_RESTATES = 0.7
-"""Share of a question for a reason from which on a sentence only says what is to be explained,
-unless it has a word for a reason."""
-_LEAST_FOR_YES_OR_NO = 0.6
-"""Share of a question for yes or no that a sentence must cover with what stands around it."""
-_SAME_QUESTION, _ANSWERS_SAME = 0.6, 2.5
-"""Share of the words of two questions that makes them one, and what speaks for the sentence after
-it, which somebody wrote as its answer."""
-_TELLS_OF_SUBJECT = 1.5
-"""What speaks for a sentence that says what something is, where that is asked."""
-_OF_OLDER_VERSION = 2.0
-"""What speaks against a sentence of a document of which there is a later version."""
-_WRITTEN_OUT = 3.0
-"""The same for what has the acronym written out that is asked about."""
-_UNLIKE = 0.15
-"""Cosine with the question below which a sentence without its words says nothing of its subject."""
-_USUAL_COSINE = 0.4
-"""Of a sentence that answers, with its question; for where there are no vectors to compare."""
-_MOST_BEFORE = 220
-"""Characters that the model reads of what stands before a sentence."""
+_CHOICE_WORD = lazy_regex(r"\b(?:or|oder|ou)\b", re.IGNORECASE)
+"""Matches questions that offer two options, of which the answer names one."""
+_MAX_DOUBTFUL_LOG_ODDS = -0.3
+"""Upper limit of the log odds of a sentence that lacks part of the question or only repeats it."""
+_RESTATING_COVERAGE = 0.7
+"""Share of a why-question from which a sentence without a word for a reason only restates it."""
+_MIN_YES_NO_COVERAGE = 0.6
+"""Share of a yes-or-no question that a sentence must cover together with its context."""
+_MIN_SAME_QUESTION_SHARE, _SAME_QUESTION_WEIGHT = 0.6, 2.5
+"""Share of common words from which two questions are the same, and the log odds for the sentence
+that follows such a question, as somebody wrote it as the answer."""
+_DEFINITION_WEIGHT = 1.5
+"""Log odds for a sentence that defines what the question asks about."""
+_OLDER_VERSION_PENALTY = 2.0
+"""Log odds against a sentence of a document that has a later version."""
+_EXPANDED_ACRONYM_WEIGHT = 3.0
+"""Log odds for a sentence that writes out the acronym that the question asks about."""
+_MIN_SIMILAR_COSINE = 0.15
+"""Cosine below which a sentence without words of the question is about something else."""
+_DEFAULT_COSINE = 0.4
+"""Usual cosine of an answer with its question; used where there are no vectors."""
+_MAX_CONTEXT_LENGTH = 220
+"""Characters before a sentence that the model reads."""
 _ITEM = lazy_regex(rf"{LIST_MARK}\s")
 _DIGIT = lazy_regex(r"\d")
-_ITEM_NUMBER = lazy_regex(r"^\W*\d+(?:\.\d+)*[.):]?\s")
-_HEADING_STATES = lazy_regex(
+_STATEMENT_IN_HEADING = lazy_regex(
     r"[:=]\s*\S|\b(?:is|are|was|were|has|have|will|must|may|can(?:not)?|ist|sind|war|hat|est|sont"
     r"|es|son|tiene|è|sono|ha)\b|n['’]t\b",
     re.IGNORECASE,
 )
 _NUMBERS = lazy_regex(r"\d+(?:[.,:/]\d+)*")
-_MEASURES = lazy_regex(
+_MEASUREMENT = lazy_regex(
     r"(?<![\d.,])\d[\d.,]*+ ?(?:(?:years?|months?|weeks?|days?|hours?|minutes?|seconds?|euros?"
     r"|pounds?|dollars?|grams?|kilos?|litres?|met(?:er|re)s?|miles?|percent|jahre?|monate?|wochen?"
     r"|tagen?|tage|stunden?|ans|mois|jours|años|anni)\b|%|€)",
     re.IGNORECASE,
 )
-"""Numbers that measure something and tell nothing apart."""
+"""Numbers that measure something and don't identify anything."""
 _CONTEXT_WEIGHT, _COSINE_WEIGHT, _RANK_WEIGHT, _LENGTH_WEIGHT = 1.5, 2.0, 0.8, 0.8
-"""Besides the share of the question that a sentence covers itself; fitted on training worlds."""
-_LONG = 200
-"""Characters from which on a sentence has all the weight of length."""
-_INTRODUCES = 1.4
-"""Taken from what ends with a colon: the answer follows it."""
+"""Relative to the sentence's own share of the question, which has 1; fitted on training worlds."""
+_FULL_WEIGHT_LENGTH = 200
+"""Characters from which a sentence has the full weight of length."""
+_INTRODUCTION_PENALTY = 1.4
+"""Subtracted from a sentence that ends with a colon, as the answer follows it."""
 
 
 class EvidenceSentence(Struct, frozen=True):
@@ -159,15 +156,17 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     if not drafts:
         return []
     asked = outcome.asked.text
-    is_choice = _CHOICE.search(asked) is not None
-    whether = _ASKS_WHETHER.match(asked) is not None and not is_choice
+    is_choice = _CHOICE_WORD.search(asked) is not None
+    whether = _YES_NO_QUESTION.match(asked) is not None and not is_choice
     wants_amount, wants_reason = asks_for_amount(asked), asks_why(asked)
     subject = subject_question(asked)
-    for_telling = _WRITTEN_OUT if subject and subject.asks_for_words else _TELLS_OF_SUBJECT
+    definition_weight = (
+        _EXPANDED_ACRONYM_WEIGHT if subject and subject.asks_for_words else _DEFINITION_WEIGHT
+    )
     may_repeat = is_choice or not is_question(asked)  # what is asked for by a statement of it
-    said_terms = frozenset[str]().union(*(draft.near_terms for draft in drafts))
-    misses_name = any(said_terms.isdisjoint(name) for name in outcome.question.names)
-    of_another_option = _below_other_options(asked, drafts)
+    candidate_terms = frozenset[str]().union(*(draft.near_terms for draft in drafts))
+    misses_name = any(candidate_terms.isdisjoint(name) for name in outcome.question.names)
+    of_another_option = _are_below_other_options(asked, drafts)
     older = frozenset() if asks_for_earlier(asked) else older_versions(outcome.hits)
     odds = load_task_encoder().score_answers(
         outcome.asked.text,
@@ -194,11 +193,11 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 or lacks_difference(draft.part.text, asked)
                 or (
                     wants_reason
-                    and draft.own >= _RESTATES
+                    and draft.own >= _RESTATING_COVERAGE
                     and not has_reason(draft.part.text, asked)
                 ),
-                for_telling=for_telling,
-                against=_OF_OLDER_VERSION * (draft.hit.document_id in older),
+                definition_weight=definition_weight,
+                penalty=_OLDER_VERSION_PENALTY * (draft.hit.document_id in older),
             ),
             draft.terms,
         )
@@ -207,10 +206,10 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     return sorted(found, key=lambda item: (-item.score, item.hit.rank, item.start))
 
 
-def _below_other_options(question: str, drafts: Sequence[CandidateSentence]) -> list[bool]:
-    """Return which sentences stand under another option than the one whose value is asked for.
+def _are_below_other_options(question: str, drafts: Sequence[CandidateSentence]) -> list[bool]:
+    """Return for each sentence whether it is below another option than the one asked for.
 
-    None does where none stands under that one.
+    All are False if no sentence is below the option asked for.
     """
     option = option_of_value(question)
     if not option:
@@ -221,15 +220,15 @@ def _below_other_options(question: str, drafts: Sequence[CandidateSentence]) -> 
 
 
 def candidate_sentences(outcome: SearchOutcome) -> list[CandidateSentence]:
-    """Return the sentences of the best hits, those first that have most of the question."""
-    # A gist is made of sentences that passages have, or counts what a file holds.
+    """Return the sentences of the best hits, ordered by how much of the question they cover."""
+    # A gist repeats sentences of passages, or counts what a file holds.
     hits = [hit for hit in outcome.hits[:MAX_HITS_READ] if hit.type not in RESTATING_TYPES]
     around = outcome.load_turns_around(hits)
     said = {place: hit.text for hit in (*hits, *around) if (place := _place(hit))}
     drafts = [
         draft
         for hit in (*hits, *around)
-        for draft in _drafts(hit, _said_before(hit, said), outcome)
+        for draft in _drafts(hit, _previous_turn(hit, said), outcome)
     ]
     return _distinct(sorted(drafts, key=lambda draft: -draft.overlap))
 
@@ -237,12 +236,12 @@ def candidate_sentences(outcome: SearchOutcome) -> list[CandidateSentence]:
 def rank_hits(
     hits: Sequence[Hit], sentences: Sequence[EvidenceSentence], cited: Iterable[str] = ()
 ) -> tuple[Hit, ...]:
-    """Return hits by how likely their best sentence answers; those without one keep their order.
+    """Return hits ordered by the probability of their best sentence; the rest keep their order.
 
     Args:
         hits: Best first.
         sentences: Of the hits, best first.
-        cited: Ids of what an answer is made of, which comes first.
+        cited: Ids of the memories that an answer cites, which come first.
     """
     best = dict.fromkeys((*cited, *(item.hit.memory_id for item in sentences)))
     places = {memory_id: place for place, memory_id in enumerate(best)}
@@ -251,15 +250,17 @@ def rank_hits(
 
 
 def sentence_context(hit: Hit, before: str) -> str:
-    """Return what the model reads before a sentence: its date, its titles, what stands before."""
+    """Return the context that the model reads: date, titles and the text before a sentence."""
     date = f"{hit.created_at.day} {hit.created_at:%B %Y}"
     titles = " > ".join(dict.fromkeys(filter(None, (hit.title, hit.heading))))
     return " | ".join(filter(None, (date, titles, _last_words(before))))
 
 
 def _last_words(text: str) -> str:
-    """Return the end of a text, from a word on."""
-    return text if len(text) <= _MOST_BEFORE else text[-_MOST_BEFORE:].partition(" ")[2]
+    """Return the end of a text, starting at a word."""
+    return (
+        text if len(text) <= _MAX_CONTEXT_LENGTH else text[-_MAX_CONTEXT_LENGTH:].partition(" ")[2]
+    )
 
 
 class CandidateSentence(Struct, frozen=True):
@@ -269,17 +270,17 @@ class CandidateSentence(Struct, frozen=True):
     parts: Sequence[Part]
     """All of the hit."""
     place: int
-    """Which of them it is."""
+    """Its index in ``parts``."""
     before: str
     terms: frozenset[str]
     own: float
-    """Share of the question that it covers itself."""
+    """Share of the question that the sentence alone covers."""
     near: float
-    """Share that it covers with its titles and the sentence before it."""
+    """Share that it covers together with its titles and the sentence before it."""
     time_weight: float
-    """What speaks for it or against it by the time that the question names."""
+    """Log odds for or against it by the time that the question names."""
     is_of_another: bool
-    """Whether it is about another thing of the kind that is asked about."""
+    """Whether it is about another thing of the same kind."""
     cosine: float
     near_terms: frozenset[str]
     """Its terms with those of its titles and of the sentence before it."""
@@ -287,12 +288,12 @@ class CandidateSentence(Struct, frozen=True):
     """Whether a name of the question is neither in it nor around it."""
     is_below_asked_key: bool
     """Whether it is a value below a key that the question names."""
-    says_nothing_new: bool
-    """Whether it has no more words than the question and the titles."""
-    answers_same: bool
-    """Whether it stands after a question that asks the same."""
-    tells_of_subject: bool | None
-    """Whether it says what a question for something by its name asks; None where it may."""
+    adds_no_words: bool
+    """Whether all its words are in the question or the titles."""
+    follows_same_question: bool
+    """Whether it follows a question that asks the same."""
+    answers_subject_question: bool | None
+    """Whether it answers a question for what a named thing is or does; None if that is unclear."""
 
     @property
     def part(self) -> Part:
@@ -301,48 +302,50 @@ class CandidateSentence(Struct, frozen=True):
 
     @property
     def quote(self) -> Span:
-        """Where it is quoted: with the sentences around it, unless it has most of the question."""
+        """The span to quote: with its neighbours, unless it covers most of the question."""
         part = self.part
-        if self.own >= _WHOLE and not (_is_introduction(part) or GOES_ON.match(part.text)):
+        if self.own >= _SELF_CONTAINED_COVERAGE and not (
+            _is_introduction(part) or CONTINUES.match(part.text)
+        ):
             return part.start, part.end
         return _quote_span(self.hit, self.parts, self.place)
 
     @property
     def overlap(self) -> float:
-        """How much it has of the question, in words and in meaning, and of anything."""
+        """How much of the question it covers, by words and meaning, and its rank and length."""
         text = self.part.text
         return (
             self.own
             + _CONTEXT_WEIGHT * self.near
             + _COSINE_WEIGHT * self.cosine
             + _RANK_WEIGHT / self.hit.rank
-            + _LENGTH_WEIGHT * min(len(text), _LONG) / _LONG
-            + _TELLS_OF_SUBJECT * (self.tells_of_subject is True)
-            - _INTRODUCES * _is_introduction(self.part)
+            + _LENGTH_WEIGHT * min(len(text), _FULL_WEIGHT_LENGTH) / _FULL_WEIGHT_LENGTH
+            + _DEFINITION_WEIGHT * (self.answers_subject_question is True)
+            - _INTRODUCTION_PENALTY * _is_introduction(self.part)
         )
 
 
 def _quote_span(hit: Hit, parts: Sequence[Part], place: int) -> Span:
-    """Return where to quote a sentence: with those after and before it in its paragraph.
+    """Return the span to quote: a sentence with its neighbours in the same paragraph.
 
-    What answers often stands in one sentence, and what it is about in the one before it.
+    Often one sentence answers, and the one before it names the subject.
     """
     start, end = parts[place].start, parts[place].end
     if hit.type == "turn" or parts[place].path or is_table_row(parts[place].text):
         return start, end
     label = entry_label(parts[place].text)
     for near in range(place + 1, len(parts)):
-        goes_on = _goes_on(hit, parts[near - 1], parts[near])
-        goes_on = goes_on or _is_introduced(parts[place : near + 1])
+        continues = _continues(hit, parts[near - 1], parts[near])
+        continues = continues or _is_introduced(parts[place : near + 1])
         if label and entry_label(parts[near].text) not in ("", label):
-            break  # the next value is another one; those before tell what they are all about
-        if not goes_on or parts[near].end - start > _LONGEST_QUOTE:
+            break  # another value follows; the values before say what all are about
+        if not continues or parts[near].end - start > _MAX_QUOTE_LENGTH:
             break
         end = parts[near].end
     for near in range(place - 1, -1, -1):
         if (
-            not _goes_on(hit, parts[near], parts[near + 1])
-            or end - parts[near].start > _LONGEST_QUOTE
+            not _continues(hit, parts[near], parts[near + 1])
+            or end - parts[near].start > _MAX_QUOTE_LENGTH
         ):
             break
         start = parts[near].start
@@ -350,17 +353,17 @@ def _quote_span(hit: Hit, parts: Sequence[Part], place: int) -> Span:
 
 
 def _is_introduction(part: Part) -> bool:
-    """Return whether a sentence says nothing without the list or the lines of code after it."""
+    """Return whether a sentence introduces the list or the code after it."""
     return part.text.endswith(":")
 
 
 def _is_introduced(parts: Sequence[Part]) -> bool:
-    """Return whether the last part belongs to what the first introduces: the next, or its list."""
+    """Return whether the first part introduces the last: the next one, or an item of its list."""
     is_near = len(parts) == 2 or _ITEM.match(parts[-1].text) is not None
     return is_near and _is_introduction(parts[0]) and not parts[-1].is_title
 
 
-def _goes_on(hit: Hit, one: Part, other: Part) -> bool:
+def _continues(hit: Hit, one: Part, other: Part) -> bool:
     """Return whether a sentence follows another in its paragraph, not as another item of a list.
 
     Of two facts of which one has ended, neither goes with the other.
@@ -382,8 +385,8 @@ def _place(hit: Hit, step: int = 0) -> Place | None:
     return hit.kb, hit.namespace, hit.session_id, hit.turn + step
 
 
-def _said_before(hit: Hit, said: Mapping[Place, str]) -> str:
-    """Return the turn before one in its conversation; "" for what is no turn."""
+def _previous_turn(hit: Hit, said: Mapping[Place, str]) -> str:
+    """Return the text of the turn before a turn; "" if the hit is no turn."""
     place = _place(hit, -1)
     return said.get(place, "") if place else ""
 
@@ -451,13 +454,8 @@ def _is_heading(part: Part, hit: Hit) -> bool:
 
 
 def _has_value(heading: str) -> bool:
-    """Return whether a heading may tell something besides what the text below it is about."""
-    if is_mere_day(heading):
-        return False
-    words = _ITEM_NUMBER.sub("", heading)
-    is_numbered = words != heading  # as chapters and questions are, not what somebody states
-    states = not is_numbered and _HEADING_STATES.search(words) is not None
-    return states or bool(stated_values(words))
+    """Return whether a heading states something itself, besides naming a topic."""
+    return _STATEMENT_IN_HEADING.search(heading) is not None or bool(stated_values(heading))
 
 
 def _terms_above_heading(hit: Hit, outcome: SearchOutcome) -> frozenset[str]:
@@ -466,37 +464,36 @@ def _terms_above_heading(hit: Hit, outcome: SearchOutcome) -> frozenset[str]:
 
 
 def _asks_same(before: str, outcome: SearchOutcome) -> bool:
-    """Return whether a text ends with a question in most of the words of the one asked."""
+    """Return whether a text ends with a question that shares most words with the one asked."""
     if not is_question(before):
         return False
-    last = _ITEM_NUMBER.sub("", before[split_sentences(before)[-1][0] :])
+    last = before[split_sentences(before)[-1][0] :]
     asked, other = outcome.question.slots, frozenset(query_terms(last, outcome.languages))
     shared = sum(not other.isdisjoint(slot) for slot in asked)  # a name may have several terms
-    return shared >= _SAME_QUESTION * max(1, len(asked) + len(other.difference(*asked)))
+    return shared >= _MIN_SAME_QUESTION_SHARE * max(1, len(asked) + len(other.difference(*asked)))
 
 
 def _time_weight(own: frozenset[str], near: frozenset[str], question: Question) -> float:
-    """Return what speaks for or against a sentence by the time that the question names.
+    """Return the log odds for or against a sentence by the time that the question names.
 
     Args:
-        own: The days and months that it names.
-        near: Its terms with those of what stands around it.
+        own: Days and months that it names.
+        near: Terms of the sentence and its context.
         question: The question.
     """
     dates, periods = question.dates, {each.term for each in question.times}
     is_near = any(not near.isdisjoint(slot) for slot in dates) or not near.isdisjoint(periods)
     if asks_what_happened(question.text):
-        of_other = _OF_OTHER_DAY if dates else _OF_OTHER_PERIOD if periods else 0.0
-        return _OF_TIME if is_near else of_other
+        return _PERIOD_WEIGHT if is_near else _OTHER_DAY_WEIGHT if dates else 0.0
     names_it = any(not own.isdisjoint(slot) for slot in dates)
-    weight = _NAMES_DAY if names_it or (own and not is_near) else _NEAR_DAY
+    weight = _NAMED_DAY_WEIGHT if names_it or (own and not is_near) else _NEARBY_DAY_WEIGHT
     return weight if is_near else -weight if dates else 0.0
 
 
 def _is_of_another(text: str, found: frozenset[str], question: Question, *, is_row: bool) -> bool:
-    """Return whether a sentence lacks what tells the thing asked about from others of its kind.
+    """Return whether a sentence lacks what identifies the thing asked about among its kind.
 
-    That is a number, such as that of a flat or a version, and for the row of a table a name.
+    That is a number, such as that of a flat or a version, and in a table row also a name.
     """
     if question.dates or question.times:
         numbers: set[str] = set()
@@ -506,8 +503,8 @@ def _is_of_another(text: str, found: frozenset[str], question: Question, *, is_r
     lacks_name = any(found.isdisjoint(slot) for slot in names)
     if lacks_name or not numbers:
         return lacks_name
-    measures = _MEASURES.search(question.text) is not None
-    there = _NUMBERS.findall(text.lower() if measures else _MEASURES.sub(" ", text.lower()))
+    measures = _MEASUREMENT.search(question.text) is not None
+    there = _NUMBERS.findall(text.lower() if measures else _MEASUREMENT.sub(" ", text.lower()))
     return not all(
         any(number == each or each.startswith(f"{number}.") for each in there) for number in numbers
     )
@@ -524,13 +521,13 @@ def _distinct(drafts: Iterable[CandidateSentence]) -> list[CandidateSentence]:
 def _cosines(parts: Sequence[Part], outcome: SearchOutcome) -> list[float]:
     vector = outcome.vector
     if vector is None or not parts:
-        return [_USUAL_COSINE] * len(parts)
+        return [_DEFAULT_COSINE] * len(parts)
     embedded = outcome.embedder.embed([part.text_with_path for part in parts])
     return [float(each) for each in cosines(vector, embedded)]
 
 
 def _terms(hit: Hit, part: Part, outcome: SearchOutcome) -> frozenset[str]:
-    """Return the terms of a sentence, with those of the periods that it is of."""
+    """Return the terms of a sentence and of the periods that it belongs to."""
     found = frozenset(query_terms(part.text_with_path, outcome.languages))
     return found | matching_times(outcome.question, hit)
 
@@ -549,7 +546,7 @@ def evidence_features(
     is_below_asked_key: bool,
     is_of_another: bool,
 ) -> dict[str, float]:
-    """Return what tells whether a sentence answers, by the names of ``WEIGHTS``.
+    """Return the features of a sentence by their names in ``WEIGHTS``.
 
     Args:
         odds: The reading model's log odds that it does.
@@ -564,7 +561,7 @@ def evidence_features(
         "odds": odds,
         "near": near,
         "cosine": cosine,
-        "unlike": float(own == 0 and cosine < _UNLIKE),
+        "unlike": float(own == 0 and cosine < _MIN_SIMILAR_COSINE),
         "lacks_name": float(lacks_name),
         "below_asked_key": float(is_below_asked_key),
         "of_another": float(is_of_another),
@@ -589,8 +586,8 @@ def _probability(
     whether: bool,
     may_repeat: bool,
     lacks_what_is_asked: bool,
-    for_telling: float,
-    against: float,
+    definition_weight: float,
+    penalty: float,
 ) -> float:
     """Return the probability that a sentence answers.
 
@@ -598,11 +595,11 @@ def _probability(
         odds: The reading model's log odds that it does.
         draft: The sentence.
         whether: Whether the question can be answered by yes or no.
-        may_repeat: Whether a sentence may answer that says just what is asked.
-        lacks_what_is_asked: Whether a name of the question is in no sentence, or this one has not
-            the kind of thing that is asked for, or is about another thing.
-        for_telling: What speaks for a sentence that says what a question by name asks.
-        against: What speaks against it besides.
+        may_repeat: Whether a sentence that only repeats the question may answer it.
+        lacks_what_is_asked: Whether a name of the question is in no sentence, or this one lacks
+            the kind of value asked for, or is about another thing.
+        definition_weight: Log odds to add for a sentence that says what a named thing is or does.
+        penalty: Log odds to take away besides.
     """
     features = evidence_features(
         odds,
@@ -615,16 +612,16 @@ def _probability(
     )
     value = sum(WEIGHTS[name] * each for name, each in features.items()) + draft.time_weight
     is_doubtful = (
-        draft.near < _LEAST_FOR_YES_OR_NO if whether else draft.says_nothing_new and not may_repeat
+        draft.near < _MIN_YES_NO_COVERAGE if whether else draft.adds_no_words and not may_repeat
     )
-    is_doubtful = is_doubtful or draft.tells_of_subject is False
+    is_doubtful = is_doubtful or draft.answers_subject_question is False
     if is_doubtful or lacks_what_is_asked:
-        value = min(value, _DOUBTFUL)
+        value = min(value, _MAX_DOUBTFUL_LOG_ODDS)
     return sigmoid(
         value
-        + _ANSWERS_SAME * (draft.answers_same and not lacks_what_is_asked)
-        + for_telling * (draft.tells_of_subject is True)
-        - against
+        + _SAME_QUESTION_WEIGHT * (draft.follows_same_question and not lacks_what_is_asked)
+        + definition_weight * (draft.answers_subject_question is True)
+        - penalty
     )
 
 

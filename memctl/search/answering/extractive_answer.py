@@ -8,11 +8,14 @@ quoted from a memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.language.date_mentions import date_spans
+from memctl.language.date_mentions import date_spans, leading_day
 from memctl.language.sentence_values import CHANGE_WORDS, values
 from memctl.language.term_analysis import query_terms
 from memctl.patterns import lazy_regex
@@ -24,6 +27,7 @@ from memctl.search.answering.evidence_parts import (
     asks_for_earlier,
     asks_for_oldest,
     asks_how,
+    asks_what_happened,
     asks_when,
     asks_why,
     has_date,
@@ -40,45 +44,44 @@ from memctl.search.answering.evidence_sentences import (
 )
 from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite, plain_quote
 from memctl.search.answering.list_answer import list_answer
-from memctl.search.answering.period_answer import period_answer
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.answering.table_totals import total_answer
+from memctl.search.query.question import TimeExpression
 
 METHOD = "extractive/2"
 NOT_FOUND = "Not in memory."
 
-SURE = 0.65
-"""From this probability on, a sentence is the answer."""
-SURE_OF_HOW = 0.8
-"""The same where it is asked how something is done or works: in manuals, most sentences in the
-words of such a question are about something near it."""
-SURE_OF_REASON, SURE_WITHOUT_REASON = 0.6, 0.9
-"""The same where it is asked why, for what has a word for a reason and for what has none: most of
-that only says once more what is to be explained."""
-CLOSE = 0.15
-"""From this one on, it is shown as what is closest."""
-CLOSE_OF_FAR = 0.3
-"""The same, where the hits have little to do with the question."""
+MIN_CONFIDENCE = 0.65
+"""Probability from which a sentence is given as the answer."""
+MIN_CONFIDENCE_OF_HOW = 0.8
+"""The same for questions that ask how something is done or works: in manuals, most sentences with
+the words of such a question are about something related."""
+MIN_CONFIDENCE_WITHOUT_REASON = 0.9
+"""The same for questions that ask why, for a sentence without a word for a reason: most of these
+only restate what the question asks about."""
+MIN_CLOSE = 0.15
+"""Confidence from which an unsure answer is shown as the closest match."""
 CONFIDENCE_WEIGHTS = {"best": 1.27, "margin": 0.58, "bias": -1.02}
-"""Of a logistic model on the log odds of the best sentence, and how far it is ahead of the first
-that is not given and says something else (``tests/training/fit_answers.py``)."""
-MOST_AHEAD = 1.5
-"""How far it can be ahead, in log odds; so far is the only one."""
-MAX_SENTENCES, _MAX_LISTED = 3, 5
+"""Weights of a logistic model (``tests/training/fit_answers.py``).  ``best`` weighs the log odds of
+the best sentence, ``margin`` its lead over the best sentence that is left out and says something
+else."""
+MAX_MARGIN = 1.5
+"""Largest lead that counts, in log odds; also the lead of a sentence without competitors."""
+MAX_SENTENCES, _MAX_LIST_SENTENCES = 3, 5
 MIN_SCORE_SHARE = 0.85
-"""A further sentence must be this likely an answer, as a share of the best one's probability."""
+"""Least probability of a further sentence, as a share of the best one's."""
 _MIN_STEP_SHARE = 0.5
-"""The same for lists, and where one thing is asked for by way of another, as none has all."""
-_CHANGED_SHARE, _SHORT = 0.65, 140
-"""The same for a sentence that says that something changed, and its most characters: in a longer
-one it may be something else."""
-_SEVERAL_STEPS = lazy_regex(
+"""The same for lists and multi-part questions, which no single sentence answers completely."""
+_MIN_CHANGE_SHARE, _MAX_CHANGE_LENGTH = 0.65, 140
+"""The same for a sentence that states a change, and its maximum length in characters: in a longer
+sentence, something else may have changed."""
+_MULTI_PART_QUESTION = lazy_regex(
     r"\b(?:who|when|where|what|which|why|how)\b.*\b(?:who|when|where|what|which|why|how)\b"
     r"|\b(?:or|oder|ou)\b|(?:\bof\b|['’]s\b).*(?:\bof\b|['’]s\b)",
     re.IGNORECASE,
 )
-_SEVERAL_THINGS = lazy_regex(
+_LIST_QUESTION = lazy_regex(
     r"\b(?:list|all the|every\w*|(?:what|who) (?:are|were|all|else)"
     r"|(?:what|which) \w+s (?:are|were|do|did|have|had|can|will)"
     r"|what (?:happened|went on|did \w+ do)"
@@ -86,12 +89,11 @@ _SEVERAL_THINGS = lazy_regex(
     r"|qu['’]est-ce qui s['’]est passé|cuáles|qué pasó|quali|che cosa è successo|welke)\b",
     re.IGNORECASE,
 )
-"""In a question whose answer is a list, or what happened at a time."""
+"""Matches questions whose answer is a list, or what happened at some time."""
 _ITEM = rf"[^\S\n]*{LIST_MARK}[^\S\n]+"
 _ITEMS = lazy_regex(rf"[^\S\n]*\n(?:{_ITEM}[^\n]+(?:\n|\Z)){{2,12}}")
 """The items of a list, after the line that says what they are."""
-_IS_ITEM = lazy_regex(_ITEM)
-_LONGEST_LIST = 700
+_MAX_LIST_LENGTH = 700
 _ASKS_FOR_PLAN = lazy_regex(
     r"\b(?:will|does|do|going to|plan(?:s|ned)?|still|when (?:is|are)|wird|werden|noch|wann)\b",
     re.IGNORECASE,
@@ -105,22 +107,22 @@ _CALLED_OFF = lazy_regex(
     re.IGNORECASE,
 )
 """What says that a plan is one no longer."""
-_ABOUT = lazy_regex(
+_SUBJECT_QUESTION = lazy_regex(
     r"\W*(?:who(?:['’]s| is| was)|(?:please )?tell me (?:more |all |everything )?about"
     r"|what (?:do|can) (?:i|we|you) (?:know|tell me) (?:about|of)|what is known (?:about|of)"
     r"|wer (?:ist|war)|was (?:wissen wir|weiß ich) über|erzähl mir (?:von|über)"
     r"|qui est|parle-moi de|quién es|chi è|wie is) (?P<subject>[^,;:.?!]{2,60})[?!.\s]*",
     re.IGNORECASE,
 )
-"""A question for all that is known of a person or thing."""
-_FEWEST_KNOWN, _MOST_KNOWN, _LONGEST_SUBJECT = 2, 6, 4
-"""Sentences that tell of a subject, and words that name one."""
-_SAME_TEXT = 0.7
-"""Sentences whose terms overlap to this degree say the same."""
-_SAME_SUBJECT = 0.45
-"""Sentences that overlap to this degree, numbers and dates aside, are about the same thing."""
-WENT_FROM = "went from"
-"""How an insight that tells of values that changed puts them in order."""
+"""Matches questions that ask for everything known about a person or thing."""
+_MIN_SUBJECT_SENTENCES, _MAX_SUBJECT_SENTENCES, _MAX_SUBJECT_WORDS = 2, 6, 4
+"""Number of sentences about a subject, and of words in its name."""
+_DUPLICATE_OVERLAP = 0.7
+"""Jaccard similarity from which two sentences say the same."""
+_SAME_SUBJECT_OVERLAP = 0.45
+"""Jaccard similarity, without numbers and dates, from which two sentences share a subject."""
+CHANGE_PHRASE = "went from"
+"""The words with which an insight introduces the values that changed, in their order."""
 
 
 def extract_answer(
@@ -143,23 +145,24 @@ def extract_answer(
             for item in sentences
             if not _is_only_speaker(item, subject, sentences, outcome.languages)
         ]
-    is_list = _SEVERAL_THINGS.search(outcome.asked.text) is not None
-    is_open = is_list or _SEVERAL_STEPS.search(outcome.asked.text) is not None
+    is_list = _LIST_QUESTION.search(outcome.asked.text) is not None
+    is_open = is_list or _MULTI_PART_QUESTION.search(outcome.asked.text) is not None
     likely = _likely(sentences, _MIN_STEP_SHARE if is_open else MIN_SCORE_SHARE)
-    given = _without_repeats(likely)[:MAX_SENTENCES]
+    given = _drop_duplicates(likely)[:MAX_SENTENCES]
     confidence = round(answer_confidence(sentences, given), 3) if sentences else 0.0
-    least = CLOSE_OF_FAR if outcome.relevance.is_far else CLOSE
-    if not sentences or (confidence < least and not outcome.relevance.is_relevant):
+    if not sentences or (confidence < MIN_CLOSE and not outcome.relevance.is_relevant):
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
-    if known := _known_of_subject(subject, sentences):
-        return _answer(known, _plain_answer(known, ""), max(confidence, SURE), unsure=False)
-    unsure = confidence < _least_sure(outcome.asked.text, sentences[0])
+    if known := _sentences_on_subject(subject, sentences):
+        return _answer(
+            known, _render_sentences(known, ""), max(confidence, MIN_CONFIDENCE), unsure=False
+        )
+    unsure = confidence < _min_confidence(outcome.asked.text, sentences[0])
     likely = _likely(sentences, _MIN_STEP_SHARE) if unsure else likely
-    states = [] if is_list else _states(outcome, likely, sentences, unsure=unsure)
+    states = [] if is_list else _current_and_former(outcome, likely, sentences, unsure=unsure)
     ordered = states
     if not states:
-        most = _MAX_LISTED if is_list else MAX_SENTENCES
-        ordered = _without_repeats(likely)[:most]
+        most = _MAX_LIST_SENTENCES if is_list else MAX_SENTENCES
+        ordered = _drop_duplicates(likely)[:most]
         if not unsure:  # what is done step by step and lists are as they were written
             is_in_order = is_list or asks_how(outcome.asked.text)
             first = [] if is_in_order else ordered[:1]
@@ -167,27 +170,32 @@ def extract_answer(
     ordered = [_without_speaker(item) for item in ordered]
     if is_list and not states and (whole := _with_items(ordered[0])) is not ordered[0]:
         ordered = [whole]
-    text = _differing(ordered) if states else _plain_answer(ordered, outcome.asked.text)
+    text = _render_states(ordered) if states else _render_sentences(ordered, outcome.asked.text)
     return _answer(ordered, text, confidence, unsure=unsure)
 
 
 def special_answer(outcome: SearchOutcome) -> Answer | None:
-    """Return what a table comes to, what happened in a period or what is on a list.
+    """Answer a question for a total of a table, the events of a period or the items of a list.
 
-    None for other questions, which are answered by sentences.
+    Returns None for other questions, which sentences answer.
     """
     return total_answer(outcome) or period_answer(outcome) or list_answer(outcome)
 
 
-def _least_sure(question: str, best: EvidenceSentence) -> float:
-    """Return the confidence from which on the answer to a question is given as fact."""
+def _min_confidence(question: str, best: EvidenceSentence) -> float:
+    """Return the least confidence with which an answer is given as fact."""
+    if asks_why(question) and not has_reason(best.quoted_text, question):
+        return MIN_CONFIDENCE_WITHOUT_REASON
     if asks_why(question):
-        return SURE_OF_REASON if has_reason(best.quoted_text, question) else SURE_WITHOUT_REASON
-    return SURE_OF_HOW if asks_how(question) else SURE
+        return MIN_CONFIDENCE
+    return MIN_CONFIDENCE_OF_HOW if asks_how(question) else MIN_CONFIDENCE
 
 
 def _likely(sentences: Sequence[EvidenceSentence], share: float) -> list[EvidenceSentence]:
-    """Return the sentences with a share of the best one's probability, if any those that hold."""
+    """Return the sentences with at least a share of the best one's probability.
+
+    Sentences of ended facts are left out, unless there are no others.
+    """
     likely = [item for item in sentences if item.score >= share * sentences[0].score]
     return [item for item in likely if not item.has_ended] or likely
 
@@ -196,24 +204,24 @@ def answer_confidence(
     sentences: Sequence[EvidenceSentence],
     given: Sequence[EvidenceSentence],
 ) -> float:
-    """Return the probability that what is given answers, by how far it is ahead of the rest.
+    """Return the probability that the given sentences answer, by their lead over the rest.
 
     Args:
         sentences: Best first, at least one.
-        given: Those that the answer is made of.
+        given: The sentences that make up the answer.
     """
     best = sentences[0]
     rest = (item for item in sentences[1:] if item not in given)
     other = next((item for item in rest if not _agrees(best, item)), None)
-    ahead = log_odds(best.score) - log_odds(other.score) if other else MOST_AHEAD
+    ahead = log_odds(best.score) - log_odds(other.score) if other else MAX_MARGIN
     weights = CONFIDENCE_WEIGHTS
-    value = weights["best"] * log_odds(best.score) + weights["margin"] * min(ahead, MOST_AHEAD)
+    value = weights["best"] * log_odds(best.score) + weights["margin"] * min(ahead, MAX_MARGIN)
     return sigmoid(value + weights["bias"])
 
 
 def _agrees(one: EvidenceSentence, other: EvidenceSentence) -> bool:
     """Return whether two sentences are quoted together, or say the same or the same value."""
-    return bool(stated_values(one.text) & stated_values(other.text)) or _repeats(one, other)
+    return bool(stated_values(one.text) & stated_values(other.text)) or _is_duplicate(one, other)
 
 
 def _answer(
@@ -234,20 +242,20 @@ def _answer(
 
 def _subject(outcome: SearchOutcome) -> frozenset[str]:
     """Return the terms of the name that a question like "who is Ada?" asks about; else none."""
-    asked = _ABOUT.fullmatch(outcome.asked.text.strip())
+    asked = _SUBJECT_QUESTION.fullmatch(outcome.asked.text.strip())
     words = asked["subject"].split() if asked else []
-    if asked is None or len(words) > _LONGEST_SUBJECT or not any(w[0].isupper() for w in words):
+    if asked is None or len(words) > _MAX_SUBJECT_WORDS or not any(w[0].isupper() for w in words):
         return frozenset()
     return frozenset(query_terms(asked["subject"], outcome.languages))
 
 
-def _known_of_subject(
+def _sentences_on_subject(
     subject: frozenset[str], sentences: Sequence[EvidenceSentence]
 ) -> list[EvidenceSentence]:
-    """Return what names a subject, in the order of time; nothing where fewer than two name it."""
+    """Return the sentences that name a subject, oldest first; none if fewer than two do."""
     naming = [item for item in sentences if subject and subject <= item.terms]
-    known = _without_repeats(naming)[:_MOST_KNOWN]
-    if len(known) < _FEWEST_KNOWN:
+    known = _drop_duplicates(naming)[:_MAX_SUBJECT_SENTENCES]
+    if len(known) < _MIN_SUBJECT_SENTENCES:
         return []
     known.sort(key=lambda item: (item.hit.created_at, item.hit.start or 0, item.start))
     return [_without_speaker(item) for item in known]
@@ -276,9 +284,8 @@ def _with_items(item: EvidenceSentence) -> EvidenceSentence:
     """Return a sentence with the list that stands directly below it, if one does."""
     start, end = item.quote
     text = item.hit.text
-    line = text[text.rfind("\n", 0, item.start) + 1 : item.end]
     items = _ITEMS.match(text, end)
-    if items is None or _IS_ITEM.match(line) or items.end() - start > _LONGEST_LIST:
+    if items is None or items.end() - start > _MAX_LIST_LENGTH:
         return item
     return replace(item, quote=(start, start + len(text[start : items.end()].rstrip())))
 
@@ -298,12 +305,14 @@ def _differ(one: EvidenceSentence, other: EvidenceSentence) -> bool:
     left, right = stated_values(one.text), stated_values(other.text)
     if left <= right or right <= left:
         return False
-    is_of_same = _jaccard(_besides_values(one), _besides_values(other)) >= _SAME_SUBJECT
+    is_of_same = (
+        _jaccard(_terms_without_values(one), _terms_without_values(other)) >= _SAME_SUBJECT_OVERLAP
+    )
     return is_of_same and not _values_agree(one.text, other.text)
 
 
 def _values_agree(one: str, other: str) -> bool:
-    """Return whether two sentences say the same in other forms: ``14:00`` and ``2 pm``."""
+    """Return whether two sentences write the same values in two forms: ``14:00``, ``2 pm``."""
     left, right = values(one), values(other)
     kinds = {value.kind for value in left} & {value.kind for value in right}
     return bool(kinds) and all(
@@ -313,9 +322,9 @@ def _values_agree(one: str, other: str) -> bool:
 
 
 def newest_first(question: str, hits: Iterable[Hit]) -> list[Hit]:
-    """Return hits in their order, but of two that conflict the newer one first.
+    """Return hits in their order, except that of two conflicting hits the newer one comes first.
 
-    Where the older one has more words of the question, it is what was asked for, and stays first.
+    If the older one has more words of the question, it is what was asked for and stays first.
     """
     asked = frozenset(query_terms(question))
     ordered: list[EvidenceSentence] = []
@@ -333,17 +342,17 @@ def newest_first(question: str, hits: Iterable[Hit]) -> list[Hit]:
     return [item.hit for item in ordered]
 
 
-def _states(
+def _current_and_former(
     outcome: SearchOutcome,
     likely: Sequence[EvidenceSentence],
     sentences: Sequence[EvidenceSentence],
     *,
     unsure: bool,
 ) -> list[EvidenceSentence]:
-    """Return how what is asked about is and how it was, if sentences differ in that.
+    """Return two sentences that give the current and a former state, if the sentences conflict.
 
-    The newest state is first, or the oldest where that is asked for; the other one is the best
-    sentence's or, where that comes first, the one next to it in time.
+    The newest state is first, or the oldest where the question asks for that.  The second one is
+    the best sentence or, if that comes first, the sentence next to it in time.
     """
     best, question = likely[0], outcome.asked.text
     wants_oldest = asks_for_oldest(question)
@@ -359,8 +368,8 @@ def _states(
         if item is not best
         and may_count(item)
         and (
-            _tells_other_value(outcome, best, item)
-            or ((looks_back or not unsure) and _tells_other_state(outcome, best, item))
+            _has_different_value(outcome, best, item)
+            or ((looks_back or not unsure) and _has_different_state(outcome, best, item))
             or _calls_off(outcome, best, item)
         )
     ]
@@ -370,25 +379,25 @@ def _states(
     return [order[0], order[1] if order[0] is best else best]
 
 
-def _tells_other_value(
+def _has_different_value(
     outcome: SearchOutcome, best: EvidenceSentence, item: EvidenceSentence
 ) -> bool:
-    """Return whether a sentence gives another value for what the best one tells.
+    """Return whether a sentence gives another value for the subject of the best one.
 
-    That they tell of one thing is sure where an insight quotes both, or by their words.
+    They share a subject if an insight quotes both, or if their words overlap.
     """
     if stated_values(item.text) - stated_values(best.text) and _are_quoted(outcome, best, item):
         return True
     return item.score >= _MIN_STEP_SHARE * best.score and _differ(best, item)
 
 
-def _tells_other_state(
+def _has_different_state(
     outcome: SearchOutcome, best: EvidenceSentence, item: EvidenceSentence
 ) -> bool:
-    """Return whether a sentence of another day tells otherwise what the best one answers.
+    """Return whether a sentence of another day contradicts the best one.
 
-    Either both have the same words of the question with other values, or the later one, which is
-    short and nearly as likely an answer, says that something changed.
+    Either both cover the same words of the question with different values, or the later one is
+    short, nearly as likely an answer, and states a change.
     """
     if item.score < _MIN_STEP_SHARE * best.score:
         return False
@@ -402,7 +411,7 @@ def _tells_other_state(
     )
     left, right = stated_values(best.text), stated_values(item.text)
     if left and right and (left <= right or right <= left):
-        return False  # nothing that one says is otherwise by the other
+        return False  # one has all values of the other
     if not _are_of_one_kind(best.text, item.text):
         return False
     have_values = left and right and left.isdisjoint(right)
@@ -411,9 +420,9 @@ def _tells_other_state(
         return not _values_agree(best.text, item.text)
     return (
         not of_best.isdisjoint(of_item)
-        and max(len(best.text), len(item.text)) <= _SHORT
-        and item.score >= _CHANGED_SHARE * best.score
-        and _says_that_it_changed(later.text, outcome.asked.text)
+        and max(len(best.text), len(item.text)) <= _MAX_CHANGE_LENGTH
+        and item.score >= _MIN_CHANGE_SHARE * best.score
+        and _states_a_change(later.text, outcome.asked.text)
     )
 
 
@@ -423,7 +432,7 @@ def _calls_off(outcome: SearchOutcome, best: EvidenceSentence, item: EvidenceSen
         outcome.asked.text
     )
     called_off = _CALLED_OFF.search(item.text)
-    if not asks_for_plan or called_off is None or len(item.text) > _SHORT:
+    if not asks_for_plan or called_off is None or len(item.text) > _MAX_CHANGE_LENGTH:
         return False
     if best.hit.created_at.date() >= item.hit.created_at.date():
         return False
@@ -450,8 +459,8 @@ def _kinds(text: str) -> set[tuple[str, str]]:
     return {(value.kind, value.unit) for value in values(text)}
 
 
-def _says_that_it_changed(text: str, question: str) -> bool:
-    """Return whether a text says that something changed, in words that the question has not."""
+def _states_a_change(text: str, question: str) -> bool:
+    """Return whether a text has a word for change that the question doesn't have."""
     said, asked = (
         {found[0].lower() for found in CHANGE_WORDS.finditer(each)} for each in (text, question)
     )
@@ -462,12 +471,12 @@ def _are_quoted(outcome: SearchOutcome, one: EvidenceSentence, other: EvidenceSe
     """Return whether an insight on a change quotes both sentences."""
     quotes = [plain_quote(item.text).rstrip(".") for item in (one, other)]
     return any(
-        f": {WENT_FROM} " in insight.text and all(quote in insight.text for quote in quotes)
+        f": {CHANGE_PHRASE} " in insight.text and all(quote in insight.text for quote in quotes)
         for insight in outcome.insights
     )
 
 
-def _besides_values(item: EvidenceSentence) -> frozenset[str]:
+def _terms_without_values(item: EvidenceSentence) -> frozenset[str]:
     return item.terms.difference(query_terms(" ".join(stated_values(item.text))))
 
 
@@ -475,16 +484,16 @@ def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one | other else 0.0
 
 
-def _without_repeats(items: Iterable[EvidenceSentence]) -> list[EvidenceSentence]:
+def _drop_duplicates(items: Iterable[EvidenceSentence]) -> list[EvidenceSentence]:
     kept: list[EvidenceSentence] = []
     for item in items:
-        if not any(_repeats(item, other) for other in kept):
+        if not any(_is_duplicate(item, other) for other in kept):
             kept.append(item)
     return kept
 
 
-def _repeats(one: EvidenceSentence, other: EvidenceSentence) -> bool:
-    if _jaccard(one.terms, other.terms) >= _SAME_TEXT:
+def _is_duplicate(one: EvidenceSentence, other: EvidenceSentence) -> bool:
+    if _jaccard(one.terms, other.terms) >= _DUPLICATE_OVERLAP:
         return True
     if one.hit.document != other.hit.document or one.hit.start is None or other.hit.start is None:
         return one.text == other.text
@@ -506,7 +515,7 @@ def _reading_order(chosen: Sequence[EvidenceSentence]) -> list[EvidenceSentence]
 # --- wording -------------------------------------------------------------------------------------
 
 
-def _differing(ordered: Sequence[EvidenceSentence]) -> str:
+def _render_states(ordered: Sequence[EvidenceSentence]) -> str:
     one, other = ordered
     first, second = _numbered_sentence(one, 1), _numbered_sentence(other, 2)
     if _day(one) == _day(other):
@@ -516,7 +525,7 @@ def _differing(ordered: Sequence[EvidenceSentence]) -> str:
     return f"As of {_day(one)}: {first} Earlier, on {_day(other)}: {second}"
 
 
-def _plain_answer(ordered: Sequence[EvidenceSentence], question: str) -> str:
+def _render_sentences(ordered: Sequence[EvidenceSentence], question: str) -> str:
     is_dated = asks_when(question)
     parts = []
     for number, item in enumerate(ordered, start=1):
@@ -549,3 +558,117 @@ def _numbered_sentence(item: EvidenceSentence, number: int) -> str:
 
 def _day(item: EvidenceSentence) -> str:
     return item.hit.created_at.date().isoformat()
+
+
+# --- what happened in a period --------------------------------------------------------------------
+
+PERIOD_METHOD = "period/1"
+_MAX_EVENTS, _MAX_PER_DOCUMENT = 7, 2
+_MIN_EVENTS = 2
+_PERIOD_CONFIDENCE = 0.75
+_GENERAL_TERMS = frozenset(
+    query_terms(
+        "thing things happen happens happened happening event events do did doing done go going "
+        "went on place take took taken up we i you they else anything everything important main "
+        "passiert geschehen los gemacht passé pasó successo gebeurd"
+    )
+)
+"""Terms that ask for whatever happened."""
+
+
+class _Event(Struct, frozen=True):
+    """A statement, quoted from its passage."""
+
+    made_at: datetime
+    importance: float
+    excerpt: HitExcerpt
+
+
+def period_answer(outcome: SearchOutcome) -> Answer | None:
+    """Return what is known of the time that a question asks about; None for other questions.
+
+    None too where fewer than two statements were made then.
+    """
+    period = _asked_period(outcome)
+    if period is None:
+        return None
+    shown = _weightiest(list(_events(outcome.load_statements_of(period))), period)
+    if len(shown) < _MIN_EVENTS:
+        return None
+    is_day = period.first == period.last
+    lines = [
+        f"{_origin(item, with_day=not is_day)}{plain_quote(item.excerpt.text)} [{number}]"
+        for number, item in enumerate(shown, start=1)
+    ]
+    return Answer(
+        "\n".join(lines),
+        found=True,
+        method=PERIOD_METHOD,
+        confidence=_PERIOD_CONFIDENCE,
+        citations=tuple(cite(number, item.excerpt) for number, item in enumerate(shown, start=1)),
+    )
+
+
+def _origin(item: _Event, *, with_day: bool) -> str:
+    """Return what stands before a statement: its day, and what its document is called.
+
+    The title often names what a statement is about; that of a diary's page only names the day.
+    """
+    title = item.excerpt.hit.title
+    parts = [item.made_at.date().isoformat()] if with_day else []
+    if title and leading_day(title) is None:
+        parts.append(title)
+    return f"{', '.join(parts)}: " if parts else ""
+
+
+def _asked_period(outcome: SearchOutcome) -> TimeExpression | None:
+    """Return the one period that a question for what happened names, if it names nothing else."""
+    question = outcome.asked
+    if not asks_what_happened(question.text) or len(question.times) != 1:
+        return None
+    period = question.times[0]
+    others = [
+        slot
+        for slot in question.slots
+        if period.term not in slot
+        and slot not in question.dates
+        and _GENERAL_TERMS.isdisjoint(slot)
+    ]
+    return None if others or period.is_open else period
+
+
+def _events(statements: Sequence[tuple[Hit, Hit]]) -> Iterator[_Event]:
+    for statement, passage in statements:
+        if statement.start is None or statement.end is None or passage.start is None:
+            continue
+        start = max(statement.start - passage.start, 0)
+        end = min(statement.end - passage.start, len(passage.text))
+        if start < end:
+            start += speech_start(passage.text[start:end])
+            yield _Event(
+                statement.created_at, statement.importance, HitExcerpt(passage, start, end)
+            )
+
+
+def _weightiest(found: Sequence[_Event], period: TimeExpression) -> list[_Event]:
+    """Return the weightiest in the order of time; many of a document only where there is no other.
+
+    A single day is mostly described by one document: the page of a diary, or a conversation.
+    """
+    per_document = _MAX_EVENTS if period.first == period.last else _MAX_PER_DOCUMENT
+    of_document: Counter[tuple[str, str]] = Counter()
+    chosen: list[_Event] = []
+    for item in sorted(found, key=lambda item: -item.importance):
+        document = item.excerpt.hit.document
+        if of_document[document] < per_document and not _is_within(item, chosen):
+            of_document[document] += 1
+            chosen.append(item)
+        if len(chosen) == _MAX_EVENTS:
+            break
+    return sorted(chosen, key=lambda item: (item.made_at, item.excerpt.group, item.excerpt.offset,
+                                            item.excerpt.start))  # fmt: skip
+
+
+def _is_within(item: _Event, others: Sequence[_Event]) -> bool:
+    """Tell whether a statement repeats another one, as copies of a document do."""
+    return any(item.excerpt.text in other.excerpt.text for other in others)

@@ -29,7 +29,7 @@ FAR = 0.05
 """Below it, nothing is shown: one question in two hundred whose answer is among the hits scores
 lower, and 40 to 80 in a hundred that are off the topic."""
 
-_UNKNOWN_TRUST, _GENERIC_TRUST, _TOGETHER = 0.5, 0.1, 0.6
+_UNKNOWN_TRUST, _GENERIC_TRUST, _COMBINED_SHARE = 0.5, 0.1, 0.6
 _MAX_JUDGED = 5
 _MAX_AVERAGED = 3
 _GENERIC_WORDS = """
@@ -133,7 +133,7 @@ def judge_relevance(
     together = coverage(squares, everything)
     nearest = [candidate.vector for candidate in best[:_MAX_AVERAGED]]
     return Relevance(
-        focus=max(single, _TOGETHER * together),
+        focus=max(single, _COMBINED_SHARE * together),
         lost_names=sum(weights[slot] for slot in lost) / sum(weights.values()) if lost else 0.0,
         cosine=sum(nearest) / len(nearest),
     )

@@ -71,7 +71,6 @@ _YES, _NO = (
     frozenset({"yes", "y", "true", "x", "ja", "oui", "sì", "sí"}),
     frozenset({"no", "n", "false", "nein", "non", "-"}),
 )
-_TIMES = "times time fois veces volte mal"
 _GENERAL = (
     "total totals altogether all sum add added up how much money have has had did do does we i "
     "you they spend spent pay paid pays cost costs invoice invoiced bill billed out so far now "
@@ -300,7 +299,7 @@ def _counted_column(outcome: SearchOutcome, rows: Sequence[_Row], counted: str) 
     if not rows:
         return None
     thing = counted.split()[-1] if counted.strip() else ""
-    terms = _terms(outcome, thing) - _terms(outcome, _TIMES)
+    terms = _terms(outcome, thing)
     for name in column_names([row.cells for row in rows]):
         if terms and terms == _terms_of(outcome, name):
             values = [row.cells[name] for row in rows if name in row.cells]

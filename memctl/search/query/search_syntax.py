@@ -51,7 +51,7 @@ _PIECE = lazy_regex(
 )
 _LONGEST = 256
 """Words; a longer text is no expression."""
-_MOST_BESIDE_PHRASES = 12
+_MAX_WORDS_WITH_PHRASES = 12
 """Words; in a longer text people quote what they name, and don't require it word for word."""
 _DEEPEST = 40
 """Nested parentheses and negations."""
@@ -78,7 +78,7 @@ class Pattern(Struct, frozen=True):
         return f"{self.word}~" if self.edits else f"{self.word}*"
 
 
-class Has(Struct, frozen=True):
+class Match(Struct, frozen=True):
     """A memory must have one of these runs of terms; a stop word has none."""
 
     runs: tuple[TermRun, ...] = ()
@@ -88,25 +88,25 @@ class Has(Struct, frozen=True):
     """The same words with some of them joined: "self-hosted runner"."""
 
 
-class All(Struct, frozen=True):
+class AllOf(Struct, frozen=True):
     """Every part is required."""
 
     parts: tuple[Node, ...]
 
 
-class Some(Struct, frozen=True):
+class AnyOf(Struct, frozen=True):
     """One of the parts is required."""
 
     parts: tuple[Node, ...]
 
 
-class Never(Struct, frozen=True):
+class Not(Struct, frozen=True):
     """The part is excluded."""
 
     part: Node
 
 
-Node = Has | All | Some | Never
+Node = Match | AllOf | AnyOf | Not
 
 
 class Expression(Struct, frozen=True):
@@ -114,7 +114,7 @@ class Expression(Struct, frozen=True):
 
     text: str
     """The words to search for, without operators and without what is excluded."""
-    required: All | None = None
+    required: AllOf | None = None
     """What is required; None where words only rank."""
     patterns: Mapping[int, Pattern] = field(default_factory=dict)
     """By the position of the word in the text."""
@@ -174,8 +174,8 @@ def _required_patterns(expression: Expression, languages: Sequence[str]) -> Expr
     others = (w for at, w in enumerate(expression.text.split()) if at not in expression.patterns)
     if not expression.patterns or query_terms(" ".join(others), languages):
         return expression
-    some = Some(tuple(Has(pattern=pattern) for pattern in expression.patterns.values()))
-    return replace(expression, required=All((some,)))
+    some = AnyOf(tuple(Match(pattern=pattern) for pattern in expression.patterns.values()))
+    return replace(expression, required=AllOf((some,)))
 
 
 def _pattern(word: str, *, stars: bool = True) -> Pattern | None:
@@ -221,7 +221,7 @@ def _only_quotes(pieces: Sequence[_Piece]) -> bool:
     """Return whether a long text has quotation marks, but no operators."""
     words = sum(piece.kind == "word" for piece in pieces)
     marks = (piece.kind == "phrase" for piece in pieces if piece.is_mark)
-    return words > _MOST_BESIDE_PHRASES and all(marks)
+    return words > _MAX_WORDS_WITH_PHRASES and all(marks)
 
 
 def _is_operator(word: str, before: str, *, shouted: bool) -> bool:
@@ -257,7 +257,7 @@ class _Parser:
 
     def expression(self) -> Expression:
         """Return the whole expression."""
-        required = All(tuple(self._clauses(inside=False)))
+        required = AllOf(tuple(self._clauses(inside=False)))
         if not self._words:
             raise UsageError("that only says what is not to be found", 'add what is: "coffee -tea"')
         text = " ".join(self._words)
@@ -290,7 +290,7 @@ class _Parser:
             if piece.text == "OR":
                 ways.append([])
             ways[-1].append(self._operand())
-        return Some(tuple(All(tuple(way)) for way in ways)), joined
+        return AnyOf(tuple(AllOf(tuple(way)) for way in ways)), joined
 
     def _operand(self) -> Node:
         self._depth += 1
@@ -312,28 +312,28 @@ class _Parser:
         if piece.kind == "sign":
             return self._operand() if piece.text == "+" else self._negated()
         if piece.kind == "open":
-            return All(tuple(self._clauses(inside=True)))
+            return AllOf(tuple(self._clauses(inside=True)))
         return self._words_of(piece)
 
     def _negated(self) -> Node:
         self._negations += 1
         part = self._operand()
         self._negations -= 1
-        return Never(part)
+        return Not(part)
 
-    def _words_of(self, piece: _Piece) -> Has:
+    def _words_of(self, piece: _Piece) -> Match:
         pattern = _pattern(piece.text) if piece.kind == "word" else None
         if not self._negations:
             if pattern:
                 self._patterns[len(self._words)] = pattern
             self._words += (pattern.word if pattern else piece.text).split()
         if pattern:
-            return Has(pattern=pattern)
+            return Match(pattern=pattern)
         if piece.kind == "word":
-            return Has(self._runs(_word_runs, piece.text))
+            return Match(self._runs(_word_runs, piece.text))
         runs = self._runs(_phrase_runs, piece.text)
         joined = (run for run in self._runs(_joined_runs, piece.text) if run not in runs)
-        return Has(runs, joined=tuple(joined))
+        return Match(runs, joined=tuple(joined))
 
     def _runs(
         self, runs: Callable[[str, str], Iterator[TermRun]], text: str
@@ -383,13 +383,13 @@ def _word_runs(word: str, language: str) -> Iterator[TermRun]:
 
 def resolve_patterns(node: Node, found: Mapping[Pattern, Sequence[str]]) -> Node | None:
     """Return what is required with the terms that patterns stand for; None if nothing is left."""
-    if isinstance(node, Has):
+    if isinstance(node, Match):
         if node.pattern is not None:
-            return Has(tuple((term,) for term in found[node.pattern]), node.pattern)
+            return Match(tuple((term,) for term in found[node.pattern]), node.pattern)
         return node if node.runs else None
-    if isinstance(node, Never):
+    if isinstance(node, Not):
         part = resolve_patterns(node.part, found)
-        return None if part is None else Never(part)
+        return None if part is None else Not(part)
     parts = tuple(
         part for each in node.parts if (part := resolve_patterns(each, found)) is not None
     )
@@ -403,19 +403,19 @@ def matches_node(node: Node, text: str) -> bool:
         node: What is required, with its patterns resolved.
         text: The memory's terms, with a space before, between and after them.
     """
-    if isinstance(node, Has):
+    if isinstance(node, Match):
         return any(f" {' '.join(run)} " in text for run in chain(node.runs, node.joined))
-    if isinstance(node, Never):
+    if isinstance(node, Not):
         return not matches_node(node.part, text)
     judged = (matches_node(part, text) for part in node.parts)
-    return all(judged) if isinstance(node, All) else any(judged)
+    return all(judged) if isinstance(node, AllOf) else any(judged)
 
 
 def iter_patterns(node: Node) -> Iterator[Pattern]:
     """Yield the patterns in what is required."""
-    if isinstance(node, Has):
+    if isinstance(node, Match):
         yield from (node.pattern,) if node.pattern is not None else ()
-    elif isinstance(node, Never):
+    elif isinstance(node, Not):
         yield from iter_patterns(node.part)
     else:
         for part in node.parts:
@@ -424,23 +424,23 @@ def iter_patterns(node: Node) -> Iterator[Pattern]:
 
 def mandatory_terms(node: Node) -> tuple[str, ...]:
     """Return the terms that every matching memory has."""
-    if isinstance(node, Has):
+    if isinstance(node, Match):
         each = [*node.runs, *node.joined] or [()]
         return tuple(term for term in each[0] if all(term in run for run in each))
-    if isinstance(node, Never) or (isinstance(node, Some) and len(node.parts) > 1):
+    if isinstance(node, Not) or (isinstance(node, AnyOf) and len(node.parts) > 1):
         return ()
     return tuple(dict.fromkeys(term for part in node.parts for term in mandatory_terms(part)))
 
 
 def describe_node(node: Node) -> str:
     """Return what is required, as terms, to show how it was understood."""
-    if isinstance(node, Has):
+    if isinstance(node, Match):
         if node.pattern is not None:
             return str(node.pattern)
         runs = [" ".join(run) if len(run) == 1 else f'"{" ".join(run)}"' for run in node.runs]
         return runs[0] if len(runs) == 1 else f"({' | '.join(runs)})"
-    if isinstance(node, Never):
+    if isinstance(node, Not):
         return f"NOT {describe_node(node.part)}"
     parts = [describe_node(part) for part in node.parts]
-    operator = " AND " if isinstance(node, All) else " OR "
+    operator = " AND " if isinstance(node, AllOf) else " OR "
     return parts[0] if len(parts) == 1 else f"({operator.join(parts)})"

@@ -95,7 +95,7 @@ _STANDS_FOR = r"(?:stands? for|(?:is|are) short for|means?|steht für|signifie|s
 _MOST_BETWEEN = 45
 """Characters between an acronym and what it stands for."""
 _SENTENCE_END = lazy_regex(r"(?<=[.!?:])\s+|\n+")
-GOES_ON = lazy_regex(
+CONTINUES = lazy_regex(
     r"\W*(?:it|they|this|these|he|she|es|er|sie|dies|il|elle|ils|elles|ce|ello|esto)\b",
     re.IGNORECASE,
 )
@@ -130,7 +130,7 @@ class SubjectQuestion(Struct, frozen=True):
         """
         if self.answering.search(sentence):
             return True
-        if GOES_ON.match(sentence) and self.is_answered_by(before) is not False:
+        if CONTINUES.match(sentence) and self.is_answered_by(before) is not False:
             return None
         about = [name for each in titles if self.title.fullmatch(name := each.rpartition(" > ")[2])]
         if about:

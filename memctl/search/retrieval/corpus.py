@@ -46,7 +46,7 @@ _MIN_LANGUAGE_SHARE = 0.02
 _CACHED_STATISTICS = 64
 _CACHED_SCOPES = 8
 _CACHED_GRAPHS = 8
-_PATIENCE = 4
+_READS_BEFORE_CACHING = 4
 """Reading 20,000 memories and their vectors takes 0.25 s and saves 0.02 s of each question, so it
 pays for states that are asked again and again."""
 MAX_BYTES_IN_MEMORY = 100_000_000
@@ -133,7 +133,7 @@ class Corpus:
             scope = self._read_scope(filters, now)
             cached = self._scopes.put(filters, _CachedScope(scope), scope.valid)
         cached.asked += 1
-        if cached.asked >= _PATIENCE and not cached.is_settled:
+        if cached.asked >= _READS_BEFORE_CACHING and not cached.is_settled:
             cached.is_settled = True
             self._hold_in_memory(cached)
         return cached.scope
@@ -299,13 +299,13 @@ def _ended_by_document(
     places = {row["id"]: row for row in later}
     found: dict[str, list[EndedFact]] = {}
     for row in rows:
-        if _rests_on_other_words(row, places.get(row["superseded_by"])):
+        if _has_other_evidence(row, places.get(row["superseded_by"])):
             span = EndedFact(row["start"], row["end"], row["valid_to"], row["superseded_by"])
             found.setdefault(row["document_id"], []).append(span)
     return found
 
 
-def _rests_on_other_words(row: Mapping[str, Any], later: Mapping[str, Any] | None) -> bool:
+def _has_other_evidence(row: Mapping[str, Any], later: Mapping[str, Any] | None) -> bool:
     """Return whether a fact is newer, not a later version of the same fact on the same words."""
     if row["start"] is None or later is None or later["start"] is None:
         return False

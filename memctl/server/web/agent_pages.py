@@ -17,7 +17,7 @@ from memctl.server.web.listing import RowList, bases_of
 from memctl.server.web.pages import PAGE_ROWS, Asked, Page
 
 if TYPE_CHECKING:
-    from memctl.records import PoolStatistics
+    from memctl.pools.pool_values import PoolStatistics
     from memctl.skills.skill_views import SkillDetails
     from memctl.store.ledger.pool_repositories import Pool, PoolHistoryEntry
     from memctl.store.ledger.skill_repositories import SkillConflict

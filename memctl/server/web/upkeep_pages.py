@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from memctl.config import settings_of, without_password
+from memctl.consolidation.job_undo import JobView
 from memctl.errors import KnowledgeBaseNotFound, UsageError
 from memctl.knowledge_base import KnowledgeBase
 from memctl.knowledge_base.kb_statistics import KnowledgeBaseStatistics, QueryStatistics
 from memctl.models.model_status import ProbeResult, TaskModel, probe_models, task_models
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import plain_rows
-from memctl.records import JobView, record_like
+from memctl.records import record_like
 from memctl.server.web.pages import Asked, Done, Page, address
 from memctl.upkeep.runner import JobStatus, Upkeep
 

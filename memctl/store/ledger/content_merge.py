@@ -27,15 +27,13 @@ from memctl.store.ledger.content_tables import (
 from memctl.store.ledger.feedback_repositories import EFFECTS, VARIANTS, FeedbackEffect
 from memctl.store.ledger.ledger_schema import empty_ledger
 from memctl.store.ledger.pool_repositories import PoolVersionRepository
-from memctl.store.ledger.profile_repositories import PROFILES
 from memctl.store.ledger.repository import from_text
-from memctl.store.ledger.session_repositories import TURNS, SessionKey
+from memctl.store.ledger.session_repositories import PROFILES, TURNS, SessionKey
 from memctl.store.ledger.skill_repositories import (
     SkillFileRepository,
     SkillRepository,
     SkillVersionRepository,
 )
-from memctl.store.ledger.upkeep_repositories import ConfirmationRepository
 from memctl.store.ledger.version_merge import (
     VERSIONED,
     Content,
@@ -44,6 +42,7 @@ from memctl.store.ledger.version_merge import (
     settle_skills,
     version_names,
 )
+from memctl.store.ledger.work_repositories import ConfirmationRepository
 
 _Values = Mapping[str, Any]
 """A row as SQLite stores it, by column."""

@@ -31,9 +31,8 @@ from memctl.store.ledger.pool_repositories import (
     PoolRepository,
     PoolVersionRepository,
 )
-from memctl.store.ledger.profile_repositories import PROFILE_FIELDS, PROFILES
 from memctl.store.ledger.repository import Connections, LedgerTable, to_text
-from memctl.store.ledger.session_repositories import SESSIONS, TURNS
+from memctl.store.ledger.session_repositories import PROFILE_FIELDS, PROFILES, SESSIONS, TURNS
 from memctl.store.ledger.skill_repositories import (
     SkillAgentRepository,
     SkillConflictRepository,
@@ -50,7 +49,7 @@ from memctl.store.ledger.tier_repositories import (
     ShortTermRepository,
     WorkingRepository,
 )
-from memctl.store.ledger.upkeep_repositories import ConfirmationRepository
+from memctl.store.ledger.work_repositories import ConfirmationRepository
 
 _Row = tuple[Any, ...]
 _BARE_HEADING = re.compile(r"^\w[\w ]*:(?=\n\n|\Z)\n*", re.MULTILINE)

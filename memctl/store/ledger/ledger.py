@@ -57,9 +57,13 @@ from memctl.store.ledger.log_repositories import (
     UsageRepository,
 )
 from memctl.store.ledger.pool_repositories import PoolRepository
-from memctl.store.ledger.profile_repositories import InjectedRepository, ProfileRepository
 from memctl.store.ledger.repository import from_text, to_text
-from memctl.store.ledger.session_repositories import SessionRepository, TurnRepository
+from memctl.store.ledger.session_repositories import (
+    InjectedRepository,
+    ProfileRepository,
+    SessionRepository,
+    TurnRepository,
+)
 from memctl.store.ledger.skill_repositories import SkillRepository
 from memctl.store.ledger.tier_repositories import (
     SavedValueRepository,
@@ -67,7 +71,6 @@ from memctl.store.ledger.tier_repositories import (
     ShortTermRepository,
     WorkingRepository,
 )
-from memctl.store.ledger.upkeep_repositories import ConfirmationRepository, ScheduleRepository
 from memctl.store.ledger.version_repositories import (
     ChecksumRepository,
     ManifestRepository,
@@ -75,10 +78,12 @@ from memctl.store.ledger.version_repositories import (
 )
 from memctl.store.ledger.work_repositories import (
     AccessRepository,
+    ConfirmationRepository,
     DaemonRepository,
     EventRepository,
     FileRepository,
     JobRepository,
+    ScheduleRepository,
 )
 
 _log = logging.getLogger(__name__)

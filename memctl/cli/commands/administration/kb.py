@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from memctl.kb_settings import Grant, Inbox, KnowledgeBaseSettings
     from memctl.knowledge_base import KnowledgeBase
-    from memctl.records import ReembedReport
+    from memctl.memories.reembedding import ReembedReport
 
 app = group("kb", "Create, list, change, archive and delete knowledge bases.")
 

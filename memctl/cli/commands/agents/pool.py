@@ -41,7 +41,7 @@ from memctl.literals import AccessLevel, Eviction, PoolType
 
 if TYPE_CHECKING:
     from memctl.pools import PoolChange, Pools
-    from memctl.records import PoolStatistics
+    from memctl.pools.pool_values import PoolStatistics
     from memctl.store.ledger.pool_repositories import Pool
 
 app = group("pool", "Share JSON data by name between agents.")

@@ -12,7 +12,7 @@ from memctl.cli.rendering.output_formats import Column, emit, emit_one, print_te
 from memctl.errors import NothingFound
 
 if TYPE_CHECKING:
-    from memctl.store.ledger.profile_repositories import Profile
+    from memctl.store.ledger.session_repositories import Profile
 
 app = group("profile", "What is known of a user in short.")
 

@@ -230,17 +230,15 @@ def query(
     effective = mode or context.config.query.mode
     _check_mode(effective, {"--hops": hops, "--communities": communities}, "graph")
     _check_mode(effective, {"--rounds": rounds}, "agentic")
-    if no_communities:
-        if communities is not None:
-            raise UsageError("--communities and --no-communities do not go together")
-        communities = 0
+    if no_communities and communities is not None:
+        raise UsageError("--communities and --no-communities do not go together")
     if stream:
         _check_stream(output, is_batch=batch is not None, no_answer=no_answer)
     options = QueryOptions(
         mode=mode,
         hops=hops,
         rounds=rounds,
-        communities=communities,
+        communities=0 if no_communities else communities,
         fusion=fusion,
         filters=filters,
         limit=limit,
@@ -256,31 +254,43 @@ def query(
         if batch or stream or strict or sources or options != _plain(options):
             raise UsageError("--tier shared goes with -n, --offset and -k", "leave out the others")
         found = _ask_pools(context, kb, read_question(question or []), options, output)
-        if exit_code and not found:
-            raise NothingFound("nothing was found")
-        return
-    if strict:
-        found = _strict(
-            context, kb, question or [], options, output, is_plain=not (batch or stream)
-        )
-        if exit_code and not found:
-            raise NothingFound("no sure answer was found")
-        return
-    if sources:
-        if batch is not None:
-            raise UsageError("--with and --batch do not go together", "memctl enrich QUESTION")
-        question = [read_question(question or [])]
-        _enrich(context, kb, question[0], sources)
-    with context.reading(kb) as bases:
-        check_types(bases, filters)
-        if batch is not None:
-            found = ask_batch(context, bases, batch, options, output)
-        elif stream:
-            found = is_found(_stream(context, bases, read_question(question or []), options))
-        else:
-            found = is_found(_ask(context, bases, read_question(question or []), options, output))
+    elif strict:
+        is_plain = not (batch or stream)
+        found = _strict(context, kb, question or [], options, output, is_plain=is_plain)
+    else:
+        if sources:
+            if batch is not None:
+                raise UsageError("--with and --batch do not go together", "memctl enrich QUESTION")
+            question = [read_question(question or [])]
+            _enrich(context, kb, question[0], sources)
+        found = _answer(context, kb, question or [], options, output, batch=batch, stream=stream)
     if exit_code and not found:
-        raise NothingFound(f"{'nothing' if no_answer else 'no sure answer'} was found")
+        needs_no_answer = tier is not None or (no_answer and not strict)
+        raise NothingFound(f"{'nothing' if needs_no_answer else 'no sure answer'} was found")
+
+
+def _answer(
+    context: CommandContext,
+    kb: KnowledgeBasesOption,
+    question: list[str],
+    options: QueryOptions,
+    output: Output,
+    *,
+    batch: str | None,
+    stream: bool,
+) -> bool:
+    """Answer a question, or every line of a file, from knowledge bases; say whether it was found.
+
+    Raises:
+        PartialFailure: Some lines of the file were no questions; the others have been answered.
+    """
+    with context.reading(kb) as bases:
+        check_types(bases, options.filters)
+        if batch is not None:
+            return ask_batch(context, bases, batch, options, output)
+        if stream:
+            return is_found(_stream(context, bases, read_question(question), options))
+        return is_found(_ask(context, bases, read_question(question), options, output))
 
 
 def _judge(

@@ -33,8 +33,8 @@ from memctl.formatting import format_count, format_counts
 from memctl.schema.table_names import CONSOLIDATION
 
 if TYPE_CHECKING:
+    from memctl.consolidation.job_undo import UndoReport
     from memctl.knowledge_base import KnowledgeBase
-    from memctl.records import UndoReport
 
 app = group("job", "List what was done by itself, and take it back.")
 
