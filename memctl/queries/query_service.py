@@ -520,23 +520,25 @@ class _QuerySession(Struct, frozen=True, dict=True):
         return {key: each for key, each in kept.items() if since < each.at <= self._now}
 
     def _may_keep(self, options: QueryOptions) -> bool:
-        """Return whether what a question is given is kept: never if it is about what is private."""
+        """Return whether what a question is given is kept: never if it is about what is private.
+
+        Nor if several knowledge bases are asked: what one of them forgets would stay in another.
+        """
         context = self.search_context
         is_plain = options.log and not options.explain and options.on_token is None
-        return is_plain and bool(context.config.query.cache_minutes) and not context.private
+        is_open = not context.private and len(context.targets) == 1
+        return is_plain and is_open and bool(context.config.query.cache_minutes)
 
     @cached_property
     def _kept_place(self) -> tuple[DerivedCache | None, str]:
         """Where results are kept, and by what name: they are of these tables alone."""
-        snapshots = self.search_context.snapshots()
-        states = {name: snapshot.state for name, snapshot in snapshots.items()}
-        first = snapshots[self.search_context.targets[0].name]
-        return first.derived, json.dumps(["results", states])
+        (snapshot,) = self.search_context.snapshots().values()
+        return snapshot.derived, json.dumps(["results", snapshot.state])
 
     def _key_of(self, question: Question, options: QueryOptions) -> str:
         """Tell a question from any other one, and from itself where something is set otherwise."""
         context = self.search_context
-        settings = [target.settings for target in context.targets]
+        settings = context.targets[0].settings
         asked = (self._mode, self._now.date(), question.text, options, context.config, settings)
         return hashlib.sha256(repr(asked).encode()).hexdigest()
 

@@ -310,3 +310,19 @@ def test_nothing_of_a_private_question_is_kept(
     for _ in range(2):
         found = memctl("query", "When is the launch of Aurora?", "-k", "diary", "-o", "json").json
         assert not found["cached"]
+
+
+def test_nothing_of_several_knowledge_bases_is_kept_in_one_of_them(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MEMCTL_QUERY_CACHE_MINUTES", "60")
+    for name, said in (("a", "The rent is 900 euros."), ("b", "Quillfeather launches Aurora.")):
+        memctl("kb", "create", name)
+        memctl("memory", "add", said, "-k", name)
+    for _ in range(2):
+        asked = memctl("query", "Who launches Aurora?", "-k", "a", "-k", "b", "-o", "json").json
+        assert "Quillfeather" in str(asked["hits"])
+        assert not asked["cached"]
+    memctl("forget", "-k", "b", "--entity", "Quillfeather", "--yes")
+    for path in (tmp_path / "home/kb/a").rglob("*"):
+        assert not path.is_file() or b"Quillfeather" not in path.read_bytes()
