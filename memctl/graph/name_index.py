@@ -523,12 +523,12 @@ def cached_name_index(
     """
     decided = sorted(decisions.same), sorted(decisions.apart)
     name = json.dumps([snapshot.state, _code_digest(), what, evidence_only, decided])
-    known = snapshot.derived and snapshot.derived.read(name)
+    known = snapshot.derived and snapshot.derived.read("names", name)
     if known:
         return msgpack.decode(known, type=NameIndex)
     made = build_index(snapshot, where, decisions, evidence_only=evidence_only)
     if snapshot.derived:
-        snapshot.derived.write(name, msgpack.encode(made))
+        snapshot.derived.write("names", name, msgpack.encode(made))
     return made
 
 

@@ -536,14 +536,14 @@ class _QuerySession(Struct, frozen=True, dict=True):
             began, _first_end(snapshot, began), replace(result, question=""), how, found
         )
         latest = sorted(known.items(), key=lambda item: item[1].at)[-_MOST_KEPT:]
-        snapshot.derived.write(name, msgpack.encode(dict(latest)))
+        snapshot.derived.write("results", name, msgpack.encode(dict(latest)))
 
     def _kept_results(self, options: QueryOptions) -> dict[str, _KeptResult]:
         """Return what may be given again, by question."""
         if not self._may_keep(options):
             return {}
         snapshot, name = self._kept_place
-        content = snapshot.derived.read(name) if snapshot.derived else None
+        content = snapshot.derived.read("results", name) if snapshot.derived else None
         if not content:
             return {}
         try:
@@ -567,7 +567,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
     def _kept_place(self) -> tuple[Snapshot, str]:
         """The tables that results are kept of, and by what name."""
         (snapshot,) = self.search_context.snapshots().values()
-        return snapshot, json.dumps(["results", __version__, snapshot.state])
+        return snapshot, json.dumps([__version__, snapshot.state])
 
     def _key_of(self, question: Question, options: QueryOptions) -> str:
         """Tell a question from any other one, and from itself where something is set otherwise."""
