@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec import MsgspecError, Struct, msgpack
 from msgspec.structs import replace
 
-from memctl import __version__
 from memctl.errors import MemctlError, UsageError
 from memctl.identity import DEFAULT_USER, conversations_of, readable_by, within_reach
 from memctl.ids import storable
@@ -370,6 +369,8 @@ _RELEVANT_AS_A_WHOLE = 0.45
 
 _MOST_KEPT = 50
 """Results that are kept, the latest ones."""
+_ANSWERING_PACKAGES = ("memctl.queries", "memctl.search", "memctl.understanding", "memctl.language")
+"""Whose code decides what a question is given."""
 
 
 class _KeptResult(Struct, frozen=True):
@@ -548,7 +549,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             return {}
         try:
             kept = msgpack.decode(content, type=dict[str, _KeptResult])
-        except MsgspecError:  # another program wrote it
+        except MsgspecError:  # other code wrote it
             return {}
         longest, now = timedelta(minutes=self.search_context.config.query.cache_minutes), self._now
         return {key: each for key, each in kept.items() if each.holds_at(now, longest)}
@@ -566,8 +567,10 @@ class _QuerySession(Struct, frozen=True, dict=True):
     @cached_property
     def _kept_place(self) -> tuple[Snapshot, str]:
         """The tables that results are kept of, and by what name."""
+        from memctl.store.file_caches import code_digest
+
         (snapshot,) = self.search_context.snapshots().values()
-        return snapshot, json.dumps([__version__, snapshot.state])
+        return snapshot, json.dumps([code_digest(*_ANSWERING_PACKAGES), snapshot.state])
 
     def _key_of(self, question: Question, options: QueryOptions) -> str:
         """Tell a question from any other one, and from itself where something is set otherwise."""

@@ -12,6 +12,8 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -73,6 +75,17 @@ class DerivedCache:
 
     def _path(self, kind: DerivedKind, name: str) -> Path:
         return self._folder / f"{kind}-{hashlib.sha256(name.encode()).hexdigest()}"
+
+
+@cache
+def code_digest(*packages: str) -> str:
+    """Return a digest of the code of packages, which tells what other code has made."""
+    digest = hashlib.sha256()
+    for package in packages:
+        for file in sorted(Path(str(files(package))).rglob("*")):
+            if file.suffix in (".py", ".json"):
+                digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def drop_derived_cache(folder: Path) -> None:
