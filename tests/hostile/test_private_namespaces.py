@@ -385,3 +385,69 @@ def test_nobody_keeps_a_memory_to_itself_without_a_name(memctl: Run) -> None:
     refused = memctl("memory", "add", KEPT, "--private")
     assert refused.code == 2
     assert "MEMCTL_AGENT" in refused.err
+
+
+def test_json_lines_go_to_no_namespace_of_another_agent_or_user(
+    kept: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ingested(command: tuple[str, ...], namespace: str) -> Result:
+        lines = [{"text": "The gull is grey.", "id": "1"}]
+        lines += [{"text": "The mole is blind.", "id": "2", "namespace": namespace}]
+        return kept(*command, "-", stdin="\n".join(map(json.dumps, lines)))
+
+    ingest = ("ingest", "-o", "json", "--jsonl")
+    monkeypatch.setenv("MEMCTL_AGENT", "other")
+    refused = ingested(ingest, "agent:helper:private")
+    assert refused.code == 3
+    assert refused.json["ingested"] == 1
+    (failed,) = [each for each in refused.json["outcomes"] if each["outcome"] == "failed"]
+    assert "agent 'helper' keeps to itself" in failed["reason"]
+    assert failed["line"] == 2
+    monkeypatch.setenv("MEMCTL_AGENT", "")
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    assert ingested(ingest, "user:bob:documents").code == 3
+    assert ingested(ingest, "user:bob:conversations:agent:helper:private").code == 3
+    assert ingested((*ingest[:3], "--dry-run", "--jsonl"), "user:bob:documents").code == 3
+    monkeypatch.setenv("MEMCTL_USER", "")
+    assert "mole" not in kept("sql", "from memories").out
+    assert "mole" not in kept("memory", "list", "--namespace", "agent:helper:private").out
+
+
+@pytest.mark.parametrize("session", [None, "talk"], ids=["documents", "a conversation"])
+def test_json_lines_of_what_an_agent_keeps_to_itself_become_private(
+    memctl: Run, distant: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, session: str | None
+) -> None:
+    monkeypatch.setenv("MEMCTL_AGENT", "helper")
+    texts = {
+        "The gull is grey.": "",
+        KEPT: "agent:helper:private",
+        "Ann Quillfeather rows.": "agent:helper:private",
+        "Zanzibar is far.": "user:ann:conversations:agent:helper:private",
+    }
+    rows = [{"text": text, "namespace": place} for text, place in texts.items()]
+    lines = "\n".join(
+        json.dumps(row | ({"session_id": session} if session else {})) for row in rows
+    )
+    report = memctl("ingest", "--jsonl", "-", "-o", "json", stdin=lines).json
+    assert (report["ingested"], report["failed"]) == (4, 0)
+    monkeypatch.setenv("MEMCTL_AGENT", "other")
+    assert tells(memctl("memory", "list", "-o", "json", "-n", "0")) == []
+    assert tells(memctl("query", "Who rows?", "-o", "json")) == []
+    assert "gull" in str(distant.asked)
+    assert not [word for word in WORDS if word in str(distant.asked)]
+    monkeypatch.setenv("MEMCTL_AGENT", "helper")
+    assert tells(memctl("memory", "list", "-o", "json", "-n", "0")) == list(WORDS)
+
+
+def test_imported_lines_are_kept_from_other_agents_too(
+    kept: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    places = ("agent:helper:private", "agent:other:private")
+    rows = [{"text": f"The mole of {at} is blind.", "namespace": at} for at in places]
+    (tmp_path / "talk.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    monkeypatch.setenv("MEMCTL_AGENT", "other")
+    report = kept("session", "import", str(tmp_path / "talk.jsonl"), "-o", "json").json
+    assert (report["ingested"], report["failed"]) == (1, 1)
+    assert "mole of agent:other" in kept("memory", "list", "-o", "json").out
+    monkeypatch.setenv("MEMCTL_AGENT", "helper")
+    assert "mole" not in kept("memory", "list", "-o", "json").out
