@@ -183,6 +183,18 @@ class Resources:
 
         return isinstance(snapshot, ScopedSnapshot) and bool(snapshot.hidden)
 
+    def require_nothing_hidden(self, hint: str) -> None:
+        """Refuse an agent what shows everything, where other agents keep something to themselves.
+
+        Raises:
+            AccessRefused: They do.
+        """
+        if self.hides(self.seen_snapshot()):
+            agent = self.program_config.agent
+            raise AccessRefused(
+                f"there is what other agents than {agent!r} keep to themselves", hint
+            )
+
     @property
     def folding(self) -> Folding:
         """What takes over into the tables what was said."""

@@ -451,3 +451,15 @@ def test_imported_lines_are_kept_from_other_agents_too(
     assert "mole of agent:other" in kept("memory", "list", "-o", "json").out
     monkeypatch.setenv("MEMCTL_AGENT", "helper")
     assert "mole" not in kept("memory", "list", "-o", "json").out
+
+
+@pytest.mark.parametrize("order", [("default", "copy"), ("copy", "default")], ids=" ".join)
+def test_a_comparison_shows_no_other_agent_what_one_keeps_to_itself(
+    kept: Run, monkeypatch: pytest.MonkeyPatch, order: tuple[str, str]
+) -> None:
+    kept("kb", "create", "copy")
+    assert tells(kept("kb", "diff", *order, "-o", "json")) != []
+    monkeypatch.setenv("MEMCTL_AGENT", "other")
+    refused = kept("kb", "diff", *order, "-o", "json")
+    assert refused.code == 1
+    assert tells(refused) == []
