@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -169,10 +169,9 @@ class Resources:
         from memctl.store.tables.snapshot import ScopedSnapshot, namespaces_of
 
         snapshot, config = self.snapshot(), self.program_config
-        known: Collection[str] = self.settings.private_namespaces
-        if config.user is not None:
-            known = namespaces_of(snapshot)
-        hidden = {each for each in known if not may_see(config, each)}
+        if config.user is None and config.agent is None:
+            return snapshot
+        hidden = {each for each in namespaces_of(snapshot) if not may_see(config, each)}
         if config.user is None and not hidden:
             return snapshot
         return ScopedSnapshot(snapshot, hidden)
@@ -398,8 +397,8 @@ class Resources:
         from memctl.forget import Forgetter, Reach
 
         config, owner = self.program_config, self.program_config.user
-        if not all(may_see(config, each) for each in self.settings.private_namespaces):
-            owner = owner or config.agent
+        if owner is None and self.hides(self.seen_snapshot()):
+            owner = config.agent
         reach = None if owner is None else Reach(owner, sees)
         return Forgetter(self.layout, self.store, lambda: self.services.embedder, self.clock, reach)
 

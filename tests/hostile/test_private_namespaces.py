@@ -463,3 +463,20 @@ def test_a_comparison_shows_no_other_agent_what_one_keeps_to_itself(
     refused = kept("kb", "diff", *order, "-o", "json")
     assert refused.code == 1
     assert tells(refused) == []
+
+
+def test_only_its_agent_or_a_person_makes_what_it_keeps_to_itself_open(
+    kept: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = "agent:helper:private"
+    id_ = kept("memory", "list", "--namespace", place, "-o", "json").json[0]["id"]
+    monkeypatch.setenv("MEMCTL_AGENT", "other")
+    refused = kept("kb", "set", "default", "--open-namespace", place)
+    assert refused.code == 1
+    assert "keeps to itself" in refused.err
+    assert tells(kept("query", "Where is the key?", "-o", "json")) == []
+    monkeypatch.setenv("MEMCTL_AGENT", "helper")
+    assert kept("kb", "set", "default", "--open-namespace", place).code == 0
+    monkeypatch.setenv("MEMCTL_AGENT", "other")
+    assert kept("memory", "show", id_).code == 1
+    assert kept("export", "all", "--to", "-").code == 1
