@@ -403,20 +403,26 @@ class Resources:
         return Forgetter(self.layout, self.store, lambda: self.services.embedder, self.clock, reach)
 
     def require_sole(self, what: str) -> None:
-        """Refuse a named user what touches everything, where others have stored something.
+        """Refuse who acts what touches everything, where there is something of others.
 
         Raises:
-            AccessRefused: There is something of another user.
+            AccessRefused: There is something of another user, or that another agent keeps to
+                itself.
         """
         from memctl.store.ledger.content_tables import content_namespaces
         from memctl.store.tables.snapshot import namespaces_of
 
         config = self.program_config
-        if config.user is None:
+        if config.user is None and config.agent is None:
             return
         namespaces = namespaces_of(self.store.snapshot()) | content_namespaces(self.store.ledger)
-        if not all(may_see(config, namespace) for namespace in namespaces):
-            raise AccessRefused(f"{what} is of all users, not of {config.user!r} alone")
+        if all(may_see(config, namespace) for namespace in namespaces):
+            return
+        if config.user is None:
+            raise AccessRefused(
+                f"{what} has what other agents than {config.agent!r} keep to themselves"
+            )
+        raise AccessRefused(f"{what} is of all users, not of {config.user!r} alone")
 
 
 def refuse_distant(config: Config, settings: KnowledgeBaseSettings) -> None:

@@ -480,3 +480,18 @@ def test_only_its_agent_or_a_person_makes_what_it_keeps_to_itself_open(
     monkeypatch.setenv("MEMCTL_AGENT", "other")
     assert kept("memory", "show", id_).code == 1
     assert kept("export", "all", "--to", "-").code == 1
+
+
+def test_another_agent_deletes_nothing_that_one_keeps_to_itself(
+    kept: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = (("clear", "default", "--yes"), ("delete", "default", "--yes"))
+    monkeypatch.setenv("MEMCTL_AGENT", "other")
+    for words in everything:
+        refused = kept("kb", *words)
+        assert refused.code == 1
+        assert "keep to themselves" in refused.err
+    monkeypatch.setenv("MEMCTL_AGENT", "helper")
+    assert tells(kept("memory", "list", "-o", "json")) != []
+    for words in everything:
+        assert kept("kb", *words).code == 0
