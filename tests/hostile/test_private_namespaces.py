@@ -495,3 +495,21 @@ def test_another_agent_deletes_nothing_that_one_keeps_to_itself(
     assert tells(kept("memory", "list", "-o", "json")) != []
     for words in everything:
         assert kept("kb", *words).code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ((" ",), 2),
+        ((KEPT, "--evidence", "m_0"), 1),
+        ((KEPT, "--type", "learning", "--share"), 2),
+    ],
+    ids=["no text", "no such evidence", "shared"],
+)
+def test_a_private_memory_that_is_refused_changes_no_settings(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int
+) -> None:
+    memctl("kb", "create", "default")
+    monkeypatch.setenv("MEMCTL_AGENT", "helper")
+    assert memctl("memory", "add", *words, "--private").code == code
+    assert not memctl("kb", "show", "default", "-o", "json").json["private_namespaces"]
