@@ -40,7 +40,8 @@ def _kept_namespace(config: Config, named: str | None) -> str:
     """
     if config.agent is None:
         raise UsageError(
-            "no agent is named who could keep it to itself", "name one with MEMCTL_AGENT"
+            "no agent is named who could keep it to itself",
+            "name one with MEMCTL_AGENT, or over HTTP with X-Memctl-Agent",
         )
     kept = kept_by(config.namespaces, config.agent, config.user)
     if named not in (None, kept):
