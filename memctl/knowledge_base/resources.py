@@ -166,15 +166,22 @@ class Resources:
 
     def seen_snapshot(self) -> Snapshot:
         """Return the tables as ``snapshot`` does, without what is another user's or agent's."""
-        from memctl.store.tables.snapshot import ScopedSnapshot, namespaces_of
+        from memctl.store.tables.snapshot import ScopedSnapshot
 
-        snapshot, config = self.snapshot(), self.program_config
-        if config.user is None and config.agent is None:
-            return snapshot
-        hidden = {each for each in namespaces_of(snapshot) if not may_see(config, each)}
-        if config.user is None and not hidden:
+        snapshot = self.snapshot()
+        hidden = self._hidden_in(snapshot)
+        if self.program_config.user is None and not hidden:
             return snapshot
         return ScopedSnapshot(snapshot, hidden)
+
+    def _hidden_in(self, snapshot: Snapshot) -> set[str]:
+        """Return the namespaces that are another user's or agent's."""
+        from memctl.store.tables.snapshot import namespaces_of
+
+        config = self.program_config
+        if config.user is None and config.agent is None:
+            return set()
+        return {each for each in namespaces_of(snapshot) if not may_see(config, each)}
 
     def hides(self, snapshot: Snapshot) -> bool:
         """Return whether something is left out of what ``seen_snapshot`` gives."""
@@ -397,7 +404,7 @@ class Resources:
         from memctl.forget import Forgetter, Reach
 
         config, owner = self.program_config, self.program_config.user
-        if owner is None and self.hides(self.seen_snapshot()):
+        if owner is None and self._hidden_in(self.store.snapshot()):
             owner = config.agent
         reach = None if owner is None else Reach(owner, sees)
         return Forgetter(self.layout, self.store, lambda: self.services.embedder, self.clock, reach)
