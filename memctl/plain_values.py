@@ -64,15 +64,20 @@ def _has_no_number(value: object) -> bool:
     return isinstance(value, (list, tuple)) and any(map(_has_no_number, value))
 
 
+class NoJsonNumber(ValueError):
+    """It is JSON but for NaN or Infinity."""
+
+
 def parse_json(text: str | bytes) -> Any:
     """Return what JSON says; unlike ``json.loads`` it takes no NaN and Infinity, as JSON has none.
 
     Raises:
+        NoJsonNumber: It has one of those.
         ValueError: It is no JSON.
     """
 
     def refuse(name: str) -> None:
-        raise ValueError(f"{name} is no number of JSON")
+        raise NoJsonNumber(f"{name} is no number of JSON")
 
     return json.loads(text, parse_constant=refuse)
 

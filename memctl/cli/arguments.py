@@ -165,7 +165,7 @@ _TYPES = (
     "passage", "turn", "query", "gist", "fact", "important_fact", "decision", "preference", "plan",
     "event", "observation", "reflection", "learning", "memories", "important_information",
     "summary", "conversation", "conversation_turn", "conversation_summary", "tool_output",
-    "insight",
+    "quoted", "insight",
 )  # fmt: skip
 _META = lazy_regex(r"(?P<key>[^=!<>]+)(?P<operator>!=|>=|<=|=|>|<)(?P<value>.*)", re.DOTALL)
 _META_OPERATORS = {

@@ -122,8 +122,8 @@ class QuerySettings(Struct, frozen=True):
     cache_minutes: Annotated[
         int,
         Rule(
-            "how long the same question, asked again of unchanged knowledge bases, gets what it got"
-            " before; 0 for never",
+            "how long the same question, asked again of one unchanged knowledge base, gets what it"
+            " got before; 0 for never",
             low=0,
             high=1440,
         ),

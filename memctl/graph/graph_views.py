@@ -396,14 +396,14 @@ class GraphView(Struct, frozen=True, dict=True):
         import numpy as np
 
         snapshot, digest = self.snapshot, hashlib.sha256("\0".join(texts).encode()).hexdigest()
-        name = json.dumps([snapshot.state, "names", digest, embedder.id])
-        kept = snapshot.derived and snapshot.derived.read(name)
+        name = json.dumps([snapshot.state, digest, embedder.id])
+        kept = snapshot.derived and snapshot.derived.read("vectors", name)
         if kept:
             read = np.frombuffer(kept, dtype="<f2").reshape(len(texts), embedder.dimension)
             return read.astype(np.float32)
         made = embedder.embed(texts)
         if snapshot.derived:
-            snapshot.derived.write(name, made.astype("<f2").tobytes())
+            snapshot.derived.write("vectors", name, made.astype("<f2").tobytes())
         return made
 
     def _described(self, words: str, least: float) -> list[int]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
-from importlib.resources import files
-from pathlib import Path
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, msgpack
@@ -27,6 +24,7 @@ from memctl.graph.mentions import Link, Mentions, Passage, context_of, read_ment
 from memctl.graph.name_resolution import Decisions, Resolution, people_by_name_part, resolve
 from memctl.ids import entity_id, storable
 from memctl.rows.references import BETWEEN_ENTITIES
+from memctl.store.file_caches import code_digest
 from memctl.store.tables.filter_expressions import Expr, both, col
 
 if TYPE_CHECKING:
@@ -522,22 +520,13 @@ def cached_name_index(
         DamagedError: A table cannot be read.
     """
     decided = sorted(decisions.same), sorted(decisions.apart)
-    name = json.dumps([snapshot.state, _code_digest(), what, evidence_only, decided])
-    known = snapshot.derived and snapshot.derived.read(name)
+    name = json.dumps(
+        [snapshot.state, code_digest(*_INDEXING_PACKAGES), what, evidence_only, decided]
+    )
+    known = snapshot.derived and snapshot.derived.read("names", name)
     if known:
         return msgpack.decode(known, type=NameIndex)
     made = build_index(snapshot, where, decisions, evidence_only=evidence_only)
     if snapshot.derived:
-        snapshot.derived.write(name, msgpack.encode(made))
+        snapshot.derived.write("names", name, msgpack.encode(made))
     return made
-
-
-@cache
-def _code_digest() -> str:
-    """Return a digest of the code that makes the index."""
-    digest = hashlib.sha256()
-    for package in _INDEXING_PACKAGES:
-        for file in sorted(Path(str(files(package))).rglob("*")):
-            if file.suffix in (".py", ".json"):
-                digest.update(file.read_bytes())
-    return digest.hexdigest()

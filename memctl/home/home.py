@@ -647,11 +647,12 @@ class Home:
 
         Raises:
             LockedError: Another process is writing to it or watching it.
-            AccessRefused: Another user than the one who is named has stored something in it.
+            AccessRefused: Another user than the one who is named has stored something in it, or
+                another agent keeps something in it to itself.
         """
         self.layout(name)
         self._require_owner(name)
-        if self.config.user is not None:
+        if self.config.user is not None or self.config.agent is not None:
             with self.open(name) as base:
                 base.resources.require_sole("a knowledge base")
         self._folders.remove(name)

@@ -16,6 +16,7 @@ from memctl.errors import (
     LockedError,
 )
 from memctl.home.kb_folders import Clock, open_ledger, writing_to
+from memctl.identity import require_seen
 from memctl.kb_settings import (
     Inbox,
     KnowledgeBaseSettings,
@@ -49,6 +50,7 @@ def change_settings(
 
     Raises:
         UsageError: A setting cannot have that value; nothing is changed then.
+        AccessRefused: A namespace of another user or agent would be private no more.
         LockedError: Another process keeps changing them.
     """
     before = load_settings(layout.settings)
@@ -72,6 +74,7 @@ def _with_changes(
 
     Raises:
         UsageError: They cannot be like that.
+        AccessRefused: A namespace would be private no more that is another user's or agent's.
     """
     made = {key: value(settings) if callable(value) else value for key, value in changes.items()}
     if after := made.pop("after", None):
@@ -80,6 +83,8 @@ def _with_changes(
             for inbox in made.get("inboxes", settings.inboxes)
         )
     changed = replace(settings, **made)
+    for opened in {*settings.private_namespaces}.difference(changed.private_namespaces):
+        require_seen(config, opened)
     refuse_distant(config, changed)
     with_own_settings(config, changed, changed.name)
     return changed

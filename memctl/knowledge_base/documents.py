@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from memctl.links.link_views import LinkedTables, PageLinks
     from memctl.memories.memory_views import DocumentView
     from memctl.provenance.file_provenance import FileProvenance
+    from memctl.sessions.line_intake import WritableLines
 
 _NO_FILTERS = Filters()
 
@@ -42,6 +43,22 @@ def _uploaded(user: str | None, session: str | None, now: datetime) -> dict[str,
         "upload_session": session or DEFAULT_SESSION,
         "upload_date": now.isoformat(),
     }
+
+
+_ADDED_UP = (
+    *("ingested", "skipped", "failed", "memories", "seconds", "outcomes", "superseded", "empty"),
+    *("incomplete", "dropped"),
+)
+_COMPARED = ("added", "updated", "contradicted", "restated", "dropped")
+
+
+def _joined(first: IngestReport, second: IngestReport) -> IngestReport:
+    """Return the report of two parts of one ingest."""
+    both = {name: getattr(first, name) + getattr(second, name) for name in _ADDED_UP}
+    compared = {
+        name: getattr(first.facts, name) + getattr(second.facts, name) for name in _COMPARED
+    }
+    return replace(first, **both, facts=replace(second.facts, **compared))
 
 
 class Documents(Part):
@@ -84,7 +101,8 @@ class Documents(Part):
             jsonl: One document a line, in a file or a stream: ``text``, and optionally ``id``,
                 ``namespace``, ``title``, ``created_at``, ``session_id``, ``turn``, ``tags``,
                 ``metadata``, ``source``.  A line with a ``session_id`` is a turn of that
-                conversation, which is one document.
+                conversation, which is one document.  One of another user's or agent's
+                namespace fails.
             namespace: The namespace of the documents; by default that of the documents of the user
                 who is named, else ``default``.
             tags: Tags for all of them.
@@ -106,7 +124,7 @@ class Documents(Part):
         """
         from memctl.ingest.discovery.ingest_inputs import Inputs, open_inputs
         from memctl.ingest.discovery.sources import Labels
-        from memctl.sessions.line_intake import TurnLines
+        from memctl.sessions.line_intake import TurnLines, WritableLines
 
         require_shallow(metadata)
         kb, config = self._kb, self._kb.program_config
@@ -129,18 +147,31 @@ class Documents(Part):
         folders = inputs.paths if sync else ()
         lines = TurnLines(kb.conversations, dry_run=dry_run)
         with open_inputs(inputs, labels, kb.layout.folder, left_out, web) as (sources, total):
-            if jsonl is not None:
-                sources = lines.divert(sources)
+            given = WritableLines(iter(sources), config)
             if dry_run:
+                sources = lines.divert(given.all())
                 return self._preview(sources, progress, total, versions, folders)
             kb.begin_change()
-            ingestor = kb.services.ingestor
-            report = ingestor.ingest(sources, progress, total=total, versions=versions)
+            report: IngestReport | None = None
+            while report is None or given.next is not None:
+                if given.next is not None:
+                    self._make_private_for(given, given.next.namespace)
+                sources = lines.divert(given.part(kb.settings.private_namespaces))
+                ingestor = kb.services.ingestor
+                done = ingestor.ingest(sources, progress, total=total, versions=versions)
+                report = done if report is None else _joined(report, done)
         if lines.added or lines.changed:
             kb.folding.change(lines.changed, kb.clock())
             report = lines.extend_report(report, kb.folding.fold(progress=progress))
         gone = ingestor.end_gone(versions, folders) if versions and folders else ()
         return replace(report, outcomes=(*report.outcomes, *gone), gone=len(gone))
+
+    def _make_private_for(self, lines: WritableLines, namespace: str) -> None:
+        """Make a namespace private before lines are added to it; where it can't be, they fail."""
+        try:
+            self._kb.make_private(namespace)
+        except UsageError as error:
+            lines.refuse(namespace, error)
 
     def _known_versions(self, inputs: Inputs, namespace: str) -> FileVersions | None:
         """Return what is known of files by their names; None where nothing can be."""

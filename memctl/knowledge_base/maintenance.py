@@ -429,10 +429,7 @@ class Transfer(Part):
                 "all tables are of all users",
                 "name one table",
             )
-        if kb.hides(kb.seen_snapshot()):
-            raise AccessRefused(
-                f"there is what other agents than {agent!r} keep to themselves", "name one table"
-            )
+        kb.require_nothing_hidden("name one table")
         if pools is not None and len(pools) < len(ledger.pools.all()):
             raise AccessRefused(
                 f"there are pools that agent {agent!r} may not read", "name one table"

@@ -12,6 +12,7 @@ from msgspec.structs import asdict, replace
 
 from memctl.errors import AccessRefused, KnowledgeBaseUnavailable, LockedError, UsageError
 from memctl.identity import conversations_of, kept_by
+from memctl.ids import keeper_of
 from memctl.knowledge_base.resources import Part, audited
 from memctl.literals import LEARNING, STATED, InsightKind, MemoryKind, Sort, SourceType
 from memctl.plain_values import require_shallow
@@ -39,7 +40,8 @@ def _kept_namespace(config: Config, named: str | None) -> str:
     """
     if config.agent is None:
         raise UsageError(
-            "no agent is named who could keep it to itself", "name one with MEMCTL_AGENT"
+            "no agent is named who could keep it to itself",
+            "name one with MEMCTL_AGENT, or over HTTP with X-Memctl-Agent",
         )
     kept = kept_by(config.namespaces, config.agent, config.user)
     if named not in (None, kept):
@@ -98,7 +100,7 @@ class Memories(Part):
 
         Raises:
             UsageError: The text is empty, a value cannot be used, or it is private and no agent is
-                named, or a namespace is.
+                named, or a namespace is, or it is to be shared.
             NotFoundError: It names evidence that does not exist.
         """
         from memctl.memories.memory_editing import Statement
@@ -107,11 +109,12 @@ class Memories(Part):
         require_shallow(metadata)
         config = self._kb.program_config
         if private:
+            if (metadata or {}).get("share"):
+                raise UsageError("what is private is not shared", "leave out one of the two")
             namespace = _kept_namespace(config, namespace)
         namespace = self._namespace_to_write(namespace, conversations_of)
         if not dry_run:
             self._kb.begin_change()
-            self._kb.make_private(namespace)
             source_ids = self._resolved(source_ids)
         stated = stated_text(text, config.triggers)
         statement = Statement(
@@ -132,6 +135,9 @@ class Memories(Part):
             kind=kind,
         )
         began = self._kb.clock()
+        if keeper_of(namespace) is not None and not dry_run:
+            self._kb.services.editor().add(statement, dry_run=True)  # before any setting changes
+            self._kb.make_private(namespace)
         memory = self._kb.services.editor().add(statement, dry_run=dry_run)
         if memory.type == LEARNING and memory.valid_from < began and not dry_run:
             self.confirm(memory.id)

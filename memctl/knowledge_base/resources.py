@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -166,22 +166,40 @@ class Resources:
 
     def seen_snapshot(self) -> Snapshot:
         """Return the tables as ``snapshot`` does, without what is another user's or agent's."""
-        from memctl.store.tables.snapshot import ScopedSnapshot, namespaces_of
+        from memctl.store.tables.snapshot import ScopedSnapshot
 
-        snapshot, config = self.snapshot(), self.program_config
-        known: Collection[str] = self.settings.private_namespaces
-        if config.user is not None:
-            known = namespaces_of(snapshot)
-        hidden = {each for each in known if not may_see(config, each)}
-        if config.user is None and not hidden:
+        snapshot = self.snapshot()
+        hidden = self._hidden_in(snapshot)
+        if self.program_config.user is None and not hidden:
             return snapshot
         return ScopedSnapshot(snapshot, hidden)
+
+    def _hidden_in(self, snapshot: Snapshot) -> set[str]:
+        """Return the namespaces that are another user's or agent's."""
+        from memctl.store.tables.snapshot import namespaces_of
+
+        config = self.program_config
+        if config.user is None and config.agent is None:
+            return set()
+        return {each for each in namespaces_of(snapshot) if not may_see(config, each)}
 
     def hides(self, snapshot: Snapshot) -> bool:
         """Return whether something is left out of what ``seen_snapshot`` gives."""
         from memctl.store.tables.snapshot import ScopedSnapshot
 
         return isinstance(snapshot, ScopedSnapshot) and bool(snapshot.hidden)
+
+    def require_nothing_hidden(self, hint: str) -> None:
+        """Refuse an agent what shows everything, where other agents keep something to themselves.
+
+        Raises:
+            AccessRefused: They do.
+        """
+        if self.hides(self.seen_snapshot()):
+            agent = self.program_config.agent
+            raise AccessRefused(
+                f"there is what other agents than {agent!r} keep to themselves", hint
+            )
 
     @property
     def folding(self) -> Folding:
@@ -386,26 +404,32 @@ class Resources:
         from memctl.forget import Forgetter, Reach
 
         config, owner = self.program_config, self.program_config.user
-        if not all(may_see(config, each) for each in self.settings.private_namespaces):
-            owner = owner or config.agent
+        if owner is None and self._hidden_in(self.store.snapshot()):
+            owner = config.agent
         reach = None if owner is None else Reach(owner, sees)
         return Forgetter(self.layout, self.store, lambda: self.services.embedder, self.clock, reach)
 
     def require_sole(self, what: str) -> None:
-        """Refuse a named user what touches everything, where others have stored something.
+        """Refuse who acts what touches everything, where there is something of others.
 
         Raises:
-            AccessRefused: There is something of another user.
+            AccessRefused: There is something of another user, or that another agent keeps to
+                itself.
         """
         from memctl.store.ledger.content_tables import content_namespaces
         from memctl.store.tables.snapshot import namespaces_of
 
         config = self.program_config
-        if config.user is None:
+        if config.user is None and config.agent is None:
             return
         namespaces = namespaces_of(self.store.snapshot()) | content_namespaces(self.store.ledger)
-        if not all(may_see(config, namespace) for namespace in namespaces):
-            raise AccessRefused(f"{what} is of all users, not of {config.user!r} alone")
+        if all(may_see(config, namespace) for namespace in namespaces):
+            return
+        if config.user is None:
+            raise AccessRefused(
+                f"{what} has what other agents than {config.agent!r} keep to themselves"
+            )
+        raise AccessRefused(f"{what} is of all users, not of {config.user!r} alone")
 
 
 def refuse_distant(config: Config, settings: KnowledgeBaseSettings) -> None:

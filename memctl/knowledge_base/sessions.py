@@ -265,7 +265,7 @@ class Sessions(Part):
         from memctl.ingest.batches import IngestCounters
         from memctl.records import FileOutcome
         from memctl.sessions.imports import Imported
-        from memctl.sessions.line_intake import TurnLines
+        from memctl.sessions.line_intake import TurnLines, WritableLines
 
         kb = self._kb
         if not dry_run:
@@ -277,7 +277,8 @@ class Sessions(Part):
         imported = Imported(kb.services.readers, place, session_id, is_growing)
         counters, fresh = IngestCounters(), 0
         lines = TurnLines(kb.conversations, dry_run=dry_run)
-        for left in lines.divert(imported.sources(paths)):
+        given = WritableLines(imported.sources(paths), config)
+        for left in lines.divert(given.all()):
             if isinstance(left, FileOutcome):
                 counters.add([left])
             else:
@@ -285,6 +286,8 @@ class Sessions(Part):
         report = counters.report()
         if dry_run:
             return replace(report, ingested=fresh, sessions=lines.sessions, dry_run=True)
+        for namespace in lines.namespaces:
+            kb.make_private(namespace)
         kb.folding.change(lines.changed, kb.clock())
         return lines.extend_report(report, kb.folding.fold(progress=progress))
 

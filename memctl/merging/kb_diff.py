@@ -84,10 +84,13 @@ def diff(kb: KnowledgeBase, other: KnowledgeBase) -> KnowledgeBaseDiff:
 
     Raises:
         UsageError: They are one, or a user is named, who reads only some rows.
+        AccessRefused: An agent is named, and another one keeps something of them to itself.
     """
     if kb.layout.folder.resolve() == other.layout.folder.resolve():
         raise UsageError(f"{kb.name} is compared with itself", "name two knowledge bases")
     require_all_users(kb)
+    for each in (kb, other):
+        each.resources.require_nothing_hidden("compare them without --agent")
     ours, theirs = kb.resources.snapshot(), other.resources.snapshot()
     mine, others = _holding(ours), _holding(theirs)
     same = {

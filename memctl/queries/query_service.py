@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, msgpack
+from msgspec import MsgspecError, Struct, msgpack
 from msgspec.structs import replace
 
 from memctl.errors import MemctlError, UsageError
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from memctl.search.answering.relevance import Relevance
     from memctl.search.answering.search_outcome import SearchOutcome
     from memctl.search.searcher import Searcher
-    from memctl.store.file_caches import DerivedCache
+    from memctl.store.tables.snapshot import Snapshot
 
 _MOST_UNASKED = 5
 """At most this many passages are put before a message that did not ask for any."""
@@ -369,15 +369,25 @@ _RELEVANT_AS_A_WHOLE = 0.45
 
 _MOST_KEPT = 50
 """Results that are kept, the latest ones."""
+_ANSWERING_PACKAGES = ("memctl.queries", "memctl.search", "memctl.understanding", "memctl.language")
+"""Whose code decides what a question is given."""
 
 
 class _KeptResult(Struct, frozen=True):
     """What a question was given, with what its log says."""
 
     at: datetime
+    until: datetime | None
+    """When something of what was searched ends; None where nothing does."""
     result: QueryResult
+    """Without the question itself."""
     how: QueryDetail
     found: bool
+
+    def holds_at(self, now: datetime, longest: timedelta) -> bool:
+        """Return whether it is no older than it may be, and what it is from has not ended."""
+        is_fresh = self.at <= now < self.at + longest
+        return is_fresh and (self.until is None or now < self.until)
 
 
 class _QuerySession(Struct, frozen=True, dict=True):
@@ -408,7 +418,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
         from memctl.search.answering.search_outcome import MAX_HITS_READ
 
         options.require_mode(self._mode)
-        settings = self.search_context.config.query
+        began, settings = self._now, self.search_context.config.query
         limit = settings.limit if options.limit is None else options.limit
         search = self.search_context.search_options(
             max(options.offset + limit, MAX_HITS_READ), options
@@ -455,7 +465,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
             tokens=_tokens_of(result),
         )
         if not failures:
-            self._keep(question, options, _KeptResult(self._now, result, how, found))
+            self._keep(question, options, began, result, how, found=found)
         query_id = self._log(
             question.text,
             "query",
@@ -483,7 +493,11 @@ class _QuerySession(Struct, frozen=True, dict=True):
         if kept is None:
             return None
         result = replace(
-            kept.result, seconds=time.monotonic() - started, id=question.id, cached=True
+            kept.result,
+            question=question.text,
+            seconds=time.monotonic() - started,
+            id=question.id,
+            cached=True,
         )
         query_id = self._log(
             question.text,
@@ -497,46 +511,71 @@ class _QuerySession(Struct, frozen=True, dict=True):
         )
         return replace(result, query_id=query_id)
 
-    def _keep(self, question: Question, options: QueryOptions, made: _KeptResult) -> None:
-        """Keep what a question was given, on disk until the next commit, with a few others."""
-        if not self._may_keep(options):
+    def _keep(
+        self,
+        question: Question,
+        options: QueryOptions,
+        began: datetime,
+        result: QueryResult,
+        how: QueryDetail,
+        *,
+        found: bool,
+    ) -> None:
+        """Keep what a question was given, on disk until the next commit, with a few others.
+
+        The question itself is not kept, so neither are rounds of searches, which repeat its words,
+        nor what is given to a question with a secret in it.
+        """
+        has_secret = shown_text(question.text, redact=True) != question.text
+        if has_secret or result.rounds or not self._may_keep(options):
+            return
+        snapshot, name = self._kept_place
+        if snapshot.derived is None:
             return
         known = self._kept_results(options)
-        known[self._key_of(question, options)] = made
+        known[self._key_of(question, options)] = _KeptResult(
+            began, _first_end(snapshot, began), replace(result, question=""), how, found
+        )
         latest = sorted(known.items(), key=lambda item: item[1].at)[-_MOST_KEPT:]
-        derived, name = self._kept_place
-        if derived:
-            derived.write(name, msgpack.encode(dict(latest)))
+        snapshot.derived.write("results", name, msgpack.encode(dict(latest)))
 
     def _kept_results(self, options: QueryOptions) -> dict[str, _KeptResult]:
         """Return what may be given again, by question."""
-        derived, name = self._kept_place if self._may_keep(options) else (None, "")
-        content = derived.read(name) if derived else None
+        if not self._may_keep(options):
+            return {}
+        snapshot, name = self._kept_place
+        content = snapshot.derived.read("results", name) if snapshot.derived else None
         if not content:
             return {}
-        longest = timedelta(minutes=self.search_context.config.query.cache_minutes)
-        since = self._now - longest
-        kept = msgpack.decode(content, type=dict[str, _KeptResult])
-        return {key: each for key, each in kept.items() if since < each.at <= self._now}
+        try:
+            kept = msgpack.decode(content, type=dict[str, _KeptResult])
+        except MsgspecError:  # other code wrote it
+            return {}
+        longest, now = timedelta(minutes=self.search_context.config.query.cache_minutes), self._now
+        return {key: each for key, each in kept.items() if each.holds_at(now, longest)}
 
     def _may_keep(self, options: QueryOptions) -> bool:
-        """Return whether what a question is given is kept: never if it is about what is private."""
+        """Return whether what a question is given is kept: never if it is about what is private.
+
+        Nor if several knowledge bases are asked: what one of them forgets would stay in another.
+        """
         context = self.search_context
         is_plain = options.log and not options.explain and options.on_token is None
-        return is_plain and bool(context.config.query.cache_minutes) and not context.private
+        is_open = not context.private and len(context.targets) == 1
+        return is_plain and is_open and bool(context.config.query.cache_minutes)
 
     @cached_property
-    def _kept_place(self) -> tuple[DerivedCache | None, str]:
-        """Where results are kept, and by what name: they are of these tables alone."""
-        snapshots = self.search_context.snapshots()
-        states = {name: snapshot.state for name, snapshot in snapshots.items()}
-        first = snapshots[self.search_context.targets[0].name]
-        return first.derived, json.dumps(["results", states])
+    def _kept_place(self) -> tuple[Snapshot, str]:
+        """The tables that results are kept of, and by what name."""
+        from memctl.store.file_caches import code_digest
+
+        (snapshot,) = self.search_context.snapshots().values()
+        return snapshot, json.dumps([code_digest(*_ANSWERING_PACKAGES), snapshot.state])
 
     def _key_of(self, question: Question, options: QueryOptions) -> str:
         """Tell a question from any other one, and from itself where something is set otherwise."""
         context = self.search_context
-        settings = [target.settings for target in context.targets]
+        settings = context.targets[0].settings
         asked = (self._mode, self._now.date(), question.text, options, context.config, settings)
         return hashlib.sha256(repr(asked).encode()).hexdigest()
 
@@ -766,6 +805,19 @@ class _QuerySession(Struct, frozen=True, dict=True):
             for target in targets
         ]
         return logged.id if any(recorded) else None
+
+
+def _first_end(snapshot: Snapshot, now: datetime) -> datetime | None:
+    """Return when the next of all memories expires or ends; None if none does."""
+    import pyarrow.compute as pc
+
+    from memctl.store.tables.filter_expressions import col
+
+    ends = [
+        pc.min(snapshot.scan("memories", col(name) > now, [name])[name]).as_py()
+        for name in ("expires_at", "valid_to")
+    ]
+    return min((end for end in ends if end is not None), default=None)
 
 
 def _given_by(kb: str, hits: Sequence[Hit], how: QueryDetail, answer: Answer | None) -> QueryDetail:

@@ -28,7 +28,7 @@ from memctl.errors import KnowledgeBaseNotFound, MemctlError, OverLimit, UsageEr
 from memctl.identity import DEFAULT_USER
 from memctl.operations.operation_context import OperationContext, Unavailable
 from memctl.operations.registry import Effect
-from memctl.plain_values import to_plain
+from memctl.plain_values import NoJsonNumber, parse_json, to_plain
 from memctl.server.http_access import error_reply
 
 if TYPE_CHECKING:
@@ -401,20 +401,6 @@ class _Json(JSONResponse):
         return text.encode("utf-8", "backslashreplace")
 
 
-def _parsed(body: bytes) -> Any:
-    """Return what JSON says.
-
-    Raises:
-        ValueError: It is no JSON.
-        ShapeError: It has a number that JSON has not.
-    """
-
-    def refuse(name: str) -> None:
-        raise ShapeError(f"{name} is no number of JSON", "send null, or a number")
-
-    return json.loads(body, parse_constant=refuse)
-
-
 async def json_body(request: Request) -> dict[str, Any]:
     """Return the object that the body of a request is; an empty body is an empty one.
 
@@ -426,7 +412,9 @@ async def json_body(request: Request) -> dict[str, Any]:
     if not body:
         return {}
     try:
-        found = _parsed(body)
+        found = parse_json(body)
+    except NoJsonNumber as error:
+        raise ShapeError(str(error), "send null, or a number") from None
     except (ValueError, RecursionError) as error:
         raise UsageError("the body is no JSON", str(error)[:200]) from None
     if not isinstance(found, dict):

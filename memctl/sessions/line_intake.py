@@ -7,14 +7,16 @@ how often they were said, so that the same lines, or more of a file that has gro
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memctl.errors import UsageError
-from memctl.identity import DEFAULT_USER, owner_of
+from memctl.errors import AccessRefused, MemctlError, UsageError
+from memctl.identity import DEFAULT_USER, owner_of, require_seen
+from memctl.ids import keeper_of
 from memctl.ingest.batches import known_outcome
 from memctl.ingest.discovery.sources import Source, SourceOrFailure
 from memctl.records import FileOutcome, IngestReport
@@ -22,6 +24,9 @@ from memctl.sessions.conversations import Conversations, with_turns
 from memctl.sessions.folding import CONVERSATION, Folded, document_of
 from memctl.store.ledger.session_repositories import Session, SessionKey, Turn
 from memctl.understanding.text_outline import speaker_of
+
+if TYPE_CHECKING:
+    from memctl.config import Config
 
 LINES_TOGETHER = 2_000
 """Lines that are written to the ledger in one step."""
@@ -57,6 +62,63 @@ class _Known(Struct):
                 del found[place]
                 return True
         return False
+
+
+class WritableLines(Struct):
+    """A run of sources, of which lines fail that name a namespace of another user or agent.
+
+    Args:
+        sources: The sources.
+        config: Says who adds them.
+    """
+
+    sources: Iterator[SourceOrFailure]
+    config: Config
+    next: Source | None = None
+    """The line that the last part ended before: its namespace has to be made private first."""
+    _known: dict[str, MemctlError | None] = field(default_factory=dict)
+    """Why lines of a namespace fail; None where they don't."""
+
+    def all(self) -> Iterator[SourceOrFailure]:
+        """Yield all sources that are left, and outcomes of lines that fail."""
+        for source in self.sources:
+            if isinstance(source, FileOutcome):
+                yield source
+            else:
+                error = self._error(source)
+                yield source if error is None else _refusal(source, error)
+
+    def part(self, private: Collection[str]) -> Iterator[SourceOrFailure]:
+        """Yield what comes before a line that an agent keeps to itself, but for these namespaces.
+
+        The part after that begins with it.
+        """
+        before, self.next = self.next, None
+        if before is not None:
+            error = self._error(before)
+            yield before if error is None else _refusal(before, error)
+        for source in self.all():
+            if isinstance(source, Source) and source.line is not None:
+                is_kept = keeper_of(source.namespace) is not None
+                if is_kept and source.namespace not in private:
+                    self.next = source
+                    return
+            yield source
+
+    def refuse(self, namespace: str, error: MemctlError) -> None:
+        """Let lines of a namespace fail."""
+        self._known[namespace] = error
+
+    def _error(self, source: Source) -> MemctlError | None:
+        if source.line is None:
+            return None
+        if source.namespace not in self._known:
+            self._known[source.namespace] = None
+            try:
+                require_seen(self.config, source.namespace)
+            except AccessRefused as error:
+                self._known[source.namespace] = error
+        return self._known[source.namespace]
 
 
 class TurnLines(Struct):
@@ -101,6 +163,11 @@ class TurnLines(Struct):
     def sessions(self) -> tuple[str, ...]:
         """The names of the conversations that the turns belong to."""
         return tuple(dict.fromkeys(session for _, session in self._known))
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The namespaces of those conversations."""
+        return tuple(dict.fromkeys(namespace for namespace, _ in self._known))
 
     # --- inside ---
 
@@ -223,12 +290,12 @@ def _digest(turn: Turn) -> bytes:
     return hashlib.blake2b(said, digest_size=16).digest()
 
 
-def _refusal(source: Source, error: UsageError) -> FileOutcome:
+def _refusal(source: Source, error: MemctlError) -> FileOutcome:
     return FileOutcome(
         source.source,
         "failed",
         reason=f"{source.source}, line {source.line}: {error.message}",
         hint=error.hint,
         line=source.line,
-        error=UsageError.__name__,
+        error=type(error).__name__,
     )

@@ -12,8 +12,10 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -25,8 +27,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DERIVED_FOLDER = "derived"
-MAX_DERIVED_COMMITS = 4
-"""Files; of more, the oldest go."""
+MAX_DERIVED_FILES = 4
+"""Of each kind; of more, the oldest go."""
+DerivedKind = Literal["names", "vectors", "results"]
+"""The index of names, vectors of names, what questions were given."""
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
@@ -42,34 +46,46 @@ class DerivedCache:
         self._folder = folder / DERIVED_FOLDER
         self._is_head = is_head
 
-    def read(self, name: str) -> bytes | None:
+    def read(self, kind: DerivedKind, name: str) -> bytes | None:
         """Return what was kept by that name; None where nothing was, or not all of it is there.
 
         Args:
-            name: Says all that decides what it is, the state of the tables too.
+            kind: What it is.
+            name: Says all that decides its content, the state of the tables too.
         """
         try:
-            kept = self._path(name).read_bytes()
+            kept = self._path(kind, name).read_bytes()
         except OSError:
             return None
         digest, content = kept[:_DIGEST_BYTES], kept[_DIGEST_BYTES:]
         return content if hashlib.sha256(content).digest() == digest else None
 
-    def write(self, name: str, content: bytes) -> None:
+    def write(self, kind: DerivedKind, name: str, content: bytes) -> None:
         """Keep something by a name, where the disk lets it, unless there is a later commit.
 
         That has removed what was kept before it; what is written after it has to be asked for.
         """
-        path = self._path(name)
+        path = self._path(kind, name)
         with suppress(OSError):  # read-only, full, or removed by a commit meanwhile
             self._folder.mkdir(mode=0o700, exist_ok=True)
             save_file(path, hashlib.sha256(content).digest() + content)
             if not self._is_head():
                 path.unlink()
-            _drop_oldest(self._folder)
+            _drop_oldest(self._folder, kind)
 
-    def _path(self, name: str) -> Path:
-        return self._folder / hashlib.sha256(name.encode()).hexdigest()
+    def _path(self, kind: DerivedKind, name: str) -> Path:
+        return self._folder / f"{kind}-{hashlib.sha256(name.encode()).hexdigest()}"
+
+
+@cache
+def code_digest(*packages: str) -> str:
+    """Return a digest of the code of packages, which tells what other code has made."""
+    digest = hashlib.sha256()
+    for package in packages:
+        for file in sorted(Path(str(files(package))).rglob("*")):
+            if file.suffix in (".py", ".json"):
+                digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def drop_derived_cache(folder: Path) -> None:
@@ -79,9 +95,10 @@ def drop_derived_cache(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _drop_oldest(folder: Path) -> None:
-    newest = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in newest[MAX_DERIVED_COMMITS:]:
+def _drop_oldest(folder: Path, kind: DerivedKind) -> None:
+    files = folder.glob(f"{kind}-*")
+    newest = sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in newest[MAX_DERIVED_FILES:]:
         path.unlink()
 
 

@@ -380,6 +380,7 @@ def test_a_type_that_no_memory_has_is_refused_with_the_nearest(
     assert (result.code, result.out) == (2, "")
     assert "no memory is of the type 'decison'" in result.err
     assert "hint: did you mean --type decision? types are passage, turn," in result.err
+    assert " quoted," in result.err
     assert notes("memory", "add", "The lift is out of order.", "--type", "decison").code == 0
     assert notes(*verb, "--type", "decison").code == 0
 

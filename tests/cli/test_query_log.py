@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import Run
+from msgspec import msgpack
 
+from memctl.config import Config, load_config
+from memctl.home import Home
 from memctl.knowledge_base.kb_statistics import percentile
+from memctl.records import QueryResult
+from memctl.store.file_caches import DerivedCache
 
 CODE = "The door code of the workshop is 4711."
 
@@ -310,3 +316,71 @@ def test_nothing_of_a_private_question_is_kept(
     for _ in range(2):
         found = memctl("query", "When is the launch of Aurora?", "-k", "diary", "-o", "json").json
         assert not found["cached"]
+
+
+def test_nothing_of_several_knowledge_bases_is_kept_in_one_of_them(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MEMCTL_QUERY_CACHE_MINUTES", "60")
+    for name, said in (("a", "The rent is 900 euros."), ("b", "Quillfeather launches Aurora.")):
+        memctl("kb", "create", name)
+        memctl("memory", "add", said, "-k", name)
+    for _ in range(2):
+        asked = memctl("query", "Who launches Aurora?", "-k", "a", "-k", "b", "-o", "json").json
+        assert "Quillfeather" in str(asked["hits"])
+        assert not asked["cached"]
+    memctl("forget", "-k", "b", "--entity", "Quillfeather", "--yes")
+    for path in (tmp_path / "home/kb/a").rglob("*"):
+        assert not path.is_file() or b"Quillfeather" not in path.read_bytes()
+
+
+@pytest.fixture
+def caching(tmp_path: Path) -> Config:
+    """Settings with which results are kept for an hour, and no question is logged."""
+    settings = {"MEMCTL_QUERY_CACHE_MINUTES": "60", "MEMCTL_QUERY_LOG_ENABLED": "false"}
+    return load_config({}, {"MEMCTL_HOME": str(tmp_path / "home"), **settings})
+
+
+def test_what_has_expired_is_given_no_more(caching: Config) -> None:
+    now = datetime(2026, 5, 1, tzinfo=UTC)
+    with Home(caching, clock=lambda: now).open_for_writing() as base:
+        base.memories.add("The rent is 900 euros.")
+        base.memories.add("The gate code is 4711.", expires_at=now + timedelta(minutes=10))
+        for minutes, cached, count in ((0, False, 1), (5, True, 1), (6, False, 0), (9, True, 0)):
+            now += timedelta(minutes=minutes)
+            found = base.query("What is the gate code?")
+            assert found.cached == cached
+            assert sum("4711" in hit.text for hit in found.hits) == count
+
+
+def test_a_question_is_in_no_file_of_its_result(caching: Config, tmp_path: Path) -> None:
+    secret = "password=correcthorsebattery"  # gitleaks:allow
+    with Home(caching).open_for_writing() as base:
+        base.memories.add("The launch of Aurora is on 3 May 2026.")
+        for _ in range(2):
+            asked = base.query("When does Zanzibar see Aurora?")
+            rounds = base.query("When does Zanzibar see Aurora?", mode="agentic")
+            assert not rounds.cached
+            assert not base.query(f"Aurora {secret}").cached
+        assert asked.cached
+        assert asked.question == rounds.question
+    kept = list((tmp_path / "home/kb/default/derived").iterdir())
+    assert kept
+    for path in kept:
+        assert b"Zanzibar" not in path.read_bytes()
+        assert b"correcthorse" not in path.read_bytes()
+
+
+def test_what_another_version_has_kept_is_not_read(
+    caching: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked() -> QueryResult:
+        return base.query("When is the launch of Aurora?")
+
+    with Home(caching).open_for_writing() as base:
+        base.memories.add("The launch of Aurora is on 3 May 2026.")
+        assert [asked().cached, asked().cached] == [False, True]
+        monkeypatch.setattr("memctl.queries.query_service._ANSWERING_PACKAGES", ("memctl.cli",))
+        assert [asked().cached, asked().cached] == [False, True]
+        monkeypatch.setattr(DerivedCache, "read", lambda *_: msgpack.encode({"x": {"at": 1}}))
+        assert not asked().cached

@@ -385,3 +385,131 @@ def test_nobody_keeps_a_memory_to_itself_without_a_name(memctl: Run) -> None:
     refused = memctl("memory", "add", KEPT, "--private")
     assert refused.code == 2
     assert "MEMCTL_AGENT" in refused.err
+
+
+def test_json_lines_go_to_no_namespace_of_another_agent_or_user(
+    kept: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ingested(command: tuple[str, ...], namespace: str) -> Result:
+        lines = [{"text": "The gull is grey.", "id": "1"}]
+        lines += [{"text": "The mole is blind.", "id": "2", "namespace": namespace}]
+        return kept(*command, "-", stdin="\n".join(map(json.dumps, lines)))
+
+    ingest = ("ingest", "-o", "json", "--jsonl")
+    monkeypatch.setenv("MEMCTL_AGENT", "other")
+    refused = ingested(ingest, "agent:helper:private")
+    assert refused.code == 3
+    assert refused.json["ingested"] == 1
+    (failed,) = [each for each in refused.json["outcomes"] if each["outcome"] == "failed"]
+    assert "agent 'helper' keeps to itself" in failed["reason"]
+    assert failed["line"] == 2
+    monkeypatch.setenv("MEMCTL_AGENT", "")
+    monkeypatch.setenv("MEMCTL_USER", "ann")
+    assert ingested(ingest, "user:bob:documents").code == 3
+    assert ingested(ingest, "user:bob:conversations:agent:helper:private").code == 3
+    assert ingested((*ingest[:3], "--dry-run", "--jsonl"), "user:bob:documents").code == 3
+    monkeypatch.setenv("MEMCTL_USER", "")
+    assert "mole" not in kept("sql", "from memories").out
+    assert "mole" not in kept("memory", "list", "--namespace", "agent:helper:private").out
+
+
+@pytest.mark.parametrize("session", [None, "talk"], ids=["documents", "a conversation"])
+def test_json_lines_of_what_an_agent_keeps_to_itself_become_private(
+    memctl: Run, distant: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, session: str | None
+) -> None:
+    monkeypatch.setenv("MEMCTL_AGENT", "helper")
+    texts = {
+        "The gull is grey.": "",
+        KEPT: "agent:helper:private",
+        "Ann Quillfeather rows.": "agent:helper:private",
+        "Zanzibar is far.": "user:ann:conversations:agent:helper:private",
+    }
+    rows = [{"text": text, "namespace": place} for text, place in texts.items()]
+    lines = "\n".join(
+        json.dumps(row | ({"session_id": session} if session else {})) for row in rows
+    )
+    report = memctl("ingest", "--jsonl", "-", "-o", "json", stdin=lines).json
+    assert (report["ingested"], report["failed"]) == (4, 0)
+    monkeypatch.setenv("MEMCTL_AGENT", "other")
+    assert tells(memctl("memory", "list", "-o", "json", "-n", "0")) == []
+    assert tells(memctl("query", "Who rows?", "-o", "json")) == []
+    assert "gull" in str(distant.asked)
+    assert not [word for word in WORDS if word in str(distant.asked)]
+    monkeypatch.setenv("MEMCTL_AGENT", "helper")
+    assert tells(memctl("memory", "list", "-o", "json", "-n", "0")) == list(WORDS)
+
+
+def test_imported_lines_are_kept_from_other_agents_too(
+    kept: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    places = ("agent:helper:private", "agent:other:private")
+    rows = [{"text": f"The mole of {at} is blind.", "namespace": at} for at in places]
+    (tmp_path / "talk.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    monkeypatch.setenv("MEMCTL_AGENT", "other")
+    report = kept("session", "import", str(tmp_path / "talk.jsonl"), "-o", "json").json
+    assert (report["ingested"], report["failed"]) == (1, 1)
+    assert "mole of agent:other" in kept("memory", "list", "-o", "json").out
+    monkeypatch.setenv("MEMCTL_AGENT", "helper")
+    assert "mole" not in kept("memory", "list", "-o", "json").out
+
+
+@pytest.mark.parametrize("order", [("default", "copy"), ("copy", "default")], ids=" ".join)
+def test_a_comparison_shows_no_other_agent_what_one_keeps_to_itself(
+    kept: Run, monkeypatch: pytest.MonkeyPatch, order: tuple[str, str]
+) -> None:
+    kept("kb", "create", "copy")
+    assert tells(kept("kb", "diff", *order, "-o", "json")) != []
+    monkeypatch.setenv("MEMCTL_AGENT", "other")
+    refused = kept("kb", "diff", *order, "-o", "json")
+    assert refused.code == 1
+    assert tells(refused) == []
+
+
+def test_only_its_agent_or_a_person_makes_what_it_keeps_to_itself_open(
+    kept: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = "agent:helper:private"
+    id_ = kept("memory", "list", "--namespace", place, "-o", "json").json[0]["id"]
+    monkeypatch.setenv("MEMCTL_AGENT", "other")
+    refused = kept("kb", "set", "default", "--open-namespace", place)
+    assert refused.code == 1
+    assert "keeps to itself" in refused.err
+    assert tells(kept("query", "Where is the key?", "-o", "json")) == []
+    monkeypatch.setenv("MEMCTL_AGENT", "helper")
+    assert kept("kb", "set", "default", "--open-namespace", place).code == 0
+    monkeypatch.setenv("MEMCTL_AGENT", "other")
+    assert kept("memory", "show", id_).code == 1
+    assert kept("export", "all", "--to", "-").code == 1
+
+
+def test_another_agent_deletes_nothing_that_one_keeps_to_itself(
+    kept: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = (("clear", "default", "--yes"), ("delete", "default", "--yes"))
+    monkeypatch.setenv("MEMCTL_AGENT", "other")
+    for words in everything:
+        refused = kept("kb", *words)
+        assert refused.code == 1
+        assert "keep to themselves" in refused.err
+    monkeypatch.setenv("MEMCTL_AGENT", "helper")
+    assert tells(kept("memory", "list", "-o", "json")) != []
+    for words in everything:
+        assert kept("kb", *words).code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ((" ",), 2),
+        ((KEPT, "--evidence", "m_0"), 1),
+        ((KEPT, "--type", "learning", "--share"), 2),
+    ],
+    ids=["no text", "no such evidence", "shared"],
+)
+def test_a_private_memory_that_is_refused_changes_no_settings(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int
+) -> None:
+    memctl("kb", "create", "default")
+    monkeypatch.setenv("MEMCTL_AGENT", "helper")
+    assert memctl("memory", "add", *words, "--private").code == code
+    assert not memctl("kb", "show", "default", "-o", "json").json["private_namespaces"]

@@ -109,3 +109,14 @@ def test_only_the_latest_of_many_conditions_are_kept(shelf: Shelf) -> None:
         since = datetime(year, 1, 1, tzinfo=NOW.tzinfo)
         shelf.searcher().search(QUESTION, mode="graph", filters=Filters(since=since))
     assert len(kept(shelf)) == 4
+
+
+def test_names_push_nothing_else_out_of_what_is_kept(shelf: Shelf) -> None:
+    shelf.put(NAMES)
+    derived = shelf.stores["kb"].snapshot().derived
+    assert derived
+    derived.write("results", "asked", b"given")
+    for number in range(6):
+        derived.write("names", str(number), b"names")
+    assert derived.read("results", "asked") == b"given"
+    assert len(kept(shelf)) == 5

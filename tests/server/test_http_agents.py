@@ -128,7 +128,9 @@ def test_the_address_says_of_which_knowledge_base(client: TestClient) -> None:
 def test_what_an_agent_keeps_to_itself_is_there_for_no_other_client(client: TestClient) -> None:
     own, other = {"X-Memctl-Agent": "keeper"}, {"X-Memctl-Agent": "guest"}
     given = {"text": "The Zanzibar key lies under the mat.", "private": True}
-    assert client.post(f"{BELOW}/memories", json=given).status_code == 400
+    refused = client.post(f"{BELOW}/memories", json=given)
+    assert refused.status_code == 400
+    assert "X-Memctl-Agent" in refused.json()["error"]["hint"]
     made = client.post(f"{BELOW}/memories", json=given, headers=own)
     assert made.json()["namespace"] == "agent:keeper:private"
     path = f"{BELOW}/memories/{made.json()['id']}"
