@@ -53,7 +53,7 @@ _LONGEST_SIDE = 2_000
 QUOTED_HEADING = "Quoted message"
 _FEWEST_WORDS, _LONGEST_SIGNATURE = 4, 400
 """Words of a quotation, and characters of what has no mark of one."""
-_INTRODUCES = lazy_regex(r"[\d@<].*:$")
+_OF_INTRODUCTION = lazy_regex(r"[\d@<]")
 _HEADER, _FEWEST_HEADERS = lazy_regex(r"\*?[^\W\d_][\w -]{1,14}:\*?\s"), 3
 
 IMPORTANCE_REASON = "importance_reason"
@@ -242,7 +242,10 @@ def _gaps(text: str, passages: Sequence[Passage]) -> Iterator[tuple[int, int]]:
 def _is_signature(run: str) -> bool:
     """Return whether a run has neither marks of quoting nor the length of a message."""
     lines = [line.strip() for line in run.splitlines()]
-    has_mark = any(line.startswith(">") or _INTRODUCES.search(line) for line in lines)
+    has_mark = any(
+        line.startswith(">") or (line.endswith(":") and _OF_INTRODUCTION.search(line))
+        for line in lines
+    )
     has_headers = sum(_HEADER.match(line) is not None for line in lines) >= _FEWEST_HEADERS
     return not (has_mark or has_headers) and len(run) < _LONGEST_SIGNATURE
 

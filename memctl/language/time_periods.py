@@ -7,6 +7,7 @@ the last May, and it may leave one end open: "since March", "before Christmas".
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
@@ -14,7 +15,7 @@ from itertools import chain
 
 from msgspec import Struct
 
-from memctl.language.date_mentions import MONTHS, WEEKDAYS, date_spans
+from memctl.language.date_mentions import MONTHS, WEEKDAYS, DateSpan, date_spans
 from memctl.language.term_analysis import WORD_PUNCTUATION
 from memctl.language.word_lists import all_languages, any_of, numbered_words, words_of_all
 from memctl.patterns import lazy_regex
@@ -73,6 +74,7 @@ _IN_BEFORE = lazy_regex(
 _MONTHS_IN_A_YEAR = 12
 _NEARER_TO_LAST = 2
 """Monday and Tuesday are nearer to the weekend before them."""
+_MAX_WORDS_BEFORE_LENGTH = 60
 _LONG_UNIT = any_of(unit for unit in _UNITS if not unit.isalpha())
 _THE = rf"(?:(?:{any_of(words_of_all('articles'))})\s|l['’])?"
 _BOUND_BEFORE = lazy_regex(rf"(?<![\w-])({_BOUND})\s{_THE}$", re.IGNORECASE)
@@ -154,9 +156,11 @@ def periods(question: str, today: date) -> list[Period]:
     named.sort(key=lambda each: each.start - each.end)
     found: list[Period] = []
     for period in (*(_spans(question, today) if has_month or years > 1 else ()), *named):
-        if not any(each.start < period.end and period.start < each.end for each in found):
-            found.append(period)
-    return sorted(found, key=lambda each: each.start)
+        place = bisect_left(found, period.start, key=lambda each: each.start)
+        is_free = place == len(found) or period.end <= found[place].start
+        if is_free and (not place or found[place - 1].end <= period.start):
+            found.insert(place, period)
+    return found
 
 
 @cache
@@ -181,10 +185,14 @@ def _numbered_pattern() -> re.Pattern[str]:
 
 def _numbered_periods(question: str, today: date) -> Iterator[Period]:
     """Yield the times that are given in figures: "3.-5.7.", "KW 12", "Q3", "mid 2025"."""
-    for match in _numbered_pattern().finditer(question):
+    matches = list(_numbered_pattern().finditer(question))
+    has_weekend = any(match["weekend"] is not None for match in matches)
+    said = datetime.combine(today, time(), UTC)
+    dates = {span.start: span for span in date_spans(question, said)} if has_weekend else {}
+    for match in matches:
         try:
             if match["weekend"] is not None:
-                yield from _weekend_of(question, match, today)
+                yield from _weekend_of(match, dates.get(match.end()), today)
             elif days := _numbered(match, today):
                 yield Period(match.start(), match.end(), *days)
         except ValueError:  # a day or a week that no calendar has
@@ -198,7 +206,7 @@ def _numbered(match: re.Match[str], today: date) -> Days | None:
         number, year = int(match["week"]), match["week_year"]
         return _latest_of(lambda of: days_of_iso(f"{of}-W{number:02}"), year, today)
     if match["of_year"]:
-        if not match["of"] and not _IN_BEFORE.search(match.string[: match.start()]):
+        if not match["of"] and not _before(match.string, match.start(), _IN_BEFORE):
             return None  # a product may be called that, too
         number, size = int(match["number"]), 3 if match["of_year"] in "Qq" else 6
         if number * size > _MONTHS_IN_A_YEAR:
@@ -234,33 +242,42 @@ def _latest_of(days_in: Callable[[int], Days], year: str | None, today: date) ->
     return days if days[0] <= today else days_in(today.year - 1)
 
 
-def _weekend_of(question: str, match: re.Match[str], today: date) -> Iterator[Period]:
+def _weekend_of(match: re.Match[str], span: DateSpan | None, today: date) -> Iterator[Period]:
     """Yield the weekend that a day is of, or that is nearest to it."""
-    for span in date_spans(question, datetime.combine(today, time(), UTC)):
-        day = span.day
-        if span.start != match.end() or day is None:
-            continue
-        if day > today and not _YEAR_IN.search(question, span.start, span.end):
-            day = day.replace(year=day.year - 1)
-        monday = day - day.weekday() * _DAY
-        saturday = monday + (-2 if day.weekday() < _NEARER_TO_LAST else 5) * _DAY
-        yield Period(match.start(), span.end, saturday, saturday + _DAY)
+    day = span.day if span else None
+    if span is None or day is None:
+        return
+    if day > today and not _YEAR_IN.search(match.string, span.start, span.end):
+        day = day.replace(year=day.year - 1)
+    monday = day - day.weekday() * _DAY
+    saturday = monday + (-2 if day.weekday() < _NEARER_TO_LAST else 5) * _DAY
+    yield Period(match.start(), span.end, saturday, saturday + _DAY)
 
 
 def _dated_periods(question: str) -> Iterator[Period]:
     """Yield the dates in full, each with the words before it that bound or narrow it."""
     for span in date_spans(question):
-        above, days = question[: span.start], days_of_iso(span.iso)
-        if days[0] == days[1] and (week := _WEEK_BEFORE.search(above)):
+        days = days_of_iso(span.iso)
+        if days[0] == days[1] and (week := _before(question, span.start, _WEEK_BEFORE)):
             monday = days[0] - days[0].weekday() * _DAY
             yield Period(week.start(), span.end, monday, monday + 6 * _DAY)
         else:
-            start = span.start
-            if part := _PART_BEFORE.search(above):
-                start, days = part.start(), _part(part[1], days)
-            if before := _BOUND_BEFORE.search(question[:start]):
-                start, days = before.start(), _bounded(before[1], days)
-            yield Period(start, span.end, *days)
+            start, narrowed = _narrowed(question, span.start, days)
+            yield Period(start, span.end, *narrowed)
+
+
+def _narrowed(question: str, start: int, days: Days) -> tuple[int, Days]:
+    """Return some days as the words before them narrow or bound them, and where these begin."""
+    if part := _before(question, start, _PART_BEFORE):
+        start, days = part.start(), _part(part[1], days)
+    if bound := _before(question, start, _BOUND_BEFORE):
+        start, days = bound.start(), _bounded(bound[1], days)
+    return start, days
+
+
+def _before(question: str, end: int, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    """Return a match that ends at a place; no words before a time are further from it."""
+    return pattern.search(question, max(0, end - _MAX_WORDS_BEFORE_LENGTH), end)
 
 
 def _spans(question: str, today: date) -> Iterator[Period]:

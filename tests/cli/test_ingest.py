@@ -385,6 +385,14 @@ def test_what_a_mail_quotes_is_not_kept_where_the_message_itself_is_there(
     assert "quoted" not in {row["type"] for row in types}
 
 
+def test_a_signature_of_a_long_line_of_numbers_is_read_in_no_time(
+    memctl: Run, tmp_path: Path
+) -> None:
+    signed = f"{REPLY.partition('On 3 May')[0]}-- \n{'1 2 3 4 ' * 100_000}\n"
+    (tmp_path / "signed.eml").write_text(signed)
+    assert memctl("ingest", "signed.eml").code == 0
+
+
 def test_a_signature_is_no_quotation(memctl: Run, tmp_path: Path) -> None:
     signed = f"{REPLY.partition('On 3 May')[0]}-- \nAnn Lee\nAnn@x.org, Harbour Street 3, Lisbon\n"
     (tmp_path / "signed.eml").write_text(signed)

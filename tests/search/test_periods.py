@@ -126,6 +126,11 @@ def test_what_is_no_time_of_the_calendar_is_taken_for_none(question: str) -> Non
     assert periods(question, date(900, 1, 1)) == []
 
 
+def test_a_question_of_thousands_of_times_is_read_once() -> None:
+    question = "weekend of 5 May, since 5 May 2025, " * 4_000
+    assert len(periods(question, ASKED)) == 8_000
+
+
 def met_on(memory_of: MemoryOf, *days: str) -> list[Memory]:
     return [
         memory_of(f"on {day}", "Ann talked about the garden and the roses.",
