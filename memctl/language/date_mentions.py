@@ -243,7 +243,9 @@ def _spans(
 
 
 def _ends(match: re.Match[str]) -> Iterator[DateSpan]:
-    """Yield the first and the last day of a span such as ``3.-5.7.2026``."""
+    """Yield the first and the last day of a span such as ``3.-5.7.2026``; none of 5.-3.7.2026."""
+    if int(match["first_day"]) > int(match["last_day"]):
+        return
     year, month = match["span_year"], match["span_month"]
     places = (match.span("first_day"), (match.start("last_day"), match.end()))
     for day, place in zip((match["first_day"], match["last_day"]), places, strict=True):

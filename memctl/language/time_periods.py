@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 
 from msgspec import Struct
@@ -72,6 +72,8 @@ _IN_BEFORE = lazy_regex(
     rf"\b(?:in|of|for|during|by|im|au|en|{any_of(words_of_all('within'))})\s$", re.IGNORECASE
 )
 _MONTHS_IN_A_YEAR = 12
+_MAX_YEARS_BETWEEN = 9
+"""From one 29 February to the next there may be eight years."""
 _NEARER_TO_LAST = 2
 """Monday and Tuesday are nearer to the weekend before them."""
 _MAX_WORDS_BEFORE_LENGTH = 60
@@ -216,30 +218,76 @@ def _numbered(match: re.Match[str], today: date) -> Days | None:
         )
     if match["dot"]:
         ends = ((match["d1"], match["m1"] or match["m2"]), (match["d2"], match["m2"]))
-        year = match["y2"] or match["y1"]
+        years = match["y1"], match["y2"]
     else:
         ends = ((match["a1"], match["b1"]), (match["a2"], match["b2"]))
-        year = match["s2"] or match["s1"]
+        years = match["s1"], match["s2"]
         firsts, seconds = (max(int(end[at]) for end in ends) for at in (0, 1))
         if (firsts > _MONTHS_IN_A_YEAR) == (seconds > _MONTHS_IN_A_YEAR):
             return None  # nothing tells which of the two is the month
         if seconds > _MONTHS_IN_A_YEAR:
             ends = ((ends[0][1], ends[0][0]), (ends[1][1], ends[1][0]))
+    first, last = ((int(month), int(day)) for day, month in ends)
+    if first > last and first[0] == last[0] and not all(years):
+        return None  # "5.-3.7." may be anything
 
-    def between(of: int) -> Days:
-        """Return the days from one end to the other, of which the last is in a year."""
-        first, last = (date(of, int(month), int(day)) for day, month in ends)
-        return (first.replace(year=of - 1) if first > last else first), last
+    def day_of(year: int, month_and_day: tuple[int, int]) -> Days:
+        return (date(year, *month_and_day),) * 2
 
-    return _latest_of(between, year, today)
+    return _yearly_span(
+        partial(day_of, month_and_day=first),
+        partial(day_of, month_and_day=last),
+        years,
+        today,
+        ends_next_year=first > last,
+    )
+
+
+def _yearly_span(
+    first_in: Callable[[int], Days],
+    last_in: Callable[[int], Days],
+    years: tuple[str | None, str | None],
+    today: date,
+    *,
+    ends_next_year: bool,
+) -> Days | None:
+    """Return the days from one time to another, of which either may lack its year.
+
+    Args:
+        first_in: The days of the first one in a year.
+        last_in: Those of the last one.
+        years: What the two state.
+        today: The day of asking.
+        ends_next_year: Whether the last one is in the year after the first, if one lacks its year.
+    """
+    first_year, last_year = years
+    if first_year and not last_year:
+        last_year = str(int(first_year) + ends_next_year)
+
+    def between(year: int) -> Days:
+        begin = int(first_year) if first_year else year - ends_next_year
+        return first_in(begin)[0], last_in(year)[1]
+
+    days = _latest_of(between, last_year, today)
+    return days if days[0] <= days[1] else None
 
 
 def _latest_of(days_in: Callable[[int], Days], year: str | None, today: date) -> Days:
-    """Return days of a year, or of the last one in which they have begun."""
+    """Return days of a year, or of the last one that has them and in which they have begun.
+
+    Raises:
+        ValueError: No year of the calendar has them.
+    """
     if year:
         return days_in(int(year))
-    days = days_in(today.year)
-    return days if days[0] <= today else days_in(today.year - 1)
+    for number in range(today.year + 1, today.year - _MAX_YEARS_BETWEEN, -1):
+        try:
+            days = days_in(number)
+        except ValueError:  # not every year has 29 February, or a week 53
+            continue
+        if days[0] <= today:
+            return days
+    raise ValueError("no year has these days")
 
 
 def _weekend_of(match: re.Match[str], span: DateSpan | None, today: date) -> Iterator[Period]:

@@ -39,6 +39,11 @@ ASKED = date(2026, 11, 22)
          "2026-05-03"),
         ("What changed since March?", "since March", "2026-03-01", "9999-12-31"),
         ("Who was here 3.-5.7.?", "3.-5.7.", "2026-07-03", "2026-07-05"),
+        ("Who was here 1.3.2023-5.4.2024?", "1.3.2023-5.4.2024", "2023-03-01", "2024-04-05"),
+        ("Who was here 30.12.2024-2.1.?", "30.12.2024-2.1.", "2024-12-30", "2025-01-02"),
+        ("Who was here 30.12.-2.1.?", "30.12.-2.1.", "2025-12-30", "2026-01-02"),
+        ("Who was here 28.-29.2.?", "28.-29.2.", "2024-02-28", "2024-02-29"),
+        ("Was war in KW 53?", "KW 53", "2020-12-28", "2021-01-03"),
         ("Who was here 28.12. - 3.1.2026?", "28.12. - 3.1.2026", "2025-12-28", "2026-01-03"),
         ("Who was here 12/03 - 15/03?", "12/03 - 15/03", "2026-03-12", "2026-03-15"),
         ("What was planned in mid 2025?", "mid 2025", "2025-05-02", "2025-09-01"),
@@ -111,6 +116,8 @@ def test_a_time_counts_from_the_day_of_asking(
         "How fast is the Audi Q3?",
         "What is 3/4 - 1/4?",
         "Who was here in KW 60?",
+        "Who was here 5.-3.7.?",
+        "Who was here 30.-31.2.?",
         "What march did he walk in the parade?",
         "Who wrote about the mars rover?",
         "What did Ann do before the move?",
@@ -124,6 +131,11 @@ def test_a_time_counts_from_the_day_of_asking(
 )
 def test_what_is_no_time_of_the_calendar_is_taken_for_none(question: str) -> None:
     assert periods(question, date(900, 1, 1)) == []
+
+
+def test_a_span_that_has_begun_may_end_next_year() -> None:
+    (found,) = periods("Who is here 30.12.-2.1.?", date(2026, 12, 31))
+    assert (found.first, found.last) == (date(2026, 12, 30), date(2027, 1, 2))
 
 
 def test_a_question_of_thousands_of_times_is_read_once() -> None:

@@ -165,7 +165,15 @@ def test_a_written_date_becomes_iso(written: str, iso: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["31 February 2026", "05/06/2026", "you may 3 times", "2000 people", "v1.2.2026.4", "tomorrow"],
+    [
+        "31 February 2026",
+        "30.-2.7.2026",
+        "05/06/2026",
+        "you may 3 times",
+        "2000 people",
+        "v1.2.2026.4",
+        "tomorrow",
+    ],
 )
 def test_what_is_no_certain_date_is_left_out(text: str) -> None:
     assert date_spans(text) == []
