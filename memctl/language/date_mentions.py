@@ -84,7 +84,7 @@ def _pattern() -> re.Pattern[str]:
         (?P<quarter_year>{_YEAR})\b
     | (?P<year_quarter>{_YEAR}[\s-]?Q[1-4])\b
     | (?P<iso_week>{_YEAR}-?W(?:0[1-9]|[1-4]\d|5[0-3]))\b
-    | (?:{_WEEK}\s?|W)(?P<week>[0-5]?\d)(?:\s?/\s?|,?\s(?:of\s|in\s)?)(?P<week_year>{_YEAR})\b
+    | {_WEEK}\s?(?P<week>[0-5]?\d)(?:\s?/\s?|,?\s(?:of\s|in\s)?)(?P<week_year>{_YEAR})\b
     | (?P<first_day>[0-3]?\d)\.\s?[-–]\s?(?P<last_day>[0-3]?\d)\.\s?(?P<span_month>[01]?\d)\.
         \s?(?P<span_year>{_YEAR})
     | (?P<iso_month>{_YEAR}-(?:0[1-9]|1[0-2]))(?![\d-])

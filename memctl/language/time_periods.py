@@ -68,9 +68,6 @@ _NUMBERED_WEEK = (
 )
 _WEEKEND = any_of(unit for unit, meaning in _UNITS.items() if meaning == "weekend")
 _DIGIT = lazy_regex(r"\d")
-_IN_BEFORE = lazy_regex(
-    rf"\b(?:in|of|for|during|by|im|au|en|{any_of(words_of_all('within'))})\s$", re.IGNORECASE
-)
 _MONTHS_IN_A_YEAR = 12
 _MAX_YEARS_BETWEEN = 9
 """From one 29 February to the next there may be eight years."""
@@ -79,6 +76,16 @@ _NEARER_TO_LAST = 2
 _MAX_WORDS_BEFORE_LENGTH = 60
 _LONG_UNIT = any_of(unit for unit in _UNITS if not unit.isalpha())
 _THE = rf"(?:(?:{any_of(words_of_all('articles'))})\s|l['’])?"
+_IN_BEFORE = lazy_regex(
+    rf"\b(?:in|of|for|during|by|im|au|en|{any_of(words_of_all('within'))})\s(?P<the>{_THE})$",
+    re.IGNORECASE,
+)
+_BY_BEFORE = lazy_regex(rf"(?<![\w-])by\s{_THE}$", re.IGNORECASE)
+_COUNTED_AFTER = lazy_regex(
+    rf"\s(?:(?:of|in|after|into|de|du|del|der|van)\s(?!{_YEAR})|times\b|(?:{_MONTH})\b)",
+    re.IGNORECASE,
+)
+"""What tells that a week is none of the calendar: "week 20 of pregnancy", "the week 12 March"."""
 _BOUND_BEFORE = lazy_regex(rf"(?<![\w-])({_BOUND})\s{_THE}$", re.IGNORECASE)
 _WEEK_BEFORE = lazy_regex(
     rf"\b(?:w/c|{any_of(words_of_all('week_of'))})\s(?:{_WEEKDAY})?,?\s?{_THE}$", re.IGNORECASE
@@ -168,6 +175,7 @@ def periods(question: str, today: date) -> list[Period]:
 @cache
 def _numbered_pattern() -> re.Pattern[str]:
     day, month, link = r"\d{1,2}", r"\d{1,2}", rf"\s?(?:[-–]|{any_of(_SPANS['to'])})\s?"
+    unit, year = rf"(?:{_NUMBERED_WEEK})\s?|[QH]", r"(?:\s?[/-]\s?|,?\s(?:(?:of|de)\s)?)"
     return re.compile(
         rf"""(?<![\w./-])(?:
       (?P<dot>(?P<d1>{day})\.(?:\s?(?P<m1>{month})\.(?:\s?(?P<y1>{_YEAR}))?)?{link}
@@ -175,9 +183,11 @@ def _numbered_pattern() -> re.Pattern[str]:
     | (?P<slash>(?P<a1>{day})/(?P<b1>{month})(?:/(?P<s1>{_YEAR}))?{link}
         (?P<a2>{day})/(?P<b2>{month})(?:/(?P<s2>{_YEAR}))?)(?![\w/])
     | (?P<part>{_PART})[\s-]{_THE}(?P<part_year>{_YEAR})(?![\w-])
-    | (?:{_NUMBERED_WEEK})\s?(?P<week>[0-5]?\d)
-        (?:(?:\s?/\s?|,?\s(?:of\s)?)(?P<week_year>{_YEAR}))?(?![\w/-]|\.\d)
-    | (?P<of_year>[QH])(?P<number>[1-4])(?:[\s/-]?(?P<of>{_YEAR}))?(?![\w-])
+    | (?:(?P<from>{any_of(_SPANS["from"])})\s{_THE})?
+        (?P<unit>{unit})(?P<number>[0-5]?\d)(?:{year}(?P<year>{_YEAR}))?
+        (?P<until>(?:\s?[-–]\s?|\s(?:(?P<and>{any_of(_SPANS["and"])})|{any_of(_SPANS["to"])})\s{_THE})
+          (?P<again>{unit})?(?P<last>[0-5]?\d)(?:{year}(?P<last_year>{_YEAR}))?(?![\w/-]|\.\d))?
+        (?![\w/-]|\.\d)
     | (?:{_WEEKEND})\s(?:of|around|vom|um|am|du|autour|del|de|van|op)\s{_THE}
         (?=\S*\d|(?:{_MONTH})\b)(?P<weekend>)
     )""",
@@ -195,6 +205,8 @@ def _numbered_periods(question: str, today: date) -> Iterator[Period]:
         try:
             if match["weekend"] is not None:
                 yield from _weekend_of(match, dates.get(match.end()), today)
+            elif match["unit"]:
+                yield from _numbered_units(match, today)
             elif days := _numbered(match, today):
                 yield Period(match.start(), match.end(), *days)
         except ValueError:  # a day or a week that no calendar has
@@ -204,18 +216,6 @@ def _numbered_periods(question: str, today: date) -> Iterator[Period]:
 def _numbered(match: re.Match[str], today: date) -> Days | None:
     if match["part"]:
         return _part(match["part"], days_of_iso(match["part_year"]))
-    if match["week"]:
-        number, year = int(match["week"]), match["week_year"]
-        return _latest_of(lambda of: days_of_iso(f"{of}-W{number:02}"), year, today)
-    if match["of_year"]:
-        if not match["of"] and not _before(match.string, match.start(), _IN_BEFORE):
-            return None  # a product may be called that, too
-        number, size = int(match["number"]), 3 if match["of_year"] in "Qq" else 6
-        if number * size > _MONTHS_IN_A_YEAR:
-            return None
-        return _latest_of(
-            lambda of: _months(of, number * size - size + 1, size), match["of"], today
-        )
     if match["dot"]:
         ends = ((match["d1"], match["m1"] or match["m2"]), (match["d2"], match["m2"]))
         years = match["y1"], match["y2"]
@@ -241,6 +241,70 @@ def _numbered(match: re.Match[str], today: date) -> Days | None:
         today,
         ends_next_year=first > last,
     )
+
+
+def _numbered_units(match: re.Match[str], today: date) -> Iterator[Period]:
+    """Yield the weeks, quarters or halves of a year that are given by their numbers."""
+    question, start, end = match.string, match.start("unit"), match.end()
+    ends = [(match["unit"], match["number"], match["year"])]
+    if match["until"]:
+        if match["again"] or match["last_year"] or _ENDS_THERE.match(question, end):
+            last_unit = match["again"] or match["unit"]
+            ends.append((last_unit, match["last"], match["last_year"]))
+        else:
+            end = match.start("until")  # "in week 10 to 12 people"
+    if not _is_of_calendar(match, end):
+        return
+    days_in = [partial(_unit_of_year, unit, int(number)) for unit, number, _ in ends]
+    years = ends[0][2], ends[-1][2]
+    if len(ends) > 1 and match["and"] and not match["from"]:
+        second = match.start("again" if match["again"] else "last")
+        places = ((start, match.start("until")), (second, end))
+        for (begin, stop), each, year in zip(places, days_in, years, strict=True):
+            yield Period(begin, stop, *_latest_of(each, year or years[1], today))
+        return
+    is_turned = int(ends[0][1]) > int(ends[-1][1])
+    days = _yearly_span(days_in[0], days_in[-1], years, today, ends_next_year=is_turned)
+    if days is None:
+        return
+    if by := _before(question, start, _BY_BEFORE):
+        yield Period(by.start(), end, date.min, days[1])
+    else:
+        first, days = _narrowed(question, start, days)
+        yield Period(min(first, match.start()), end, *days)
+
+
+def _is_of_calendar(match: re.Match[str], end: int) -> bool:
+    """Return whether a numbered week or quarter is one of the calendar, as words beside it tell.
+
+    A product may be called Q3, too, and weeks be counted from anything.
+    """
+    question, start = match.string, match.start("unit")
+    if _COUNTED_AFTER.match(question, end):
+        return False
+    if match["from"] or match["year"] or match["last_year"]:
+        return True
+    if within := _before(question, start, _IN_BEFORE):
+        return not within["the"] or _is_week(match["unit"])
+    return any(_before(question, start, each) for each in (_PART_BEFORE, _BOUND_BEFORE))
+
+
+def _is_week(unit: str) -> bool:
+    return unit.strip().upper() not in ("Q", "H")
+
+
+def _unit_of_year(unit: str, number: int, year: int) -> Days:
+    """Return the days of a week, quarter or half of a year.
+
+    Raises:
+        ValueError: The year has none of that number.
+    """
+    if _is_week(unit):
+        return days_of_iso(f"{year}-W{number:02}")
+    size = 3 if unit in "Qq" else 6
+    if not 0 < number * size <= _MONTHS_IN_A_YEAR:
+        raise ValueError(f"no year has {unit}{number}")
+    return _months(year, number * size - size + 1, size)
 
 
 def _yearly_span(
