@@ -90,7 +90,7 @@ def _pattern() -> re.Pattern[str]:
     | (?P<iso_month>{_YEAR}-(?:0[1-9]|1[0-2]))(?![\d-])
     | (?:in|since|of|from|until|till|by|before|after|during|year|early|mid|late|seit|bis|en|depuis
         |im)
-        [\s-](?P<bare_year>{_YEAR})\b(?![-–/.,]?\d)
+        [\s-](?P<bare_year>{_YEAR})\b(?![-–/.,]?\d|-?[WQ]\d)
     | (?P<relative>the\sday\safter\stomorrow|the\sday\sbefore\syesterday
         |today|tonight|tomorrow|yesterday)\b
     | (?P<which>next|last|this)\s(?P<unit>{_WEEKDAY}|week|month|year)\b

@@ -82,7 +82,7 @@ _IN_BEFORE = lazy_regex(
 )
 _BY_BEFORE = lazy_regex(rf"(?<![\w-])by\s{_THE}$", re.IGNORECASE)
 _COUNTED_AFTER = lazy_regex(
-    rf"\s(?:(?:of|in|after|into|de|du|del|der|van)\s(?!{_YEAR})|times\b|(?:{_MONTH})\b)",
+    rf"\s(?:(?:of|after|into|de|du|del|der|van)\s(?!{_YEAR})|times\b|(?:{_MONTH})\b)",
     re.IGNORECASE,
 )
 """What tells that a week is none of the calendar: "week 20 of pregnancy", "the week 12 March"."""

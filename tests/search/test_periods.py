@@ -44,6 +44,7 @@ ASKED = date(2026, 11, 22)
         ("Who was here 30.12.-2.1.?", "30.12.-2.1.", "2025-12-30", "2026-01-02"),
         ("Who was here 28.-29.2.?", "28.-29.2.", "2024-02-28", "2024-02-29"),
         ("What was sold since week 12?", "since week 12", "2026-03-16", "9999-12-31"),
+        ("What was sold in week 12 in Lisbon?", "week 12", "2026-03-16", "2026-03-22"),
         ("Was war vor KW 12?", "vor KW 12", "0001-01-01", "2026-03-15"),
         ("What was sold before Q3 2024?", "before Q3 2024", "0001-01-01", "2024-06-30"),
         ("What was sold after Q3?", "after Q3", "2026-10-01", "9999-12-31"),
