@@ -11,7 +11,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -100,39 +101,65 @@ def arrow_batches(
     source: object,
     as_text: Callable[[Any], str] = json.dumps,
     record: type[Struct] | None = None,
+    leading: Iterable[str] = (),
 ) -> pa.RecordBatchReader:
     """Return rows as a stream of Arrow batches.
 
     Args:
         source: Records or mappings, or anything with the Arrow stream protocol.
         as_text: Writes nested values as JSON, which every tool can hold in a column.
-        record: What each row is, which tells the columns where there is none.
+        record: What each row is, which tells the columns where there is no row, and their types.
+        leading: Columns of texts that stand before its fields.
     """
     import pyarrow as pa
 
     if hasattr(source, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(source)
+    types = dict.fromkeys(leading, pa.string()) | _types_of(record) if record else {}
     rows = [
-        {key: as_text(value) if _is_nested(value) else value for key, value in row.items()}
+        {
+            key: as_text(value) if _is_nested(value) or _is_text(value, types.get(key)) else value
+            for key, value in row.items()
+        }
         for row in plain_rows(source)
     ]
-    if not rows and record is not None:
-        return _columns_of(record).empty_table().to_reader()
-    keys = dict.fromkeys(key for row in rows for key in row)
-    return pa.table({key: _column([row.get(key) for row in rows]) for key in keys}).to_reader()
+    keys = dict.fromkeys(key for row in rows for key in row) if rows else types
+    columns = {key: _column([row.get(key) for row in rows]) for key in keys}
+    return pa.table(
+        {key: pa.array(values, types.get(key)) for key, values in columns.items()}
+    ).to_reader()
 
 
-def _columns_of(record: type[Struct]) -> pa.Schema:
-    """Return the columns of records, as far as their fields tell the types; else texts."""
+def _types_of(record: type[Struct]) -> dict[str, pa.DataType]:
+    """Return the types of the columns that records become."""
+    hints = get_type_hints(record)
+    return {name: _type_of(hints[name]) for name in record.__struct_fields__}
+
+
+def _type_of(hint: object) -> pa.DataType:
+    """Return the type of a column: numbers, truth, lists of one of these, or else texts.
+
+    Mappings and lists of records are texts, too, which are JSON.
+    """
     import pyarrow as pa
 
+    kinds = [each for each in get_args(hint) if each is not NoneType]
+    if get_origin(hint) in (Union, UnionType):
+        return _type_of(kinds[0]) if len(kinds) == 1 else pa.string()
+    if get_origin(hint) in (tuple, list, frozenset):
+        return pa.string() if _is_nesting(kinds[0]) else pa.list_(_type_of(kinds[0]))
     known = {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    types = {
-        name: next((each for each in (get_args(hint) or (hint,)) if each in known), str)
-        for name, hint in get_type_hints(record).items()
-    }
-    names = record.__struct_fields__
-    return pa.schema([(name, known.get(types[name], pa.string())) for name in names])
+    return next((known[each] for each in known if each is hint), pa.string())
+
+
+def _is_nesting(hint: object) -> bool:
+    kind = get_origin(hint) or hint
+    return isinstance(kind, type) and issubclass(kind, (Struct, Mapping, tuple, list))
+
+
+def _is_text(value: object, type_: pa.DataType | None) -> bool:
+    """Return whether a list is JSON in its column, as it is in rows where it is not empty."""
+    return isinstance(value, list) and type_ is not None and str(type_) == "string"
 
 
 def _column(values: list[Any]) -> list[Any]:

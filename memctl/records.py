@@ -294,6 +294,8 @@ class SourceText(Struct, frozen=True):
     part: int = 0
     share: float = 1.0
     """How much of the whole source this part is, about."""
+    quotations: tuple[tuple[int, int], ...] = ()
+    """Where a message quotes others, each quotation by itself."""
     origin: Metadata = field(default_factory=dict)
     """What is known of it that no reader sees, for a model: file, speaker, session, turn, date."""
     asked: AskedTurn | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -27,7 +26,6 @@ from memctl.ingest.deduplication import Deduplicator
 from memctl.ingest.fact_comparison import facts_of_model, is_by_model
 from memctl.ingest.file_units import renamed_units
 from memctl.ingest.file_versions import FileVersions, VersionChanges
-from memctl.literals import QUOTED, QUOTING_READERS
 from memctl.records import Entity, FileOutcome, Relation
 from memctl.rows.derived_rows import EntityCounts, add_missing, add_up
 from memctl.rows.references import in_portions, names_in
@@ -39,7 +37,7 @@ from memctl.rows.row_lifecycle import (
     supersede_documents,
 )
 from memctl.rows.supersession import reinstate_after
-from memctl.store.tables.filter_expressions import Some, col
+from memctl.store.tables.filter_expressions import col
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -150,9 +148,6 @@ class _Writing:
         self._names: set[str] = set()
         self._facts: list[str] = []
         self._now: datetime | None = None
-        self._messages: set[str] = set()
-        """Ids of the mail messages that are there, once they are looked for."""
-        self._has_messages = False
         self._outcomes: dict[tuple[str, int | None], FileOutcome] = {}
         """By document, and by the number of the source where a document has several."""
 
@@ -241,30 +236,6 @@ class _Writing:
             self._refused.add(row["id"])
             self._outcomes[row["id"], None] = _overtaken(wanted[row["id"]], row["sha256"])
 
-    def _without_known_quotations(self, documents: pa.Table, memories: pa.Table) -> pa.Table:
-        """Return memories without what messages quote of others that are there themselves."""
-        import pyarrow.compute as pc
-
-        quoted = memories.filter(pc.equal(memories["type"], QUOTED))
-        if not quoted.num_rows:
-            self._messages.update(_message_ids(documents))
-            return memories
-        if not self._has_messages:
-            self._has_messages = True
-            of_mail = Some(tuple(col("reader").like_glob(f"{each}*") for each in QUOTING_READERS))
-            stored = self._transaction.snapshot().scan("documents", of_mail, ["metadata"])
-            self._messages.update(_message_ids(stored))
-        self._messages.update(_message_ids(documents))
-        ids, answers = documents["id"].to_pylist(), _of_metadata(documents, "in_reply_to")
-        answered = zip(ids, answers, strict=True)
-        known = {id_ for id_, message in answered if message in self._messages}
-        away = {
-            row["id"]
-            for row in quoted.select(["id", "document_id"]).to_pylist()
-            if row["document_id"] in known
-        }
-        return without(memories, "id", away)
-
     def _append(self, processed: ProcessedGroup) -> None:
         documents = without(processed.documents, "root_id", self._refused)
         if self._refused:
@@ -275,7 +246,6 @@ class _Writing:
             memories = processed.memories
         append_rows(self._transaction, "documents", documents)
         memories = without(memories, "id", self._edited)
-        memories = self._without_known_quotations(documents, memories)
         if any(wanted.redo for wanted in processed.wanted):
             memories = _without_deleted(memories, self._transaction.deletions.ids)
         append_rows(self._transaction, "memories", memories)
@@ -344,16 +314,6 @@ def rename_document(transaction: Transaction, document_id: str, source: str) -> 
         set_columns(transaction, "documents", list(sources), source=list(sources.values()))
         memory_sources = [sources[row["document_id"]] for row in made]
         set_columns(transaction, "memories", [row["id"] for row in made], source=memory_sources)
-
-
-def _message_ids(documents: pa.Table) -> Iterator[str]:
-    return (id_ for id_ in _of_metadata(documents, "message_id") if id_)
-
-
-def _of_metadata(documents: pa.Table, key: str) -> Iterator[str]:
-    """Yield a text in the metadata of each document; "" where there is none."""
-    for text in documents["metadata"].to_pylist():
-        yield str(json.loads(text).get(key, "")) if text and key in text else ""
 
 
 class _Cleared(Struct, frozen=True):

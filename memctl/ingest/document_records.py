@@ -14,8 +14,7 @@ from memctl.ingest.batches import PIPELINE_VERSION, PreparedDocument, WantedSour
 from memctl.ingest.chunking import ChunkSizes, Passage, chunk
 from memctl.language.inline_tags import find_hashtags, without_wikilinks
 from memctl.language.term_analysis import embedding_text, passage_terms
-from memctl.literals import ARCHIVED, EXCHANGE, QUOTED, QUOTING_READERS, DocType
-from memctl.patterns import lazy_regex
+from memctl.literals import ARCHIVED, EXCHANGE, QUOTED, DocType
 from memctl.records import (
     AskedTurn,
     Distilled,
@@ -51,10 +50,8 @@ _LONGEST_SIDE = 2_000
 """Characters of a message, or of a reply, in an exchange."""
 
 QUOTED_HEADING = "Quoted message"
-_FEWEST_WORDS, _LONGEST_SIGNATURE = 4, 400
-"""Words of a quotation, and characters of what has no mark of one."""
-_INTRODUCES = lazy_regex(r"[\d@<].*:$")
-_HEADER, _FEWEST_HEADERS = lazy_regex(r"\*?[^\W\d_][\w -]{1,14}:\*?\s"), 3
+_FEWEST_WORDS = 4
+"""Words of a quotation."""
 
 IMPORTANCE_REASON = "importance_reason"
 """Where the metadata of a document says why it matters as much."""
@@ -200,14 +197,14 @@ def _passages(parts: DocumentInputs, document: Document) -> list[Memory]:
 
 
 def _quoted(parts: DocumentInputs, document: Document) -> Iterator[Memory]:
-    """Yield what a message quotes of the one that it answers.
+    """Yield what a message quotes of others.
 
     It names nobody, so that nothing is made of it, and matters less than what the message says.
     """
     read = parts.read
-    if not read.reader.startswith(QUOTING_READERS):
-        return
-    for start, end in _gaps(read.text, parts.passages):
+    for start, end in read.quotations:
+        if len(read.text[start:end].split()) < _FEWEST_WORDS:
+            continue
         segment = Segment(start, end, heading=QUOTED_HEADING)
         for passage in chunk(replace(read, segments=(segment,)), ChunkSizes()):
             made = _memory(
@@ -227,24 +224,6 @@ def _quoted(parts: DocumentInputs, document: Document) -> Iterator[Memory]:
                 keywords=(),
                 importance=document.importance / 2,
             )
-
-
-def _gaps(text: str, passages: Sequence[Passage]) -> Iterator[tuple[int, int]]:
-    """Yield the runs of words that no passage has, but for signatures."""
-    reached = 0
-    for start, end in (*((each.start, each.end) for each in passages), (len(text), len(text))):
-        run = text[reached:start]
-        if len(run.split()) >= _FEWEST_WORDS and not _is_signature(run):
-            yield reached, start
-        reached = max(reached, end)
-
-
-def _is_signature(run: str) -> bool:
-    """Return whether a run has neither marks of quoting nor the length of a message."""
-    lines = [line.strip() for line in run.splitlines()]
-    has_mark = any(line.startswith(">") or _INTRODUCES.search(line) for line in lines)
-    has_headers = sum(_HEADER.match(line) is not None for line in lines) >= _FEWEST_HEADERS
-    return not (has_mark or has_headers) and len(run) < _LONGEST_SIGNATURE
 
 
 def _memory(

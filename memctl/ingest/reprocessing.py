@@ -286,13 +286,15 @@ def _asked_at_the_end(
 
 def stored_part(document: Document, rows: Sequence[Mapping[str, Any]]) -> StoredPart:
     """Return one part of a document as it was understood, by the ``PASSAGE_COLUMNS`` of it."""
-    own = (row for row in rows if row["type"] != QUOTED)
+    own = [row for row in rows if row["type"] != QUOTED]
+    quotations = sorted((row["start"], row["end"]) for row in rows if row["type"] == QUOTED)
     ordered = sorted(own, key=lambda row: (row["start"], row["end"]))
     passages = tuple(
         _passage(row, document.created_at, is_said=document.reader == SESSION_READER)
         for row in ordered
     )
-    return StoredPart(_stored_text(document, passages), passages)
+    text = replace(_stored_text(document, passages), quotations=tuple(quotations))
+    return StoredPart(text, passages)
 
 
 def _stored_text(document: Document, passages: Sequence[Passage]) -> SourceText:

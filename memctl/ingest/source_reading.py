@@ -198,14 +198,16 @@ def _redacted_source(source: Source) -> Source:
 
 def redacted_text(text: SourceText) -> SourceText:
     """Return what was read of a document without secrets, its segments where they are then."""
-    places = [place for segment in text.segments for place in (segment.start, segment.end)]
+    spans = [*((each.start, each.end) for each in text.segments), *text.quotations]
+    places = [place for span in spans for place in span]
     clean, moved = redact_with_offsets(text.text, places)
-    segments = text.segments
+    segments, quotations = text.segments, text.quotations
     if clean != text.text:
-        starts, ends = moved[::2], moved[1::2]
+        spans = list(zip(moved[::2], moved[1::2], strict=True))
+        quotations = tuple(spans[len(segments) :])
         segments = tuple(
             replace(segment, start=start, end=end)
-            for segment, start, end in zip(segments, starts, ends, strict=True)
+            for segment, (start, end) in zip(segments, spans, strict=False)
             if start < end
         )
     segments = tuple(map(_redacted_segment, segments))
@@ -214,6 +216,7 @@ def redacted_text(text: SourceText) -> SourceText:
         text=clean,
         redacted=clean.count(MARK) - text.text.count(MARK),
         segments=segments,
+        quotations=quotations,
         asked=text.asked and replace(text.asked, text=redact_secrets(text.asked.text)),
         title=redact_secrets(text.title),
         authors=_redacted_each(text.authors),

@@ -84,13 +84,13 @@ def _pattern() -> re.Pattern[str]:
         (?P<quarter_year>{_YEAR})\b
     | (?P<year_quarter>{_YEAR}[\s-]?Q[1-4])\b
     | (?P<iso_week>{_YEAR}-?W(?:0[1-9]|[1-4]\d|5[0-3]))\b
-    | (?:{_WEEK}\s?|W)(?P<week>[0-5]?\d)(?:\s?/\s?|,?\s(?:of\s|in\s)?)(?P<week_year>{_YEAR})\b
+    | {_WEEK}\s?(?P<week>[0-5]?\d)(?:\s?/\s?|,?\s(?:of\s|in\s)?)(?P<week_year>{_YEAR})\b
     | (?P<first_day>[0-3]?\d)\.\s?[-–]\s?(?P<last_day>[0-3]?\d)\.\s?(?P<span_month>[01]?\d)\.
         \s?(?P<span_year>{_YEAR})
     | (?P<iso_month>{_YEAR}-(?:0[1-9]|1[0-2]))(?![\d-])
     | (?:in|since|of|from|until|till|by|before|after|during|year|early|mid|late|seit|bis|en|depuis
         |im)
-        [\s-](?P<bare_year>{_YEAR})\b(?![-–/.,]?\d)
+        [\s-](?P<bare_year>{_YEAR})\b(?![-–/.,]?\d|-?[WQ]\d)
     | (?P<relative>the\sday\safter\stomorrow|the\sday\sbefore\syesterday
         |today|tonight|tomorrow|yesterday)\b
     | (?P<which>next|last|this)\s(?P<unit>{_WEEKDAY}|week|month|year)\b
@@ -243,7 +243,9 @@ def _spans(
 
 
 def _ends(match: re.Match[str]) -> Iterator[DateSpan]:
-    """Yield the first and the last day of a span such as ``3.-5.7.2026``."""
+    """Yield the first and the last day of a span such as ``3.-5.7.2026``; none of 5.-3.7.2026."""
+    if int(match["first_day"]) > int(match["last_day"]):
+        return
     year, month = match["span_year"], match["span_month"]
     places = (match.span("first_day"), (match.start("last_day"), match.end()))
     for day, place in zip((match["first_day"], match["last_day"]), places, strict=True):

@@ -7,14 +7,15 @@ the last May, and it may leave one end open: "since March", "before Christmas".
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 
 from msgspec import Struct
 
-from memctl.language.date_mentions import MONTHS, WEEKDAYS, date_spans
+from memctl.language.date_mentions import MONTHS, WEEKDAYS, DateSpan, date_spans
 from memctl.language.term_analysis import WORD_PUNCTUATION
 from memctl.language.word_lists import all_languages, any_of, numbered_words, words_of_all
 from memctl.patterns import lazy_regex
@@ -67,14 +68,24 @@ _NUMBERED_WEEK = (
 )
 _WEEKEND = any_of(unit for unit, meaning in _UNITS.items() if meaning == "weekend")
 _DIGIT = lazy_regex(r"\d")
-_IN_BEFORE = lazy_regex(
-    rf"\b(?:in|of|for|during|by|im|au|en|{any_of(words_of_all('within'))})\s$", re.IGNORECASE
-)
 _MONTHS_IN_A_YEAR = 12
+_MAX_YEARS_BETWEEN = 9
+"""From one 29 February to the next there may be eight years."""
 _MIDWEEK = 2
 """Monday and Tuesday are nearer to the weekend before them."""
+_MAX_WORDS_BEFORE_LENGTH = 60
 _LONG_UNIT = any_of(unit for unit in _UNITS if not unit.isalpha())
 _OPTIONAL_ARTICLE = rf"(?:(?:{any_of(words_of_all('articles'))})\s|l['’])?"
+_IN_BEFORE = lazy_regex(
+    rf"\b(?:in|of|for|during|by|im|au|en|{any_of(words_of_all('within'))})\s(?P<the>{_OPTIONAL_ARTICLE})$",
+    re.IGNORECASE,
+)
+_BY_BEFORE = lazy_regex(rf"(?<![\w-])by\s{_OPTIONAL_ARTICLE}$", re.IGNORECASE)
+_COUNTED_AFTER = lazy_regex(
+    rf"\s(?:(?:of|after|into|de|du|del|der|van)\s(?!{_YEAR})|times\b|(?:{_MONTH})\b)",
+    re.IGNORECASE,
+)
+"""What tells that a week is none of the calendar: "week 20 of pregnancy", "the week 12 March"."""
 _BOUND_BEFORE = lazy_regex(rf"(?<![\w-])({_BOUND})\s{_OPTIONAL_ARTICLE}$", re.IGNORECASE)
 _WEEK_BEFORE = lazy_regex(
     rf"\b(?:w/c|{any_of(words_of_all('week_of'))})\s(?:{_WEEKDAY})?,?\s?{_OPTIONAL_ARTICLE}$",
@@ -155,14 +166,17 @@ def periods(question: str, today: date) -> list[Period]:
     named.sort(key=lambda each: each.start - each.end)
     found: list[Period] = []
     for period in (*(_spans(question, today) if has_month or years > 1 else ()), *named):
-        if not any(each.start < period.end and period.start < each.end for each in found):
-            found.append(period)
-    return sorted(found, key=lambda each: each.start)
+        place = bisect_left(found, period.start, key=lambda each: each.start)
+        is_free = place == len(found) or period.end <= found[place].start
+        if is_free and (not place or found[place - 1].end <= period.start):
+            found.insert(place, period)
+    return found
 
 
 @cache
 def _numbered_pattern() -> re.Pattern[str]:
     day, month, link = r"\d{1,2}", r"\d{1,2}", rf"\s?(?:[-–]|{any_of(_SPANS['to'])})\s?"
+    unit, year = rf"(?:{_NUMBERED_WEEK})\s?|[QH]", r"(?:\s?[/-]\s?|,?\s(?:(?:of|de)\s)?)"
     return re.compile(
         rf"""(?<![\w./-])(?:
       (?P<dot>(?P<d1>{day})\.(?:\s?(?P<m1>{month})\.(?:\s?(?P<y1>{_YEAR}))?)?{link}
@@ -170,9 +184,11 @@ def _numbered_pattern() -> re.Pattern[str]:
     | (?P<slash>(?P<a1>{day})/(?P<b1>{month})(?:/(?P<s1>{_YEAR}))?{link}
         (?P<a2>{day})/(?P<b2>{month})(?:/(?P<s2>{_YEAR}))?)(?![\w/])
     | (?P<part>{_PART})[\s-]{_OPTIONAL_ARTICLE}(?P<part_year>{_YEAR})(?![\w-])
-    | (?:{_NUMBERED_WEEK})\s?(?P<week>[0-5]?\d)
-        (?:(?:\s?/\s?|,?\s(?:of\s)?)(?P<week_year>{_YEAR}))?(?![\w/-]|\.\d)
-    | (?P<of_year>[QH])(?P<number>[1-4])(?:[\s/-]?(?P<of>{_YEAR}))?(?![\w-])
+    | (?:(?P<from>{any_of(_SPANS["from"])})\s{_OPTIONAL_ARTICLE})?
+        (?P<unit>{unit})(?P<number>[0-5]?\d)(?:{year}(?P<year>{_YEAR}))?
+        (?P<until>(?:\s?[-–]\s?|\s(?:(?P<and>{any_of(_SPANS["and"])})|{any_of(_SPANS["to"])})\s{_OPTIONAL_ARTICLE})
+          (?P<again>{unit})?(?P<last>[0-5]?\d)(?:{year}(?P<last_year>{_YEAR}))?(?![\w/-]|\.\d))?
+        (?![\w/-]|\.\d)
     | (?:{_WEEKEND})\s(?:of|around|vom|um|am|du|autour|del|de|van|op)\s{_OPTIONAL_ARTICLE}
         (?=\S*\d|(?:{_MONTH})\b)(?P<weekend>)
     )""",
@@ -182,10 +198,16 @@ def _numbered_pattern() -> re.Pattern[str]:
 
 def _numbered_periods(question: str, today: date) -> Iterator[Period]:
     """Yield the times that are given in figures: "3.-5.7.", "KW 12", "Q3", "mid 2025"."""
-    for match in _numbered_pattern().finditer(question):
+    matches = list(_numbered_pattern().finditer(question))
+    has_weekend = any(match["weekend"] is not None for match in matches)
+    said = datetime.combine(today, time(), UTC)
+    dates = {span.start: span for span in date_spans(question, said)} if has_weekend else {}
+    for match in matches:
         try:
             if match["weekend"] is not None:
-                yield from _weekend_of(question, match, today)
+                yield from _weekend_of(match, dates.get(match.end()), today)
+            elif match["unit"]:
+                yield from _numbered_units(match, today)
             elif days := _numbered(match, today):
                 yield Period(match.start(), match.end(), *days)
         except ValueError:  # a day or a week that no calendar has
@@ -195,73 +217,180 @@ def _numbered_periods(question: str, today: date) -> Iterator[Period]:
 def _numbered(match: re.Match[str], today: date) -> Days | None:
     if match["part"]:
         return _part(match["part"], days_of_iso(match["part_year"]))
-    if match["week"]:
-        number, year = int(match["week"]), match["week_year"]
-        return _latest_of(lambda of: days_of_iso(f"{of}-W{number:02}"), year, today)
-    if match["of_year"]:
-        if not match["of"] and not _IN_BEFORE.search(match.string[: match.start()]):
-            return None  # a product may be called that, too
-        number, size = int(match["number"]), 3 if match["of_year"] in "Qq" else 6
-        if number * size > _MONTHS_IN_A_YEAR:
-            return None
-        return _latest_of(
-            lambda of: _months(of, number * size - size + 1, size), match["of"], today
-        )
     if match["dot"]:
         ends = ((match["d1"], match["m1"] or match["m2"]), (match["d2"], match["m2"]))
-        year = match["y2"] or match["y1"]
+        years = match["y1"], match["y2"]
     else:
         ends = ((match["a1"], match["b1"]), (match["a2"], match["b2"]))
-        year = match["s2"] or match["s1"]
+        years = match["s1"], match["s2"]
         firsts, seconds = (max(int(end[at]) for end in ends) for at in (0, 1))
         if (firsts > _MONTHS_IN_A_YEAR) == (seconds > _MONTHS_IN_A_YEAR):
             return None  # nothing tells which of the two is the month
         if seconds > _MONTHS_IN_A_YEAR:
             ends = ((ends[0][1], ends[0][0]), (ends[1][1], ends[1][0]))
+    first, last = ((int(month), int(day)) for day, month in ends)
+    if first > last and first[0] == last[0] and not all(years):
+        return None  # "5.-3.7." may be anything
 
-    def between(of: int) -> Days:
-        """Return the days from one end to the other, of which the last is in a year."""
-        first, last = (date(of, int(month), int(day)) for day, month in ends)
-        return (first.replace(year=of - 1) if first > last else first), last
+    def day_of(year: int, month_and_day: tuple[int, int]) -> Days:
+        return (date(year, *month_and_day),) * 2
 
-    return _latest_of(between, year, today)
+    return _yearly_span(
+        partial(day_of, month_and_day=first),
+        partial(day_of, month_and_day=last),
+        years,
+        today,
+        ends_next_year=first > last,
+    )
+
+
+def _numbered_units(match: re.Match[str], today: date) -> Iterator[Period]:
+    """Yield the weeks, quarters or halves of a year that are given by their numbers."""
+    question, start, end = match.string, match.start("unit"), match.end()
+    ends = [(match["unit"], match["number"], match["year"])]
+    if match["until"]:
+        if match["again"] or match["last_year"] or _ENDS_THERE.match(question, end):
+            last_unit = match["again"] or match["unit"]
+            ends.append((last_unit, match["last"], match["last_year"]))
+        else:
+            end = match.start("until")  # "in week 10 to 12 people"
+    if not _is_of_calendar(match, end):
+        return
+    days_in = [partial(_unit_of_year, unit, int(number)) for unit, number, _ in ends]
+    years = ends[0][2], ends[-1][2]
+    if len(ends) > 1 and match["and"] and not match["from"]:
+        second = match.start("again" if match["again"] else "last")
+        places = ((start, match.start("until")), (second, end))
+        for (begin, stop), each, year in zip(places, days_in, years, strict=True):
+            yield Period(begin, stop, *_latest_of(each, year or years[1], today))
+        return
+    is_turned = int(ends[0][1]) > int(ends[-1][1])
+    days = _yearly_span(days_in[0], days_in[-1], years, today, ends_next_year=is_turned)
+    if days is None:
+        return
+    if by := _before(question, start, _BY_BEFORE):
+        yield Period(by.start(), end, date.min, days[1])
+    else:
+        first, days = _narrowed(question, start, days)
+        yield Period(min(first, match.start()), end, *days)
+
+
+def _is_of_calendar(match: re.Match[str], end: int) -> bool:
+    """Return whether a numbered week or quarter is one of the calendar, as words beside it tell.
+
+    A product may be called Q3, too, and weeks be counted from anything.
+    """
+    question, start = match.string, match.start("unit")
+    if _COUNTED_AFTER.match(question, end):
+        return False
+    if match["from"] or match["year"] or match["last_year"]:
+        return True
+    if within := _before(question, start, _IN_BEFORE):
+        return not within["the"] or _is_week(match["unit"])
+    return any(_before(question, start, each) for each in (_PART_BEFORE, _BOUND_BEFORE))
+
+
+def _is_week(unit: str) -> bool:
+    return unit.strip().upper() not in ("Q", "H")
+
+
+def _unit_of_year(unit: str, number: int, year: int) -> Days:
+    """Return the days of a week, quarter or half of a year.
+
+    Raises:
+        ValueError: The year has none of that number.
+    """
+    if _is_week(unit):
+        return days_of_iso(f"{year}-W{number:02}")
+    size = 3 if unit in "Qq" else 6
+    if not 0 < number * size <= _MONTHS_IN_A_YEAR:
+        raise ValueError(f"no year has {unit}{number}")
+    return _months(year, number * size - size + 1, size)
+
+
+def _yearly_span(
+    first_in: Callable[[int], Days],
+    last_in: Callable[[int], Days],
+    years: tuple[str | None, str | None],
+    today: date,
+    *,
+    ends_next_year: bool,
+) -> Days | None:
+    """Return the days from one time to another, of which either may lack its year.
+
+    Args:
+        first_in: The days of the first one in a year.
+        last_in: Those of the last one.
+        years: What the two state.
+        today: The day of asking.
+        ends_next_year: Whether the last one is in the year after the first, if one lacks its year.
+    """
+    first_year, last_year = years
+    if first_year and not last_year:
+        last_year = str(int(first_year) + ends_next_year)
+
+    def between(year: int) -> Days:
+        begin = int(first_year) if first_year else year - ends_next_year
+        return first_in(begin)[0], last_in(year)[1]
+
+    days = _latest_of(between, last_year, today)
+    return days if days[0] <= days[1] else None
 
 
 def _latest_of(days_in: Callable[[int], Days], year: str | None, today: date) -> Days:
-    """Return days of a year, or of the last one in which they have begun."""
+    """Return days of a year, or of the last one that has them and in which they have begun.
+
+    Raises:
+        ValueError: No year of the calendar has them.
+    """
     if year:
         return days_in(int(year))
-    days = days_in(today.year)
-    return days if days[0] <= today else days_in(today.year - 1)
-
-
-def _weekend_of(question: str, match: re.Match[str], today: date) -> Iterator[Period]:
-    """Yield the weekend that a day is of, or that is nearest to it."""
-    for span in date_spans(question, datetime.combine(today, time(), UTC)):
-        day = span.day
-        if span.start != match.end() or day is None:
+    for number in range(today.year + 1, today.year - _MAX_YEARS_BETWEEN, -1):
+        try:
+            days = days_in(number)
+        except ValueError:  # not every year has 29 February, or a week 53
             continue
-        if day > today and not _YEAR_IN.search(question, span.start, span.end):
-            day = day.replace(year=day.year - 1)
-        monday = day - day.weekday() * _DAY
-        saturday = monday + (-2 if day.weekday() < _MIDWEEK else 5) * _DAY
-        yield Period(match.start(), span.end, saturday, saturday + _DAY)
+        if days[0] <= today:
+            return days
+    raise ValueError("no year has these days")
+
+
+def _weekend_of(match: re.Match[str], span: DateSpan | None, today: date) -> Iterator[Period]:
+    """Yield the weekend that a day is of, or that is nearest to it."""
+    day = span.day if span else None
+    if span is None or day is None:
+        return
+    if day > today and not _YEAR_IN.search(match.string, span.start, span.end):
+        day = day.replace(year=day.year - 1)
+    monday = day - day.weekday() * _DAY
+    saturday = monday + (-2 if day.weekday() < _MIDWEEK else 5) * _DAY
+    yield Period(match.start(), span.end, saturday, saturday + _DAY)
 
 
 def _dated_periods(question: str) -> Iterator[Period]:
     """Yield the dates in full, each with the words before it that bound or narrow it."""
     for span in date_spans(question):
-        above, days = question[: span.start], days_of_iso(span.iso)
-        if days[0] == days[1] and (week := _WEEK_BEFORE.search(above)):
+        days = days_of_iso(span.iso)
+        if days[0] == days[1] and (week := _before(question, span.start, _WEEK_BEFORE)):
             monday = days[0] - days[0].weekday() * _DAY
             yield Period(week.start(), span.end, monday, monday + 6 * _DAY)
         else:
-            start = span.start
-            if part := _PART_BEFORE.search(above):
-                start, days = part.start(), _part(part[1], days)
-            if before := _BOUND_BEFORE.search(question[:start]):
-                start, days = before.start(), _bounded(before[1], days)
-            yield Period(start, span.end, *days)
+            start, narrowed = _narrowed(question, span.start, days)
+            yield Period(start, span.end, *narrowed)
+
+
+def _narrowed(question: str, start: int, days: Days) -> tuple[int, Days]:
+    """Return some days as the words before them narrow or bound them, and where these begin."""
+    if part := _before(question, start, _PART_BEFORE):
+        start, days = part.start(), _part(part[1], days)
+    if bound := _before(question, start, _BOUND_BEFORE):
+        start, days = bound.start(), _bounded(bound[1], days)
+    return start, days
+
+
+def _before(question: str, end: int, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    """Return a match that ends at a place; no words before a time are further from it."""
+    return pattern.search(question, max(0, end - _MAX_WORDS_BEFORE_LENGTH), end)
 
 
 def _spans(question: str, today: date) -> Iterator[Period]:

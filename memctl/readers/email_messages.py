@@ -166,10 +166,12 @@ def _page_pieces(page: str) -> Iterator[Piece]:
     Where there is nothing else, as in one that only passes on, that is what it says.
     """
     blocks = content_blocks(parse_page(page).blocks)
-    is_reply = any(not block.quoted for block in blocks)
-    for quoted, run in groupby(blocks, key=lambda block: block.quoted and is_reply):
+    is_reply = any(not (block.quoted or block.signature) for block in blocks)
+    for (quoted, signs), run in groupby(
+        blocks, key=lambda block: (block.quoted and is_reply, block.signature and is_reply)
+    ):
         for piece in block_pieces(run):
-            yield replace(piece, kind=None) if quoted else piece
+            yield replace(piece, kind=None, quotation=int(quoted)) if quoted or signs else piece
 
 
 _SIGNATURE = re.compile(r"^--[^\S\n]?\n|^_{20,}\n(?:[^\n]+\n){1,4}\s*\Z", re.M)
@@ -181,6 +183,12 @@ _INTRODUCTION = re.compile(r"(?=[^\n]*(?:\d|@|<))(?:[^\n]+\n){0,2}[^\n]*:\s*\Z")
 """``On Monday, 4 May, Ann Lee wrote:`` in any language: it ends so, with a date or an address."""
 _HEADERS = re.compile(r"\n*(?:\*?[^\W\d_][^\W\d_ -]{1,14}:\*?[^\S\n][^\n]*(?:\n|\Z)){3}")
 _ORIGINAL = re.compile(r"\s*(?:-{3,}[^\n-]{3,60}-{3,}|_{10,})\s*\n")
+_ORIGINAL_HEAD = re.compile(
+    r"\s*(?:-{3,}[^\n]*\n|(?:_{10,}\s*\n\s*)?\*?(?:From|Von|De|Da|Van|Från|Fra|Od|От|Feladó|Lähettäjä|"
+    r"Kimden|Expéditeur|Gönderen):)",
+    re.I,
+)
+"""How a quoted message begins, unlike a signature of ``Phone: ...`` lines."""
 _FORWARDED = re.compile(
     r"\s*-{3,}[^\S\n]*(?:Forwarded|Weitergeleitete|Message transféré|Mensaje reenviado)", re.I
 )
@@ -199,9 +207,34 @@ def reply_pieces(text: str, heading: str = "") -> Iterator[Piece]:
 def _reply_pieces(text: str, heading: str) -> Iterator[Piece]:
     end = _own_text_end(text)
     for run in _runs(text[:end]):
-        yield from [Piece(run, None)] if _is_quoted(run) else prose_pieces(run, heading)
-    if end < len(text):
-        yield Piece(text[end:], None)
+        yield from _quotations(run) if _is_quoted(run) else prose_pieces(run, heading)
+    yield from _pieces_below(text[end:])
+
+
+def _quotations(run: str) -> Iterator[Piece]:
+    """Yield what each message says that is quoted in a run, as the marks before its lines tell."""
+    for depth, lines in groupby(run.splitlines(keepends=True), key=_depth):
+        yield Piece("".join(lines), None, quotation=depth)
+
+
+def _depth(line: str) -> int:
+    """Return how deep a line of a quotation is quoted; what introduces it counts as one."""
+    return max(1, line[: len(line) - len(line.lstrip("> "))].count(">"))
+
+
+def _pieces_below(text: str) -> Iterator[Piece]:
+    """Yield what stands below the message: signatures, and messages that are quoted."""
+    place = 0
+    for paragraph in PARAGRAPH.finditer(text):
+        if _is_original(text, paragraph) and _ORIGINAL_HEAD.match(paragraph[0]):
+            place = paragraph.start()
+            break
+    else:
+        place = len(text)
+    for run in _runs(text[:place]):
+        yield from _quotations(run) if _is_quoted(run) else [Piece(run, None)]
+    if place < len(text):
+        yield Piece(text[place:], None, quotation=1)
 
 
 def _own_text_end(text: str) -> int:

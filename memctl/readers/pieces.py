@@ -78,6 +78,8 @@ class Piece(Struct, frozen=True):
     time_end: float | None = None
     speaker: str | None = None
     said_at: datetime | None = None
+    quotation: int = 0
+    """Of a text without a segment that quotes another message: how deep, from 1."""
 
 
 class HeadingPath:
@@ -133,17 +135,22 @@ def assemble(
     """Lay the pieces into parts of at most ``limit`` characters that all carry the head's facts."""
     texts: list[str] = []
     segments: list[Segment] = []
+    quoted: list[tuple[int, int, int]] = []
     length = part = 0
     for piece in _cut_to(pieces, limit):
         if length + len(piece.text) > limit:
-            yield _part(head, texts, segments, part)
-            texts, segments, length, part = [], [], 0, part + 1
+            yield _part(head, texts, segments, quoted, part)
+            texts, segments, quoted, length, part = [], [], [], 0, part + 1
         if segment := _segment(piece, length):
             segments.append(segment)
+        if piece.quotation:
+            is_more = quoted and quoted[-1][1:] == (length, piece.quotation)
+            start = quoted.pop()[0] if is_more else length
+            quoted.append((start, length + len(piece.text), piece.quotation))
         texts.append(piece.text)
         length += len(piece.text)
     if texts:
-        yield _part(head, texts, segments, part)
+        yield _part(head, texts, segments, quoted, part)
 
 
 def _cut_to(pieces: Iterable[Piece], limit: int) -> Iterator[Piece]:
@@ -185,5 +192,13 @@ def _segment(piece: Piece, offset: int) -> Segment | None:
     )
 
 
-def _part(head: SourceText, texts: list[str], segments: list[Segment], part: int) -> SourceText:
-    return replace(head, text="".join(texts), segments=tuple(segments), part=part)
+def _part(
+    head: SourceText,
+    texts: list[str],
+    segments: list[Segment],
+    quoted: list[tuple[int, int, int]],
+    part: int,
+) -> SourceText:
+    quotations = tuple((start, end) for start, end, _ in quoted)
+    text = "".join(texts)
+    return replace(head, text=text, segments=tuple(segments), quotations=quotations, part=part)

@@ -90,7 +90,9 @@ class Listing(Struct, frozen=True):
     total: int
     offset: int = 0
     record: type[Struct] | None = None
-    """What each row is; without a row it tells the columns."""
+    """What each row is, which tells the columns of Arrow."""
+    leading: tuple[str, ...] = ()
+    """Columns that stand before the fields of the record."""
 
     def plain(self) -> dict[str, Any]:
         """Return the page as JSON has it; its items are those of ``-o json``."""
@@ -305,10 +307,14 @@ def reply(request: Request, result: object, status: int = 200) -> Response:
     return json_reply(result, status)
 
 
+def _batches(listing: Listing) -> pa.RecordBatchReader:
+    return arrow_batches(listing.rows, record=listing.record, leading=listing.leading)
+
+
 def _arrow(listing: Listing, status: int) -> Response:
     import pyarrow as pa
 
-    reader, buffer = arrow_batches(listing.rows, record=listing.record), io.BytesIO()
+    reader, buffer = _batches(listing), io.BytesIO()
     with pa.ipc.new_stream(buffer, reader.schema) as writer:
         for batch in reader:
             writer.write_batch(batch)

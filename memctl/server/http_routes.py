@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.identity import DEFAULT_USER
@@ -637,6 +638,8 @@ class SessionEnd(Struct, frozen=True, kw_only=True):
 
 
 def _sessions(context: OperationContext, asked: SessionPage, _: Place) -> Listing:
+    from memctl.store.ledger.session_repositories import Session
+
     found = [
         (base.name, each)
         for base in context.reading()
@@ -645,7 +648,8 @@ def _sessions(context: OperationContext, asked: SessionPage, _: Place) -> Listin
         )
     ]
     found.sort(key=lambda pair: pair[1].last_at, reverse=True)
-    return page_of([{"kb": name, **to_plain(each)} for name, each in found], asked)
+    page = page_of([{"kb": name, **to_plain(each)} for name, each in found], asked)
+    return replace(page, record=Session, leading=("kb",))
 
 
 def _start_session(context: OperationContext, asked: NewSession, _: Place) -> object:

@@ -184,6 +184,12 @@ _VALUED: tuple[tuple[str, ValueKind, re.Pattern[str]], ...] = (
 RELATION_TYPES = (*dict.fromkeys(form.relation for form in _FORMS), *(v[0] for v in _VALUED))
 """What the built-in way can tell of names."""
 _EACH = re.compile(r" (?:per|an?|each|every) [a-z]+")
+_NO_SINGLE_VALUE = re.compile(
+    r",? (?:more|less|fewer|extra|off|cheaper|dearer|higher|lower|earlier|later|above|below|over|"
+    r"under|too|or|to|through|at (?:most|least|the (?:earliest|latest)))\b|"
+    r"(?:,? and | ?[-–/+] ?|, )[$€£]?\d"
+)
+"""After a value: it is a difference, an end of a range or one of several."""
 _BETWEEN = tuple(
     re.compile(
         f"(?:{'' if each.between.startswith(('[', '(?:, ')) else _BEFORE_VERB}(?:{each.between}))"
@@ -329,6 +335,8 @@ def _valued(
                 continue
             each = _EACH.match(sentence, value.end)
             end = each.end() if each else value.end
+            if any(_NO_SINGLE_VALUE.match(sentence, at) for at in (value.end, end)):
+                continue
             if _is_plain(sentence, name.start(), end, is_person=False):
                 yield StatedRelation(name[0], relation, sentence[begin:end], kind)
 

@@ -374,19 +374,64 @@ def test_what_a_mail_quotes_is_found_where_the_message_itself_is_not_there(
     assert sorted(row["type"] for row in again) == ["gist", "passage", "passage", "quoted"]
 
 
-def test_what_a_mail_quotes_is_not_kept_where_the_message_itself_is_there(
+def _quoted(memctl: Run, *options: str) -> list[str]:
+    """Return the hits that are quotations."""
+    found = memctl("query", "Who mended the crane?", *options, "-o", "json").json
+    return [hit["text"] for hit in found["hits"] if hit["type"] == "quoted"]
+
+
+def test_what_a_mail_quotes_is_no_hit_of_its_own_while_the_message_is_there(
     memctl: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "original.eml").write_text(ORIGINAL)
-    (tmp_path / "reply.eml").write_text(REPLY)
-    memctl("ingest", "original.eml")
+    (tmp_path / "reply.eml").write_text(REPLY.replace("In-Reply-To: <3@x.org>\n", ""))
     memctl("ingest", "reply.eml")
-    types = memctl("sql", "select distinct type from memories").rows
-    assert "quoted" not in {row["type"] for row in types}
+    memctl("ingest", "original.eml")
+    assert _quoted(memctl) == []
+    assert len(_quoted(memctl, "--duplicates", "keep")) == 1
+    found = memctl("query", "Who mended the crane?", "-o", "json").json["hits"]
+    (original,) = [hit for hit in found if hit["text"].startswith("Tom Baker mended")]
+    assert len(original["also_in"]) == 1
+    original = memctl("sql", "select id from documents where source like '%original.eml'").rows
+    memctl("forget", "--document", original[0]["id"], "--yes")
+    assert len(_quoted(memctl)) == 1
 
 
-def test_a_signature_is_no_quotation(memctl: Run, tmp_path: Path) -> None:
-    signed = f"{REPLY.partition('On 3 May')[0]}-- \nAnn Lee\nAnn@x.org, Harbour Street 3, Lisbon\n"
+def test_a_message_of_another_namespace_hides_no_quotation(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "original.eml").write_text(ORIGINAL)
+    (tmp_path / "reply.eml").write_text(REPLY)
+    memctl("ingest", "original.eml", "--namespace", "private")
+    memctl("ingest", "reply.eml", "--namespace", "team")
+    assert len(_quoted(memctl, "--namespace", "team")) == 1
+
+
+def test_a_quotation_within_one_stands_by_itself(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "original.eml").write_text(ORIGINAL)
+    deeper = ">> Nora mended the old crane of the harbour with two spare wheels.\n"
+    (tmp_path / "reply.eml").write_text(REPLY.replace("keep it.\n", f"keep it.\n{deeper}"))
+    memctl("ingest", "original.eml", "reply.eml")
+    (quoted,) = _quoted(memctl)
+    assert quoted == deeper.strip()
+
+
+def test_a_signature_of_a_long_line_of_numbers_is_read_in_no_time(
+    memctl: Run, tmp_path: Path
+) -> None:
+    signed = f"{REPLY.partition('On 3 May')[0]}-- \n{'1 2 3 4 ' * 100_000}\n"
+    (tmp_path / "signed.eml").write_text(signed)
+    assert memctl("ingest", "signed.eml").code == 0
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        "Ann Lee\nAnn@x.org, Harbour Street 3, Lisbon",
+        "Phone: 123 456\nMobile: 789 012\nEmail: Ann@x.org",
+        f"This message is confidential. {'It is for those who were meant to get it. ' * 12}",
+    ],
+)
+def test_a_signature_is_no_quotation(memctl: Run, tmp_path: Path, signature: str) -> None:
+    signed = f"{REPLY.partition('On 3 May')[0]}-- \n{signature}\n"
     (tmp_path / "signed.eml").write_text(signed)
     memctl("ingest", "signed.eml")
     types = memctl("sql", "select distinct type from memories").rows

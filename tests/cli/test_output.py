@@ -64,6 +64,19 @@ def test_arrow_is_the_stream_format(two: Run) -> None:
     assert table.schema.field("created_at").type == pa.timestamp("us", tz="UTC")
 
 
+def test_hits_have_the_same_columns_whether_there_are_any_or_not(two: Run) -> None:
+    asked = ("query", "What is the door code?", "-o", "arrow")
+    some = pa.ipc.open_stream(two(*asked).raw).read_all()
+    none = pa.ipc.open_stream(two(*asked, "--namespace", "nowhere").raw).read_all()
+    assert some.num_rows
+    assert not none.num_rows
+    assert some.schema.equals(none.schema)
+    assert none.schema.field("tags").type == pa.list_(pa.string())
+    assert {none.schema.field(name).type for name in ("legs", "also_in")} == {pa.string()}
+    sessions = pa.ipc.open_stream(two("session", "list", "-o", "arrow").raw).schema
+    assert sessions.names[:3] == ["kb", "namespace", "session_id"]
+
+
 def test_a_listing_of_settings_can_be_arrow_too(two: Run) -> None:
     table = pa.ipc.open_stream(two("kb", "list", "-o", "arrow").raw).read_all()
     assert table["name"].to_pylist() == ["default"]

@@ -60,6 +60,14 @@ def test_what_is_quoted_or_signed_is_in_the_text_and_in_no_passage(
     assert _said(text).strip() == "Yes, on Monday."
 
 
+@pytest.mark.parametrize("case", REPLIES)
+def test_what_is_quoted_is_told_from_what_is_signed(tmp_path: Path, case: str) -> None:
+    text = _text(tmp_path, HEAD + REPLIES[case])
+    quoted = "".join(text.text[start:end] for start, end in text.quotations)
+    assert ("Shall we sell the crane?" in quoted) == (not case.startswith("above"))
+    assert "Yes, on Monday." not in quoted
+
+
 def test_answers_between_quoted_lines_are_passages_without_them(tmp_path: Path) -> None:
     body = "> Which day?\n\nMonday.\n\n> And the price?\n\nAbout 90 euros.\n"
     said = _said(_text(tmp_path, HEAD + body))
@@ -71,11 +79,15 @@ def test_a_web_body_says_nothing_of_what_its_program_marks_as_quoted(tmp_path: P
     message["From"], message["Subject"] = "Ann <a@x.org>", "Re: crane"
     message.set_content(
         '<p>Yes, on Monday.</p><div class="gmail_quote"><div class="gmail_attr">On Thursday Bob'
-        " wrote:</div><blockquote><p>Shall we sell the crane?</p></blockquote></div>",
+        " wrote:</div><blockquote><p>Shall we sell the crane?</p></blockquote></div>"
+        '<div class="gmail_signature">Ann Lee<br>Harbour Street 3, Lisbon</div>',
         subtype="html",
     )
     text = _text(tmp_path, bytes(message))
     assert "Shall we sell the crane?" in text.text
+    ((start, end),) = text.quotations
+    assert text.text[start:end].split("\n")[0] == "On Thursday Bob wrote:"
+    assert "Lisbon" in text.text[end:]
     assert _said(text).strip() == "Yes, on Monday."
 
 

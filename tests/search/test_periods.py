@@ -39,6 +39,24 @@ ASKED = date(2026, 11, 22)
          "2026-05-03"),
         ("What changed since March?", "since March", "2026-03-01", "9999-12-31"),
         ("Who was here 3.-5.7.?", "3.-5.7.", "2026-07-03", "2026-07-05"),
+        ("Who was here 1.3.2023-5.4.2024?", "1.3.2023-5.4.2024", "2023-03-01", "2024-04-05"),
+        ("Who was here 30.12.2024-2.1.?", "30.12.2024-2.1.", "2024-12-30", "2025-01-02"),
+        ("Who was here 30.12.-2.1.?", "30.12.-2.1.", "2025-12-30", "2026-01-02"),
+        ("Who was here 28.-29.2.?", "28.-29.2.", "2024-02-28", "2024-02-29"),
+        ("What was sold since week 12?", "since week 12", "2026-03-16", "9999-12-31"),
+        ("What was sold in week 12 in Lisbon?", "week 12", "2026-03-16", "2026-03-22"),
+        ("Was war vor KW 12?", "vor KW 12", "0001-01-01", "2026-03-15"),
+        ("What was sold before Q3 2024?", "before Q3 2024", "0001-01-01", "2024-06-30"),
+        ("What was sold after Q3?", "after Q3", "2026-10-01", "9999-12-31"),
+        ("What was sold by Q2?", "by Q2", "0001-01-01", "2026-06-30"),
+        ("What was sold between week 10 and week 12?", "between week 10 and week 12",
+         "2026-03-02", "2026-03-22"),
+        ("What was sold in weeks 10-12?", "weeks 10-12", "2026-03-02", "2026-03-22"),
+        ("What was sold in week 10 to 12 people?", "week 10", "2026-03-02", "2026-03-08"),
+        ("What was sold from Q4 2024 to Q1?", "from Q4 2024 to Q1", "2024-10-01", "2025-03-31"),
+        ("What was sold in Q1-Q3 2024?", "Q1-Q3 2024", "2024-01-01", "2024-09-30"),
+        ("What was sold in early Q3 2024?", "early Q3 2024", "2024-07-01", "2024-07-31"),
+        ("Was war in KW 53?", "KW 53", "2020-12-28", "2021-01-03"),
         ("Who was here 28.12. - 3.1.2026?", "28.12. - 3.1.2026", "2025-12-28", "2026-01-03"),
         ("Who was here 12/03 - 15/03?", "12/03 - 15/03", "2026-03-12", "2026-03-15"),
         ("What was planned in mid 2025?", "mid 2025", "2025-05-02", "2025-09-01"),
@@ -111,6 +129,16 @@ def test_a_time_counts_from_the_day_of_asking(
         "How fast is the Audi Q3?",
         "What is 3/4 - 1/4?",
         "Who was here in KW 60?",
+        "Who was here 5.-3.7.?",
+        "How fast are the Audi Q3 and Q5?",
+        "What is the range of the Q4?",
+        "Who came in the week 12 March?",
+        "Was it two weeks 3 days?",
+        "What is sold per week 40?",
+        "Who swims every week 5 times?",
+        "What happens in week 20 of pregnancy?",
+        "Which is the Q5?",
+        "Who was here 30.-31.2.?",
         "What march did he walk in the parade?",
         "Who wrote about the mars rover?",
         "What did Ann do before the move?",
@@ -124,6 +152,29 @@ def test_a_time_counts_from_the_day_of_asking(
 )
 def test_what_is_no_time_of_the_calendar_is_taken_for_none(question: str) -> None:
     assert periods(question, date(900, 1, 1)) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "firsts"),
+    [
+        ("What was sold in Q3 and Q4?", ["2026-07-01", "2026-10-01"]),
+        ("What was sold in Q3 and Q4 2024?", ["2024-07-01", "2024-10-01"]),
+        ("Was war in KW 10 und KW 12?", ["2026-03-02", "2026-03-16"]),
+        ("What was sold in weeks 10 and 12?", ["2026-03-02", "2026-03-16"]),
+    ],
+)
+def test_two_weeks_or_quarters_are_two_times(question: str, firsts: list[str]) -> None:
+    assert [each.first.isoformat() for each in periods(question, ASKED)] == firsts
+
+
+def test_a_span_that_has_begun_may_end_next_year() -> None:
+    (found,) = periods("Who is here 30.12.-2.1.?", date(2026, 12, 31))
+    assert (found.first, found.last) == (date(2026, 12, 30), date(2027, 1, 2))
+
+
+def test_a_question_of_thousands_of_times_is_read_once() -> None:
+    question = "weekend of 5 May, since 5 May 2025, " * 4_000
+    assert len(periods(question, ASKED)) == 8_000
 
 
 def met_on(memory_of: MemoryOf, *days: str) -> list[Memory]:

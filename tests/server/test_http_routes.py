@@ -191,6 +191,12 @@ def test_hits_that_are_none_have_their_columns_as_an_arrow_stream(client: TestCl
     assert table.num_rows == 0
     assert table.schema.field("memory_id").type == pa.string()
     assert table.schema.field("score").type == pa.float64()
+    some = client.post(
+        "/v1/query", json={"question": "When is the launch?"}, headers={"Accept": ARROW}
+    )
+    assert pa.ipc.open_stream(some.content).read_all().schema.equals(table.schema)
+    sessions = client.get("/v1/sessions", headers={"Accept": ARROW})
+    assert {"kb", "session_id", "status"} <= set(pa.ipc.open_stream(sessions.content).schema.names)
 
 
 def test_numbers_that_json_has_not_are_refused(client: TestClient) -> None:

@@ -153,6 +153,7 @@ def test_who_speaks_is_a_person() -> None:
         ("week 12 of 2026", "2026-W12"),
         ("KW 12/2026", "2026-W12"),
         ("2026-W12", "2026-W12"),
+        ("in 2026-W12", "2026-W12"),
         ("mid-2026", "2026"),
         ("since 1999", "1999"),
     ],
@@ -165,7 +166,17 @@ def test_a_written_date_becomes_iso(written: str, iso: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["31 February 2026", "05/06/2026", "you may 3 times", "2000 people", "v1.2.2026.4", "tomorrow"],
+    [
+        "31 February 2026",
+        "30.-2.7.2026",
+        "My W2 2024 form",
+        "W12/2024",
+        "05/06/2026",
+        "you may 3 times",
+        "2000 people",
+        "v1.2.2026.4",
+        "tomorrow",
+    ],
 )
 def test_what_is_no_certain_date_is_left_out(text: str) -> None:
     assert date_spans(text) == []

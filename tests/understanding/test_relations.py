@@ -42,6 +42,7 @@ def relations(text: str) -> list[tuple[str, str, str]]:
         ("Kestrel Ltd is a subsidiary of Heron Inc.", ("Kestrel Ltd", "part_of", "Heron Inc")),
         ("Project Atlas depends on Redis 7.", ("Project Atlas", "depends_on", "Redis 7")),
         ("Project Atlas costs 900 euros a month.", ("Project Atlas", "costs", "900 euros a month")),
+        ("Project Atlas costs $5 and comes today.", ("Project Atlas", "costs", "$5")),
         ("Project Atlas starts on 3 May 2026.", ("Project Atlas", "starts_on", "3 May 2026")),
         ("[[Nora Weiss]] joined [[Heron Inc]] in May.", ("Nora Weiss", "member_of", "Heron Inc")),
     ],
@@ -50,6 +51,27 @@ def test_a_plain_statement_of_two_names_is_a_relation(
     text: str, relation: tuple[str, str, str]
 ) -> None:
     assert relations(text) == [relation]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "costs $20 more than the Pro Plan",
+        "costs $20 a month more than the Pro Plan",
+        "costs $5 or $6",
+        "costs $5, $6 or $7",
+        "costs $5 and $6",
+        "costs $5 to $10",
+        "costs $5-10",
+        "costs $5 off",
+        "costs $5 at least",
+        "starts on 5 May or 6 May",
+        "starts on 5 May to 7 May",
+        "starts on 5 May at the earliest",
+    ],
+)
+def test_a_value_that_is_not_the_only_one_is_no_relation(said: str) -> None:
+    assert relations(f"Project Atlas {said}.") == []
 
 
 def test_names_that_are_joined_by_and_share_a_relation() -> None:

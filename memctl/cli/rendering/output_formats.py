@@ -63,15 +63,27 @@ def resolve_format(output: Format | None) -> Format:
     return output or ("table" if sys.stdout.isatty() else "ndjson")
 
 
-def emit(source: object, columns: Sequence[Column], output: Format | None) -> None:
+def emit(
+    source: object,
+    columns: Sequence[Column],
+    output: Format | None,
+    record: type[Struct] | None = None,
+    leading: Sequence[str] = (),
+) -> None:
     """Write rows to standard output.
 
     Args:
         source: Records or mappings, or anything with the Arrow stream protocol.
         columns: What the table view shows; every other format has every key.
         output: The format, or None for the default.
+        record: What each row is, which tells the columns of Arrow.
+        leading: Columns that stand before its fields.
     """
-    _WRITERS[resolve_format(output)](source, columns)
+    format_ = resolve_format(output)
+    if format_ == "arrow":
+        _write_arrow(source, record, leading)
+    else:
+        _WRITERS[format_](source, columns)
 
 
 def emit_one(value: object, output: Format | None, show: Callable[[], None]) -> None:
@@ -188,10 +200,10 @@ def _write_ndjson(source: object, _: Sequence[Column]) -> None:
         _line(json_text(row))
 
 
-def _write_arrow(source: object, _: Sequence[Column]) -> None:
+def _write_arrow(source: object, record: type[Struct] | None, leading: Sequence[str]) -> None:
     import pyarrow as pa
 
-    reader = arrow_batches(source, json_text)
+    reader = arrow_batches(source, json_text, record, leading)
     with pa.ipc.new_stream(sys.stdout.buffer, reader.schema) as writer:
         for batch in reader:
             writer.write_batch(batch)
@@ -418,6 +430,5 @@ _WRITERS: Mapping[Format, Callable[[object, Sequence[Column]], None]] = {
     "json": _write_json,
     "ndjson": _write_ndjson,
     "csv": _write_csv,
-    "arrow": _write_arrow,
 }
-"""Every output format; a new one is a name in ``Format`` and an entry here."""
+"""Every output format that needs no types; a new one is a name in ``Format`` and an entry here."""

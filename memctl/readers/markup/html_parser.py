@@ -37,9 +37,9 @@ _BOILERPLATE_ROLES = word_set(
     "navigation banner contentinfo search complementary menu menubar toolbar dialog"
 )
 _QUOTED_NAME = re.compile(
-    r"\b(?:gmail_(?:quote|attr|signature)|moz-(?:cite-prefix|signature)|yahoo_quoted|divRplyFwdMsg|"
-    r"protonmail_(?:quote|signature_block))",
+    r"\b(?:gmail_(?:quote|attr)|moz-cite-prefix|yahoo_quoted|divRplyFwdMsg|protonmail_quote)"
 )
+_SIGNATURE_NAME = re.compile(r"\b(?:gmail_signature|moz-signature|protonmail_signature_block)")
 _BOILERPLATE_NAME = re.compile(
     r"(?:^|[\s_-])(?:menu|side-?bar|footer|cookies?|share|sharing|social|ads?|advert(?:isement)?|promo|"
     r"related|subscribe|newsletter|popup|modal|banner|masthead)(?:$|[\s_-])",
@@ -73,7 +73,9 @@ class Block(Struct):
     boilerplate: bool = False
     main: bool = False
     quoted: bool = False
-    """Whether it is the message that an e-mail answers, or what introduces or signs one."""
+    """Whether it is the message that an e-mail answers, or what introduces one."""
+    signature: bool = False
+    """Whether a mail program marks it as what signs a message."""
     is_emphasised: bool = False
     """Whether all of it is set in bold."""
     terms: tuple[str, ...] = ()
@@ -104,6 +106,7 @@ class _Open(Struct, frozen=True):
     boilerplate: bool = False
     main: bool = False
     quoted: bool = False
+    signature: bool = False
 
 
 class _Definitions(Struct):
@@ -212,7 +215,8 @@ class _PageParser:
             parent.skipped or tag in _SKIPPED or _is_hidden(attributes),
             parent.boilerplate or _is_boilerplate(tag, attributes, parent.main),
             main,
-            parent.quoted or tag == "blockquote" or _is_quoted(attributes),
+            parent.quoted or tag == "blockquote" or _is_named(attributes, _QUOTED_NAME),
+            parent.signature or _is_named(attributes, _SIGNATURE_NAME),
         )
 
     def _void(self, tag: str, attributes: Attributes) -> None:
@@ -440,6 +444,7 @@ class _PageParser:
             block.boilerplate = self._open[-1].boilerplate and block.level != 1
             block.main = self._open[-1].main
             block.quoted = self._open[-1].quoted
+            block.signature = self._open[-1].signature
         self.page.blocks.append(block)
 
 
@@ -464,9 +469,9 @@ def _is_hidden(attributes: Attributes) -> bool:
     )
 
 
-def _is_quoted(attributes: Attributes) -> bool:
-    """Return whether a mail program marks an element as the answered message or a signature."""
-    return bool(_QUOTED_NAME.search(f"{attributes.get('id', '')} {attributes.get('class', '')}"))
+def _is_named(attributes: Attributes, names: re.Pattern[str]) -> bool:
+    """Return whether a mail program marks an element by its id or one of its classes."""
+    return bool(names.search(f"{attributes.get('id', '')} {attributes.get('class', '')}"))
 
 
 def _is_boilerplate(tag: str, attributes: Attributes, in_main: bool) -> bool:

@@ -4,7 +4,8 @@ The same text remembered twice is one hit, which lists where else it stands.  Co
 text, white space and case aside, under the same heading; turns also the same time, and where a
 question names a period, all have the same day.  Near copies differ in a few words, but in no
 number: their resemblance is measured after Broder, "On the resemblance and containment of
-documents" (1997), as the share of word runs that both have.
+documents" (1997), as the share of word runs that both have.  What a message quotes is a copy where
+most of its word runs, Broder's containment, stand in another document that was found.
 
 Maximal marginal relevance puts hits that say something new before those that repeat a better one,
 after Carbonell and Goldstein, "The use of MMR, diversity-based reranking for reordering documents
@@ -22,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from memctl.literals import Duplicates
+from memctl.literals import QUOTED, Duplicates
 from memctl.models.vector_math import dot_products, normalize_rows
 from memctl.schema.arrow_tables import VECTOR
 from memctl.search.ranking.scored_candidates import TIME_SCORE, FoldedDuplicate, ScoredCandidate
@@ -32,6 +33,8 @@ from memctl.search.term_statistics import Sources
 
 _NEAR = 0.8
 """The least resemblance of near copies; one word changed in the middle of thirty gives 0.8."""
+_CONTAINED = 0.6
+"""The least share of a quotation's word runs: it may begin above a passage, or end below it."""
 _RUN = 3
 """Words; Broder takes runs of ten of whole web pages."""
 _ENDING = 3
@@ -41,6 +44,8 @@ _TITLE_EXPANSION = 6
 """Most characters of search terms for each character of the title: the title counts twice, and a
 compound gives its parts and itself."""
 _WORD = re.compile(r"\w+")
+_HEADER = re.compile(r"\s*(?:-{3}|_{3}|\*?[^\W\d_][\w -]{1,14}:\*?\s)")
+"""A line above a message that is quoted without marks."""
 
 _Kind = tuple[Hashable, ...]
 
@@ -66,6 +71,7 @@ def fold_duplicates(
     """
     if duplicates == "keep":
         return list(items)
+    items = _fold_quotations(items, sources)
     by_day = any("time" in item.legs or TIME_SCORE in item.legs for item in items)
     kinds = {item.candidate.key: _kind(item.candidate, by_day) for item in items}
     suspects = list(items) if duplicates == "near" else _with_same_ending(items, kinds)
@@ -79,6 +85,56 @@ def fold_duplicates(
         key, likeness = index.find(item.candidate.key, text) if text else (item.candidate.key, 1.0)
         kept[key] = _fold(kept[key], item, likeness) if key in kept else item
     return list(kept.values())
+
+
+def _fold_quotations(
+    items: Sequence[ScoredCandidate], sources: Sources
+) -> Sequence[ScoredCandidate]:
+    """Return the items, quotations folded into the best passage of the message that they are of."""
+    quotations = [item for item in items if item.candidate.type == QUOTED]
+    if not quotations:
+        return items
+    said = [
+        item
+        for item in items
+        if item.candidate.level == "evidence" and item.candidate.type != QUOTED
+    ]
+    texts = read_rows(sources, [item.candidate for item in (*said, *quotations)], ("text",))
+    best: dict[Key, Key] = {}
+    runs: dict[Key, set[tuple[str, ...]]] = {}
+    for item in said:
+        key = item.candidate.key
+        document = (key[0], item.candidate.row["document_id"])
+        best.setdefault(document, key)
+        words = _WORD.findall(_plain(texts[key]["text"]))
+        runs.setdefault(document, set()).update(_runs(words), ((word,) for word in words))
+    kept = {item.candidate.key: item for item in items}
+    for item in quotations:
+        key = item.candidate.key
+        words = _quoted_words(texts[key]["text"])
+        own = (key[0], item.candidate.row["document_id"])
+        likeness, document = max(
+            ((_containment(words, runs[each]), each) for each in best if each != own),
+            default=(0.0, own),
+        )
+        if likeness >= _CONTAINED:
+            kept[best[document]] = _fold(kept[best[document]], kept.pop(key), likeness)
+    return list(kept.values())
+
+
+def _quoted_words(text: str) -> list[str]:
+    """Return the words of a quotation without marks, headers and what introduces it."""
+    lines = text.splitlines()
+    marked = [line.lstrip("> ") for line in lines if line.startswith(">")]
+    kept = marked or [line for line in lines if not _HEADER.match(line)]
+    return _WORD.findall(_plain("\n".join(line for line in kept if line.strip()[-1:] != ":")))
+
+
+def _containment(words: Sequence[str], runs: set[tuple[str, ...]]) -> float:
+    """Return the share of word runs that stand among others; 0 if a number does not."""
+    own = frozenset(_runs(words))
+    numbers = {(word,) for word in words if any(map(str.isdigit, word))}
+    return len(own & runs) / len(own) if numbers <= runs else 0.0
 
 
 def _fold(first: ScoredCandidate, copy: ScoredCandidate, likeness: float) -> ScoredCandidate:

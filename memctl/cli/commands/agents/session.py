@@ -270,6 +270,8 @@ def list_(
     output: Output = None,
 ) -> None:
     """List conversations, the latest first."""
+    from memctl.store.ledger.session_repositories import Session
+
     with context.reading(kb) as bases:
         found = [
             (base.name, each)
@@ -283,7 +285,8 @@ def list_(
         ]
         found.sort(key=lambda pair: pair[1].last_at, reverse=True)
         rows = [{"kb": name, **to_plain(each)} for name, each in found]
-        emit(context.page(rows, page), with_kb_column(_LIST, len(bases)), output)
+        columns = with_kb_column(_LIST, len(bases))
+        emit(context.page(rows, page), columns, output, Session, ("kb",))
     if not rows:
         context.hint("memctl session start begins one")
 

@@ -464,8 +464,10 @@ def _stream(
 def _write_result(
     context: CommandContext, result: QueryResult, output: Output, *, explain: bool
 ) -> None:
+    from memctl.records import Hit
+
     if resolve_format(output) in ("csv", "arrow"):
-        emit(result.hits, _HITS, output)
+        emit(result.hits, _HITS, output, Hit)
     else:
         emit_one(result, output, lambda: show_result(context.console, result, explain=explain))
 
