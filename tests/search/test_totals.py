@@ -6,10 +6,13 @@ from datetime import UTC, datetime
 from fnmatch import fnmatch
 
 import pytest
+from msgspec.structs import replace
 
 from memctl.records import Answer
+from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite
 from memctl.search.answering.extractive_answer import extract_answer
 from memctl.search.answering.search_outcome import SearchOutcome
+from memctl.search.answering.table_totals import unsure_of_rows
 
 from .conftest import MemoryOf, Shelf
 
@@ -351,6 +354,17 @@ def test_a_total_of_one_of_several_tables_that_none_is_named_of_is_unsure(busine
     given = ask(business, "How much did we spend in 2026?")
     assert (given.method, given.unsure) == ("total/1", True)
     assert ask(business, "What are the total costs in 2026?").text.startswith("236 in total")
+
+
+def test_rows_are_no_sure_answer_where_only_their_total_would_be(business: Shelf) -> None:
+    outcome = business.searcher().search("What is the total kwh and cost of January 2026?")
+    excerpt = HitExcerpt(outcome.hits[0], 0, len(outcome.hits[0].text))
+    row = Answer(excerpt.text, True, "extractive/2", 0.81, (cite(1, excerpt),))
+    given = unsure_of_rows(outcome, row)
+    assert (given.found, given.unsure) == (False, True)
+    assert given.text.startswith(UNSURE)
+    in_words = replace(row, citations=(replace(row.citations[0], quote="It was 1,410 in all."),))
+    assert unsure_of_rows(outcome, in_words) is in_words
 
 
 def test_who_somebody_is_is_not_told_by_what_they_say(shelf: Shelf, memory_of: MemoryOf) -> None:

@@ -45,6 +45,12 @@ _ASKS_TOTAL = lazy_regex(
     r"|insgesamt|zusammen|summe|au total|en tout|in totale|en total)\b",
     re.IGNORECASE,
 )
+_ASKS_PLAINLY = lazy_regex(
+    r"\b(?:total|totals|altogether|sum of|insgesamt|gesamtsumme|au total|en tout"
+    r"|in totale|en total)\b",
+    re.IGNORECASE,
+)
+"""What only a total answers."""
 _ASKS_SPENT = lazy_regex(
     r"\b(?:spen[dt]|spending|costs?|(?:we|i) (?:have |had )?(?:pay|paid)|ausgegeben|gekostet"
     r"|dépensé|coûté|speso|gastado)\b(?! (?:us|me) (?:by|from))",
@@ -187,6 +193,24 @@ def total_answer(outcome: SearchOutcome) -> Answer | None:
         confidence=_CONFIDENCE_OF_TWO if unsure else _CONFIDENCE,
         citations=tuple(cite(place, each) for place, each in enumerate(excerpts, start=1)),
         unsure=unsure,
+    )
+
+
+def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
+    """Return an answer as unsure if it gives single rows where only their total would answer."""
+    if not (answer.found and answer.citations and _ASKS_PLAINLY.search(outcome.asked.text)):
+        return answer
+    lines = [line for cited in answer.citations for line in cited.quote.splitlines() if line]
+    if answer.method == METHOD or not all(map(is_table_row, lines)):
+        return answer
+    if any(is_sum(row_cells(line)) for line in lines):
+        return answer  # the table says itself what it comes to
+    return replace(
+        answer,
+        text=f"{UNSURE} {answer.text}",
+        found=False,
+        unsure=True,
+        confidence=min(answer.confidence, _CONFIDENCE_OF_TWO),
     )
 
 
