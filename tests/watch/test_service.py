@@ -467,6 +467,26 @@ def test_events_wake_the_watcher_long_before_the_rescan(place: Place) -> None:
             wait_for(lambda: name in place.tree(place.layout.processed))  # noqa: B023
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="watches are added one by one on Linux only")
+@pytest.mark.filterwarnings("error")
+def test_a_folder_that_is_watched_twice_warns_of_nothing(tmp_path: Path) -> None:
+    from memctl.watch.file_events import _observer
+
+    class Callback:
+        """Is told what becomes of the watch."""
+
+        def on_watch_deleted(self, wd: object) -> None:
+            """Do nothing."""
+
+    watches: Any = _observer({})._fd  # type: ignore[attr-defined]
+    try:
+        for _ in range(2):
+            watches.add_callback(os.fsencode(tmp_path), 2, Callback(), "events")
+    finally:
+        watches.stop()
+        watches.join()
+
+
 def test_it_looks_from_time_to_time_where_the_system_gives_no_events(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
