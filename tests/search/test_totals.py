@@ -67,6 +67,19 @@ def test_a_total_is_the_sum_of_the_rows_asked_for(
     assert quoted.count("amount: ") >= rows
 
 
+def test_a_citation_names_the_row_of_its_own_characters(spend: Shelf) -> None:
+    outcome = spend.searcher().search("kitchen spend")
+    _, hit = outcome.load_document(outcome.hits[0])
+    for place, row in enumerate(ROWS[2:], start=3):
+        start = hit.text.index(row)
+        assert cite(1, HitExcerpt(hit, start, start + len(row))).row == place
+    table = "Costs\n\n| what | cost |\n|---|---|\n| taps | 90 |\n| tiles | 40 |\n"
+    headed = replace(hit, heading="Costs", text=table, row=1)
+    assert cite(1, HitExcerpt(headed, table.index("| tiles"), len(table))).row == 2
+    block = replace(hit, text="what: taps\nnote: very long\ncost: 90", row=7)
+    assert cite(1, HitExcerpt(block, block.text.index("cost"), len(block.text))).row == 7
+
+
 @pytest.mark.parametrize(
     "question",
     [
