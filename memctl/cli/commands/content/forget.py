@@ -107,9 +107,11 @@ def forget(
             if dry_run:
                 emit_one(preview, output, lambda: show_forgotten(context, preview))
                 return
-            context.confirm(f"forget {_describe(preview) or _TRACES} for good?", yes=yes)
+            what = _describe(preview) or _TRACES
+            context.confirm(f"forget in {base.name} for good: {what}?", yes=yes)
         elif snapshots and (known := base.snapshots.list()):
-            context.confirm(f"delete {format_count(len(known), 'snapshot')} for good?", yes=yes)
+            what = format_count(len(known), "snapshot")
+            context.confirm(f"delete {what} of {base.name} for good?", yes=yes)
         report = base.forget(selection, snapshots=snapshots)
     emit_one(report, output, lambda: show_forgotten(context, report))
     if others and selection is not None:
