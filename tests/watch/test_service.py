@@ -446,6 +446,25 @@ def test_once_ends_though_a_file_never_stands_still(place: Place, said: Said) ->
     assert place.tree(place.layout.inbox) == ["growing.log"]
 
 
+def test_a_revised_file_dropped_under_its_name_supersedes_the_earlier_one(place: Place) -> None:
+    prices = "# Prices\nThe price of a medium leech is £{}.\n"
+    for price in ("8.40", "8.90"):
+        place.drop("prices.md", prices.format(price))
+        place.drop("scan.txt", f"This is another letter on what was said, {price * 3}, about it.")
+        kinds = [event.kind for event in place.drain() if event.source == "prices.md"]
+    assert kinds == ["superseded"]
+    place.drop("scan.txt", "Dear Sir, we write on the matter of the roof of your house.")
+    place.drop("other/prices.md", prices.format("9.10"))
+    assert "superseded" not in {event.kind for event in place.drain()}
+    with place.open() as base:
+        live = base.documents.list().to_pylist()
+        current = [row["summary"] for row in live if row["source"] == "prices.md"]
+        assert len(current) == 1
+        assert "8.90" in current[0]
+        assert {row["source"] for row in live} >= {"prices.md", "other/prices.md", "scan.txt"}
+        assert sum(row["source"] == "scan.txt" for row in live) == 2
+
+
 # --- the loop ------------------------------------------------------------------------------------
 
 
