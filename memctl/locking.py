@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,8 +57,7 @@ def is_locked(path: Path, *, out_of_reach: bool) -> bool:
 
     Args:
         path: The file of the lock.
-        out_of_reach: The answer where it is not ours to open: on a read-only mount, or of another
-            user.
+        out_of_reach: The answer where it is not ours to open, as that of another user.
     """
     from filelock import Timeout
 
@@ -68,8 +69,29 @@ def is_locked(path: Path, *, out_of_reach: bool) -> bool:
     except Timeout:
         return True
     except OSError:
-        return out_of_reach
+        return _is_locked_by_others(path, out_of_reach=out_of_reach)
     lock.release()
+    return False
+
+
+def _is_locked_by_others(path: Path, *, out_of_reach: bool) -> bool:
+    """Return whether a lock is held whose file can only be read, as on a read-only mount."""
+    if sys.platform == "win32":
+        return out_of_reach
+    import fcntl
+
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return out_of_reach
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return out_of_reach
+    finally:
+        os.close(descriptor)
     return False
 
 

@@ -79,3 +79,19 @@ def test_a_lock_ends_with_the_process_that_has_it(tmp_path: Path) -> None:
     wait_for(lambda: not is_locked(path, out_of_reach=False))
     with hold_lock(path, 0, lambda: held):
         assert is_locked(path, out_of_reach=False)
+
+
+def test_a_lock_that_cannot_be_written_to_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lock"
+    path.touch()
+
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("filelock.FileLock.acquire", refused)
+    assert not is_locked(path, out_of_reach=True)
+    with path.open() as holder:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        assert is_locked(path, out_of_reach=False)

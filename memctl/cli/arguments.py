@@ -64,6 +64,11 @@ def parse_path(name: str) -> Path:
     return expand_path(name)
 
 
+def replacing(path: Path) -> str:
+    """Return what to add to the line on a file that is about to be written, where there is one."""
+    return ", in place of the file that was there" if path.is_file() else ""
+
+
 def input_file(name: str, hint: str) -> Path:
     """Return the path of a file to read; a pipe will do.
 

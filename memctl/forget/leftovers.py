@@ -230,6 +230,9 @@ class ForgetReport(Struct, frozen=True):
     """Interrupted runs before this one that were completed by it."""
     dry_run: bool = False
     seconds: float = 0.0
+    joined: tuple[str, ...] = ()
+    """Other names and addresses that the graph takes for those that were forgotten, and that are
+    still known."""
 
     @property
     def summary(self) -> str:

@@ -44,6 +44,11 @@ _COLUMNS = (
 )
 
 
+_SHARE_OF_REVISED = 0.7
+"""Of the words of a file, how many one that was dropped under its name has if it is a revision.  In
+the piles, both pairs of revisions share 0.74 to 0.82, and no other pair of a folder 0.7."""
+
+
 class VersionChanges(Struct, frozen=True):
     """What becomes of documents whose files say something else now, or are gone."""
 
@@ -75,7 +80,7 @@ class FileVersions:
     Args:
         store: What is remembered.
         settings: Of its knowledge base.  A file that is taken out of an inbox is not followed:
-            another one may be dropped under its name.
+            another one may be dropped under its name; see :class:`InboxVersions`.
         namespace: Whose documents.
         clock: Says when they end.
     """
@@ -197,6 +202,72 @@ class FileVersions:
     def _may_be_there(self, path: str) -> bool:
         """Return whether a source is a file that is still there, or that an inbox has taken in."""
         return Path(path).is_absolute() and not (self._is_followed(path) and _is_gone(path))
+
+
+class InboxVersions(FileVersions):
+    """Finds what was dropped into an inbox before under the names of files that it takes in now.
+
+    Another file may have the same name ("scan.pdf", "statement.csv"), so that only one with most
+    of the words of the earlier one supersedes it.
+
+    Args:
+        store: What is remembered.
+        settings: Of its knowledge base.
+        namespace: Whose documents.
+        clock: Says when they end.
+        originals: The paths in the inbox of the files that are read, by the paths they have now.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        settings: KnowledgeBaseSettings,
+        namespace: str,
+        clock: Callable[[], datetime],
+        originals: Mapping[str, str],
+    ) -> None:
+        super().__init__(store, settings, namespace, clock)
+        self._originals = originals
+
+    def after(self, snapshot: Snapshot, outcomes: Iterable[FileOutcome]) -> VersionChanges:
+        """Return what becomes of earlier files of the names of some, by what became of these."""
+        now = {
+            self._originals[item.path]: item
+            for item in outcomes
+            if item.outcome == "ingested"
+            and item.document_id
+            and item.path is not None
+            and item.path in self._originals
+        }
+        ended: dict[str, str] = {}
+        keys: set[str] = set()
+        newer: set[str] = set()
+        for path, ids in self._readings.documents_of(now).items():
+            item = now[path]
+            assert item.document_id is not None
+            earlier = [id_ for id_ in ids if id_ != item.document_id]
+            for row in self._live(snapshot, col("id").is_in(earlier)):
+                if row["source"] != item.source or row["reader"] == LISTING_READER:
+                    continue
+                if self._is_elsewhere(row["id"], path):
+                    continue
+                if self._is_revised(snapshot, row["id"], item.document_id):
+                    ended[row["id"]] = item.document_id
+                    keys.add(document_id(self._namespace, row["sha256"]))
+                    newer.add(item.path or "")
+        return VersionChanges(ended, newer=frozenset(newer), keys=frozenset(keys))
+
+    def _is_elsewhere(self, id_: str, path: str) -> bool:
+        """Return whether another file was last found to be a document."""
+        return any(other != path for other, _ in self._readings.files_of([id_]))
+
+    @staticmethod
+    def _is_revised(snapshot: Snapshot, earlier: str, later: str) -> bool:
+        """Return whether a document has most of the words of another one."""
+        rows = snapshot.get("documents", [earlier, later], ["id", "text"]).to_pylist()
+        words = {row["id"]: set((row["text"] or "").casefold().split()) for row in rows}
+        before, now = words.get(earlier, set()), words.get(later, set())
+        return bool(before) and len(before & now) >= _SHARE_OF_REVISED * len(before)
 
 
 def _is_gone(path: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -18,6 +19,7 @@ from memctl.kb_settings import (
     portable_settings,
     save_settings,
 )
+from memctl.knowledge_base.memories import NameGraph
 from memctl.knowledge_base.resources import Part, audited
 from memctl.knowledge_base.skills import SkillGraph
 from memctl.memories.reembedding import ReembedReport
@@ -571,7 +573,9 @@ class Erasure(Part):
         kb.queries.drop_caches()
         forgetter = kb.forgetter if selection is None else self._forgetter(selection)
         if dry_run and selection is not None:
-            return forgetter.preview(selection)
+            return replace(
+                forgetter.preview(selection), joined=tuple(self._joined_names(selection))
+            )
         with_snapshots = snapshots and bool(Snapshots(kb).list())
         if selection is None and not forgetter.pending() and not with_snapshots:
             raise UsageError("forget what?", "say --document ID, --memory ID, --entity NAME, ...")
@@ -582,10 +586,40 @@ class Erasure(Part):
                 selection.before,
                 forgetter.sees,
             )
+        joined = self._joined_names(selection) if selection is not None else ()
         report = forgetter.run(selection, snapshots=snapshots)
         if selection is not None and selection.before is not None:
             kb.folding.recover_lost()
-        return report
+        return replace(report, joined=tuple(filter(self._has_name, joined)))
+
+    def _joined_names(self, selection: Selection) -> Sequence[str]:
+        """Return the other names, and addresses, that the graph takes for those of a selection."""
+        given = [name.casefold() for name in selection.entities]
+        if not given:
+            return ()
+        view, found = NameGraph(self._kb).view(), dict[str, str]()
+        for name in selection.entities:
+            with suppress(NotFoundError):
+                for node in view.find(name):
+                    for other in (node.name, *node.aliases):
+                        found.setdefault(other.casefold(), other)
+        return [
+            name
+            for folded, name in found.items()
+            if not any(each in folded for each in given)
+            and any(map(str.isalnum, name))  # else it is what was blocked out
+        ]
+
+    def _has_name(self, name: str) -> bool:
+        """Return whether there is something to forget by a name."""
+        from memctl.forget import Selection
+
+        selection = Selection(entities=(name,))
+        try:
+            self._forgetter(selection).preview(selection)
+        except NotFoundError:
+            return False
+        return True
 
     def _forgetter(self, selection: Selection) -> Forgetter:
         """Return what forgets a selection: of an id all that may be seen, else what is read."""

@@ -21,6 +21,10 @@ _NO_AMOUNT = lazy_regex(
     r"paid[ _](?:by|on)",
     re.IGNORECASE,
 )
+_NO_SUM = lazy_regex(
+    r"(?:^|[\W_])(?:unit|per|each|rates?|id|no|nr|balance|saldo|percent)(?:[\W_]|$)|%",
+    re.IGNORECASE,
+)
 _WHOLE = lazy_regex(r"total|gross|amount|betrag|summe|montant|importe|importo", re.IGNORECASE)
 _SUMS = r"(?:sub|grand )?(?:total|sum|summe|gesamt)"
 _IS_SUM = lazy_regex(rf"{_SUMS}[\W\d]*|budget", re.IGNORECASE)
@@ -59,6 +63,11 @@ def amount_column(rows: Sequence[Cells]) -> str:
     """Return the name of the column of amounts that can be added up; "" if there is none."""
     numeric = [name for name in column_names(rows) if _is_amount(rows, name)]
     return max(numeric, key=lambda name: bool(_WHOLE.search(name)), default="")
+
+
+def can_be_added(name: str) -> bool:
+    """Return whether the numbers of a column may be added up: no rates, prices of one or ids."""
+    return not _NO_SUM.search(name)
 
 
 def currencies(rows: Sequence[Cells], column: str) -> set[str]:

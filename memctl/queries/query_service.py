@@ -677,6 +677,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
         """
         from memctl.search.answering.evidence_sentences import rank_sentences
         from memctl.search.answering.extractive_answer import extract_answer, special_answer
+        from memctl.search.answering.table_totals import unsure_of_rows
 
         sentences: Sequence[EvidenceSentence] = ()
         problem: MemctlError | None = None
@@ -693,6 +694,7 @@ class _QuerySession(Struct, frozen=True, dict=True):
         if answer is None:
             sentences = sentences or rank_sentences(outcome)
             answer = extract_answer(outcome, sentences)
+        answer = unsure_of_rows(outcome, answer)
         if problem is not None:
             answer = replace(answer, note=problem.message, hint=problem.hint)
         return answer, sentences, problem

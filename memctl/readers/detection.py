@@ -81,8 +81,8 @@ def _binary_type(path: Path, name: str, head: bytes) -> MediaType:
         return _refined(found, claimed)
     if head.startswith(b"PK\x03\x04") and (found := office_type(path)):
         return found
-    if head.startswith(b"PK\x03\x04") and claimed == "application/zip":
-        return claimed
+    if head.startswith(b"PK\x03\x04") and extension and extension.family != "text":
+        return claimed  # a damaged file is no text; its reader says what is wrong with it
     if head[257:262] == b"ustar":
         return "application/x-tar"
     if is_text(head):

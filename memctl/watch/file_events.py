@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -140,6 +141,10 @@ def _observer(silent: dict[Path, str]) -> BaseObserver:
         WatchCallback,
         WatchDescriptor,
     )
+
+    # watchdog 7.1 warns where it adds a folder twice, as it does with one that appears with files
+    # in it: once for the folder and once for what was in it by then.
+    warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning, re.escape(__name__))
 
     class Watches(InotifyFD):
         """Notes what watchdog 7.1 passes over: subfolders beyond the system's limit."""

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from memctl.errors import MemctlError, ModelError
+from memctl.identity import DEFAULT_NAMESPACE
 from memctl.ingest.discovery.inbox_scan import InboxFile, InboxScan
 from memctl.ingest.discovery.sources import Source, printable
+from memctl.ingest.file_versions import InboxVersions
 from memctl.ingest.ingest_pipeline import IngestStopped
 from memctl.ingest.source_reading import CHANGED
 from memctl.kb_settings import Inbox
@@ -108,13 +110,24 @@ class MoveMode(Struct):
             for number, c in enumerate(claimed)
         ]
 
+        originals = {
+            source.place: printable(each.original)
+            for source, each in zip(sources, claimed, strict=True)
+            if source.place
+        }
+        versions = InboxVersions(
+            self.base.store, self.base.settings, DEFAULT_NAMESPACE, self.base.clock, originals
+        )
+
         def of_claims(outcomes: Iterable[FileOutcome]) -> list[tuple[ClaimedFile, FileOutcome]]:
             """Put each outcome to the file that it is of."""
             return [(claimed[number], outcome) for number, outcome in numbered(outcomes)]
 
         try:
             outcomes = self.intake.ingest(
-                sources, lambda outcomes: self.claims.note_settled(of_claims(outcomes))
+                sources,
+                lambda outcomes: self.claims.note_settled(of_claims(outcomes)),
+                versions,
             )
         except IngestStopped as stopped:
             if isinstance(stopped.cause, ModelError):  # the store is well, so what is in it is done

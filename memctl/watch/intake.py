@@ -21,6 +21,7 @@ from memctl.watch.reporter import EventKind, Reporter
 from memctl.watch.scheduled_jobs import JobContext
 
 if TYPE_CHECKING:
+    from memctl.ingest.file_versions import FileVersions
     from memctl.knowledge_base import KnowledgeBase
 
 PROGRESS_SECONDS = 30.0
@@ -42,9 +43,15 @@ class Intake(Struct):
     """Whether the ledger says how far a file is."""
 
     def ingest(
-        self, sources: Sequence[Source], on_commit: OutcomeListener | None = None
+        self,
+        sources: Sequence[Source],
+        on_commit: OutcomeListener | None = None,
+        versions: FileVersions | None = None,
     ) -> Sequence[FileOutcome]:
-        """Take sources in; ``on_commit`` is called with them within their commit."""
+        """Take sources in; ``on_commit`` is called with them within their commit.
+
+        What they were before, as ``versions`` finds it, ends in the same commit.
+        """
         logs = [each for each in sources if each.path is not None and is_chat_log(each.path)]
         logged = self._take_logs(logs, on_commit) if logs else []
         sources = [each for each in sources if each not in logs]
@@ -53,7 +60,7 @@ class Intake(Struct):
         self._reported_at = self.monotonic()
         try:
             report = self.base.services.ingestor.ingest(
-                sources, self._progress, on_commit=on_commit
+                sources, self._progress, on_commit=on_commit, versions=versions
             )
         finally:
             self._forget_progress()

@@ -58,6 +58,9 @@ def test_consolidating_tells_of_the_change_once(leases: Run) -> None:
     (insight,) = [item for item in report["insights"] if item["kind"] == "change"]
     assert [item["id"] for item in dry["insights"]] == [item["id"] for item in report["insights"]]
     assert leases("consolidate").rows[0]["examined"] == 0
+    again = leases("consolidate", "-o", "table").out
+    assert f"{len(report['insights'])} earlier insight" in again
+    assert "memctl insight list -k" in again
     assert insight["id"] in {row["id"] for row in leases("insight", "list").rows}
     (row,) = leases("insight", "list", "--kind", "change").rows
     assert (row["id"], row["metadata"]["kind"]) == (insight["id"], "change")

@@ -449,6 +449,20 @@ def test_a_name_is_not_the_beginning_of_another_word(memctl: Run) -> None:
     assert memctl("doctor").code == 0
 
 
+def test_other_names_of_a_forgotten_person_are_told(memctl: Run, tmp_path: Path) -> None:
+    page = "---\naliases: [Annie]\n---\n# Ann Lee\nAnn Lee runs the shop. Annie likes tea.\n"
+    (tmp_path / "Ann Lee.md").write_text(page)
+    memctl("ingest", str(tmp_path / "Ann Lee.md"))
+    dry = memctl("forget", "--entity", "Ann Lee", "--dry-run", "-o", "json").json
+    assert dry["joined"] == ["Annie"]
+    shown = memctl("forget", "--entity", "Ann Lee", "--yes", "-o", "table").out
+    assert "nothing of it is left" not in shown
+    assert "memctl forget -k default --entity Annie" in shown
+    assert (
+        "nothing of it is left" in memctl("forget", "--entity", "Annie", "--yes", "-o", "table").out
+    )
+
+
 def test_whole_documents_go_with_a_name_where_that_is_asked_for(memctl: Run, home: Path) -> None:
     report = forget(memctl, "--entity", "Anna Berg", "--whole-documents")
     assert (report["documents"], report["redacted"]) == (1, [])

@@ -261,6 +261,13 @@ def on_terminal(
     return process.wait(), re.sub(r"\x1b\[[0-9;]*m", "", screen.decode(errors="replace"))
 
 
+def test_what_is_asked_before_forgetting_names_the_knowledge_base(two: Run, tmp_path: Path) -> None:
+    command = ("forget", "--before", "2999-01-01", "-k", "default")
+    code, screen = on_terminal(tmp_path / "home", *command, keys=b"n\n")
+    assert code == 1
+    assert "forget in default for good: " in screen
+
+
 def test_on_a_terminal_a_listing_is_a_table(two: Run, tmp_path: Path) -> None:
     code, screen = on_terminal(tmp_path / "home", "memory", "list")
     assert code == 0

@@ -27,6 +27,12 @@ def notes(memctl: Run) -> Run:
     return memctl
 
 
+def test_an_export_over_a_file_says_that_it_replaced_it(notes: Run, tmp_path: Path) -> None:
+    archive = str(tmp_path / "all.memctl")
+    assert "in place of" not in notes("export", "all", "--to", archive).err
+    assert "in place of the file that was there" in notes("export", "all", "--to", archive).err
+
+
 def forge(folder: Path, name: str, change: Callable[[bytes], bytes]) -> None:
     """Write all.memctl again as other.memctl with one member changed, its sums included."""
     with (

@@ -131,6 +131,14 @@ def test_an_archive_unpacks_to_no_more_than_it_may(
         list(read(path))
 
 
+@pytest.mark.parametrize("ending", ["xlsx", "docx", "pptx", "odt", "epub", "zip"])
+def test_a_damaged_file_of_zip_is_no_text(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"broken.{ending}"
+    path.write_bytes(b"PK\x03\x04garbage")
+    with pytest.raises(UnreadableSource, match=r"broken\.\w+ is damaged"):
+        list(read(path))
+
+
 def test_a_cut_off_archive_is_refused_and_office_files_are_none(tmp_path: Path) -> None:
     path = tmp_path / "x.zip"
     path.write_bytes(_zip({"a.txt": "One."})[:-30])

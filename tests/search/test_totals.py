@@ -6,10 +6,13 @@ from datetime import UTC, datetime
 from fnmatch import fnmatch
 
 import pytest
+from msgspec.structs import replace
 
 from memctl.records import Answer
+from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite
 from memctl.search.answering.extractive_answer import extract_answer
 from memctl.search.answering.search_outcome import SearchOutcome
+from memctl.search.answering.table_totals import unsure_of_rows
 
 from .conftest import MemoryOf, Shelf
 
@@ -62,6 +65,19 @@ def test_a_total_is_the_sum_of_the_rows_asked_for(
     assert "kitchen spend" in given.text
     quoted = "\n".join(citation.quote for citation in given.citations)
     assert quoted.count("amount: ") >= rows
+
+
+def test_a_citation_names_the_row_of_its_own_characters(spend: Shelf) -> None:
+    outcome = spend.searcher().search("kitchen spend")
+    _, hit = outcome.load_document(outcome.hits[0])
+    for place, row in enumerate(ROWS[2:], start=3):
+        start = hit.text.index(row)
+        assert cite(1, HitExcerpt(hit, start, start + len(row))).row == place
+    table = "Costs\n\n| what | cost |\n|---|---|\n| taps | 90 |\n| tiles | 40 |\n"
+    headed = replace(hit, heading="Costs", text=table, row=1)
+    assert cite(1, HitExcerpt(headed, table.index("| tiles"), len(table))).row == 2
+    block = replace(hit, text="what: taps\nnote: very long\ncost: 90", row=7)
+    assert cite(1, HitExcerpt(block, block.text.index("cost"), len(block.text))).row == 7
 
 
 @pytest.mark.parametrize(
@@ -282,6 +298,86 @@ def test_amounts_of_two_currencies_are_not_added(
     shelf.put([memory_of("b", "\n".join(rows), title="bathroom spend", row=1)])
     assert ask(shelf, "What did we spend on the bathroom in total?").method != "total/1"
     assert ask(shelf, "How much did we pay for tiles?").text.startswith("40 in total")
+
+
+@pytest.fixture
+def business(shelf: Shelf, memory_of: MemoryOf) -> Shelf:
+    """Orders of customers, a workbook of costs and staff, and the meter."""
+    orders = (
+        "order_no: 2025-070; date: 2025-11-07; customer: Mersey; qty: 40; unit_price: 7.20; "
+        "total_gbp: 288.00",
+        "order_no: 2026-003; date: 2026-01-16; customer: Mersey; qty: 50; unit_price: 8.40; "
+        "total_gbp: 420.00",
+    )
+    meter = ("month: 2026-01; kwh: 1410; cost: 395.20", "month: 2026-02; kwh: 1322; cost: 370.60")
+    costs = (
+        "Date: 2026-01-08; Supplier: Butchers; Category: Feed; Amount: 121",
+        "Date: 2026-03-05; Supplier: Butchers; Category: Feed; Amount: 115",
+    )
+    staff = "Staff\n\nName: Tegan; Role: Feed and packing; Days a week: 4; Since: 2026-05-04"
+    book = {"document_id": "d_costs", "title": "costs", "source": "costs.xlsx"}
+    shelf.put(
+        [
+            memory_of("orders", "\n".join(orders), title="orders 2025-26", row=1),
+            memory_of("meter", "\n".join(meter), title="energy", row=1),
+            memory_of("costs", "\n".join(costs), **book, heading="Costs", page=1, row=1),
+            memory_of("staff", staff, **book, heading="Staff", page=2, row=1, start=200,
+                      end=200 + len(staff)),
+        ]
+    )  # fmt: skip
+    return shelf
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("total kwh in January 2026", "1,410 in total: the sum of kwh over 1 row"),
+        ("total energy cost", "765.80 in total: the sum of cost over 2 rows"),
+        ("sum of the qty ordered by Mersey", "90 in total: the sum of qty over 2 rows"),
+        ("total price of the orders by Mersey", "708 in total: the sum of total_gbp over 2 rows"),
+        ("How many orders from Mersey?", "2: the number of rows of orders 2025-26 with Mersey."),
+    ],
+)
+def test_the_column_that_a_question_names_is_added_up(
+    business: Shelf, question: str, answer: str
+) -> None:
+    given = ask(business, question)
+    assert given.found
+    assert given.text.startswith(answer)
+
+
+@pytest.mark.parametrize("question", ["total kwh and cost of energy", "total unit price by Mersey"])
+def test_two_columns_or_prices_of_one_are_not_added_up(business: Shelf, question: str) -> None:
+    assert ask(business, question).method != "total/1"
+
+
+def test_rows_of_one_sheet_are_added_up(business: Shelf) -> None:
+    given = ask(business, "How much did we spend on feed?")
+    assert given.text.startswith("236 in total: the sum of Amount over 2 rows of costs (Costs)")
+    assert all("Tegan" not in citation.quote for citation in given.citations)
+    assert ask(business, "How many staff are there?").text.startswith("1: the number of rows of")
+
+
+def test_what_customers_pay_is_not_what_was_spent(business: Shelf) -> None:
+    assert ask(business, "How much did we spend in November 2025?").method != "total/1"
+    assert ask(business, "How much did Mersey pay in total?").text.startswith("708 in total")
+
+
+def test_a_total_of_one_of_several_tables_that_none_is_named_of_is_unsure(business: Shelf) -> None:
+    given = ask(business, "How much did we spend in 2026?")
+    assert (given.method, given.unsure) == ("total/1", True)
+    assert ask(business, "What are the total costs in 2026?").text.startswith("236 in total")
+
+
+def test_rows_are_no_sure_answer_where_only_their_total_would_be(business: Shelf) -> None:
+    outcome = business.searcher().search("What is the total kwh and cost of January 2026?")
+    excerpt = HitExcerpt(outcome.hits[0], 0, len(outcome.hits[0].text))
+    row = Answer(excerpt.text, True, "extractive/2", 0.81, (cite(1, excerpt),))
+    given = unsure_of_rows(outcome, row)
+    assert (given.found, given.unsure) == (False, True)
+    assert given.text.startswith(UNSURE)
+    in_words = replace(row, citations=(replace(row.citations[0], quote="It was 1,410 in all."),))
+    assert unsure_of_rows(outcome, in_words) is in_words
 
 
 def test_who_somebody_is_is_not_told_by_what_they_say(shelf: Shelf, memory_of: MemoryOf) -> None:

@@ -149,7 +149,7 @@ def test_without_the_extra_it_says_how_to_get_it(
     assert run(["--home", str(home.config.home), "serve"]) == 2
     said = capsys.readouterr().err
     assert "memctl serve needs starlette" in said
-    assert "pip install starlette uvicorn" in said
+    assert "pip install -e '.[serve]' in the checkout" in said
 
 
 def test_a_unix_socket_is_its_owners_alone(home: Home, tmp_path: Path) -> None:

@@ -446,6 +446,25 @@ def test_once_ends_though_a_file_never_stands_still(place: Place, said: Said) ->
     assert place.tree(place.layout.inbox) == ["growing.log"]
 
 
+def test_a_revised_file_dropped_under_its_name_supersedes_the_earlier_one(place: Place) -> None:
+    prices = "# Prices\nThe price of a medium leech is £{}.\n"
+    for price in ("8.40", "8.90"):
+        place.drop("prices.md", prices.format(price))
+        place.drop("scan.txt", f"This is another letter on what was said, {price * 3}, about it.")
+        kinds = [event.kind for event in place.drain() if event.source == "prices.md"]
+    assert kinds == ["superseded"]
+    place.drop("scan.txt", "Dear Sir, we write on the matter of the roof of your house.")
+    place.drop("other/prices.md", prices.format("9.10"))
+    assert "superseded" not in {event.kind for event in place.drain()}
+    with place.open() as base:
+        live = base.documents.list().to_pylist()
+        current = [row["summary"] for row in live if row["source"] == "prices.md"]
+        assert len(current) == 1
+        assert "8.90" in current[0]
+        assert {row["source"] for row in live} >= {"prices.md", "other/prices.md", "scan.txt"}
+        assert sum(row["source"] == "scan.txt" for row in live) == 2
+
+
 # --- the loop ------------------------------------------------------------------------------------
 
 
@@ -465,6 +484,26 @@ def test_events_wake_the_watcher_long_before_the_rescan(place: Place) -> None:
         for name in ("a.txt", "b.txt"):  # the first may be there before it falls asleep
             place.drop(name, f"Dropped just now, {name}.")
             wait_for(lambda: name in place.tree(place.layout.processed))  # noqa: B023
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="watches are added one by one on Linux only")
+@pytest.mark.filterwarnings("error")
+def test_a_folder_that_is_watched_twice_warns_of_nothing(tmp_path: Path) -> None:
+    from memctl.watch.file_events import _observer
+
+    class Callback:
+        """Is told what becomes of the watch."""
+
+        def on_watch_deleted(self, wd: object) -> None:
+            """Do nothing."""
+
+    watches: Any = _observer({})._fd  # type: ignore[attr-defined]
+    try:
+        for _ in range(2):
+            watches.add_callback(os.fsencode(tmp_path), 2, Callback(), "events")
+    finally:
+        watches.stop()
+        watches.join()
 
 
 def test_it_looks_from_time_to_time_where_the_system_gives_no_events(

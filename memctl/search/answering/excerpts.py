@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from memctl.language.inline_tags import without_wikilinks
 from memctl.patterns import lazy_regex
 from memctl.records import Citation, Hit
+from memctl.search.answering.evidence_parts import is_table_row
 
 UNSURE = "Unsure. Closest in memory:"
 """Before an answer that may be none."""
@@ -40,6 +41,7 @@ _RST_DIRECTIVE = lazy_regex(
     r"^[ \t]*\.\. (?:code-block|highlight|only|parsed-literal|index|contents)::[^\n]*",
     re.MULTILINE,
 )
+_RULE = lazy_regex(r"[|:\s-]*-[|:\s-]*")
 _HTML_ENTITY = lazy_regex(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,8});", re.IGNORECASE)
 _ANY_TIME = datetime.min.replace(tzinfo=UTC)
 _SLASH = lazy_regex(r"[/\\]")
@@ -262,10 +264,30 @@ def cite(number: int, item: HitExcerpt) -> Citation:
         start=None if begin is None else begin + item.start,
         end=None if begin is None else begin + item.end,
         page=hit.page,
-        row=hit.row,
+        row=_row_of(item),
         time_start=hit.time_start,
         created_at=hit.created_at,
     )
+
+
+def _row_of(item: HitExcerpt) -> int | None:
+    """Return the row of a table, or the line of a log, that an excerpt begins in.
+
+    It is that of the whole hit where a row has several lines, as a very long one has.
+    """
+    hit = item.hit
+    if hit.row is None:
+        return None
+    heading = hit.text[: len(hit.heading)] == hit.heading
+    text = hit.text[len(hit.heading) if heading else 0 : item.start].lstrip("\n")
+    before = text.split("\n")[:-1]
+    if len(before) > 1 and _RULE.fullmatch(before[1]):
+        before = before[2:]  # the names of the columns, and what sets them off
+    label = before[0].partition(":")[0] + ":" if before else ""
+    are_rows = hit.source.lower().endswith(".log") or all(
+        is_table_row(line) or line.startswith(("|", label)) for line in before
+    )
+    return hit.row + len(before) if are_rows and all(map(str.strip, before)) else hit.row
 
 
 def _has_offsets(hit: Hit) -> bool:

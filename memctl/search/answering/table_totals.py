@@ -1,8 +1,9 @@
 """Totals and counts: what the rows of a table come to, where a question asks for that.
 
 A table answers if each word of the question stands in its title, its columns or its rows; words of
-rows and a date choose which rows are added up.  What is counted must be what the table is of, by
-its title, or one of its columns of numbers.  The answer says what was added up or counted.
+rows and a date choose which rows are added up, and the name of a column which numbers.  What is
+counted must be what the table is of, by its title, or one of its columns of numbers.  A table of
+what customers pay doesn't answer what was spent.  The answer says what was added up or counted.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.language.date_mentions import date_spans, is_day_before_month
 from memctl.language.table_amounts import (
     Cells,
     amount_column,
+    can_be_added,
     column_names,
     currencies,
     is_number,
@@ -42,6 +45,35 @@ _ASKS_TOTAL = lazy_regex(
     r"|insgesamt|zusammen|summe|au total|en tout|in totale|en total)\b",
     re.IGNORECASE,
 )
+_ASKS_PLAINLY = lazy_regex(
+    r"\b(?:total|totals|altogether|sum of|insgesamt|gesamtsumme|au total|en tout"
+    r"|in totale|en total)\b",
+    re.IGNORECASE,
+)
+"""What only a total answers."""
+_ASKS_SPENT = lazy_regex(
+    r"\b(?:spen[dt]|spending|costs?|(?:we|i) (?:have |had )?(?:pay|paid)|ausgegeben|gekostet"
+    r"|dépensé|coûté|speso|gastado)\b(?! (?:us|me) (?:by|from))",
+    re.IGNORECASE,
+)
+_ASKS_EARNED = lazy_regex(
+    r"\b(?:earn(?:ed|ings)?|sales|sell|sold|income|revenue|turn(?:ed)? ?over|takings|received"
+    r"|(?:pay|paid)(?: to)? (?:us|me)|(?:get|got|been|were|was) paid"
+    r"|verdient|eingenommen|einnahmen|umsatz)\b",
+    re.IGNORECASE,
+)
+_IS_INCOME = lazy_regex(
+    r"\b(?:customers?|clients?|buyer|sales|sold(?: to)?|income|revenue|turnover|takings|earnings"
+    r"|orders? from customers|(?:invoices?|bills?) (?:sent|issued|out)|kunden?|umsatz|einnahmen"
+    r"|ventes|recettes|ventas|ingresos|vendite)\b",
+    re.IGNORECASE,
+)
+_IS_COSTS = lazy_regex(
+    r"\b(?:costs?|expenses?|spen[dt]|spendings?|outgoings|suppliers?|vendors?|payees?|purchases?"
+    r"|bought|kosten|ausgaben|lieferanten?|dépenses|fournisseurs?|gastos|proveedor|spese|fornitore)\b",
+    re.IGNORECASE,
+)
+"""What a title or the name of a column says of a table: what comes in or what goes out."""
 _ASKS_COUNT = lazy_regex(
     r"\W*(?:how (?:many|often)|wie\s?(?:viele|oft)|combien de (?:fois)?|quanti|quante"
     r"|cu[aá]nt[oa]s)\b\s*(?P<counted>.*?)"
@@ -71,6 +103,14 @@ _YES, _NO = (
     frozenset({"yes", "y", "true", "x", "ja", "oui", "sì", "sí"}),
     frozenset({"no", "n", "false", "nein", "non", "-"}),
 )
+_SUMS = "total totals altogether all sum sums add added up how much many amount insgesamt summe"
+"""Words that ask for a sum and name no column."""
+_OF_TIMES = lazy_regex(
+    r"(?:the )?(?:years?|months?|weeks?|days?|dates?|quarters?|jahr|monat|woche|tag|année|mois"
+    r"|jour)",
+    re.IGNORECASE,
+)
+"""The name of a column of numbers that say when."""
 _GENERAL = (
     "total totals altogether all sum add added up how much money have has had did do does we i "
     "you they spend spent pay paid pays cost costs invoice invoiced bill billed out so far now "
@@ -105,6 +145,10 @@ class _Total(Struct, frozen=True):
     column: str
     """Which is added up; "" where the rows are counted."""
     chosen_by: str
+    sheet: str = ""
+    """Its heading, where the document has other tables."""
+    is_named: bool = False
+    """Whether the question has a word of the table's title."""
 
     @property
     def amount(self) -> float:
@@ -117,7 +161,7 @@ class _Total(Struct, frozen=True):
     def text(self) -> str:
         """The amount, with what was added up."""
         count = len(self.rows)
-        of_rows = f"{self.rows[0].hit.title}{self.chosen_by}"
+        of_rows = f"{self.rows[0].hit.title}{self.sheet}{self.chosen_by}"
         if not self.column:
             return f"{count}: the number of rows of {of_rows}."
         valued = sum(self.column in row.cells for row in self.rows)
@@ -131,7 +175,8 @@ def total_answer(outcome: SearchOutcome) -> Answer | None:
     asked = outcome.asked.text
     if not (_ASKS_TOTAL.search(asked) or _ASKS_COUNT.match(asked)):
         return None
-    found = list(_totals(outcome))
+    fitting = list(_totals(outcome))
+    found = [each for each in fitting if each.is_named] or fitting
     if not found:
         return None
     best = found[0]
@@ -150,31 +195,71 @@ def total_answer(outcome: SearchOutcome) -> Answer | None:
     )
 
 
+def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
+    """Return an answer as unsure if it gives single rows where only their total would answer."""
+    if not (answer.found and answer.citations and _ASKS_PLAINLY.search(outcome.asked.text)):
+        return answer
+    lines = [line for cited in answer.citations for line in cited.quote.splitlines() if line]
+    if answer.method == METHOD or not all(map(is_table_row, lines)):
+        return answer
+    if any(is_sum(row_cells(line)) for line in lines):
+        return answer  # the table says itself what it comes to
+    return replace(
+        answer,
+        text=f"{UNSURE} {answer.text}",
+        found=False,
+        unsure=True,
+        confidence=min(answer.confidence, _CONFIDENCE_OF_TWO),
+    )
+
+
 def _totals(outcome: SearchOutcome) -> Iterator[_Total]:
     """Yield the totals that fit, those of the best hits first."""
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str, str]] = set()
     for hit in outcome.hits[:_HITS_LOOKED_AT]:
-        if hit.document in seen or not is_table_row(hit.text.partition("\n")[0]):
+        table = (*hit.document, hit.heading)
+        first = hit.text.removeprefix(hit.heading).lstrip().partition("\n")[0]
+        if table in seen or not is_table_row(first):
             continue
-        seen.add(hit.document)
-        if total := _total(outcome, _rows(outcome.load_document(hit))):
-            yield total
+        seen.add(table)
+        rows = _rows(outcome.load_document(hit))
+        own = [row for row in rows if row.hit.heading == hit.heading]
+        if not _answers_direction(outcome.asked.text, own):
+            continue
+        if total := _total(outcome, own):
+            is_one_of_several = hit.heading and len(own) < len(rows)
+            sheet = f" ({hit.heading})" if is_one_of_several else ""
+            yield replace(total, sheet=sheet)
+
+
+def _answers_direction(question: str, rows: Sequence[_Row]) -> bool:
+    """Return whether a table may be of the money asked for: what is spent, or what comes in."""
+    if not rows:
+        return False
+    names = [*_titles(rows), *column_names([row.cells for row in rows])]
+    said = re.sub(r"[_\W]+", " ", " ".join(names))
+    is_income, is_costs = bool(_IS_INCOME.search(said)), bool(_IS_COSTS.search(said))
+    if is_income == is_costs:
+        return True
+    is_of_other = _ASKS_SPENT if is_income else _ASKS_EARNED
+    is_of_own = _ASKS_EARNED if is_income else _ASKS_SPENT
+    return not is_of_other.search(question) or bool(is_of_own.search(question))
 
 
 def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     question = outcome.asked.text
     counts = _ASKS_COUNT.match(question)
-    column = (
-        _counted_column(outcome, rows, counts["counted"])
-        if counts
-        else amount_column([row.cells for row in rows]) or None
-    )
-    if column is None:
-        return None
     asked = _asked_period(outcome, rows)
     if asked is None:
         return None
     period, rest = asked
+    column = (
+        _counted_column(outcome, rows, counts["counted"])
+        if counts
+        else _added_column(outcome, rows, rest)
+    )
+    if column is None:
+        return None
     times = _times(outcome, rows) if period else None
     if period is not None and times is None:
         return None  # it isn't known which rows are of that time
@@ -204,7 +289,12 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     chosen += [f"where {column} is yes" for column in yes_no]
     chosen += [_in_words(period)] if period else []
     chosen += [f"by {times.column}"] if times and times.is_one_of_several else []
-    return _Total(tuple(fitting), column, f" {' '.join(chosen)}" if chosen else "")
+    return _Total(
+        tuple(fitting),
+        column,
+        f" {' '.join(chosen)}" if chosen else "",
+        is_named=_names_table(outcome, rest, rows),
+    )
 
 
 # --- the time that is asked for ------------------------------------------------------------------
@@ -301,10 +391,33 @@ def _counted_column(outcome: SearchOutcome, rows: Sequence[_Row], counted: str) 
     thing = counted.split()[-1] if counted.strip() else ""
     terms = _terms(outcome, thing)
     for name in column_names([row.cells for row in rows]):
-        if terms and terms == _terms_of(outcome, name):
+        if terms and can_be_added(name) and terms == _terms_of(outcome, name):
             values = [row.cells[name] for row in rows if name in row.cells]
             return name if all(map(is_number, values)) else None
     return "" if terms <= _terms_of(outcome, *_titles(rows)) else None
+
+
+def _added_column(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) -> str | None:
+    """Return the column of numbers that a question names, else that of amounts.
+
+    None if it names two, or what cannot be added up.
+    """
+    cells = [row.cells for row in rows]
+    words = _terms(outcome, asked) - _terms(outcome, _SUMS)
+    in_rows = _terms(outcome, " ".join(value for row in cells for value in row.values()))
+    beside = in_rows | _terms_of(outcome, *_titles(rows))
+    named = []
+    for name in column_names(cells):
+        values = [row[name] for row in cells if name in row]
+        terms = _terms_of(outcome, name) - _terms(outcome, _SUMS)
+        if sum(map(is_number, values)) < 0.8 * len(values) or _OF_TIMES.fullmatch(name):
+            continue
+        if (terms and terms <= words) or not (terms & words) <= beside:
+            named.append(name)
+    summable = [name for name in named if can_be_added(name)]
+    if not summable and not any(_terms_of(outcome, name) <= words for name in named):
+        return amount_column(cells) or None
+    return summable[0] if len(summable) == 1 else None
 
 
 def _conditions(
@@ -331,6 +444,18 @@ def _conditions(
         elif by_row.isdisjoint(_terms(outcome, " ".join(values))):
             return None
     return named
+
+
+def _names_table(outcome: SearchOutcome, question: str, rows: Sequence[_Row]) -> bool:
+    """Return whether a question has a word of a table's title; "cost" names no table of costs."""
+    title = " ".join(_titles(rows)).lower()
+    general = _terms(outcome, _GENERAL)
+    if _terms_of(outcome, title) & _terms(outcome, question) - general:
+        return True
+    return any(
+        _terms(outcome, word) and word in re.split(r"[_\W]+", title)
+        for word in re.findall(r"\w+", question.lower())
+    )
 
 
 def _titles(rows: Sequence[_Row]) -> tuple[str, str]:

@@ -183,5 +183,6 @@ def _require_packages(command: str) -> None:
     """
     if missing := [name for name in _PACKAGES if importlib.util.find_spec(name) is None]:
         raise UsageError(
-            f"memctl {command} needs {', '.join(missing)}", f"pip install {' '.join(missing)}"
+            f"memctl {command} needs {', '.join(missing)}",
+            "pip install -e '.[serve]' in the checkout",
         )

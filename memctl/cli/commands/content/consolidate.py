@@ -49,11 +49,14 @@ def consolidate(
     were taken back or deleted.
     """
     reports = []
+    known: dict[str, int] = {}
     with context.reading(kb) as bases:
         for base in bases:
             with context.progress(f"consolidating {base.name}") as listener:
                 reports.append(base.consolidate(dry_run=dry_run, again=again, progress=listener))
-    emit_each(reports, output, lambda report: show_report(context, report))
+            if not reports[-1].insights:
+                known[base.name] = base.insights.count()
+    emit_each(reports, output, lambda report: show_report(context, report, known.get(report.kb, 0)))
     if dry_run and context.config.models.consolidate:
         context.say("note: a dry run asks no model: these are the built-in insights")
     _report_waiting(context, reports)
@@ -81,8 +84,8 @@ def _report_waiting(context: CommandContext, reports: Sequence[ConsolidationRepo
     raise ModelUnavailable(message, first.hint)
 
 
-def show_report(context: CommandContext, report: ConsolidationReport) -> None:
-    """Print what one consolidation did, for people."""
+def show_report(context: CommandContext, report: ConsolidationReport, known: int) -> None:
+    """Print what one consolidation did, for people; ``known`` counts the earlier insights."""
     out = context.console
     did = "would make" if report.dry_run else "made"
     out.print(
@@ -100,6 +103,9 @@ def show_report(context: CommandContext, report: ConsolidationReport) -> None:
             f", {format_count(report.dropped, 'forged citation')} dropped" if report.dropped else ""
         )
         out.print(f"  {report.by_model:,} written by a model{dropped}{waiting}", soft_wrap=True)
+    if known:
+        earlier = format_count(known, "earlier insight")
+        out.print(f"  {earlier}: memctl insight list -k {report.kb}", soft_wrap=True)
     for insight in report.insights:
         style = "yellow" if insight.kind == "contradiction" else "green"
         out.print()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -107,9 +108,11 @@ def forget(
             if dry_run:
                 emit_one(preview, output, lambda: show_forgotten(context, preview))
                 return
-            context.confirm(f"forget {_describe(preview) or _TRACES} for good?", yes=yes)
+            what = _describe(preview) or _TRACES
+            context.confirm(f"forget in {base.name} for good: {what}?", yes=yes)
         elif snapshots and (known := base.snapshots.list()):
-            context.confirm(f"delete {format_count(len(known), 'snapshot')} for good?", yes=yes)
+            what = format_count(len(known), "snapshot")
+            context.confirm(f"delete {what} of {base.name} for good?", yes=yes)
         report = base.forget(selection, snapshots=snapshots)
     emit_one(report, output, lambda: show_forgotten(context, report))
     if others and selection is not None:
@@ -277,5 +280,10 @@ def show_forgotten(context: CommandContext, report: ForgetReport, what: str = ""
         )
     if report.dry_run and report.snapshots:
         out.print("  --snapshots deletes the snapshots, which may hold it", soft_wrap=True)
-    elif not report.dry_run and not report.left:
+    elif not report.dry_run and not report.left and not report.joined:
         out.print("  nothing of it is left", soft_wrap=True)
+    if report.joined:
+        names = " ".join(f"--entity {shlex.quote(name)}" for name in report.joined)
+        what = "names and addresses taken for it that stay"
+        out.print(f"  {what}: {one_line(', '.join(report.joined))}", soft_wrap=True)
+        out.print(f"  memctl forget -k {report.kb} {one_line(names)}", soft_wrap=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memctl.cli.arguments import parse_filters, parse_path
+from memctl.cli.arguments import parse_filters, parse_path, replacing
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     KnowledgeBaseOption,
@@ -322,9 +322,11 @@ def export(
             write_graph(graph, chosen, sys.stdout.buffer, connections)
             sys.stdout.buffer.flush()
             return
-        with atomic_write(parse_path(to)) as sink:
+        path = parse_path(to)
+        replaced = replacing(path)
+        with atomic_write(path) as sink:
             write_graph(graph, chosen, sink, connections)
-    context.say(f"wrote {format_count(len(graph.nodes), 'name')} to {to}")
+    context.say(f"wrote {format_count(len(graph.nodes), 'name')} to {to}{replaced}")
 
 
 @command(app, "merge", 'memctl graph merge "Bob" "Robert Lee"', identity=True)

@@ -7,7 +7,7 @@ from functools import partial
 
 import typer
 
-from memctl.cli.arguments import input_file, parse_path, refuse_empty
+from memctl.cli.arguments import input_file, parse_path, refuse_empty, replacing
 from memctl.cli.command_context import CommandContext
 from memctl.cli.command_decorator import (
     KnowledgeBaseOption,
@@ -105,8 +105,10 @@ def export(
             write(out)
             out.flush()
             return
-        rows = write(parse_path(to))
-    context.say(f"wrote {format_count(rows, 'row')} to {to}")
+        path = parse_path(to)
+        replaced = replacing(path)
+        rows = write(path)
+    context.say(f"wrote {format_count(rows, 'row')} to {to}{replaced}")
 
 
 def _export_markdown(
