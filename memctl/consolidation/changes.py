@@ -401,7 +401,13 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
                 and shared >= _MIN_SHARED_WEIGHT_OF_DAYS * weights.rare
                 and _is_moved(first, mine, second, theirs)
             )
-            if not (head or is_moved):
+            is_price = (
+                has_cue
+                and mine.value.kind == "money"
+                and mine.value.unit == theirs.value.unit
+                and weights.sum(first.stems & second.stems) >= weights.rare
+            )
+            if not (head or is_moved or is_price):
                 continue
             worth = weights.sum(head) + (mine.value.unit == theirs.value.unit)
             if best is None or worth > best[0]:
@@ -582,6 +588,8 @@ def _is_same_value(pair: Pair, other: Pair, weights: StemWeights) -> bool:
 
 _SAME_SUBJECT_WEIGHT = 3.0
 """Shared weight from which two statements are about one thing."""
+_SAME_SUBJECT_SHARE = 0.8
+"""The same as a share of what one of them weighs, where nothing weighs much: of few documents."""
 
 
 class _ValueMention(Struct, frozen=True):
@@ -599,7 +607,7 @@ def _change_finding(
     """Return the finding of a series; None if no two of its statements share a subject."""
     best = series[0]
     is_ordered = all(pair.is_ordered for pair in series)
-    said = _related(_mentions_in_order([*series, *_confirmed(series, found, weights)]), best)
+    said = _related(_mentions_in_order([*_confirmed(series, found, weights), *series]), best)
     sources = {(each.statement.document, each.statement.day) for each in said}
     if len(said) < 2 or _fluctuates(said):
         return None
@@ -653,17 +661,19 @@ def _related(said: Sequence[_ValueMention], best: Pair) -> list[_ValueMention]:
 def _confirmed(
     series: Sequence[Pair], found: Sequence[Statement], weights: StemWeights
 ) -> Iterator[Pair]:
-    """Yield pairs of a stated change and an earlier statement that confirms the former value."""
+    """Yield pairs of a stated change and another statement, none later, of the former value."""
     for pair in series:
         if not pair.is_stated:
             continue
         former = pair.difference.earlier
+        own = weights.shared(pair.later, pair.later)
+        least = min(_SAME_SUBJECT_WEIGHT, _SAME_SUBJECT_SHARE * own)
         for each in found:
-            if each.document == pair.later.document or not each.precedes(pair.later):
+            if each.document == pair.later.document or pair.later.precedes(each):
                 continue
             for slot in each.slots:
                 is_former = _agree(slot.value, former.value)
-                if is_former and weights.shared(each, pair.later) >= _SAME_SUBJECT_WEIGHT:
+                if is_former and weights.shared(each, pair.later) >= least:
                     yield Pair(each, pair.later, replace(pair.difference, earlier=slot), 0.0)
 
 
@@ -672,7 +682,8 @@ def _mentions_in_order(series: Sequence[Pair]) -> list[_ValueMention]:
     found: list[_ValueMention] = []
     for pair in series:
         what = pair.difference
-        found.append(_ValueMention(pair.earlier, what.earlier, pair.is_stated))
+        is_former = pair.is_stated or not pair.earlier.day < pair.later.day
+        found.append(_ValueMention(pair.earlier, what.earlier, is_former))
         found.append(_ValueMention(pair.later, what.later, False))
     found.sort(key=lambda each: (each.statement.day, not each.is_former, each.is_former))
     kept: list[_ValueMention] = []

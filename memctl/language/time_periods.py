@@ -68,6 +68,7 @@ _NUMBERED_WEEK = (
 )
 _WEEKEND = any_of(unit for unit, meaning in _UNITS.items() if meaning == "weekend")
 _DIGIT = lazy_regex(r"\d")
+_PART_OF_YEAR = lazy_regex(r"[QH][1-4]", re.IGNORECASE)
 _MONTHS_IN_A_YEAR = 12
 _MAX_YEARS_BETWEEN = 9
 """From one 29 February to the next there may be eight years."""
@@ -453,7 +454,8 @@ def _in_year(written: str, year: int) -> Days | None:
 def is_time_name(word: str) -> bool:
     """Return whether a word names a time, such as "May"; "yesterday" counts from today instead."""
     plain = word.strip(WORD_PUNCTUATION).lower()
-    return plain in _NAMES or re.fullmatch(_YEAR, plain) is not None
+    is_written = re.fullmatch(_YEAR, plain) or _PART_OF_YEAR.fullmatch(plain)
+    return plain in _NAMES or is_written is not None
 
 
 def _relative_periods(question: str, today: date) -> Iterator[Period]:
