@@ -75,6 +75,8 @@ _TRACKED_VALUE_BONUS = 1.0
 _SAME_WORDING_BONUS, _MIN_SAME_WORDING = 2.5, 0.8
 """Log odds for statements with the same wording and another value, and the share of common words
 that counts as the same wording."""
+_MOVED_DAY_BONUS = 0.3
+"""The same for days next to a common word ("ends on the 31st", "now ends on the 30th")."""
 _STILL_VALID_PENALTY = 3.0
 """Log odds against a pair whose earlier value is stated again after the later one."""
 _TWO_NAMES_PENALTY = 2.0
@@ -241,6 +243,9 @@ def differing_pairs(found: Sequence[Statement], weights: StemWeights) -> list[Pa
         ):
             score = max(score, _moved_day_log_odds(first, second, weights) + seen["names_old"])
         score += _SAME_WORDING_BONUS * (share > _MIN_SAME_WORDING)
+        score += _MOVED_DAY_BONUS * bool(
+            seen["date"] and difference.head and _MOVE.search(second.text)
+        )
         score -= _TWO_NAMES_PENALTY * _have_own_names(first, second, weights)
         score += _TRACKED_VALUE_BONUS * any(
             len(days[key]) > 2 for key in _value_keys(difference.later)

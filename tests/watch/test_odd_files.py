@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from watched import Place
 
-from memctl.ingest.batch_writing import OutcomeListener
 from memctl.ingest.discovery.skip_rules import DEEPEST_FOLDER
 from memctl.ingest.discovery.sources import Source
 from memctl.records import FileOutcome
@@ -87,13 +87,13 @@ def test_a_file_that_is_taken_away_while_it_is_read_keeps_none_of_the_others(
     original = Intake.ingest
 
     def touched(
-        self: Intake, sources: list[Source], on_commit: OutcomeListener
+        self: Intake, sources: list[Source], *rest: Any
     ) -> Sequence[FileOutcome]:
         gone = [each.path for each in sources if each.source == "gone.txt" and each.path]
         early, late = (gone, []) if when == "before" else ([], gone)
         for path in early:
             path.unlink()
-        outcomes = original(self, sources, on_commit)
+        outcomes = original(self, sources, *rest)
         for path in late:
             path.unlink()
         return outcomes
@@ -115,9 +115,9 @@ def test_subtitles_whose_recording_is_taken_away_go_back(
     original = Intake.ingest
 
     def touched(
-        self: Intake, sources: list[Source], on_commit: OutcomeListener
+        self: Intake, sources: list[Source], *rest: Any
     ) -> Sequence[FileOutcome]:
-        outcomes = original(self, sources, on_commit)
+        outcomes = original(self, sources, *rest)
         for each in sources:
             if each.path and each.path.suffix == ".mp4":
                 each.path.unlink()
