@@ -302,6 +302,10 @@ def test_wrong_settings_stop_it_and_are_named(
     assert methods(memctl) == []
 
 
+OUT_OF_ORDER = ("answered 500", "did not answer and is left alone")
+"""Why an endpoint is not to be had: of several calls at once, the first to say so may be another."""
+
+
 def test_what_was_understood_built_in_meanwhile_is_upgraded_later(
     memctl: Run, model: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,14 +314,14 @@ def test_what_was_understood_built_in_meanwhile_is_upgraded_later(
     result = memctl("ingest", str(notes(tmp_path / "notes", 5)), "-o", "json")
     assert (result.code, result.json["incomplete"]) == (0, 5)
     assert result.err.count("understanding the built-in way") == 1
-    assert "answered 500" in result.err
+    assert any(why in result.err for why in OUT_OF_ORDER)
     assert "note0" in result.err
     assert "no model understanding yet" in result.err
     assert set(methods(memctl)) == {"builtin/2"}
     assert len(memctl("document", "list", "--incomplete").rows) == 5
     in_vain = memctl("document", "reprocess", "--upgrade")
     assert (in_vain.code, in_vain.out) == (1, "")
-    assert "answered 500" in in_vain.err
+    assert any(why in in_vain.err for why in OUT_OF_ORDER)
     model.mend()
     result = memctl("document", "reprocess", "--upgrade", "-o", "json")
     assert (result.code, result.json["ingested"]) == (0, 5)
