@@ -86,9 +86,7 @@ def test_a_file_that_is_taken_away_while_it_is_read_keeps_none_of_the_others(
 ) -> None:
     original = Intake.ingest
 
-    def touched(
-        self: Intake, sources: list[Source], *rest: Any
-    ) -> Sequence[FileOutcome]:
+    def touched(self: Intake, sources: list[Source], *rest: Any) -> Sequence[FileOutcome]:
         gone = [each.path for each in sources if each.source == "gone.txt" and each.path]
         early, late = (gone, []) if when == "before" else ([], gone)
         for path in early:
@@ -114,9 +112,7 @@ def test_subtitles_whose_recording_is_taken_away_go_back(
 ) -> None:
     original = Intake.ingest
 
-    def touched(
-        self: Intake, sources: list[Source], *rest: Any
-    ) -> Sequence[FileOutcome]:
+    def touched(self: Intake, sources: list[Source], *rest: Any) -> Sequence[FileOutcome]:
         outcomes = original(self, sources, *rest)
         for each in sources:
             if each.path and each.path.suffix == ".mp4":
