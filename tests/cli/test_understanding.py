@@ -303,7 +303,7 @@ def test_wrong_settings_stop_it_and_are_named(
 
 
 OUT_OF_ORDER = ("answered 500", "did not answer and is left alone")
-"""Why an endpoint is not to be had: of several calls at once, the first to say so may be another."""
+"""Why an endpoint is not to be had; of several calls at once, either may be the first to say so."""
 
 
 def test_what_was_understood_built_in_meanwhile_is_upgraded_later(
