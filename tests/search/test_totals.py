@@ -244,6 +244,8 @@ PURCHASES = (
         (INVOICES, "How much was invoiced in April 2026 in total?", "500 * by invoice date."),
         (INVOICES, "What did it cost in April 2026 in total?", "[!4-5]*"),
         (LEDGER, "How much did we spend in May 2026?", "50 * 2 rows of * of 2026-05."),
+        (MONTHS, "purchases cost April to May 2026", "220 * 2 rows of * from 2026-04-01 to *"),
+        (GUESTS, "How many guests did we use in June 2026?", "7 * over 1 row of * of 2026-06."),
         (MONTHS, "How much did we spend in May 2026?", "120 * 1 row of * of 2026-05."),
         (MONTHS, "How much did we spend since 3 May 2026?", "[!1]*"),
         (GUESTS, "How many guests in May 2026?", "10 * over 1 row of * of 2026-05; 1 without one."),

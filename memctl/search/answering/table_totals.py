@@ -42,6 +42,7 @@ _ASKS_TOTAL = lazy_regex(
     r"\b(?:total|totals|altogether|in all|all in all|sum (?:of|up)|add(?:ed)? up|in sum"
     r"|how much (?:money )?(?:have|has|had|did) .*\b(?:spen[dt]|pay|paid|cost|billed?)"
     r"|what (?:have|has|did) .*\b(?:spen[dt]|paid|pay|cost)"
+    r"|^\W*\w+ (?:costs?|spending|expenses?|sales|turnover|income|usage|consumption)"
     r"|insgesamt|zusammen|summe|au total|en tout|in totale|en total)\b",
     re.IGNORECASE,
 )
@@ -115,7 +116,7 @@ _GENERAL = (
     "total totals altogether all sum add added up how much money have has had did do does we i "
     "you they spend spent pay paid pays cost costs invoice invoiced bill billed out so far now "
     "until today for on to from the our my what is are was were in of it amount everything "
-    "many often times time there number with by at can will be been us me "
+    "many often times time there number with by at can will be been us me use used "
     "insgesamt zusammen summe wie viel haben wir ich für ausgegeben bezahlt gekostet bisher "
     "combien avons nous dépensé payé coûté quanto abbiamo speso cuánto hemos gastado"
 )
