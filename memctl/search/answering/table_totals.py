@@ -339,9 +339,7 @@ def _times(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Times | None:
     is_day_first = is_day_before_month("\n".join(row.text for row in rows))
     of_column: dict[str, tuple[str, ...]] = {}
     for name in column_names([row.cells for row in rows]):
-        cells = [(row.cells.get(name, ""), row) for row in rows]
-        times = tuple(_time_of_cell(cell, row, is_day_first) if cell else "" for cell, row in cells)
-        if all(time or not cell for time, (cell, _) in zip(times, cells, strict=True)):
+        if times := _times_in_column(name, rows, is_day_first):
             of_column[name] = times
     asked = _terms(outcome, outcome.asked.text)
     named = [name for name in of_column if not asked.isdisjoint(_terms_of(outcome, name))]
@@ -351,6 +349,20 @@ def _times(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Times | None:
             found = _Times(names[0], len(of_column) > 1, of_column[names[0]])
             return found if all(found.of_rows) or names is named else None
     return None
+
+
+def _times_in_column(
+    name: str, rows: Sequence[_Row], is_day_first: bool | None
+) -> tuple[str, ...] | None:
+    """Return the dates in a column, "" for a missing one; None once a cell is something else."""
+    times = []
+    for row in rows:
+        cell = row.cells.get(name, "")
+        time = _time_of_cell(cell, row, is_day_first) if cell else ""
+        if cell and not time:
+            return None
+        times.append(time)
+    return tuple(times)
 
 
 def _time_of_cell(cell: str, row: _Row, is_day_first: bool | None) -> str:
