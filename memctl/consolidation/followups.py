@@ -184,12 +184,6 @@ def _due(
     today: date,
 ) -> Iterator[Finding]:
     """Yield deadlines that have passed without a word, and those that are near."""
-    former = {
-        (pair.later.document, month, number)
-        for pair in stated_pairs(found)
-        if pair.difference.earlier.value.kind == "date"
-        for _, month, number in pair.difference.earlier.value.readings
-    }
     for each in found:
         if (
             not each.is_dated
@@ -207,13 +201,11 @@ def _due(
             or not today - _MAX_OVERDUE <= day <= today + _MAX_DAYS_AHEAD
         ):
             continue
-        if (each.document, day.month, day.day) in former:
-            continue
         has_passed = day < today
         if has_passed and not _is_limit(each.text[: span.start]):
             continue
         later = [f for f in _about(each, holders, weights) if f.day > each.day]
-        if later or _is_named_later(day, each, everything):
+        if later or _is_named_later(day, each, everything) or _is_put_off(day, each, found):
             continue
         title = part_around(each.text, each.text[span.start : span.end])
         when = insight_wording.day(day)
@@ -226,6 +218,17 @@ def _due(
             about=" ".join(["due", *sorted(each.stems)]),
             strength=each.memory.importance - (0.5 if has_passed else 0.4),
         )
+
+
+def _is_put_off(day: date, promise: Statement, found: Sequence[Statement]) -> bool:
+    """Return whether the document of a promise says that the day it is due was another one."""
+    own = [each for each in found if each.document == promise.document]
+    return any(
+        (month, number) == (day.month, day.day)
+        for pair in stated_pairs(own)
+        if pair.difference.earlier.value.kind == "date"
+        for _, month, number in pair.difference.earlier.value.readings
+    )
 
 
 def _is_named_later(day: date, promise: Statement, found: Sequence[Statement]) -> bool:
