@@ -208,7 +208,8 @@ def open_item(context: OperationContext, asked: OpenParameters) -> DocumentText:
             document_id=asked.id, start=asked.start, max_chars=asked.max_chars
         )
         return get_document(context, wanted)
-    base = opened(context).owner("memories", asked.id)
+    opened(context)
+    base = context.owner("memories", asked.id)
     view = base.memories.get(asked.id)
     memory = view.memory
     context.check_readable(base, memory.namespace, f"memory {asked.id!r}")

@@ -447,6 +447,7 @@ def test_a_user_cannot_reach_a_row_of_another_by_its_id(call: Call) -> None:
         refused = call(name, "--user", "ann", id=memory, **more)
         assert refused.code == 0
         assert "there is no memory" in refused.json["error"]
+        assert refused.json["hint"] == "what a search finds has its whole id"
     assert call("forget_memory", "--user", "bob", id=memory).json["memories"] == 1
 
 
