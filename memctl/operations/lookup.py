@@ -471,7 +471,7 @@ def get_graph_neighbors(context: OperationContext, asked: NeighborsParameters) -
             relation=asked.relation_type,
             direction=asked.direction,
         )
-        return view.find(asked.name)[0].name, near
+        return view.meant_by(asked.name)[0].name, near
 
     otherwise = f"nothing in the graph is called {asked.name!r}"
     base, (name, near) = first_with(opened(context), find, otherwise)
