@@ -127,7 +127,9 @@ _TELLS = re.compile(
     re.IGNORECASE,
 )
 """After a phrase that would point back: the sentence says itself what is to be kept."""
-_TO_KEEP = r"(?:\s+(?:this|that|it|the following|down|please|(?:for|with) (?:me|us|later)))*"
+_TO_KEEP = (
+    r"(?:\s+(?:this|that|it|the following|down|please|in mind|(?:for|with) (?:me|us|later)))*"
+)
 """Between the verb of a label and what is to be kept: "remember this for me: ..."."""
 _CLAUSE_VERBS = {"remember": "remember", "never forget": r"(?:never|don['’]?t|do\s+not)\s+forget"}
 """Labels that have what is to be kept as a clause, too: "remember that ..."."""
@@ -186,7 +188,7 @@ def detect_trigger(message: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -
     """
     quoted = _quotations(message)
     places = sorted(
-        _places(message, _phrases(settings), quoted),
+        _places(message, (*_phrases(settings), _SAVE_THIS), quoted),
         key=lambda place: (place.start, -len(place.phrase.text)),
     )
     for place in places:
@@ -260,7 +262,8 @@ def _only_asks(text: str, found: Trigger, settings: TriggerSettings) -> bool:
     said = found.phrase.casefold().removesuffix(":")
     if asking.endswith(said) and _LEADS.fullmatch(asking.removesuffix(said)):
         return True
-    labels = (each for each in _phrases(settings) if each.is_label and each.text == found.phrase)
+    phrases = (*_phrases(settings), _SAVE_THIS)
+    labels = (each for each in phrases if each.is_label and each.text == found.phrase)
     matches = (label.pattern.match(text) for label in labels)
     return any(match and not text[match.end() : found.start].strip() for match in matches)
 
@@ -347,14 +350,28 @@ def _ways_to_say(text: str, type_: TriggerType) -> Iterator[_Phrase]:
     verb = _CLAUSE_VERBS.get(label)
     asks = verb is not None or _ORDER.match(label) is not None
     dash = r"|\s[-–—]{1,2}(?=\s)" if asks or len(words) > 1 else ""
-    pattern = (
-        rf"{_LEAD}(?P<said>{verb or said}){_TO_KEEP if asks else ''}"
-        rf"(?:[*]{{0,3}}\s*:(?![:/])[*]{{0,3}}{dash})(?=\s*(?:\S|\Z))"
-    )
+    pattern = rf"{_LEAD}(?P<said>{verb or said}){_TO_KEEP if asks else ''}{_followed(dash)}"
     yield _Phrase(text, type_, re.compile(pattern, re.IGNORECASE), is_label=True)
     if verb is not None:
         clause = re.compile(rf"{_LEAD}(?P<said>{verb}){_TOLD}", re.IGNORECASE)
         yield _Phrase(text, type_, clause, is_label=True, is_clause=True)
+
+
+def _followed(dash: str = "") -> str:
+    """Return what ends a label: its colon, or what may stand instead of one."""
+    return rf"(?:[*]{{0,3}}\s*:(?![:/])[*]{{0,3}}{dash})(?=\s*(?:\S|\Z))"
+
+
+_SAVE_THIS = _Phrase(
+    "save this",
+    "memories",
+    re.compile(
+        rf"{_LEAD}(?P<said>(?:save|store|keep|record)\s+(?:this|that|it)){_TO_KEEP}{_followed()}",
+        re.IGNORECASE,
+    ),
+    is_label=True,
+)
+"""What alone would point back, with what is to be kept behind it."""
 
 
 def _quotations(text: str) -> list[tuple[int, int]]:
@@ -456,7 +473,7 @@ def _span(message: str, place: _Place) -> tuple[int, int]:
     """Return where what is to be kept stands.
 
     It is what follows a label, up to an empty line or a question; of another phrase its sentence,
-    or what follows its colon.
+    with the lines that it stands above, or what follows its colon.
     """
     own = _OWN_TEXT.match(message, place.end)
     begin = place.end if place.phrase.is_label else own.end() if own else None
@@ -464,8 +481,15 @@ def _span(message: str, place: _Place) -> tuple[int, int]:
         said = message[place.end : place.sentence[1]]
         return place.end, place.end + len(said.rstrip("".join(QUESTION_MARKS)))
     if begin is None or not _is_order(place.phrase):
-        return place.sentence
+        start, end = place.sentence
+        is_above = message[start:end].endswith(":") and _NEXT_LINE.match(message, end)
+        return (start, _end_of_statement(message, end)) if is_above else (start, end)
     begin += len(message[begin:]) - len(message[begin:].lstrip())
+    return begin, _end_of_statement(message, begin)
+
+
+def _end_of_statement(message: str, begin: int) -> int:
+    """Return where what begins somewhere ends: at an empty line, or before a question."""
     paragraph = _EMPTY_LINE.search(message, begin)
     last = paragraph.start() if paragraph else len(message)
     end = begin
@@ -473,7 +497,7 @@ def _span(message: str, place: _Place) -> tuple[int, int]:
         if message.endswith(QUESTION_MARKS, begin, begin + sentence_end):
             break
         end = begin + sentence_end
-    return begin, end
+    return end
 
 
 def _is_order(phrase: _Phrase) -> bool:

@@ -160,6 +160,28 @@ def test_a_label_is_found_as_people_write_it(message: str, text: str) -> None:
     assert stated_text(message.partition(". Write")[0]).type == "important_fact"
 
 
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        (
+            "Here's our plan for the garden:\n- dig\n- plant\n\nOK?",
+            "Here's our plan for the garden:\n- dig\n- plant",
+        ),
+        (
+            "We built it in two steps:\nFirst the base.",
+            "We built it in two steps:\nFirst the base.",
+        ),
+        ("Please save this: the gate code is 4471", "the gate code is 4471"),
+        ("Can you store this for me: the gate is shut", "the gate is shut"),
+        ("Keep this in mind: deploys are on Tuesdays", "deploys are on Tuesdays"),
+    ],
+)
+def test_what_a_phrase_stands_above_or_before_is_kept(message: str, text: str) -> None:
+    found = detect_trigger(message)
+    assert (found.memory_type, found.text) == ("memories", text)
+    assert not found.reference_previous
+
+
 def test_what_asks_for_a_clause_to_be_kept_leaves_what_is_stored() -> None:
     assert stated_text("Please remember that the rent is 900 euros").text == "the rent is 900 euros"
 
