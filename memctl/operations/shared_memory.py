@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Struct
 
@@ -185,6 +185,46 @@ def create_memory_pool(context: OperationContext, asked: CreatePoolParameters) -
         session_id=context.identity.session if lifetime == "session" else None,
     )
     return PoolReply(True, made.pool_id, made.owner, False)
+
+
+class GrantPoolParameters(Struct, frozen=True, kw_only=True):
+    """Parameters of ``grant_memory_pool``."""
+
+    pool_id: Annotated[str, Rule(_POOL)]
+    agent: Annotated[str, Rule("The agent that gets the right.")]
+    level: Annotated[
+        Literal["read", "write", "none"],
+        Rule("What it may do; write includes read, and none takes the right back."),
+    ] = "read"
+    dry_run: Annotated[bool, Rule("Change nothing; only check the right to.")] = False
+
+
+class PoolRights(Struct, frozen=True):
+    """Who may do what in a pool beside its owner."""
+
+    success: bool
+    pool_id: str
+    owner: str
+    access_control: Mapping[str, Any]
+    dry_run: bool
+
+
+def grant_memory_pool(context: OperationContext, asked: GrantPoolParameters) -> PoolRights:
+    """Grant or revoke as ``memctl pool grant`` and ``memctl pool revoke`` do.
+
+    Raises:
+        Unavailable: On a dry run: the caller does not own the pool.
+    """
+    pools = _pools(context)
+    if asked.dry_run:
+        pool = pools.get(asked.pool_id)
+        if pool.owner != pools.caller:
+            raise Unavailable(f"{pools.caller} may not change the rights in {asked.pool_id}")
+    elif asked.level == "none":
+        pool = pools.revoke(asked.pool_id, asked.agent)
+    else:
+        pool = pools.grant(asked.pool_id, asked.agent, asked.level)
+    return PoolRights(True, pool.pool_id, pool.owner, pool.access_control, asked.dry_run)
 
 
 class DeletePoolParameters(Struct, frozen=True, kw_only=True):

@@ -375,6 +375,17 @@ def test_agents_share_values_as_the_pool_command_does(memctl: Run) -> None:
     ):
         assert refused.code == 0
         assert "other" in refused.json["error"]
+    right = {"pool_id": "ops", "agent": "other"}
+    grant = ["tool", "call", "grant_memory_pool", "--agent"]
+    assert "error" in memctl(*grant, "other", json.dumps(right)).json
+    assert "error" in memctl(*grant, "other", json.dumps(right | {"dry_run": True})).json
+    assert memctl(*grant, "trader", json.dumps(right | {"dry_run": True})).json["success"]
+    assert "error" in memctl(*read, "other").json
+    rights = memctl(*grant, "trader", json.dumps(right)).json["access_control"]
+    assert rights["read"] == ["other"]
+    assert memctl(*read, "other").json["value"] == value
+    memctl(*grant, "trader", json.dumps(right | {"level": "none"}))
+    assert "error" in memctl(*read, "other").json
 
 
 @pytest.mark.parametrize(
