@@ -250,10 +250,19 @@ def stated_text(text: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -> Stat
     The type is what its trigger asks for, if it has one that says what to keep.
     """
     found = detect_trigger(text, settings)
-    start = found.start if found.text and _only_asks(text, found, settings) else 0
+    start = _asking_length(text, found, settings)
     type_ = found.memory_type if found.text and not found.reference_previous else None
     bare = without_inline_tags(text[start:])
     return StatedText(bare if _LETTER.search(bare) else text, type_, find_hashtags(text))
+
+
+def asking_length(text: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -> int:
+    """Return how many characters of a sentence only ask for the rest of it to be kept."""
+    return _asking_length(text, detect_trigger(text, settings), settings)
+
+
+def _asking_length(text: str, found: Trigger, settings: TriggerSettings) -> int:
+    return found.start if found.text and _only_asks(text, found, settings) else 0
 
 
 def _only_asks(text: str, found: Trigger, settings: TriggerSettings) -> bool:
