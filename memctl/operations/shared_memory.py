@@ -330,10 +330,10 @@ def write_memory_tier(context: OperationContext, asked: WriteTierParameters) -> 
     if asked.memory_type is not None and tier != "short_term":
         raise UsageError("only a short-term entry has a memory_type", "leave it out")
     if asked.dry_run:
-        from memctl.tiers.tier_values import checked_key, checked_value
+        from memctl.tiers.router import check_write
 
-        checked_value(asked.value)
-        return TierChange(True, checked_key(asked.key), tier, None, None, True)
+        check_write(asked.key, asked.value, tier, asked.ttl)
+        return TierChange(True, asked.key, tier, None, None, True)
     made = _router(context.writing(), context, asked.session_id).write(
         asked.key, asked.value, tier, ttl=asked.ttl, type_=asked.memory_type or "observation"
     )

@@ -27,6 +27,7 @@ from memctl.tiers.promotion import PromotionReport
 from memctl.tiers.short_term import ShortTermMemory
 from memctl.tiers.tier_values import (
     LONGEST_MEMORY,
+    LONGEST_TTL,
     checked_key,
     checked_ttl,
     checked_value,
@@ -199,11 +200,7 @@ class Router:
         _require_tiers(tier)
         session = session_id or self._identity.session
         chosen: Tier = tier or ("short_term" if session else "long_term")
-        if ttl is not None and chosen == "shared":
-            raise UsageError(
-                "what is written to the default pool has no time to live",
-                "write to another tier, or leave it out",
-            )
+        _check_ttl(chosen, ttl)
         if chosen == "working":
             return of_working(self._working_of(session_id).store(key, value, ttl))
         if chosen == "short_term":
@@ -457,6 +454,29 @@ def _require_tiers(*tiers: str | None) -> None:
     for tier in tiers:
         if tier is not None and tier not in get_args(Tier):
             raise UsageError(f"there is no tier {tier!r}", f"there are {', '.join(get_args(Tier))}")
+
+
+def _check_ttl(tier: Tier, ttl: float | None) -> None:
+    if ttl is None:
+        return
+    if tier == "shared":
+        raise UsageError(
+            "what is written to the default pool has no time to live",
+            "write to another tier, or leave it out",
+        )
+    longest = LONGEST_MEMORY if tier == "long_term" else LONGEST_TTL
+    checked_ttl(ttl, ttl, least=0 if tier == "working" else 1, longest=longest)
+
+
+def check_write(key: str, value: object, tier: Tier, ttl: float | None) -> None:
+    """Refuse what a tier cannot keep, without writing anything.
+
+    Raises:
+        UsageError: The key, the value or the time to live cannot be used.
+    """
+    checked_key(key)
+    checked_value(value)
+    _check_ttl(tier, ttl)
 
 
 def of_working(found: WorkingValue) -> TierValue:

@@ -388,6 +388,25 @@ def test_agents_share_values_as_the_pool_command_does(memctl: Run) -> None:
     assert "error" in memctl(*read, "other").json
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"tier": "short_term", "ttl": 0.5}, "0.5 seconds"),
+        ({"tier": "shared", "ttl": 5}, "no time to live"),
+        ({"tier": "working", "memory_type": "reflection"}, "only a short-term entry"),
+        ({"key": "a\tb"}, "cannot be shown"),
+    ],
+)
+def test_what_a_tier_cannot_keep_is_refused_on_a_dry_run_too(
+    memctl: Run, given: dict[str, object], says: str, dry_run: bool
+) -> None:
+    memctl("kb", "create", "default")
+    asked = {"key": "k", "value": 1, "dry_run": dry_run, **given}
+    done = memctl("tool", "call", "write_memory_tier", json.dumps(asked))
+    assert says in done.out + done.err
+
+
 @pytest.mark.parametrize(
     ("scope", "visibility", "lifetime"),
     [
