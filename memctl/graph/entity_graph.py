@@ -132,6 +132,21 @@ class Graph:
         exact = name.strip().casefold()
         return tuple(sorted(found, key=lambda at: self.nodes[at].name.casefold() != exact))
 
+    def meant_by(self, name: str) -> tuple[int, ...]:
+        """Return the nodes that a name may mean, or else the only one of which it is a part.
+
+        Raises:
+            NotFoundError: There is none, or it is a part of several names.
+        """
+        try:
+            return self.find(name)
+        except NotFoundError:
+            part, keys = f" {name_key(name)} ", self.index.by_key
+            whole = {at for key in keys if part.strip() and part in f" {key} " for at in keys[key]}
+            if len(whole) != 1:
+                raise
+            return tuple(whole)
+
     def _with_page(self, id_: str) -> Iterator[int]:
         """Yield the nodes that are a page too, whose row of that id has the name alone."""
         for at, node in enumerate(self.nodes):

@@ -265,6 +265,14 @@ class GraphView(Struct, frozen=True, dict=True):
         """
         return tuple(self.graph.nodes[at] for at in self.graph.find(name))
 
+    def meant_by(self, name: str) -> tuple[Node, ...]:
+        """Return the nodes that a name may mean, or else the only one of which it is a part.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        return tuple(self.graph.nodes[at] for at in self.graph.meant_by(name))
+
     def neighbours(
         self,
         name: str,
@@ -277,7 +285,7 @@ class GraphView(Struct, frozen=True, dict=True):
         """Return what is reached from a name in at most this many steps.
 
         Args:
-            name: A name, an alias or an id.
+            name: A name, an alias or an id, or a part of a name that no other has.
             hops: At most this many steps.
             limit: At most this many names.
             relation: Only along relations of this type; ``references`` is ``links_to``.
@@ -286,7 +294,7 @@ class GraphView(Struct, frozen=True, dict=True):
         Raises:
             NotFoundError: Nothing is called that.
         """
-        return self._near(self.graph.find(name)[0], hops, limit, relation, direction)
+        return self._near(self.graph.meant_by(name)[0], hops, limit, relation, direction)
 
     def search(
         self,
@@ -524,7 +532,7 @@ class GraphView(Struct, frozen=True, dict=True):
         Raises:
             NotFoundError: Nothing is called that, or no way leads there.
         """
-        way = self.graph.path(self.graph.find(one)[0], self.graph.find(other)[0])
+        way = self.graph.path(self.graph.meant_by(one)[0], self.graph.meant_by(other)[0])
         pairs = list(pairwise(way))
         shown = [next(iter(self.graph.edge(*pair).memory_ids), "") for pair in pairs]
         rows = self._rows(shown)

@@ -208,7 +208,8 @@ def open_item(context: OperationContext, asked: OpenParameters) -> DocumentText:
             document_id=asked.id, start=asked.start, max_chars=asked.max_chars
         )
         return get_document(context, wanted)
-    base = opened(context).owner("memories", asked.id)
+    opened(context)
+    base = context.owner("memories", asked.id)
     view = base.memories.get(asked.id)
     memory = view.memory
     context.check_readable(base, memory.namespace, f"memory {asked.id!r}")
@@ -470,7 +471,7 @@ def get_graph_neighbors(context: OperationContext, asked: NeighborsParameters) -
             relation=asked.relation_type,
             direction=asked.direction,
         )
-        return view.find(asked.name)[0].name, near
+        return view.meant_by(asked.name)[0].name, near
 
     otherwise = f"nothing in the graph is called {asked.name!r}"
     base, (name, near) = first_with(opened(context), find, otherwise)

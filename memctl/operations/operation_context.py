@@ -234,7 +234,10 @@ class OperationContext:
         Raises:
             NotFoundError: None has.
         """
-        return self.reading().owner(table, id_)
+        try:
+            return self.reading().owner(table, id_)
+        except NotFoundError as error:  # whose hint is for the command line
+            raise NotFoundError(error.message, "what a search finds has its whole id") from error
 
     def _open(self, name: str) -> KnowledgeBase:
         """Return a knowledge base as its settings are now."""

@@ -83,11 +83,17 @@ from memctl.operations.remembering import (
     update_memory,
 )
 from memctl.operations.shared_memory import (
+    consolidate_memory_tiers,
     create_memory_pool,
     delete_memory_pool,
+    grant_memory_pool,
     list_memory_pools,
     memory_pool_stats,
+    memory_tier_stats,
+    read_memory_tier,
     read_shared_memory,
+    search_memory_tiers,
+    write_memory_tier,
     write_shared_memory,
 )
 from memctl.operations.understanding_work import list_work, next_work, submit_work, work_text
@@ -316,6 +322,15 @@ OPERATIONS: tuple[Operation, ...] = (
         topic="pools",
     ),
     Operation(
+        "grant_memory_pool",
+        "Let another agent read or write a shared pool that you own, or no more.",
+        grant_memory_pool,
+        effect="write",
+        resource="memory",
+        is_recall=False,
+        topic="pools",
+    ),
+    Operation(
         "delete_memory_pool",
         "Delete a shared pool with its history; only its owner may.",
         delete_memory_pool,
@@ -323,6 +338,44 @@ OPERATIONS: tuple[Operation, ...] = (
         resource="memory",
         is_recall=False,
         topic="pools",
+    ),
+    Operation(
+        "read_memory_tier",
+        "Read a value that you keep by key, from working memory, short-term, shared or long-term.",
+        read_memory_tier,
+        resource="memory",
+        topic="tiers",
+    ),
+    Operation(
+        "write_memory_tier",
+        "Keep a value by key for minutes, for hours or for good.",
+        write_memory_tier,
+        effect="write",
+        resource="memory",
+        topic="tiers",
+    ),
+    Operation(
+        "search_memory_tiers",
+        "Find by meaning what short-term entries, memories and shared pools say, and where.",
+        search_memory_tiers,
+        resource="memory",
+        topic="tiers",
+    ),
+    Operation(
+        "consolidate_memory_tiers",
+        "Make memories of the short-term entries of a conversation that were read often.",
+        consolidate_memory_tiers,
+        effect="write",
+        resource="memory",
+        topic="tiers",
+    ),
+    Operation(
+        "memory_tier_stats",
+        "Count what working memory, short-term and long-term memory and shared pools hold.",
+        memory_tier_stats,
+        resource="memory",
+        is_recall=False,
+        topic="tiers",
     ),
     Operation(
         "query_knowledge_base",

@@ -1,24 +1,27 @@
-"""Operations on shared pools: values under a name that several agents read and write."""
+"""Operations on values by key: those of shared pools, and those that an agent keeps in tiers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Struct
 
 from memctl.errors import UsageError
-from memctl.identity import DEFAULT_USER
-from memctl.literals import PoolType
+from memctl.identity import DEFAULT_SESSION, DEFAULT_USER
+from memctl.literals import PoolType, ShortTermType, Tier
 from memctl.operations.operation_context import OperationContext, Unavailable
 from memctl.operations.parameters import parse_names
+from memctl.plain_values import to_plain
 from memctl.pools.pool_values import PoolStatistics
 from memctl.records import record_like
 from memctl.validation import Rule
 
 if TYPE_CHECKING:
+    from memctl.knowledge_base import KnowledgeBase
     from memctl.pools import Pools
+    from memctl.tiers import Router
 
 _POOL = "The id of the pool, such as default."
 
@@ -184,6 +187,46 @@ def create_memory_pool(context: OperationContext, asked: CreatePoolParameters) -
     return PoolReply(True, made.pool_id, made.owner, False)
 
 
+class GrantPoolParameters(Struct, frozen=True, kw_only=True):
+    """Parameters of ``grant_memory_pool``."""
+
+    pool_id: Annotated[str, Rule(_POOL)]
+    agent: Annotated[str, Rule("The agent that gets the right.")]
+    level: Annotated[
+        Literal["read", "write", "none"],
+        Rule("What it may do; write includes read, and none takes the right back."),
+    ] = "read"
+    dry_run: Annotated[bool, Rule("Change nothing; only check the right to.")] = False
+
+
+class PoolRights(Struct, frozen=True):
+    """Who may do what in a pool beside its owner."""
+
+    success: bool
+    pool_id: str
+    owner: str
+    access_control: Mapping[str, Any]
+    dry_run: bool
+
+
+def grant_memory_pool(context: OperationContext, asked: GrantPoolParameters) -> PoolRights:
+    """Grant or revoke as ``memctl pool grant`` and ``memctl pool revoke`` do.
+
+    Raises:
+        Unavailable: On a dry run: the caller does not own the pool.
+    """
+    pools = _pools(context)
+    if asked.dry_run:
+        pool = pools.get(asked.pool_id)
+        if pool.owner != pools.caller:
+            raise Unavailable(f"{pools.caller} may not change the rights in {asked.pool_id}")
+    elif asked.level == "none":
+        pool = pools.revoke(asked.pool_id, asked.agent)
+    else:
+        pool = pools.grant(asked.pool_id, asked.agent, asked.level)
+    return PoolRights(True, pool.pool_id, pool.owner, pool.access_control, asked.dry_run)
+
+
 class DeletePoolParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``delete_memory_pool``."""
 
@@ -205,3 +248,184 @@ def _caller(context: OperationContext) -> str:
 
 def _pools(context: OperationContext) -> Pools:
     return context.reading_existing().pools.acting_as(_caller(context))
+
+
+# --- tiers ----------------------------------------------------------------------------------------
+
+_KEY = "The name of the value, such as next_step."
+_SESSION = "The conversation or task that it belongs to; by default the one that is going on."
+_TIER = "working lasts minutes, short_term hours, long_term for good; shared is the default pool."
+
+
+class ReadTierParameters(Struct, frozen=True, kw_only=True):
+    """Parameters of ``read_memory_tier``."""
+
+    key: Annotated[str, Rule(_KEY)]
+    tier: Annotated[Tier | None, Rule(f"Only this tier: {_TIER}")] = None
+    session_id: Annotated[str | None, Rule(_SESSION)] = None
+
+
+class ValueOfTier(Struct, frozen=True):
+    """A value, and the tier that it is in."""
+
+    found: bool
+    key: str
+    tier: Tier | None = None
+    value: Any = None
+    memory_type: str | None = None
+    written_at: datetime | None = None
+    expires_at: datetime | None = None
+    access_count: int | None = None
+    """How often a short-term entry has been read, which decides whether it becomes a memory."""
+    memory_id: str | None = None
+
+
+def read_memory_tier(context: OperationContext, asked: ReadTierParameters) -> ValueOfTier:
+    """Read as ``memctl tier get`` does."""
+    router = _router(context.reading_existing(), context, asked.session_id)
+    found = router.read(asked.key, tier=asked.tier)
+    if found is None:
+        return ValueOfTier(False, asked.key)
+    return record_like(ValueOfTier, found, found=True)
+
+
+class WriteTierParameters(Struct, frozen=True, kw_only=True):
+    """Parameters of ``write_memory_tier``."""
+
+    key: Annotated[str, Rule(_KEY)]
+    value: Annotated[Any, Rule("Any value, up to 1 MB.")]
+    tier: Annotated[
+        Tier | None,
+        Rule(f"Where to, by default short_term in a conversation and else long_term: {_TIER}"),
+    ] = None
+    ttl: Annotated[
+        float | None, Rule("Seconds that it lasts; by default as the tier does.", low=0)
+    ] = None
+    memory_type: Annotated[
+        ShortTermType | None, Rule("What a short-term entry is, by default an observation.")
+    ] = None
+    session_id: Annotated[str | None, Rule(_SESSION)] = None
+    dry_run: Annotated[bool, Rule("Write nothing; only check what is given.")] = False
+
+
+class TierChange(Struct, frozen=True):
+    """What was written where."""
+
+    success: bool
+    key: str
+    tier: Tier
+    expires_at: datetime | None
+    memory_id: str | None
+    dry_run: bool
+
+
+def write_memory_tier(context: OperationContext, asked: WriteTierParameters) -> TierChange:
+    """Write as ``memctl tier set`` does.
+
+    Raises:
+        UsageError: Something cannot be stored, or does not go with the tier.
+    """
+    session = asked.session_id or context.identity.session
+    tier: Tier = asked.tier or ("short_term" if session else "long_term")
+    if asked.memory_type is not None and tier != "short_term":
+        raise UsageError("only a short-term entry has a memory_type", "leave it out")
+    if asked.dry_run:
+        from memctl.tiers.router import check_write
+
+        check_write(asked.key, asked.value, tier, asked.ttl)
+        return TierChange(True, asked.key, tier, None, None, True)
+    made = _router(context.writing(), context, asked.session_id).write(
+        asked.key, asked.value, tier, ttl=asked.ttl, type_=asked.memory_type or "observation"
+    )
+    return record_like(TierChange, made, success=True, dry_run=False)
+
+
+class SearchTiersParameters(Struct, frozen=True, kw_only=True):
+    """Parameters of ``search_memory_tiers``."""
+
+    query: Annotated[str, Rule("What to look for, in words.")]
+    limit: Annotated[int, Rule("At most this many.", low=1, high=50)] = 10
+
+
+class HitOfTier(Struct, frozen=True):
+    """What was found in a tier."""
+
+    tier: Tier
+    key: str | None
+    text: str
+    score: float
+    """A cosine, which compares everywhere."""
+    session_id: str | None
+    memory_id: str | None
+
+
+class TierHits(Struct, frozen=True):
+    """What was found in all tiers, the nearest in meaning first."""
+
+    query: str
+    results: tuple[HitOfTier, ...]
+
+
+def search_memory_tiers(context: OperationContext, asked: SearchTiersParameters) -> TierHits:
+    """Search as ``memctl tier find`` does."""
+    router = _router(context.reading_existing(), context)
+    found = router.semantic_search(asked.query, asked.limit)
+    return TierHits(asked.query, tuple(record_like(HitOfTier, hit) for hit in found))
+
+
+class TierStatisticsParameters(Struct, frozen=True):
+    """Of ``memory_tier_stats``, which takes none."""
+
+
+class TiersInNumbers(Struct, frozen=True):
+    """A block for each tier."""
+
+    working_memory: Mapping[str, Any]
+    short_term: Mapping[str, Any]
+    long_term: Mapping[str, Any]
+    shared: Mapping[str, Any]
+
+
+def memory_tier_stats(context: OperationContext, _: TierStatisticsParameters) -> TiersInNumbers:
+    """Count as ``memctl tier stats`` does."""
+    blocks = _router(context.reading_existing(), context).stats()
+    return TiersInNumbers(*(to_plain(block) for block in blocks))
+
+
+class PromoteParameters(Struct, frozen=True, kw_only=True):
+    """Parameters of ``consolidate_memory_tiers``."""
+
+    session_id: Annotated[str | None, Rule(_SESSION)] = None
+    dry_run: Annotated[bool, Rule("Only say what would be done.")] = False
+
+
+class PromotedValue(Struct, frozen=True):
+    """An entry that is a memory now, or would be."""
+
+    key: str
+    session_id: str
+    text: str
+    memory_id: str | None
+
+
+class TierPromotion(Struct, frozen=True):
+    """What became of the short-term entries of a conversation."""
+
+    promoted: tuple[PromotedValue, ...]
+    removed: int
+    """Entries that were over and had been read too seldom."""
+    dry_run: bool
+
+
+def consolidate_memory_tiers(context: OperationContext, asked: PromoteParameters) -> TierPromotion:
+    """Promote as ``memctl tier promote --session`` does."""
+    session = asked.session_id or context.identity.session or DEFAULT_SESSION
+    with context.adding(dry_run=asked.dry_run) as base:
+        report = base.tiers.promote(session, at_once=True, dry_run=asked.dry_run)
+    promoted = tuple(record_like(PromotedValue, each) for each in report.promoted)
+    return TierPromotion(promoted, report.removed, report.dry_run)
+
+
+def _router(base: KnowledgeBase, context: OperationContext, session: str | None = None) -> Router:
+    identity = context.identity
+    return base.router(identity.agent, session or identity.session, identity.user)

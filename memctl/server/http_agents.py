@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.errors import NotFoundError
-from memctl.literals import ProposalStatus, SkillCategory, SkillStatus, Tier
+from memctl.literals import ProposalStatus, ShortTermType, SkillCategory, SkillStatus, Tier
 from memctl.operations.agent_skills import (
     ProposeSkillParameters,
     ReadSkillFileParameters,
@@ -104,6 +104,9 @@ class TierData(Struct, frozen=True, kw_only=True):
     value: Annotated[Any, Rule("Anything that JSON has.")]
     tier: Annotated[Tier | None, Rule("Where to.")] = None
     ttl: Annotated[float | None, Rule("Seconds that it lasts.", low=0.001)] = None
+    memory_type: Annotated[
+        ShortTermType, Rule("What a short-term entry is, which decides what it becomes.")
+    ] = "observation"
 
 
 def _router(context: OperationContext) -> Router:
@@ -119,7 +122,9 @@ def _read_tier(context: OperationContext, asked: TierParameters, place: Place) -
 
 def _write_tier(context: OperationContext, asked: TierData, place: Place) -> object:
     router = context.writing().router(session=context.identity.session)
-    return router.write(place["key"], asked.value, asked.tier, ttl=asked.ttl)
+    return router.write(
+        place["key"], asked.value, asked.tier, ttl=asked.ttl, type_=asked.memory_type
+    )
 
 
 def _remove_tier(context: OperationContext, asked: TierParameters, place: Place) -> object:
@@ -257,12 +262,20 @@ _BELOW_BASES: tuple[Endpoint, ...] = (
         "GET", f"{_POOL}/stats", "Tell how a pool is used.", _pool_statistics,
         operation="memory_pool_stats",
     ),
-    Endpoint("GET", _TIERS, "Count what tiers hold.", _tier_statistics),
-    Endpoint("GET", f"{_TIERS}/{{key}}", "Read a value.", _read_tier, TierParameters),
-    Endpoint("PUT", f"{_TIERS}/{{key}}", "Write a value.", _write_tier, TierData, "write"),
+    Endpoint(
+        "GET", _TIERS, "Count what tiers hold.", _tier_statistics, operation="memory_tier_stats"
+    ),
+    Endpoint(
+        "GET", f"{_TIERS}/{{key}}", "Read a value.", _read_tier, TierParameters,
+        operation="read_memory_tier",
+    ),
+    Endpoint(
+        "PUT", f"{_TIERS}/{{key}}", "Write a value.", _write_tier, TierData, "write",
+        operation="write_memory_tier",
+    ),
     Endpoint(
         "DELETE", f"{_TIERS}/{{key}}", "Remove a value.", _remove_tier, TierParameters,
-        "destructive",
+        "destructive", operation="write_memory_tier",
     ),
     Endpoint("GET", _SKILLS, "List skills.", _list_skills, SkillPage, operation="list_skills"),
     Endpoint(

@@ -49,6 +49,7 @@ _ALIKE = 0.6
 _NEAR = 0.4
 """Relevance from which a draft names a skill that is there."""
 _MOST_STATEMENTS = 12
+_LONGEST_NAME = 120
 _LONGEST_STATEMENT = 300
 _OPEN: tuple[ProposalStatus, ...] = ("draft", "submitted", "under_review", "approved")
 _UNREVIEWED: tuple[ProposalStatus, ...] = ("draft", "submitted")
@@ -182,7 +183,7 @@ class SkillProposals:
                 [hit for hit in alike if hit.relevance >= _NEAR],
             ),
             findings=(
-                *(f"document: {_hit_name(hit)}" for hit in hits),
+                *map(_finding, hits),
                 *(f"skill: {hit.slug} ({hit.relevance:.2f})" for hit in alike),
             ),
             parent_id=parent,
@@ -499,8 +500,14 @@ def _description(task: str, known: Sequence[_Statement]) -> str:
     return f"{task}." if best is None or not best.shared else f"{task}. {best.text}"
 
 
+def _finding(hit: Hit) -> str:
+    if hit.document_id is None:
+        return f"memory: {one_line(hit.text)[:_LONGEST_NAME]}"
+    return f"document: {_hit_name(hit)}"
+
+
 def _hit_name(hit: Hit) -> str:
-    return one_line(hit.title or hit.source or hit.memory_id)[:120]
+    return one_line(hit.title or hit.source or hit.memory_id)[:_LONGEST_NAME]
 
 
 class _FrontMatter(Struct, frozen=True):

@@ -166,11 +166,11 @@ _WORDS: Mapping[SkillCategory, str] = {
     "deployment": "deploy deployment release rollout kubernetes helm ship production rollback"
     " cluster canary publish",
     "documentation": "document documentation docs readme docstring changelog manual tutorial"
-    " wiki reference guide",
+    " wiki reference guide write article minutes handbook",
     "analysis": "analyse analyze analysis statistics metric chart insight trend evaluate compare"
     " report spreadsheet",
     "communication": "email mail message reply letter chat announce newsletter meeting notify"
-    " slack translate tone",
+    " slack translate tone write minutes invitation",
     "planning": "plan planning schedule roadmap estimate milestone agenda prioritise prioritize"
     " backlog timetable",
     "research": "research literature survey source cite citation paper investigate search study"

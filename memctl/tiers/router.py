@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ from memctl.tiers.promotion import PromotionReport
 from memctl.tiers.short_term import ShortTermMemory
 from memctl.tiers.tier_values import (
     LONGEST_MEMORY,
+    LONGEST_TTL,
     checked_key,
     checked_ttl,
     checked_value,
@@ -152,8 +153,12 @@ class Router:
             session_id: The session; by default that of the router.
             tier: Only from this one.
             keep: Whether what another tier has is put into working memory for the session.
+
+        Raises:
+            UsageError: The key cannot be one, or there is no such tier.
         """
         checked_key(key)
+        _require_tiers(tier)
         readers: dict[Tier, Callable[[str, str | None], TierValue | None]] = {
             "working": self._read_working,
             "short_term": self._read_short_term,
@@ -192,13 +197,10 @@ class Router:
             AccessRefused: The agent may not write to the default pool.
         """
         checked_key(key)
+        _require_tiers(tier)
         session = session_id or self._identity.session
         chosen: Tier = tier or ("short_term" if session else "long_term")
-        if ttl is not None and chosen == "shared":
-            raise UsageError(
-                "what is written to the default pool has no time to live",
-                "write to another tier, or leave it out",
-            )
+        _check_ttl(chosen, ttl)
         if chosen == "working":
             return of_working(self._working_of(session_id).store(key, value, ttl))
         if chosen == "short_term":
@@ -219,8 +221,9 @@ class Router:
         """Remove a key from working and short-term memory, or from the tier that is named.
 
         Raises:
-            UsageError: Memories are not removed by key.
+            UsageError: Memories are not removed by key, or there is no such tier.
         """
+        _require_tiers(tier)
         if tier == "long_term":
             raise UsageError(
                 "a memory is not removed by key", "memctl memory delete ID, or memctl forget"
@@ -253,8 +256,9 @@ class Router:
             tiers: From these of them alone.
 
         Raises:
-            UsageError: The query is empty.
+            UsageError: The query is empty, or there is no such tier.
         """
+        _require_tiers(*tiers)
         sources: dict[Tier, Callable[[], Iterator[TierHit]]] = {
             "long_term": lambda: self._found_memories(query, limit),
             "short_term": self._entries,
@@ -444,6 +448,35 @@ class Router:
             expires_at=end_of(now, seconds),
         )
         return _of_memory(self._parts.long_term.write([draft]).answers[0])
+
+
+def _require_tiers(*tiers: str | None) -> None:
+    for tier in tiers:
+        if tier is not None and tier not in get_args(Tier):
+            raise UsageError(f"there is no tier {tier!r}", f"there are {', '.join(get_args(Tier))}")
+
+
+def _check_ttl(tier: Tier, ttl: float | None) -> None:
+    if ttl is None:
+        return
+    if tier == "shared":
+        raise UsageError(
+            "what is written to the default pool has no time to live",
+            "write to another tier, or leave it out",
+        )
+    longest = LONGEST_MEMORY if tier == "long_term" else LONGEST_TTL
+    checked_ttl(ttl, ttl, least=0 if tier == "working" else 1, longest=longest)
+
+
+def check_write(key: str, value: object, tier: Tier, ttl: float | None) -> None:
+    """Refuse what a tier cannot keep, without writing anything.
+
+    Raises:
+        UsageError: The key, the value or the time to live cannot be used.
+    """
+    checked_key(key)
+    checked_value(value)
+    _check_ttl(tier, ttl)
 
 
 def of_working(found: WorkingValue) -> TierValue:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from msgspec.structs import replace
 
-from memctl.errors import NothingFound
+from memctl.errors import NothingFound, UsageError
 from memctl.literals import ShortTermType
 from memctl.store.ledger.tier_repositories import ShortTermEntry
 from memctl.tiers.tier_values import checked_key, checked_ttl, checked_value
@@ -78,9 +78,12 @@ class ShortTermMemory:
             ttl: Seconds that it lasts; by default as the settings say.
 
         Raises:
-            UsageError: The key, the value or the time cannot be used.
+            UsageError: The key, the value, the type or the time cannot be used.
         """
         self._require_writable()
+        if type_ not in get_args(ShortTermType):
+            types = ", ".join(get_args(ShortTermType))
+            raise UsageError(f"an entry cannot be of the type {type_!r}", f"there are {types}")
         plain, size = checked_value(value, redacts=self._redacts)
         seconds = checked_ttl(ttl, self._ttl)
         now = self._now()

@@ -51,7 +51,8 @@ _TAGS = r"(?:#[^\W\d_][\w/-]*|@beto_\w[\w/-]*)"
 _LEAD = (
     r"(?:(?:[-*+•>]|\d{1,3}[.)]|\[[ xX]?\])\s+)*\W{0,3}?"
     rf"(?>(?:{_TAGS}|ok(?:ay)?|so|and|but|oh|hey|hi|yes|yeah|no|well|also|now|then|right|please|just"
-    r"|btw|by the way|one more thing|(?:can|could|would|will) you|(?-i:[A-Z]\w{1,20})(?=,))"
+    r"|btw|by the way|one more thing|(?:can|could|would|will) you|i (?:want|need) you to"
+    r"|i(?:['’]d| would) like you to|you (?:must|should)|(?-i:[A-Z]\w{1,20})(?=,))"
     r"[,!.:;]?\s+)*"
     r"(?:(?:this is|that is|that['’]s|it is|it['’]s|here is|here['’]s|here are)\s+)?"
     r"(?:(?:an?|one|another|the|my|our|most|very|really|super)\s+)*"
@@ -78,7 +79,7 @@ _PLEASE = re.compile(
 )
 """Asks in form only."""
 _POLITE = re.compile(
-    rf"{_LEAD}(?:can|could|would) you\s+(?:(?:just|kindly|also)\s+)?", re.IGNORECASE
+    rf"{_LEAD}(?:can|could|would) you\s+(?:(?:just|kindly|also|please)\s+)?", re.IGNORECASE
 )
 """Asks in form only, where the phrase follows at once."""
 _NOTHING_ELSE = re.compile(r"(?:\s+(?:for|please|too|as well)\b[^?]*)?[\s.!?]*", re.IGNORECASE)
@@ -126,6 +127,24 @@ _TELLS = re.compile(
     re.IGNORECASE,
 )
 """After a phrase that would point back: the sentence says itself what is to be kept."""
+_TO_KEEP = (
+    r"(?:\s+(?:this|that|it|the following|down|please|in mind|(?:for|with) (?:me|us|later)))*"
+)
+"""Between the verb of a label and what is to be kept: "remember this for me: ..."."""
+_CLAUSE_VERBS = {"remember": "remember", "never forget": r"(?:never|don['’]?t|do\s+not)\s+forget"}
+"""Labels that have what is to be kept as a clause, too: "remember that ..."."""
+_TOLD = (
+    r"\s+(?:that\s+(?!(?:for|in|to|too|as|on|with|and|or|when|please|time|day|night|evening|morning"
+    r"|afternoon|week|weekend|summer|winter|year|one|thing|song|film|movie|book|story"
+    r"|conversation|discussion|meeting|talk)\b)(?=(?:\S+\s+){2}\S|(?:i|we)\b)"
+    r"|(?=(?:i|we)(?:['’](?:m|re|ve)|\s+(?:am|are|have|need|want|like|love|hate|prefer|use|live|work"
+    r"|can|never|always|only|don['’]t))\s+\S"
+    r"|(?:my|our)\s+(?:[\w'’-]+\s+){1,5}?(?:is|are|was|were|has|have|had|will|can|live[sd]?"
+    r"|works?|likes?|hates?|needs?|prefers?|wants?|uses?|starts?|ends?|moved)\s+\S))"
+)
+"""After such a verb: a clause that says something, and no name of what both know of."""
+_NEXT_LINE = re.compile(r"[ \t]*\n(?=[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+\S|\w)")
+"""After a label that ends its line: what it stands above, which is neither code nor data."""
 _OWN_TEXT = re.compile(r"\s*(?::|--?|–|—)\s+(?=\S)|\s*:(?=\w)")
 """After a phrase: what is to be kept follows."""
 _ORDER = re.compile(
@@ -147,6 +166,8 @@ class _Phrase(Struct, frozen=True):
     pattern: re.Pattern[str]
     is_label: bool
     """Whether it ends in a colon, and what is to be kept follows it."""
+    is_clause: bool = False
+    """Whether that is a clause of the same sentence instead of what follows a colon."""
 
 
 class _Place(Struct, frozen=True):
@@ -167,7 +188,7 @@ def detect_trigger(message: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -
     """
     quoted = _quotations(message)
     places = sorted(
-        _places(message, _phrases(settings), quoted),
+        _places(message, (*_phrases(settings), _SAVE_THIS), quoted),
         key=lambda place: (place.start, -len(place.phrase.text)),
     )
     for place in places:
@@ -229,17 +250,31 @@ def stated_text(text: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -> Stat
     The type is what its trigger asks for, if it has one that says what to keep.
     """
     found = detect_trigger(text, settings)
-    start = found.start if found.text and _only_asks(text[: found.start], found.phrase) else 0
+    start = _asking_length(text, found, settings)
     type_ = found.memory_type if found.text and not found.reference_previous else None
     bare = without_inline_tags(text[start:])
     return StatedText(bare if _LETTER.search(bare) else text, type_, find_hashtags(text))
 
 
-def _only_asks(before: str, phrase: str) -> bool:
+def asking_length(text: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -> int:
+    """Return how many characters of a sentence only ask for the rest of it to be kept."""
+    return _asking_length(text, detect_trigger(text, settings), settings)
+
+
+def _asking_length(text: str, found: Trigger, settings: TriggerSettings) -> int:
+    return found.start if found.text and _only_asks(text, found, settings) else 0
+
+
+def _only_asks(text: str, found: Trigger, settings: TriggerSettings) -> bool:
     """Return whether nothing but a phrase, with what may lead to it, stands before a statement."""
-    asking = before.casefold().rstrip(" \t\n:-–—")
-    said = phrase.casefold().removesuffix(":")
-    return asking.endswith(said) and _LEADS.fullmatch(asking.removesuffix(said)) is not None
+    asking = text[: found.start].casefold().rstrip(" \t\n:-–—")
+    said = found.phrase.casefold().removesuffix(":")
+    if asking.endswith(said) and _LEADS.fullmatch(asking.removesuffix(said)):
+        return True
+    phrases = (*_phrases(settings), _SAVE_THIS)
+    labels = (each for each in phrases if each.is_label and each.text == found.phrase)
+    matches = (label.pattern.match(text) for label in labels)
+    return any(match and not text[match.end() : found.start].strip() for match in matches)
 
 
 def kept_distilled(source: SourceText) -> tuple[Distilled, ...]:
@@ -293,7 +328,8 @@ def plain_words(text: str) -> str:
 def label_type(sentence: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -> TriggerType | None:
     """Return the type of memory that the label at the beginning of a sentence asks for, if any."""
     for phrase in _phrases(settings):
-        if phrase.is_label and (match := phrase.pattern.match(sentence)) is not None:
+        is_plain = phrase.is_label and not phrase.is_clause
+        if is_plain and (match := phrase.pattern.match(sentence)) is not None:
             if any(start < match.end() <= end for start, end in _quotations(sentence)):
                 return None
             return phrase.type if len(sentence[match.end() :].split()) > 2 else None
@@ -306,17 +342,45 @@ def _phrases(settings: TriggerSettings) -> tuple[_Phrase, ...]:
         ("memories", settings.memory),
         ("important_fact", settings.fact),
     ]
-    return tuple(_phrase(text, type_) for type_, texts in given for text in texts)
+    return tuple(
+        each for type_, texts in given for text in texts for each in _ways_to_say(text, type_)
+    )
 
 
-def _phrase(text: str, type_: TriggerType) -> _Phrase:
-    words = text.lower().removesuffix(":").split()
+def _ways_to_say(text: str, type_: TriggerType) -> Iterator[_Phrase]:
+    """Yield a phrase as it stands in a message; of a label also what people write instead."""
+    label = text.lower().removesuffix(":")
+    words = label.split()
     said = r"\s+".join(re.escape(word).replace("'", "['’]?") for word in words)
-    if text.endswith(":"):
-        pattern = rf"{_LEAD}(?P<said>{said})\s*:(?![:/])(?=\s*\S)"
-    else:
+    if not text.endswith(":"):
         pattern = rf"(?<![\w-])(?P<said>{said})(?![\w-])"
-    return _Phrase(text, type_, re.compile(pattern, re.IGNORECASE), text.endswith(":"))
+        yield _Phrase(text, type_, re.compile(pattern, re.IGNORECASE), is_label=False)
+        return
+    verb = _CLAUSE_VERBS.get(label)
+    asks = verb is not None or _ORDER.match(label) is not None
+    dash = r"|\s[-–—]{1,2}(?=\s)" if asks or len(words) > 1 else ""
+    pattern = rf"{_LEAD}(?P<said>{verb or said}){_TO_KEEP if asks else ''}{_followed(dash)}"
+    yield _Phrase(text, type_, re.compile(pattern, re.IGNORECASE), is_label=True)
+    if verb is not None:
+        clause = re.compile(rf"{_LEAD}(?P<said>{verb}){_TOLD}", re.IGNORECASE)
+        yield _Phrase(text, type_, clause, is_label=True, is_clause=True)
+
+
+def _followed(dash: str = "") -> str:
+    """Return what ends a label: its colon, or what may stand instead of one."""
+    return rf"(?:[*]{{0,3}}\s*:(?![:/])[*]{{0,3}}{dash})(?=\s*(?:\S|\Z))"
+
+
+_SAVE_THIS = _Phrase(
+    "save this",
+    "memories",
+    re.compile(
+        rf"{_LEAD}(?P<said>(?:save|store|keep|record)\s+(?:this|that|it)){_TO_KEEP}{_followed()}",
+        re.IGNORECASE,
+    ),
+    is_label=True,
+)
+"""What alone would point back, with what is to be kept behind it."""
 
 
 def _quotations(text: str) -> list[tuple[int, int]]:
@@ -336,6 +400,9 @@ def _places(
             )
             for match in found:
                 place = _Place(phrase, match.start("said"), match.end(), (start, end))
+                is_bare = phrase.is_label and not message[place.end : end].strip()
+                if is_bare and _NEXT_LINE.match(message, place.end) is None:
+                    continue
                 if not any(first <= place.start < last for first, last in quoted) and _is_stated(
                     message, place
                 ):
@@ -358,7 +425,8 @@ def _is_stated(message: str, place: _Place) -> bool:
     sentence = without_inline_tags(message[start:end])
     asks = sentence.rstrip("\"'”’)]» ").endswith(QUESTION_MARKS)
     if asks or _ASKS.match(sentence):
-        return _is_request(message, place) and not (asks and place.phrase.is_label)
+        is_clause = place.phrase.is_clause or not place.phrase.is_label
+        return _is_request(message, place) and (is_clause or not asks)
     if place.phrase.is_label:
         return True
     before = message[max(start, place.start - _LOOK_BACK) : place.start]
@@ -372,12 +440,13 @@ def _is_stated(message: str, place: _Place) -> bool:
 def _is_request(message: str, place: _Place) -> bool:
     """Return whether a sentence that asks in form asks for something to be kept."""
     start, end = place.sentence
-    if not place.phrase.is_label and _PLEASE.match(without_inline_tags(message[start:end])):
+    is_plain = place.phrase.is_label and not place.phrase.is_clause
+    if not is_plain and _PLEASE.match(without_inline_tags(message[start:end])):
         return True
     polite = _POLITE.fullmatch(message, start, place.start)
     if polite is None or not _is_order(place.phrase):
         return False
-    is_memory = place.phrase.text.lower().startswith("remember") and not place.phrase.is_label
+    is_memory = place.phrase.text.lower().startswith("remember") and not is_plain
     return not is_memory or _NOTHING_ELSE.fullmatch(message, place.end, end) is not None
 
 
@@ -413,13 +482,23 @@ def _span(message: str, place: _Place) -> tuple[int, int]:
     """Return where what is to be kept stands.
 
     It is what follows a label, up to an empty line or a question; of another phrase its sentence,
-    or what follows its colon.
+    with the lines that it stands above, or what follows its colon.
     """
     own = _OWN_TEXT.match(message, place.end)
     begin = place.end if place.phrase.is_label else own.end() if own else None
+    if place.phrase.is_clause:
+        said = message[place.end : place.sentence[1]]
+        return place.end, place.end + len(said.rstrip("".join(QUESTION_MARKS)))
     if begin is None or not _is_order(place.phrase):
-        return place.sentence
+        start, end = place.sentence
+        is_above = message[start:end].endswith(":") and _NEXT_LINE.match(message, end)
+        return (start, _end_of_statement(message, end)) if is_above else (start, end)
     begin += len(message[begin:]) - len(message[begin:].lstrip())
+    return begin, _end_of_statement(message, begin)
+
+
+def _end_of_statement(message: str, begin: int) -> int:
+    """Return where what begins somewhere ends: at an empty line, or before a question."""
     paragraph = _EMPTY_LINE.search(message, begin)
     last = paragraph.start() if paragraph else len(message)
     end = begin
@@ -427,7 +506,7 @@ def _span(message: str, place: _Place) -> tuple[int, int]:
         if message.endswith(QUESTION_MARKS, begin, begin + sentence_end):
             break
         end = begin + sentence_end
-    return begin, end
+    return end
 
 
 def _is_order(phrase: _Phrase) -> bool:

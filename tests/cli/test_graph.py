@@ -176,6 +176,20 @@ def test_an_unknown_name_is_one_line_with_the_nearest_names(notes: Run) -> None:
         assert "Peter Novak" in hint
 
 
+def test_a_part_of_one_name_alone_means_it(memctl: Run) -> None:
+    memctl("ingest", "--text", "Ann Quist met Bob Carter in Leeds. Rosa Carter sails.")
+    near = memctl("graph", "neighbors", "Quist")
+    assert "Bob Carter" in {row["name"] for row in near.rows}
+    assert "'Quist' is taken for Ann Quist" in near.err
+    assert memctl("graph", "path", "quist", "Leeds").code == 0
+    asked = memctl("tool", "call", "get_graph_neighbors", '{"name": "Quist"}').json
+    assert asked["name"] == "Ann Quist"
+    of_two = memctl("graph", "neighbors", "Carter")
+    assert (of_two.code, of_two.out) == (1, "")
+    assert "Rosa Carter" in of_two.err
+    assert memctl("graph", "merge", "Quist", "Bob Carter").code == 1
+
+
 def test_wikilinks_connect_pages(memctl: Run, tmp_path: Path) -> None:
     (tmp_path / "Plan.md").write_text("# Plan\n\nsee [[Budget#Total|the money]] and [[Plan]].\n")
     (tmp_path / "Budget.md").write_text("# Budget\n\nfour thousand euros in all.\n")

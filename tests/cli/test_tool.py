@@ -375,6 +375,36 @@ def test_agents_share_values_as_the_pool_command_does(memctl: Run) -> None:
     ):
         assert refused.code == 0
         assert "other" in refused.json["error"]
+    right = {"pool_id": "ops", "agent": "other"}
+    grant = ["tool", "call", "grant_memory_pool", "--agent"]
+    assert "error" in memctl(*grant, "other", json.dumps(right)).json
+    assert "error" in memctl(*grant, "other", json.dumps(right | {"dry_run": True})).json
+    assert memctl(*grant, "trader", json.dumps(right | {"dry_run": True})).json["success"]
+    assert "error" in memctl(*read, "other").json
+    rights = memctl(*grant, "trader", json.dumps(right)).json["access_control"]
+    assert rights["read"] == ["other"]
+    assert memctl(*read, "other").json["value"] == value
+    memctl(*grant, "trader", json.dumps(right | {"level": "none"}))
+    assert "error" in memctl(*read, "other").json
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"tier": "short_term", "ttl": 0.5}, "0.5 seconds"),
+        ({"tier": "shared", "ttl": 5}, "no time to live"),
+        ({"tier": "working", "memory_type": "reflection"}, "only a short-term entry"),
+        ({"key": "a\tb"}, "cannot be shown"),
+    ],
+)
+def test_what_a_tier_cannot_keep_is_refused_on_a_dry_run_too(
+    memctl: Run, given: dict[str, object], says: str, dry_run: bool
+) -> None:
+    memctl("kb", "create", "default")
+    asked = {"key": "k", "value": 1, "dry_run": dry_run, **given}
+    done = memctl("tool", "call", "write_memory_tier", json.dumps(asked))
+    assert says in done.out + done.err
 
 
 @pytest.mark.parametrize(
@@ -447,6 +477,7 @@ def test_a_user_cannot_reach_a_row_of_another_by_its_id(call: Call) -> None:
         refused = call(name, "--user", "ann", id=memory, **more)
         assert refused.code == 0
         assert "there is no memory" in refused.json["error"]
+        assert refused.json["hint"] == "what a search finds has its whole id"
     assert call("forget_memory", "--user", "bob", id=memory).json["memories"] == 1
 
 

@@ -163,6 +163,35 @@ def test_pages_of_private_namespaces_are_no_neighbours(call: Call, memctl: Run) 
 # --- skills ---------------------------------------------------------------------------------------
 
 
+def test_values_are_kept_by_key_until_their_time_is_over(call: Call, clock: Clock) -> None:
+    of_s1 = {"session_id": "s1"}
+    tried = call("write_memory_tier", key="plan", value={"steps": 2}, dry_run=True, **of_s1)
+    assert (tried["tier"], tried["dry_run"]) == ("short_term", True)
+    call("write_memory_tier", key="plan", value={"steps": 2}, tier="working", ttl=60, **of_s1)
+    call(
+        "write_memory_tier",
+        key="boiler",
+        value="Call the plumber about the boiler.",
+        memory_type="reflection",
+        ttl=600,
+        **of_s1,
+    )
+    assert call("read_memory_tier", key="plan", **of_s1)["value"] == {"steps": 2}
+    assert not call("read_memory_tier", key="plan", session_id="s2")["found"]
+    read = [call("read_memory_tier", key="boiler", **of_s1) for _ in range(3)]
+    assert [each["access_count"] for each in read] == [1, 2, 3]
+    (near,) = call("search_memory_tiers", query="Who repairs the boiler?")["results"]
+    assert (near["tier"], near["key"]) == ("short_term", "boiler")
+    counted = call("memory_tier_stats")
+    assert (counted["working_memory"]["count"], counted["short_term"]["count"]) == (1, 1)
+    clock.forward(hours=1)
+    assert not call("read_memory_tier", key="plan", **of_s1)["found"]
+    (promoted,) = call("consolidate_memory_tiers", **of_s1)["promoted"]
+    found = call("read_memory_tier", key="boiler", **of_s1)
+    assert (found["tier"], found["memory_id"]) == ("long_term", promoted["memory_id"])
+    assert found["memory_type"] == "reflection"
+
+
 def test_skills_are_found_read_used_and_proposed(
     call: Call, memctl: Run, home: Home, tmp_path: Path
 ) -> None:

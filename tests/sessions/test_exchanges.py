@@ -114,6 +114,20 @@ def test_remember_this_after_a_label_keeps_what_the_label_kept(tmp_path: Path) -
         assert (kept["text"], kept["tags"]) == ("the door code is 4711", ["home"])
 
 
+def test_an_answer_leaves_out_what_only_asks_for_it_to_be_kept(tmp_path: Path) -> None:
+    with memctl.open("talks", home=tmp_path, create=True) as kb:
+        session = kb.sessions.start("one")
+        say(kb, session, "user: Please remember that the boat is called Kestrel", "agent: Noted.")
+        answer = kb.query("What is the boat called?").answer
+        assert answer is not None
+        assert answer.text == "the boat is called Kestrel [1]"
+        (cited,) = answer.citations
+        assert cited.quote == "the boat is called Kestrel"
+        assert cited.document_id is not None
+        text = kb.documents.get(cited.document_id).document.text
+        assert text[cited.start : cited.end] == cited.quote
+
+
 def test_a_summary_says_each_thing_once_and_rests_on_turns(tmp_path: Path) -> None:
     with memctl.open("talks", home=tmp_path, create=True) as kb:
         session = kb.sessions.start("one", user="ann", agent="helper")

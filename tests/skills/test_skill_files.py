@@ -90,6 +90,8 @@ def test_front_matter_says_how_it_is_run_and_what_it_requires(memctl: Run, tmp_p
         ("release-it", "Deploy to kubernetes with helm and roll back.", "deployment"),
         ("find-bugs", "Debug a crash from its stack trace.", "debugging"),
         ("csv-cleaner", "Parse and clean csv data.", "data_processing"),
+        ("write-minutes", "Write minutes of a meeting, with its decisions.", "communication"),
+        ("write-parser", "Write a function that reads a program.", "code_generation"),
         ("hello", "Say hello.", "operations"),
     ],
 )

@@ -51,8 +51,10 @@ def test_research_finds_documents_and_skills_on_the_topic(
 ) -> None:
     memctl("skill", "add", str(write("helm", "Release charts to a Kubernetes cluster.")))
     kb.ingest(text="Our Kubernetes deployment uses a canary for ten minutes.", title="Canary")
+    kb.memories.add("The Kubernetes deployment freezes in August.")
     made = memctl("skill", "propose", TOPIC).rows[0]
     assert "document: Canary" in made["findings"]
+    assert "memory: The Kubernetes deployment freezes in August." in made["findings"]
     assert any(each.startswith("skill: helm") for each in made["findings"])
     assert "canary" in made["content"]
     bare = memctl("skill", "propose", "medieval falconry").rows[0]

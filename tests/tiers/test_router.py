@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from waiting import wait_for
@@ -109,6 +110,21 @@ def test_statistics_have_a_block_for_each_tier(kb: KnowledgeBase, clock: Clock) 
 def test_a_time_to_live_does_not_go_with_the_default_pool(kb: KnowledgeBase) -> None:
     with pytest.raises(UsageError, match="no time to live"):
         kb.router().write("k", "v", "shared", ttl=60)
+
+
+def test_a_tier_or_type_that_there_is_not_is_refused(kb: KnowledgeBase) -> None:
+    router = kb.router(agent="planner", session="s1")
+    wrong: Any = "galaxy"
+    for call in (
+        lambda: router.write("k", 1, wrong),
+        lambda: router.read("k", tier=wrong),
+        lambda: router.remove("k", wrong),
+        lambda: router.semantic_search("k", tiers=[wrong]),
+        lambda: router.write("k", 1, type_=wrong),
+    ):
+        with pytest.raises(UsageError, match="galaxy"):
+            call()
+    assert router.read("k") is None
 
 
 def test_a_memory_by_key_holds_as_long_as_it_is_to(kb: KnowledgeBase, clock: Clock) -> None:

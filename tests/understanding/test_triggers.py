@@ -134,6 +134,82 @@ def test_what_the_user_reports_of_themselves_is_kept() -> None:
         assert detect_trigger(message).text == message
 
 
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("Remember this: the wifi code is hunter2", "the wifi code is hunter2"),
+        ("can you remember this for me: my badge is 8812", "my badge is 8812"),
+        ("I want you to remember this: our rate is 90 euros", "our rate is 90 euros"),
+        ("note this - the database is on port 5433", "the database is on port 5433"),
+        ("Key detail – the gate closes at eight", "the gate closes at eight"),
+        ("remember that I'm vegetarian", "I'm vegetarian"),
+        ("Hi Claude, please remember that our office moved.", "our office moved."),
+        ("remember my dentist is Dr. Okafor", "my dentist is Dr. Okafor"),
+        ("Could you please remember that Eva comes on Friday?", "Eva comes on Friday"),
+        ("Don't forget that rent goes up in March. Write a poem.", "rent goes up in March."),
+        ("don't forget: the keys are with Ana", "the keys are with Ana"),
+        ("**Important:** the key rotates monthly", "the key rotates monthly"),
+        ("- **Important**: the key rotates monthly", "the key rotates monthly"),
+        ("critical info:\n- the key is here\n- alarm 12", "- the key is here\n- alarm 12"),
+        ("Important:\nThe key is here.\nAlarm 12.\n\nNow?", "The key is here.\nAlarm 12."),
+    ],
+)
+def test_a_label_is_found_as_people_write_it(message: str, text: str) -> None:
+    found = detect_trigger(message)
+    assert (found.memory_type, found.text) == ("important_fact", text)
+    assert stated_text(message.partition(". Write")[0]).type == "important_fact"
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        (
+            "Here's our plan for the garden:\n- dig\n- plant\n\nOK?",
+            "Here's our plan for the garden:\n- dig\n- plant",
+        ),
+        (
+            "We built it in two steps:\nFirst the base.",
+            "We built it in two steps:\nFirst the base.",
+        ),
+        ("Please save this: the gate code is 4471", "the gate code is 4471"),
+        ("Can you store this for me: the gate is shut", "the gate is shut"),
+        ("Keep this in mind: deploys are on Tuesdays", "deploys are on Tuesdays"),
+    ],
+)
+def test_what_a_phrase_stands_above_or_before_is_kept(message: str, text: str) -> None:
+    found = detect_trigger(message)
+    assert (found.memory_type, found.text) == ("memories", text)
+    assert not found.reference_previous
+
+
+def test_what_asks_for_a_clause_to_be_kept_leaves_what_is_stored() -> None:
+    assert stated_text("Please remember that the rent is 900 euros").text == "the rent is 900 euros"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "remember my name",
+        "remember that time we went to Rome",
+        "Remember I told you about the lease?",
+        "Can you remember that we met in Rome?",
+        "I don't remember that we said this at all",
+        "Don't forget to call Bob about the roof",
+        '"remember that I am the king" he said',
+        "memory:\n  limit: 512Mi\n  cpu: 2",
+        "Important:\n\nthe key",
+        "fact - nobody came",
+    ],
+)
+def test_what_is_no_label_however_people_write_it_keeps_nothing(message: str) -> None:
+    assert not detect_trigger(message).detected
+
+
+def test_without_its_label_no_other_way_to_say_it_counts() -> None:
+    settings = TriggerSettings(fact=("important:",))
+    assert not detect_trigger("remember that I'm vegetarian", settings).detected
+
+
 def test_what_points_back_passes_over_what_only_points_back_itself() -> None:
     said = ("Could you please remember this conversation?", "The frame is of cedar.")
     kept = kept_statement("Let\u2019s save this design!", said)
@@ -211,6 +287,8 @@ def test_tags_at_the_beginning_and_end_that_no_sentence_needs_leave_it(
         "Ann, please, " * 3_000 + "the the the",
         "- [ ] " * 3_000 + "fact",
         "can you " * 3_000,
+        "I want you to " * 3_000 + "remember" + " this for me" * 3_000,
+        "remember my " + "old " * 3_000,
     ],
 )
 def test_what_may_lead_to_a_label_is_no_trap_in_a_long_row(text: str) -> None:

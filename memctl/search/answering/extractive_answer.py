@@ -48,6 +48,7 @@ from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.answering.table_totals import total_answer
 from memctl.search.query.question import TimeExpression
+from memctl.understanding.triggers import asking_length
 
 METHOD = "extractive/2"
 NOT_FOUND = "Not in memory."
@@ -167,7 +168,7 @@ def extract_answer(
             is_in_order = is_list or asks_how(outcome.asked.text)
             first = [] if is_in_order else ordered[:1]
             ordered = [*first, *_reading_order(ordered[len(first) :])]
-    ordered = [_without_speaker(item) for item in ordered]
+    ordered = [_without_lead(item) for item in ordered]
     if is_list and not states and (whole := _with_items(ordered[0])) is not ordered[0]:
         ordered = [whole]
     text = _render_states(ordered) if states else _render_sentences(ordered, outcome.asked.text)
@@ -258,7 +259,7 @@ def _sentences_on_subject(
     if len(known) < _MIN_SUBJECT_SENTENCES:
         return []
     known.sort(key=lambda item: (item.hit.created_at, item.hit.start or 0, item.start))
-    return [_without_speaker(item) for item in known]
+    return [_without_lead(item) for item in known]
 
 
 def _is_only_speaker(
@@ -290,9 +291,13 @@ def _with_items(item: EvidenceSentence) -> EvidenceSentence:
     return replace(item, quote=(start, start + len(text[start : items.end()].rstrip())))
 
 
-def _without_speaker(item: EvidenceSentence) -> EvidenceSentence:
+def _without_lead(item: EvidenceSentence) -> EvidenceSentence:
+    """Return a sentence without who says it, and without what only asks for it to be kept."""
     start, end = item.quote
-    return replace(item, quote=(start + speech_start(item.quoted_text), end))
+    start += speech_start(item.quoted_text)
+    if item.hit.type == "turn":
+        start += asking_length(item.hit.text[start:end])
+    return replace(item, quote=(start, end))
 
 
 def _differ(one: EvidenceSentence, other: EvidenceSentence) -> bool:

@@ -27,6 +27,7 @@ from memctl.cli.rendering.output_formats import (
     print_paragraph,
 )
 from memctl.cli.rendering.terminal_text import describe_location, one_line, short_id
+from memctl.errors import NotFoundError
 from memctl.formatting import format_count
 from memctl.literals import Direction, GraphFormat
 
@@ -169,8 +170,12 @@ def neighbors(
 
 
 def _note_others(context: CommandContext, view: GraphView, name: str) -> None:
-    """Say which name is shown if several match."""
-    found = view.find(name)
+    """Say which name is shown if several match, or if what is given is a part of it."""
+    try:
+        found = view.find(name)
+    except NotFoundError:
+        found = view.meant_by(name)
+        context.say(f"note: {name!r} is taken for {_name_and_id(found[0])}")
     if len(found) > 1:
         others = ", ".join(_name_and_id(node) for node in found[1:4])
         context.say(f"note: {name!r} is taken for {_name_and_id(found[0])}; there is also {others}")
