@@ -20,8 +20,9 @@ from memctl.records import Filters, IngestReport, Metadata, ProgressListener, Sk
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from memctl.config import WebSettings
     from memctl.ingest.discovery.ingest_inputs import Inputs
-    from memctl.ingest.discovery.sources import SourceOrFailure
+    from memctl.ingest.discovery.sources import Labels
     from memctl.ingest.file_versions import FileVersions
     from memctl.knowledge_base.resources import Resources
     from memctl.links.link_map import LinkMap
@@ -122,9 +123,8 @@ class Documents(Part):
             KnowledgeBaseUnavailable: It is archived.
             LockedError: Another process is writing and does not stop.
         """
-        from memctl.ingest.discovery.ingest_inputs import Inputs, open_inputs
+        from memctl.ingest.discovery.ingest_inputs import Inputs
         from memctl.ingest.discovery.sources import Labels
-        from memctl.sessions.line_intake import TurnLines, WritableLines
 
         require_shallow(metadata)
         kb, config = self._kb, self._kb.program_config
@@ -139,30 +139,42 @@ class Documents(Part):
             agent_id=config.agent,
             metadata={**_uploaded(config.user, session, kb.clock()), **(metadata or {})},
         )
-        if not dry_run:
-            kb.make_private(labels.namespace)
         inputs = Inputs.of(paths, text, stream, jsonl, stream_name)
         web = replace(config.web, allow_private=allow_private or config.web.allow_private)
+        run = self._preview if dry_run else self._ingest
+        return run(inputs, labels, inputs.paths if sync else (), web, progress, left_out)
+
+    def _ingest(
+        self,
+        inputs: Inputs,
+        labels: Labels,
+        folders: Sequence[Path],
+        web: WebSettings,
+        progress: ProgressListener | None,
+        left_out: SkipListener | None,
+    ) -> IngestReport:
+        """Remember inputs, and mark as gone what is no longer in folders."""
+        from memctl.ingest.discovery.ingest_inputs import open_inputs
+        from memctl.sessions.line_intake import TurnLines, WritableLines
+
+        kb = self._kb
+        kb.make_private(labels.namespace)
         versions = self._known_versions(inputs, labels.namespace)
-        folders = inputs.paths if sync else ()
-        lines = TurnLines(kb.conversations, dry_run=dry_run)
+        turns = TurnLines(kb.conversations)
         with open_inputs(inputs, labels, kb.layout.folder, left_out, web) as (sources, total):
-            given = WritableLines(iter(sources), config)
-            if dry_run:
-                sources = lines.divert(given.all())
-                return self._preview(sources, progress, total, versions, folders)
+            given = WritableLines(iter(sources), kb.program_config)
             kb.begin_change()
             report: IngestReport | None = None
             while report is None or given.next is not None:
                 if given.next is not None:
                     self._make_private_for(given, given.next.namespace)
-                sources = lines.divert(given.part(kb.settings.private_namespaces))
+                part = turns.divert(given.part(kb.settings.private_namespaces))
                 ingestor = kb.services.ingestor
-                done = ingestor.ingest(sources, progress, total=total, versions=versions)
+                done = ingestor.ingest(part, progress, total=total, versions=versions)
                 report = done if report is None else _joined(report, done)
-        if lines.added or lines.changed:
-            kb.folding.change(lines.changed, kb.clock())
-            report = lines.extend_report(report, kb.folding.fold(progress=progress))
+        if turns.added or turns.changed:
+            kb.folding.change(turns.changed, kb.clock())
+            report = turns.extend_report(report, kb.folding.fold(progress=progress))
         gone = ingestor.end_gone(versions, folders) if versions and folders else ()
         return replace(report, outcomes=(*report.outcomes, *gone), gone=len(gone))
 
@@ -184,25 +196,33 @@ class Documents(Part):
 
     def _preview(
         self,
-        sources: Iterable[SourceOrFailure],
-        progress: ProgressListener | None,
-        total: int | None,
-        versions: FileVersions | None,
+        inputs: Inputs,
+        labels: Labels,
         folders: Sequence[Path],
+        web: WebSettings,
+        progress: ProgressListener | None,
+        left_out: SkipListener | None,
     ) -> IngestReport:
+        """Return what would become of inputs, and of what is no longer in folders."""
+        from memctl.ingest.discovery.ingest_inputs import open_inputs
         from memctl.ingest.ingest_preview import preview
+        from memctl.sessions.line_intake import TurnLines, WritableLines
 
-        services = self._kb.services
-        return preview(
-            self._kb.store,
-            sources,
-            services.estimators(),
-            services.readers,
-            progress,
-            total=total,
-            versions=versions,
-            folders=folders,
-        )
+        kb = self._kb
+        versions = self._known_versions(inputs, labels.namespace)
+        turns = TurnLines(kb.conversations, dry_run=True)
+        with open_inputs(inputs, labels, kb.layout.folder, left_out, web) as (sources, total):
+            given = WritableLines(iter(sources), kb.program_config)
+            return preview(
+                kb.store,
+                turns.divert(given.all()),
+                kb.services.estimators(),
+                kb.services.readers,
+                progress,
+                total=total,
+                versions=versions,
+                folders=folders,
+            )
 
     @audited("document reprocess")
     def reprocess(

@@ -151,26 +151,38 @@ def evaluate(
     --make FILE writes questions on what you have in a knowledge base for you to correct; the
     sentence that each was made from is written beside it.
     """
+    measures = bool(mode or save or compare or embedder)
     if history:
-        if mode or save or compare or make or kb or embedder:
+        if measures or make or kb:
             raise UsageError("--history goes with FOLDER alone", "memctl eval --history")
         _show_history(context, folder, limit, output)
-        return
-    if make is not None:
-        if folder or mode or save or compare or embedder:
+    elif make is not None:
+        if measures or folder:
             raise UsageError("--make goes with -k alone", "memctl eval --make FILE -k NAME")
         _make(context, make, kb, limit or _DRAFTS)
-        return
+    else:
+        models = tuple(dict.fromkeys(embedder or ()))
+        questions = _question_set(folder, kb, models)
+        options = _EvaluationOptions(
+            questions, _modes(mode or []), limit or _HITS, save, compare, models
+        )
+        _evaluate(context, options, kb, output)
+
+
+def _question_set(folder: str | None, kb: KnowledgeBasesOption, models: Sequence[str]) -> str:
+    """Return the question set to measure.
+
+    Raises:
+        UsageError: None is named, or models are for a knowledge base that has one.
+    """
     if folder is None:
         raise UsageError("which question set?", "memctl eval FOLDER, or memctl eval --make FILE")
-    if embedder and kb:
+    if models and kb:
         raise UsageError(
             "--embedder and -k do not go together",
             "a knowledge base has one model: memctl kb reembed NAME --embedder MODEL",
         )
-    models = tuple(dict.fromkeys(embedder or ()))
-    options = _EvaluationOptions(folder, _modes(mode or []), limit or _HITS, save, compare, models)
-    _evaluate(context, options, kb, output)
+    return folder
 
 
 def _modes(names: Sequence[str]) -> tuple[Mode, ...]:
