@@ -318,16 +318,16 @@ def _text_columns(table: TableName) -> list[str]:
 
 def _with_what_rests(snapshot: Snapshot, ids: set[str]) -> set[str]:
     """Return memories with the insights that rest on one of them, and what rests on them alone."""
-    doomed = _with_dependents(snapshot, ids)
+    to_erase = _with_dependents(snapshot, ids)
     while True:
         resting: set[str] = set()
-        for some in in_portions(sorted(doomed)):
+        for some in in_portions(sorted(to_erase)):
             where = col("source_ids").has_any(some) & ~(col("level") == "insight")
             rows = snapshot.scan("memories", where, ["id", "source_ids"]).to_pylist()
-            resting |= {row["id"] for row in rows if doomed.issuperset(row["source_ids"])}
-        if resting <= doomed:
-            return doomed
-        doomed = _with_dependents(snapshot, doomed | resting)
+            resting |= {row["id"] for row in rows if to_erase.issuperset(row["source_ids"])}
+        if resting <= to_erase:
+            return to_erase
+        to_erase = _with_dependents(snapshot, to_erase | resting)
 
 
 def _with_dependents(snapshot: Snapshot, ids: set[str]) -> set[str]:

@@ -136,10 +136,10 @@ def context_of(row: Mapping[str, Any]) -> str:
 
 def _speaks_of_another(passage: Passage) -> bool:
     own = name_key(passage.speaker, "person")
-    fulls = (parse_person(name_key(name), "person") for name in passage.names)
+    full_names = (parse_person(name_key(name), "person") for name in passage.names)
     return any(
         person is not None and person.is_full and own in (person.given, person.family)
-        for person in fulls
+        for person in full_names
     )
 
 

@@ -467,7 +467,7 @@ def _amount(batch: Batch) -> tuple[int, int]:
 
 T = TypeVar("T")
 
-_PATIENCE_SECONDS = 0.1
+_QUEUE_SECONDS = 0.1
 _MEANWHILE_SECONDS = 0.5
 _FAREWELL_SECONDS = 1.0
 """A thread that goes on for longer writes nothing; it ends with the text that it is at."""
@@ -533,7 +533,7 @@ def _put(queue: Queue[T | _End], item: T | _End, stop: threading.Event) -> bool:
     """Put an item as soon as there is room; False if it is no longer wanted."""
     while not stop.is_set():
         try:
-            queue.put(item, timeout=_PATIENCE_SECONDS)
+            queue.put(item, timeout=_QUEUE_SECONDS)
         except Full:
             continue
         return True

@@ -341,12 +341,12 @@ def process_separately(
         except WorkerDied:
             worker.close()
             worker = _start_one(terms)
-            made = _deadly(worker, wanted, now)
+            made = _crash_result(worker, wanted, now)
         results.append(replace(made, wanted=(wanted,)))
     return results, worker
 
 
-def _deadly(worker: Worker, wanted: WantedSource, now: datetime) -> ProcessedGroup:
+def _crash_result(worker: Worker, wanted: WantedSource, now: datetime) -> ProcessedGroup:
     """What there is of a source whose reading ends the process: no rows, and why."""
     nothing = worker.work([], now)
     name = wanted.item.source.source

@@ -242,18 +242,18 @@ class PendingFiles:
         if file.is_unchanged_since(row):
             return
         changed = "it has changed since it was read" if row else ""
-        reason, hint, pid = self._prospect(file)
+        reason, hint, pid = self._why_waiting(file)
         yield self._receipt(
             file.path, "waiting", reason=reason or changed, hint=hint, watched_by=pid
         )
 
-    def _prospect(self, file: InboxFile) -> tuple[str, str, int | None]:
+    def _why_waiting(self, file: InboxFile) -> tuple[str, str, int | None]:
         """Return why a file has not been taken yet, who will, and which process that is."""
         name, status = self._layout.name, self._settings.status
         if status != "active":
             return f"knowledge base {name!r} is {status}", f"memctl kb resume {name}", None
         if not is_watched(self._layout):
-            return (*self._trouble(file, f"{_NO_WATCH}: {self._watch} takes it in"), None)
+            return (*self._problem(file, f"{_NO_WATCH}: {self._watch} takes it in"), None)
         daemon = self._ledger.daemon.current()
         pid = daemon.pid if daemon else None
         who = f"process {pid}" if pid else "another process"
@@ -261,9 +261,9 @@ class PendingFiles:
             hint = f"{who} watches its inbox, and goes on by itself when it can"
             return waits_for, hint, pid
         hint = f"{who} watches its inbox, and takes it once it stands still"
-        return (*self._trouble(file, hint), pid)
+        return (*self._problem(file, hint), pid)
 
-    def _trouble(self, file: InboxFile, hint: str) -> tuple[str, str]:
+    def _problem(self, file: InboxFile, hint: str) -> tuple[str, str]:
         """What the watcher has, or would have, against a file as it is now, and what to do."""
         if file.obstacle:
             return file.obstacle, ALLOW_READING_HINT

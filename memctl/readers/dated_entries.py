@@ -279,8 +279,8 @@ def _days_of_month(entries: Sequence[_Entry], written: date) -> list[tuple[_Entr
     if len(kept) < max(_FEWEST_OF_MONTH, _LEAST_IN_ORDER * len(outer)):
         return []
     year = kept[0].year
-    is_told = sum(entry.weekday is not None for entry in kept) >= _FEWEST_ENTRIES
-    back = _LONGEST_KEPT.days // 365 if is_told else 1
+    has_weekdays = sum(entry.weekday is not None for entry in kept) >= _FEWEST_ENTRIES
+    back = _LONGEST_KEPT.days // 365 if has_weekdays else 1
     for each in (year,) if year else range(written.year, written.year - back - 1, -1):
         days = [day for entry in kept if (day := _day_in(entry, each))]
         if len(days) == len(kept) and days[-1] <= written:

@@ -42,7 +42,7 @@ Clock = Callable[[], datetime]
 _LOCK_SECONDS = 1.0
 _SHORTEST_SLEEP = 0.05
 _BEAT_SECONDS = 5.0
-_EXTRA_PATIENCE_SECONDS = 1.0
+_EXTRA_IDLE_SECONDS = 1.0
 
 
 class Interrupted(BaseException):
@@ -120,7 +120,7 @@ class WatchService:
     def stop(self) -> None:
         """Stop once the files in hand are dealt with; may be called from anywhere."""
         self._stopping = True
-        self._wake.ring()
+        self._wake.notify()
 
     # --- the loop ---
 
@@ -147,8 +147,8 @@ class WatchService:
         if worked:
             self._idle_since = now
             return False
-        patience = 2 * self._options.settle_seconds + _EXTRA_PATIENCE_SECONDS
-        if wait == float("inf") or now - self._idle_since > patience:
+        idle_limit = 2 * self._options.settle_seconds + _EXTRA_IDLE_SECONDS
+        if wait == float("inf") or now - self._idle_since > idle_limit:
             return True
         self._wake.sleep(min(max(wait, _SHORTEST_SLEEP), self._options.rescan_seconds))
         return False
