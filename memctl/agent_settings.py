@@ -170,7 +170,7 @@ def with_agent(config: Config, agent: AgentSettings) -> Config:
     named = _given_in_file(agent, "knowledge_base.namespaces", kb.namespaces)
     for key, template in named.items():
         owner = None if key == "shared" else "a"
-        # Where no agent is named, or another one, it must not be taken for somebody else's.
+        # Where no agent is named, or another one, it must not be taken for another user's.
         if owner_of(config.namespaces, template.replace("{user_id}", "a")) != owner:
             default: str = getattr(config.namespaces, key)
             begin, colon, _ = default.partition("{user_id}:")

@@ -105,7 +105,7 @@ def _filled(template: str, name: str, user: str | None) -> str:
 
 
 def kept_by(namespaces: NamespaceSettings, agent: str, user: str | None) -> str:
-    """Return the namespace of what an agent keeps to itself, of a user or of nobody."""
+    """Return the namespace of what an agent keeps to itself, of a user or of none."""
     return agent_namespace(agent, None if user is None else conversations_of(namespaces, user))
 
 

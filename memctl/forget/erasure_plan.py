@@ -51,7 +51,7 @@ LONGEST_TEXT = 60
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _HEADINGS = (*SUMMARY_HEADINGS.values(), "Summary", "Topics", "People and things", "Turns")
 _HEADING = re.compile(rf"(?:## )?(?:{'|'.join(_HEADINGS)}):?|# Session [\d -]+")
-"""What stands in every summary of a conversation, and is nobody's words."""
+"""What stands in every summary of a conversation, whatever was said in it."""
 
 
 class Selection(Struct, frozen=True):

@@ -156,7 +156,7 @@ class _ErasureScope(Struct, frozen=True):
 
     @property
     def is_conversation(self) -> bool:
-        """Whether it is what was said in a conversation, not what is known whoever says it."""
+        """Whether it is what was said in a conversation, not something known from any source."""
         return self.content.session is not None
 
 

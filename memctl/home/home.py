@@ -1,4 +1,4 @@
-"""The folder that holds every knowledge base of one user, for whoever acts.
+"""The folder that holds every knowledge base of one user, opened for the user or agent that acts.
 
 Knows folders and settings; what is inside a knowledge base only ``KnowledgeBase`` knows.
 """

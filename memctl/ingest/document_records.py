@@ -199,7 +199,7 @@ def _passages(parts: DocumentInputs, document: Document) -> list[Memory]:
 def _quoted(parts: DocumentInputs, document: Document) -> Iterator[Memory]:
     """Yield what a message quotes of others.
 
-    It names nobody, so that nothing is made of it, and matters less than what the message says.
+    It has no names, so that nothing is derived from it, and matters less than the message.
     """
     read = parts.read
     for start, end in read.quotations:

@@ -156,7 +156,7 @@ class Tiers(Part):
         return self._promoter.has_work()
 
     def find_in_pools(self, question: str, limit: int) -> list[Hit]:
-        """Return values of pools that whoever asks may read, the nearest in meaning first.
+        """Return values of pools that the caller may read, the nearest in meaning first.
 
         A hit's source names pool and key; it is no memory, so it has no id.
         """

@@ -39,8 +39,8 @@ _HEADINGS: Mapping[Headings, tuple[str, str, str, str]] = {
 _TYPES = ("important_fact", "memories", "decision", "preference", "plan")
 _STATEMENTS = ("fact", "observation", "event")
 _IMPORTANT = 0.8
-"""Least importance of other statements: above the 0.7 of what is added without one, and of what is
-read in files next to nothing (12 of 513 such statements of the two piles)."""
+"""Least importance of other statements: above that of what is added without one, 0.7, and of nearly
+all that is read in files."""
 _INSIGHT_SHARE = 0.3
 _CHANGE_SHARE = 0.15
 _CHANGE_DAYS, _MOST_CHANGES = 7, 5
