@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.errors import UsageError
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from memctl.config import WebSettings
     from memctl.ingest.discovery.ingest_inputs import Inputs
-    from memctl.ingest.discovery.sources import Labels
+    from memctl.ingest.discovery.sources import Labels, SourceOrFailure
     from memctl.ingest.file_versions import FileVersions
     from memctl.knowledge_base.resources import Resources
     from memctl.links.link_map import LinkMap
@@ -60,6 +62,25 @@ def _joined(first: IngestReport, second: IngestReport) -> IngestReport:
         name: getattr(first.facts, name) + getattr(second.facts, name) for name in _COMPARED
     }
     return replace(first, **both, facts=replace(second.facts, **compared))
+
+
+class _IngestRun(Struct, frozen=True):
+    """What is ingested in one run, and how."""
+
+    inputs: Inputs
+    labels: Labels
+    folders: Sequence[Path]
+    """Those whose missing files are marked as gone."""
+    web: WebSettings
+    left_out: SkipListener | None
+
+    def open(
+        self, folder: Path
+    ) -> AbstractContextManager[tuple[Iterable[SourceOrFailure], int | None]]:
+        """Open the sources, with the folder of the knowledge base; see ``open_inputs``."""
+        from memctl.ingest.discovery.ingest_inputs import open_inputs
+
+        return open_inputs(self.inputs, self.labels, folder, self.left_out, self.web)
 
 
 class Documents(Part):
@@ -141,27 +162,18 @@ class Documents(Part):
         )
         inputs = Inputs.of(paths, text, stream, jsonl, stream_name)
         web = replace(config.web, allow_private=allow_private or config.web.allow_private)
-        run = self._preview if dry_run else self._ingest
-        return run(inputs, labels, inputs.paths if sync else (), web, progress, left_out)
+        run = _IngestRun(inputs, labels, inputs.paths if sync else (), web, left_out)
+        return self._preview(run, progress) if dry_run else self._ingest(run, progress)
 
-    def _ingest(
-        self,
-        inputs: Inputs,
-        labels: Labels,
-        folders: Sequence[Path],
-        web: WebSettings,
-        progress: ProgressListener | None,
-        left_out: SkipListener | None,
-    ) -> IngestReport:
+    def _ingest(self, run: _IngestRun, progress: ProgressListener | None) -> IngestReport:
         """Remember inputs, and mark as gone what is no longer in folders."""
-        from memctl.ingest.discovery.ingest_inputs import open_inputs
         from memctl.sessions.line_intake import TurnLines, WritableLines
 
         kb = self._kb
-        kb.make_private(labels.namespace)
-        versions = self._known_versions(inputs, labels.namespace)
+        kb.make_private(run.labels.namespace)
+        versions = self._known_versions(run)
         turns = TurnLines(kb.conversations)
-        with open_inputs(inputs, labels, kb.layout.folder, left_out, web) as (sources, total):
+        with run.open(kb.layout.folder) as (sources, total):
             given = WritableLines(iter(sources), kb.program_config)
             kb.begin_change()
             report: IngestReport | None = None
@@ -175,7 +187,7 @@ class Documents(Part):
         if turns.added or turns.changed:
             kb.folding.change(turns.changed, kb.clock())
             report = turns.extend_report(report, kb.folding.fold(progress=progress))
-        gone = ingestor.end_gone(versions, folders) if versions and folders else ()
+        gone = ingestor.end_gone(versions, run.folders) if versions and run.folders else ()
         return replace(report, outcomes=(*report.outcomes, *gone), gone=len(gone))
 
     def _make_private_for(self, lines: WritableLines, namespace: str) -> None:
@@ -185,33 +197,24 @@ class Documents(Part):
         except UsageError as error:
             lines.refuse(namespace, error)
 
-    def _known_versions(self, inputs: Inputs, namespace: str) -> FileVersions | None:
+    def _known_versions(self, run: _IngestRun) -> FileVersions | None:
         """Return what is known of files by their names; None where nothing can be."""
         from memctl.ingest.file_versions import FileVersions
 
         kb = self._kb
-        if not inputs.has_names or not kb.snapshot().count("documents"):
+        if not run.inputs.has_names or not kb.snapshot().count("documents"):
             return None
-        return FileVersions(kb.store, kb.settings, namespace, kb.clock)
+        return FileVersions(kb.store, kb.settings, run.labels.namespace, kb.clock)
 
-    def _preview(
-        self,
-        inputs: Inputs,
-        labels: Labels,
-        folders: Sequence[Path],
-        web: WebSettings,
-        progress: ProgressListener | None,
-        left_out: SkipListener | None,
-    ) -> IngestReport:
+    def _preview(self, run: _IngestRun, progress: ProgressListener | None) -> IngestReport:
         """Return what would become of inputs, and of what is no longer in folders."""
-        from memctl.ingest.discovery.ingest_inputs import open_inputs
         from memctl.ingest.ingest_preview import preview
         from memctl.sessions.line_intake import TurnLines, WritableLines
 
         kb = self._kb
-        versions = self._known_versions(inputs, labels.namespace)
+        versions = self._known_versions(run)
         turns = TurnLines(kb.conversations, dry_run=True)
-        with open_inputs(inputs, labels, kb.layout.folder, left_out, web) as (sources, total):
+        with run.open(kb.layout.folder) as (sources, total):
             given = WritableLines(iter(sources), kb.program_config)
             return preview(
                 kb.store,
@@ -221,7 +224,7 @@ class Documents(Part):
                 progress,
                 total=total,
                 versions=versions,
-                folders=folders,
+                folders=run.folders,
             )
 
     @audited("document reprocess")
