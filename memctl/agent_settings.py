@@ -148,14 +148,14 @@ def parse_agent(data: bytes, place: str) -> AgentSettings:
             f"{place}: there is no resource {unknown[0]!r}", f"use {' and '.join(RESOURCES)}"
         )
     checked_name(loaded.agent_id, "an agent")
-    return replace(loaded, stated=tuple(_dotted(found)))
+    return replace(loaded, stated=tuple(_dotted_keys(found)))
 
 
-def _dotted(found: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+def _dotted_keys(found: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     """Return the keys of a file, those of its sections with the names of these before them."""
     for key, value in found.items():
         if isinstance(value, Mapping):
-            yield from _dotted(value, f"{prefix}{key}.")
+            yield from _dotted_keys(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}"
 

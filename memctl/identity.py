@@ -81,7 +81,7 @@ def conversations_of(namespaces: NamespaceSettings, user: str | None) -> str:
     Raises:
         ConfigError: The template is the same for every user.
     """
-    return _filled(namespaces.conversations, "conversations", user)
+    return _fill(namespaces.conversations, "conversations", user)
 
 
 def documents_of(namespaces: NamespaceSettings, user: str | None) -> str:
@@ -90,10 +90,10 @@ def documents_of(namespaces: NamespaceSettings, user: str | None) -> str:
     Raises:
         ConfigError: The template is the same for every user.
     """
-    return _filled(namespaces.documents, "documents", user)
+    return _fill(namespaces.documents, "documents", user)
 
 
-def _filled(template: str, name: str, user: str | None) -> str:
+def _fill(template: str, name: str, user: str | None) -> str:
     if not user:
         return DEFAULT_NAMESPACE
     if _USER not in template:

@@ -275,14 +275,14 @@ class Repair(Struct):
         lost = self._lost_documents()
         if not lost:
             return
-        number, failed = self._planned(lost) if self.dry_run else self._read_again(lost)
+        number, failed = self._plan(lost) if self.dry_run else self._read_again(lost)
         if number:
             verb = "would read" if self.dry_run else "read"
             yield Step("documents", f"{verb} {format_count(number, 'document')} again")
         self.losses.waits = any(outcome.error not in _FINAL for outcome in failed)
         yield from _not_brought_back(failed)
 
-    def _planned(self, lost: Sequence[LostDocument]) -> tuple[int, list[FileOutcome]]:
+    def _plan(self, lost: Sequence[LostDocument]) -> tuple[int, list[FileOutcome]]:
         """Return how many documents would be read again, and which cannot be."""
         again = list(documents_to_recover(self.base.store, lost))
         ready = [each.document_id for each in again if isinstance(each, WantedSource)]
@@ -326,13 +326,13 @@ class Repair(Struct):
                 yield root_id(document["id"])
         if self.thorough:
             yield from self.losses.documents()
-        yield from self._doubted()
+        yield from self._doubtful_roots()
         if self.thorough and not self.losses.is_all_named:
             deleted = self.base.store.ledger.deletions.ids()
             lacking = documents_lacking_memories(agreement.snapshot, agreement.memories, deleted)
             yield from map(root_id, lacking)
 
-    def _doubted(self) -> Iterator[str]:
+    def _doubtful_roots(self) -> Iterator[str]:
         """Yield the roots of documents of which memories stand in files that have changed."""
         for row in self._doubtful.get("memories", ()):
             if row.document_id:
@@ -511,12 +511,12 @@ class Repair(Struct):
             return
         if not self.dry_run:
             for some in in_portions(bad, EMBEDDED_TOGETHER):
-                rows = self._embedded(some)
+                rows = self._embed_rows(some)
                 with self.base.store.write() as transaction:
                     amend_rows(transaction, "memories", rows)
         yield Step("memories", f"made the vectors of {_memories(bad)} anew")
 
-    def _embedded(self, ids: Sequence[str]) -> pa.Table:
+    def _embed_rows(self, ids: Sequence[str]) -> pa.Table:
         import pyarrow as pa
 
         from memctl.schema.arrow_tables import VECTOR, vector_array

@@ -76,7 +76,7 @@ def resolve(
         for context in contexts
         for name, node in resolver.in_context(context).items()
     }
-    joined = _joined(decisions.same)
+    joined = _first_of_groups(decisions.same)
     return Resolution(
         {place: joined.get(node, node) for place, node in nodes.items()}, nodes, resolver.keys
     )
@@ -305,7 +305,7 @@ def _is_address_of(address: str, person: Person) -> bool:
     return parts in ([given, family], [family, given], [given[0], family])
 
 
-def _joined(same: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _first_of_groups(same: Iterable[tuple[str, str]]) -> dict[str, str]:
     """The first of each group of keys that were merged by hand, by every key of it."""
     groups: dict[str, set[str]] = {}
     for one, other in sorted(same):

@@ -167,7 +167,7 @@ class Deduplicator:
             pending = {key: self._pending[key] for key in keys if key in self._pending}
             names = set(self._names)
         versions = self._versions(items)
-        exported = self._exported(items)
+        exported = self._find_exported(items)
         verdicts: list[Verdict] = []
         taken: set[str] = set()
         for item in items:
@@ -203,7 +203,7 @@ class Deduplicator:
             _add_namesakes(self._store.snapshot(), items, versions)
         return versions
 
-    def _exported(self, items: Sequence[IdentifiedSource]) -> set[str]:
+    def _find_exported(self, items: Sequence[IdentifiedSource]) -> set[str]:
         """Return what is still remembered of that from which some sources were exported."""
         ids = [item.copy_of for item in items if item.copy_of]
         if not ids:

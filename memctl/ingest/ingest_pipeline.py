@@ -494,13 +494,13 @@ def prefetch(
     thread = threading.Thread(target=_fill_queue, args=(items, queue, stop), daemon=True)
     thread.start()
     try:
-        yield from _received(queue, meanwhile)
+        yield from _receive(queue, meanwhile)
     finally:
         stop.set()
         thread.join(_FAREWELL_SECONDS)
 
 
-def _received(queue: Queue[T | _End], meanwhile: Callable[[], None]) -> Iterator[T]:
+def _receive(queue: Queue[T | _End], meanwhile: Callable[[], None]) -> Iterator[T]:
     while True:
         try:
             item = queue.get(timeout=_MEANWHILE_SECONDS)

@@ -131,7 +131,7 @@ class CallerWork(Part):
             UsageError: The reply has another shape; says where.
             NotFoundError: Nothing of that id waits.
         """
-        kind, about, key = _parsed(id_)
+        kind, about, key = _parse_id(id_)
         if kind not in self._open((kind,)) or (kind == "document" and not self._may_see(about)):
             raise _work_is_gone(id_)
         given = _checked_reply(kind, reply)
@@ -328,7 +328,7 @@ def _item(kind: WorkKind, about: str, wanted: WantedReply) -> WorkItem:
     )
 
 
-def _parsed(id_: str) -> tuple[WorkKind, str, str]:
+def _parse_id(id_: str) -> tuple[WorkKind, str, str]:
     """Return what an item is, what it is about, and which question about that.
 
     Raises:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _NO_FILTERS = Filters()
 
 
-def _uploaded(user: str | None, session: str | None, now: datetime) -> dict[str, str]:
+def _upload_metadata(user: str | None, session: str | None, now: datetime) -> dict[str, str]:
     """Return what is noted of a document that a user has added, where one is named."""
     if user is None:
         return {}
@@ -55,7 +55,7 @@ _ADDED_UP = (
 _COMPARED = ("added", "updated", "contradicted", "restated", "dropped")
 
 
-def _joined(first: IngestReport, second: IngestReport) -> IngestReport:
+def _join_reports(first: IngestReport, second: IngestReport) -> IngestReport:
     """Return the report of two parts of one ingest."""
     both = {name: getattr(first, name) + getattr(second, name) for name in _ADDED_UP}
     compared = {
@@ -158,7 +158,7 @@ class Documents(Part):
             title=title,
             doc_type=doc_type,
             agent_id=config.agent,
-            metadata={**_uploaded(config.user, session, kb.clock()), **(metadata or {})},
+            metadata={**_upload_metadata(config.user, session, kb.clock()), **(metadata or {})},
         )
         inputs = Inputs.of(paths, text, stream, jsonl, stream_name)
         web = replace(config.web, allow_private=allow_private or config.web.allow_private)
@@ -183,7 +183,7 @@ class Documents(Part):
                 part = turns.divert(given.part(kb.settings.private_namespaces))
                 ingestor = kb.services.ingestor
                 done = ingestor.ingest(part, progress, total=total, versions=versions)
-                report = done if report is None else _joined(report, done)
+                report = done if report is None else _join_reports(report, done)
         if turns.added or turns.changed:
             kb.folding.change(turns.changed, kb.clock())
             report = turns.extend_report(report, kb.folding.fold(progress=progress))

@@ -114,7 +114,7 @@ class Memories(Part):
         namespace = self._namespace_to_write(namespace, conversations_of)
         if not dry_run:
             self._kb.begin_change()
-            source_ids = self._resolved(source_ids)
+            source_ids = self._resolve(source_ids)
         stated = stated_text(text, config.triggers)
         statement = Statement(
             text=stated.text,
@@ -148,7 +148,7 @@ class Memories(Part):
             self.confirm(memory.id)
         return memory
 
-    def _resolved(self, ids: Sequence[str]) -> Sequence[str]:
+    def _resolve(self, ids: Sequence[str]) -> Sequence[str]:
         """Return the full ids of memories.
 
         Raises:

@@ -367,11 +367,11 @@ class DocumentOutcomes:
         ids = [id_ for id_ in names.filter(is_same)["id"].to_pylist() if id_ not in self._found]
         self._found |= self._read(ids)
         entries = self._files.of_documents(ids)
-        found = [self._unnoted(id_, entries.get(id_)) for id_ in ids]
+        found = [self._unnoted_receipt(id_, entries.get(id_)) for id_ in ids]
         found.sort(key=lambda receipt: str(receipt.decided_at), reverse=True)
         return [self.complete(receipt) for receipt in found]
 
-    def _unnoted(self, id_: str, entry: FileEntry | None) -> FileProvenance:
+    def _unnoted_receipt(self, id_: str, entry: FileEntry | None) -> FileProvenance:
         row = self._found[id_]
         place = self._layout.found_here(Path(entry.path)) if entry else path_of(row["source"])
         return FileProvenance(
@@ -504,14 +504,14 @@ class MemoryTally:
         """Return the memories that something has happened to, but for former versions."""
         former = {row["id"] for row in self._former(table)}
         found: defaultdict[str, list[Row]] = defaultdict(list)
-        for row in _touched(table):
+        for row in _rows_with_history(table):
             if row["id"] not in former:
                 found[self._roots[row["document_id"]]].append(row)
         return found
 
     def _former(self, table: pa.Table) -> list[Row]:
         """Return the versions of memories that a later one was made out of."""
-        rows = {row["id"]: row for row in _touched(table)}
+        rows = {row["id"]: row for row in _rows_with_history(table)}
         return [
             row
             for row in rows.values()
@@ -536,7 +536,7 @@ class MemoryTally:
         return found
 
 
-def _touched(table: pa.Table) -> Sequence[Row]:
+def _rows_with_history(table: pa.Table) -> Sequence[Row]:
     """Return the memories that have a history, or an end."""
     import pyarrow.compute as pc
 

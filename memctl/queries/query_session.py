@@ -65,7 +65,9 @@ class QuerySession(Struct, frozen=True, dict=True):
         """Search for what a question asks, answer it if that is wanted, and log it."""
         started = time.monotonic()
         try:
-            return self._cached(question, options, started) or self._ask(question, options, started)
+            return self._find_cached(question, options, started) or self._ask(
+                question, options, started
+            )
         except MemctlError as error:
             if options.log and question.text.strip():
                 self._log_failure(question.text, options, error, time.monotonic() - started)
@@ -101,7 +103,7 @@ class QuerySession(Struct, frozen=True, dict=True):
             mode=self._mode,
             seconds=time.monotonic() - started,
             id=question.id,
-            explain=self._explained(outcome, hits) if options.explain else {},
+            explain=self._explain(outcome, hits) if options.explain else {},
             notes=outcome.notes,
             communities=outcome.communities,
             rounds=tuple(outcome.explain.get("rounds", ())),
@@ -132,7 +134,7 @@ class QuerySession(Struct, frozen=True, dict=True):
         )
         return replace(result, query_id=query_id)
 
-    def _cached(
+    def _find_cached(
         self, question: Question, options: QueryOptions, started: float
     ) -> QueryResult | None:
         """Return what the cache has for a question, and log that it was asked."""
@@ -210,7 +212,7 @@ class QuerySession(Struct, frozen=True, dict=True):
             session_id=config.session,
         )
 
-    def _explained(self, outcome: SearchOutcome, hits: Sequence[Hit]) -> Mapping[str, Any]:
+    def _explain(self, outcome: SearchOutcome, hits: Sequence[Hit]) -> Mapping[str, Any]:
         """Return how the search went, with what judgements did to the importance of hits."""
         changed: dict[str, float] = {}
         for target in self.search_context.targets:

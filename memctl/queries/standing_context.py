@@ -101,7 +101,7 @@ def standing_context(
         (of_insights, _below(of_insights, insights, for_insights, count)),
     ):
         if excerpts:
-            renumbered = (_renumbered(each, at) for at, each in enumerate(excerpts, number))
+            renumbered = (_renumber(each, at) for at, each in enumerate(excerpts, number))
             parts.append("\n".join((heading, *renumbered)))
             number += len(excerpts)
             shown += excerpts
@@ -152,7 +152,7 @@ def _below(
     return numbered_excerpts(hits, room, count) if hits and room > 0 else ()
 
 
-def _renumbered(excerpt: Excerpt, number: int) -> str:
+def _renumber(excerpt: Excerpt, number: int) -> str:
     return f"[{number}]{excerpt.text.removeprefix(f'[{excerpt.number}]')}"
 
 

@@ -294,13 +294,13 @@ def _split(
     """Yield what stands before the first entry of a segment, and each entry with its day."""
     first, whole = starts[0][0], text[segment.start : segment.end]
     if whole[: first - segment.start].strip():
-        yield _trimmed(replace(segment, end=first), text)
+        yield _trim(replace(segment, end=first), text)
     ends = [*(start for start, _ in starts[1:]), segment.end]
     for (start, moment), end in zip(starts, ends, strict=True):
-        yield _trimmed(replace(segment, start=start, end=end, said_at=moment), text)
+        yield _trim(replace(segment, start=start, end=end, said_at=moment), text)
 
 
-def _trimmed(segment: Segment, text: str) -> Segment:
+def _trim(segment: Segment, text: str) -> Segment:
     """Return a segment without the blanks at its ends."""
     inner = text[segment.start : segment.end]
     start = segment.start + len(inner) - len(inner.lstrip())

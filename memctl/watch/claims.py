@@ -135,7 +135,7 @@ class Claims:
         with self._ledger.transaction():
             for file in files:
                 self._note(file)
-        planned = [self._planned(file) for file in files]
+        planned = [self._plan(file) for file in files]
         make_folder(self._layout.processing)
         for claimed in planned:
             claimed.path.parent.mkdir()
@@ -266,7 +266,7 @@ class Claims:
             )
         )
 
-    def _planned(self, file: InboxFile) -> ClaimedFile:
+    def _plan(self, file: InboxFile) -> ClaimedFile:
         folder = self._free_folder(file.path)
         return ClaimedFile(
             folder / file.path.name,
@@ -594,7 +594,7 @@ def free_place(
     if len(os.fsencode(parent)) + max(len(os.fsencode(path.name)) for path in names) > _longest():
         parent = folder
     for number in _NUMBERS:
-        places = {path: parent / _numbered(path.name, relative.stem, number) for path in names}
+        places = {path: parent / _number_name(path.name, relative.stem, number) for path in names}
         if not any(place in taken or os.path.lexists(place) for place in places.values()):
             return places
     raise OSError(errno.EEXIST, "no free name is left", str(parent / relative.name))
@@ -604,7 +604,7 @@ def _free_parent(folder: Path, relative: Path, taken: Collection[Path]) -> Path:
     """The folder of that path, numbered where a file has the name of one on the way."""
     parent = folder
     for name in relative.parts:
-        places = (parent / _numbered(name, name, number) for number in _NUMBERS)
+        places = (parent / _number_name(name, name, number) for number in _NUMBERS)
         parent = next(
             place
             for place in places
@@ -619,7 +619,7 @@ def _longest() -> int:
     return most - _SUFFIX_ROOM
 
 
-def _numbered(name: str, stem: str, number: int) -> str:
+def _number_name(name: str, stem: str, number: int) -> str:
     """``talk.en.srt`` as ``talk-2.en.srt``, if the stem that it shares is ``talk``."""
     if number == 1:
         return name

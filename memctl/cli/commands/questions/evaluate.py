@@ -44,7 +44,7 @@ def _percent(value: float) -> str:
     return f"{value:.1f}"
 
 
-def _signed(value: float) -> str:
+def _format_signed(value: float) -> str:
     return f"{value:+.2f}"
 
 
@@ -67,7 +67,7 @@ _COMPARISONS = (
     Column("metric", "METRIC"),
     Column("before", "BEFORE", _percent, right=True),
     Column("after", "AFTER", _percent, right=True),
-    Column("difference", "MEAN", _signed, right=True),
+    Column("difference", "MEAN", _format_signed, right=True),
     Column("interval", "95 %", right=True),
     Column("better", "BETTER", right=True),
     Column("worse", "WORSE", right=True),
@@ -240,7 +240,7 @@ def _evaluate(
                 bases = stack.enter_context(context.reading(kb))
                 named = [base.name for base in bases]
             else:
-                bases, failed = _filled(context, stack, corpus, embedder)
+                bases, failed = _fill_base(context, stack, corpus, embedder)
             found = _run(context, bases, questions, modes, options.limit)
         label = f" {embedder}" if len(options.embedders) > 1 else ""
         run |= {f"{mode}{label}": results for mode, results in found.items()}
@@ -327,7 +327,7 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(getattr(signal, name), handler)
 
 
-def _filled(
+def _fill_base(
     context: CommandContext, stack: ExitStack, corpus: Path, embedder: str
 ) -> tuple[KnowledgeBases, int]:
     """Fill a temporary knowledge base with a corpus; return it, and how many records failed."""
@@ -375,7 +375,7 @@ def _write(context: CommandContext, run: Run, saved: Run | None, output: Output)
     from memctl.evaluation.evaluation_runs import summarize
 
     scores = [_flat(score) for mode, found in run.items() for score in summarize(mode, found)]
-    comparisons = None if saved is None else _compared(context, run, saved)
+    comparisons = None if saved is None else _compare_runs(context, run, saved)
     if resolve_format(output) in ("csv", "arrow"):
         emit(scores if comparisons is None else comparisons, _SCORES, output)
         return
@@ -407,7 +407,7 @@ def _flat(score: Score) -> dict[str, Any]:
     }
 
 
-def _compared(context: CommandContext, run: Run, saved: Run) -> list[Comparison]:
+def _compare_runs(context: CommandContext, run: Run, saved: Run) -> list[Comparison]:
     from memctl.evaluation.evaluation_runs import comparable_mode, compare_runs
 
     found: list[Comparison] = []

@@ -580,13 +580,13 @@ def _questions(lines: Iterable[str], name: str, bad: list[int]) -> Iterator[Ques
     for number, line in enumerate(lines, start=1):
         if line.strip():
             try:
-                yield _parsed(line)
+                yield _parse_line(line)
             except ValueError as error:
                 bad.append(number)
                 sys.stderr.write(f"error: {one_line(name)}, line {number}: {error}\n")
 
 
-def _parsed(line: str) -> Question:
+def _parse_line(line: str) -> Question:
     from memctl.records import Question
 
     value = json.loads(line)
