@@ -64,7 +64,7 @@ class ServiceFactory(Struct, dict=True):
         return replace(self, config=replace(self.config, models=models), exchange=exchange)
 
     @classmethod
-    def wanted(
+    def from_settings(
         cls,
         layout: Layout,
         settings: KnowledgeBaseSettings,
@@ -88,7 +88,7 @@ class ServiceFactory(Struct, dict=True):
         if self.exchange is not None:  # nothing private is handed out
             models = replace(config.models, understand="", consolidate="")
             config = replace(config, models=models)
-        return ServiceFactory.wanted(self.layout, settings, self.store, config, self.clock)
+        return ServiceFactory.from_settings(self.layout, settings, self.store, config, self.clock)
 
     @cached_property
     def providers(self) -> Providers:
@@ -375,7 +375,7 @@ class ServiceFactory(Struct, dict=True):
     def _builtin_understander(self) -> BuiltinUnderstander:
         from memctl.understanding.builtin_understander import BuiltinUnderstander
 
-        return BuiltinUnderstander.configured(self.config.limits, self.config.triggers)
+        return BuiltinUnderstander.from_settings(self.config.limits, self.config.triggers)
 
     def feedback_model(self, purpose: Purpose) -> tuple[ChatModel, Prompt] | None:
         """Return the model that looks back at conversations, with its instructions.

@@ -225,7 +225,7 @@ class Preparer:
 
     def _submit(self, wanted: Sequence[WantedSource]) -> Generator[Batch, None, None]:
         for group in _portions(wanted, self._limits.together or WORKED_TOGETHER):
-            self._known.begun(group)
+            self._known.note_begun(group)
             self._flying.append(self._worker_pool.submit(group, self._clock()))
             yield from self._collect(self._worker_pool.capacity)
             if self._filling.is_full:
@@ -239,10 +239,10 @@ class Preparer:
 
     def _receive(self, processed: ProcessedGroup) -> Generator[Batch, None, None]:
         in_parts: list[WantedSource] = []
-        self._known.prepared([wanted for wanted, _ in processed.ingested()])
+        self._known.note_prepared([wanted for wanted, _ in processed.ingested()])
         for wanted, result in zip(processed.wanted, processed.results, strict=True):
             if isinstance(result, ReadFailure):
-                self._known.committed([wanted])
+                self._known.note_committed([wanted])
                 self._fail(wanted.item.source, result)
             elif isinstance(result, SeveralParts):
                 in_parts.append(wanted)
@@ -265,7 +265,7 @@ class Preparer:
             why = ReadFailure(error.message, "the file may be damaged", "WorkerDied")
             final.failure = failed_outcome(wanted.item.source, why)
         if final.failure is not None:
-            self._known.committed([wanted])
+            self._known.note_committed([wanted])
         yield final
 
     def _parts_worked(self, wanted: WantedSource) -> Iterator[ProcessedGroup]:

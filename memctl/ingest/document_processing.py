@@ -242,7 +242,7 @@ def load_processor(
     embedder = embedder or load_embedder(settings.embedder)
     sizes = ChunkSizes(settings.chunk_size, settings.chunk_overlap)
     readers = readers or Readers()
-    understander = understander or BuiltinUnderstander.configured(readers.limits)
+    understander = understander or BuiltinUnderstander.from_settings(readers.limits)
     quick = BuiltinUnderstander() if isinstance(understander, BuiltinUnderstander) else None
     made = DocumentProcessor(embedder, understander, sizes, quick, None, enricher, readers)
     made.redacts, made.private = settings.redact, private

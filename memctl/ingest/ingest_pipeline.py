@@ -372,7 +372,9 @@ class Ingestor:
                 outcomes = self._redacted_outcomes(written)
                 self._note(item for item in outcomes if item.outcome not in WRITTEN_OUTCOMES)
                 counters.add(outcomes)
-                known.committed(wanted for processed in batch.groups for wanted in processed.wanted)
+                known.note_committed(
+                    wanted for processed in batch.groups for wanted in processed.wanted
+                )
                 if progress is not None:
                     progress(Progress(counters.done, total, "documents"))
                 if counters.memories >= due:
@@ -381,7 +383,7 @@ class Ingestor:
             if counts.is_waiting:
                 with self._store.write() as transaction:
                     counts.write_waiting(transaction)
-                counts.committed(transaction)
+                counts.note_committed(transaction)
 
     def _improve(self, known: Deduplicator, counts: EntityCounts) -> None:
         """Index what is new while the run goes on, unless another process is writing."""
@@ -390,8 +392,8 @@ class Ingestor:
         except LockedError as error:
             _log.info("no upkeep now: %s", error.message)
             return
-        known.improved(done.before["documents"], done.after["documents"])
-        counts.moved(done.before["entities"], done.after["entities"])
+        known.note_upkeep(done.before["documents"], done.after["documents"])
+        counts.note_upkeep(done.before["entities"], done.after["entities"])
 
     def _redacted_outcomes(self, outcomes: Sequence[FileOutcome]) -> Sequence[FileOutcome]:
         """Return outcomes without secrets: a reason may quote the place that cannot be read."""

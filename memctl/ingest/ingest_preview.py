@@ -157,8 +157,8 @@ def _read(
             missing |= dict.fromkeys(text.missing)
     except Unreadable as error:
         return failed_outcome(source, error.why)
-    known.begun([wanted])
-    known.prepared([wanted])
+    known.note_begun([wanted])
+    known.note_prepared([wanted])
     return ingested_outcome(wanted, DocumentSummary(0, title, "", tuple(missing)), None)
 
 

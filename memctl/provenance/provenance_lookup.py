@@ -77,7 +77,7 @@ def file_provenance(
             documents.complete(_provenance(layout, entry), noted.get(entry.document_id or ""))
             for entry in entries
         ),
-        *documents.unnoted(asked),
+        *documents.unnoted_files(asked),
     ]
 
 
@@ -353,7 +353,7 @@ class DocumentOutcomes:
         entry = self._files.of_documents([id_]).get(id_)
         return printable(self._layout.found_here(Path(entry.path))) if entry else source
 
-    def unnoted(self, asked: FileReference) -> list[FileProvenance]:
+    def unnoted_files(self, asked: FileReference) -> list[FileProvenance]:
         """Return the documents of a file whose reading was not noted, the newest first."""
         import pyarrow as pa
         import pyarrow.compute as pc

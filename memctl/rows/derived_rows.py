@@ -101,7 +101,7 @@ class EntityCounts:
         self._staged: tuple[set[str], dict[str, Entity]] = set(), {}
         """What the transaction in progress adds, and what waits when it is done."""
 
-    def moved(self, before: int, after: int) -> None:
+    def note_upkeep(self, before: int, after: int) -> None:
         """Record that upkeep has brought the entities from one version to another."""
         if before == self._version:
             self._version = after
@@ -132,7 +132,7 @@ class EntityCounts:
         _count_up(transaction, self._waiting)
         self._staged = set(), {}
 
-    def committed(self, transaction: Transaction) -> None:
+    def note_committed(self, transaction: Transaction) -> None:
         """Record that what the transaction has written is there."""
         new, self._waiting = self._staged
         if self._known is not None:

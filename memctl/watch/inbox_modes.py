@@ -29,7 +29,7 @@ from memctl.records import FileOutcome
 from memctl.store.ledger.work_repositories import FileEntry
 from memctl.watch.claims import STOPPED, ClaimedFile, ClaimResult, Claims
 from memctl.watch.inbox_scanner import InboxScanner, take_batch
-from memctl.watch.intake import Intake, numbered
+from memctl.watch.intake import Intake, with_numbers
 from memctl.watch.reporter import Reporter, TurnResult, error_message
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class MoveMode(Struct):
 
         def of_claims(outcomes: Iterable[FileOutcome]) -> list[tuple[ClaimedFile, FileOutcome]]:
             """Put each outcome to the file that it is of."""
-            return [(claimed[number], outcome) for number, outcome in numbered(outcomes)]
+            return [(claimed[number], outcome) for number, outcome in with_numbers(outcomes)]
 
         try:
             outcomes = self.intake.ingest(
@@ -328,7 +328,7 @@ class KeepMode(Struct):
         ]
         outcomes = [
             (files[number], outcome)
-            for number, outcome in numbered(self.intake.ingest(sources))
+            for number, outcome in with_numbers(self.intake.ingest(sources))
             if outcome.error != CHANGED
         ]
         ended = {own.get(str(file.path)) for file, what in outcomes if what.outcome == "superseded"}
