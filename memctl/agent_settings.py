@@ -148,14 +148,14 @@ def parse_agent(data: bytes, place: str) -> AgentSettings:
             f"{place}: there is no resource {unknown[0]!r}", f"use {' and '.join(RESOURCES)}"
         )
     checked_name(loaded.agent_id, "an agent")
-    return replace(loaded, stated=tuple(_dotted(found)))
+    return replace(loaded, stated=tuple(_dotted_keys(found)))
 
 
-def _dotted(found: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+def _dotted_keys(found: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     """Return the keys of a file, those of its sections with the names of these before them."""
     for key, value in found.items():
         if isinstance(value, Mapping):
-            yield from _dotted(value, f"{prefix}{key}.")
+            yield from _dotted_keys(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}"
 
@@ -170,7 +170,7 @@ def with_agent(config: Config, agent: AgentSettings) -> Config:
     named = _given_in_file(agent, "knowledge_base.namespaces", kb.namespaces)
     for key, template in named.items():
         owner = None if key == "shared" else "a"
-        # Where no agent is named, or another one, it must not be taken for somebody else's.
+        # Where no agent is named, or another one, it must not be taken for another user's.
         if owner_of(config.namespaces, template.replace("{user_id}", "a")) != owner:
             default: str = getattr(config.namespaces, key)
             begin, colon, _ = default.partition("{user_id}:")

@@ -67,10 +67,10 @@ def escape_hidden(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return _MAY_BE_HIDDEN.sub(lambda found: _escaped(found[0]), text)
+    return _MAY_BE_HIDDEN.sub(lambda found: _escape(found[0]), text)
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     if not is_hidden(character):
         return character
     return character.encode("unicode_escape", "backslashreplace").decode("ascii")

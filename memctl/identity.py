@@ -81,7 +81,7 @@ def conversations_of(namespaces: NamespaceSettings, user: str | None) -> str:
     Raises:
         ConfigError: The template is the same for every user.
     """
-    return _filled(namespaces.conversations, "conversations", user)
+    return _fill(namespaces.conversations, "conversations", user)
 
 
 def documents_of(namespaces: NamespaceSettings, user: str | None) -> str:
@@ -90,10 +90,10 @@ def documents_of(namespaces: NamespaceSettings, user: str | None) -> str:
     Raises:
         ConfigError: The template is the same for every user.
     """
-    return _filled(namespaces.documents, "documents", user)
+    return _fill(namespaces.documents, "documents", user)
 
 
-def _filled(template: str, name: str, user: str | None) -> str:
+def _fill(template: str, name: str, user: str | None) -> str:
     if not user:
         return DEFAULT_NAMESPACE
     if _USER not in template:
@@ -105,7 +105,7 @@ def _filled(template: str, name: str, user: str | None) -> str:
 
 
 def kept_by(namespaces: NamespaceSettings, agent: str, user: str | None) -> str:
-    """Return the namespace of what an agent keeps to itself, of a user or of nobody."""
+    """Return the namespace of what an agent keeps to itself, of a user or of none."""
     return agent_namespace(agent, None if user is None else conversations_of(namespaces, user))
 
 

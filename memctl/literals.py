@@ -15,9 +15,9 @@ Mode = Literal["hybrid", "keyword", "vector", "graph", "agentic"]
 DEFAULT_HOPS, MAX_HOPS = 2, 4
 """How many steps the mode ``graph`` goes along names, and how many it goes at most."""
 DEFAULT_ROUNDS, MAX_ROUNDS = 3, 5
-"""How often the mode ``agentic`` searches at most, and how often it can be told to."""
+"""Rounds of search in the mode ``agentic``: as many by default, and as many at most."""
 DEFAULT_COMMUNITIES, MAX_COMMUNITIES = 3, 10
-"""How many communities the mode ``graph`` shows, and how many it can be told to."""
+"""Communities that the mode ``graph`` shows: as many by default, and as many at most."""
 Sort = Literal["created", "known", "importance", "accessed", "relevance"]
 """What listings are sorted by; ``known`` is when it became known here, and ``relevance`` is
 importance that fades as a memory gets older."""

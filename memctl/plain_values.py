@@ -92,7 +92,7 @@ def plain_rows(source: object) -> Iterator[dict[str, Any]]:
         short = _single_precision(reader.schema)
         for batch in reader:
             for row in batch.to_pylist():
-                yield _decoded(row, short)
+                yield _decode(row, short)
     elif isinstance(source, Iterable):
         yield from (to_plain(row) for row in source)
 
@@ -180,7 +180,7 @@ def _single_precision(schema: pa.Schema) -> frozenset[str]:
     return frozenset(item.name for item in schema if str(item.type) == "float")
 
 
-def _decoded(row: Row, short: frozenset[str]) -> dict[str, Any]:
+def _decode(row: Row, short: frozenset[str]) -> dict[str, Any]:
     """Turn columns that hold JSON text into what the text says; vectors are left out.
 
     Numbers of single precision get the digits that they have: 0.7, not 0.699999988079071.

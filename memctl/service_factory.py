@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memctl.literals import Purpose, Task, WhenUnavailable
     from memctl.memories.importance_decay import Decay
     from memctl.memories.memory_editing import Editor
-    from memctl.models.caller_model import CallerDesk
+    from memctl.models.caller_model import CallerExchange
     from memctl.models.chat_model import ChatModel, ChatModels
     from memctl.models.protocols import Embedder, Understander
     from memctl.models.providers import Providers
@@ -53,18 +53,18 @@ class ServiceFactory(Struct, dict=True):
     config: Config
     """The program's settings; of a private one, without models that are on other machines."""
     clock: Callable[[], datetime]
-    desk: CallerDesk | None = None
+    exchange: CallerExchange | None = None
     """Where the caller's replies lie, who then stands in for the models that chat."""
 
-    def for_caller(self, desk: CallerDesk) -> ServiceFactory:
+    def for_caller(self, exchange: CallerExchange) -> ServiceFactory:
         """Return services in which the caller is the model; close them after use."""
         from memctl.models.caller_model import CALLER
 
         models = replace(self.config.models, understand=CALLER, consolidate=CALLER)
-        return replace(self, config=replace(self.config, models=models), desk=desk)
+        return replace(self, config=replace(self.config, models=models), exchange=exchange)
 
     @classmethod
-    def wanted(
+    def from_settings(
         cls,
         layout: Layout,
         settings: KnowledgeBaseSettings,
@@ -85,10 +85,10 @@ class ServiceFactory(Struct, dict=True):
         if self.settings.private or not self.settings.private_namespaces:
             return self
         settings, config = replace(self.settings, private=True), self.config
-        if self.desk is not None:  # nothing private is handed out
+        if self.exchange is not None:  # nothing private is handed out
             models = replace(config.models, understand="", consolidate="")
             config = replace(config, models=models)
-        return ServiceFactory.wanted(self.layout, settings, self.store, config, self.clock)
+        return ServiceFactory.from_settings(self.layout, settings, self.store, config, self.clock)
 
     @cached_property
     def providers(self) -> Providers:
@@ -102,10 +102,10 @@ class ServiceFactory(Struct, dict=True):
             keeping = "nothing"
         budget = self.config.budget
         account = ModelAccount(ledger.replies, ledger.usage, budget, self.clock, keeping)
-        if self.desk is not None:
+        if self.exchange is not None:
             from memctl.models.caller_model import CallerProviders
 
-            return CallerProviders(self.config, account, self.desk)
+            return CallerProviders(self.config, account, self.exchange)
         return Providers(self.config, account)
 
     @cached_property
@@ -375,7 +375,7 @@ class ServiceFactory(Struct, dict=True):
     def _builtin_understander(self) -> BuiltinUnderstander:
         from memctl.understanding.builtin_understander import BuiltinUnderstander
 
-        return BuiltinUnderstander.configured(self.config.limits, self.config.triggers)
+        return BuiltinUnderstander.from_settings(self.config.limits, self.config.triggers)
 
     def feedback_model(self, purpose: Purpose) -> tuple[ChatModel, Prompt] | None:
         """Return the model that looks back at conversations, with its instructions.

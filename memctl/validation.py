@@ -70,13 +70,13 @@ def setting_keys(section: type[Any]) -> list[str]:
 
 
 @cache
-def _evaluated(section: Hashable) -> dict[str, Any]:
+def _evaluate(section: Hashable) -> dict[str, Any]:
     return get_type_hints(section, include_extras=True)
 
 
 def _annotations(section: type[Any]) -> dict[str, Any]:
     classes: Any = section  # mypy 1 does not see that a class is hashable
-    return _evaluated(classes)
+    return _evaluate(classes)
 
 
 def setting_type(section: type[Any], key: str) -> Any:

@@ -54,9 +54,9 @@ class Page(Struct, frozen=True):
         Raises:
             UsageError: No row has the key that they are to be sorted by.
         """
-        return self.ordered(rows)[self.offset :][: self.limit or None]
+        return self.sort_rows(rows)[self.offset :][: self.limit or None]
 
-    def ordered(self, rows: Sequence[T]) -> Sequence[T]:
+    def sort_rows(self, rows: Sequence[T]) -> Sequence[T]:
         """Return all rows in the requested order; those without a value come last."""
         if self.sort is None or not rows:
             return rows

@@ -70,7 +70,7 @@ def _section(command: Any, words: str) -> list[str]:
     parts = [*title, summary, "", "```sh", *examples, "```", "", f"Usage: `{usage}`", ""]
     if options:
         parts += [*_option_table(options), ""]
-    return [*parts, *(f"{_escaped(paragraph)}\n" for paragraph in rest)]
+    return [*parts, *(f"{_escape(paragraph)}\n" for paragraph in rest)]
 
 
 def _record(parameter: Any, context: Any) -> tuple[str, str]:
@@ -95,7 +95,7 @@ def _help_parts(text: str) -> tuple[str, list[str], list[str]]:
 
 
 def _option_table(records: Iterable[tuple[str, str]]) -> list[str]:
-    rows = [f"| `{_cell(written)}` | {_escaped(text)} |" for written, text in records]
+    rows = [f"| `{_cell(written)}` | {_escape(text)} |" for written, text in records]
     return ["| option | meaning |", "|---|---|", *rows]
 
 
@@ -103,7 +103,7 @@ def _cell(code: str) -> str:
     return code.replace("|", "\\|")
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Return help text as Markdown: what looks like an option or a placeholder stays as it is."""
     return re.sub(r"([|*<_])", r"\\\1", text)
 

@@ -60,8 +60,7 @@ around them counts half."""
 _LEAST_OWN = 0.45
 """That of what is in both themselves."""
 _LEAST_RELATED = 2.0
-"""Of a promise and what is missing: of 62 in 74 labelled worlds that only shared their words, 3
-were on one thing."""
+"""Of a promise and what is missing: pairs that only share their words are less related."""
 _MOST_ASKED = 100
 """Pairs of which the reading model is asked."""
 _MIN_RELATIVE_NEARNESS = 0.8

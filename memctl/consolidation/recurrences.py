@@ -30,7 +30,7 @@ _MOST_STEMS = 30
 _USUAL_SHARED = 1.3
 """Weight of what nearly all share, where a rare word has 1."""
 _LEAST_RELATED = 1.2
-"""Of 19 things in 74 labelled worlds that only shared their words, none is as related."""
+"""Things that only share their words are less related than this."""
 _APART = 400
 """Days from one time to the next, after which it is not the same thing that happens again."""
 

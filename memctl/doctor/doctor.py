@@ -265,13 +265,13 @@ def hard_linked_copy(layout: Layout, clock: Callable[[], datetime]) -> Iterator[
 def _link(source: Path, target: Path) -> None:
     tables, copied = table_storage(source).local_folder, table_storage(target).local_folder
     if tables is not None and copied is not None and tables.is_dir():
-        shutil.copytree(tables, copied, copy_function=_linked)
+        shutil.copytree(tables, copied, copy_function=_link_file)
     for name in ("kb.toml", LEDGER_FILE, f"{LEDGER_FILE}-wal"):
         if (source / name).is_file():
             shutil.copy2(source / name, target / name)
 
 
-def _linked(source: str, target: str) -> None:
+def _link_file(source: str, target: str) -> None:
     """Link a file: the engine never changes one that it has written, with few exceptions."""
     if Path(source).name in _WRITTEN_IN_PLACE:
         shutil.copy2(source, target)

@@ -142,7 +142,7 @@ def cannot_be_read(layout: Layout) -> Finding | None:
     """
     tables = table_storage(layout.folder).local_folder
     tops = (layout.processed,) if tables is None else (tables, layout.processed)
-    closed = [each for top in tops for each in _unopened(top)]
+    closed = [each for top in tops for each in _find_unopened(top)]
     closed += [
         each
         for path in (layout.settings, layout.folder / LEDGER_FILE)
@@ -160,7 +160,7 @@ def cannot_be_read(layout: Layout) -> Finding | None:
     return damaged("folders", layout.name, message, hint)
 
 
-def _unopened(top: Path) -> Iterator[OSError]:
+def _find_unopened(top: Path) -> Iterator[OSError]:
     """Yield what the system says of each file and folder below one that it does not open."""
     refused: list[OSError] = []
     for folder, _, files in os.walk(top, onerror=refused.append):

@@ -131,10 +131,10 @@ class Losses(Struct):
             sources: Where documents are from.
             planned: Whether documents are still to be read again.
         """
-        hopes = planned or self.waits
+        is_pending = planned or self.waits
         for table in _NOUNS:
-            missing = self._missing(table, snapshot, hopes)
-            lost = max(self._not_back(table, snapshot, hopes), len(missing))
+            missing = self._missing(table, snapshot, is_pending)
+            lost = max(self._not_back(table, snapshot, is_pending), len(missing))
             if not lost:
                 continue
             places = sources(row.document_id or row.id for row in missing)
@@ -148,19 +148,19 @@ class Losses(Struct):
             )
             yield Step(table, message, lost, rows)
 
-    def _missing(self, table: TableName, snapshot: Snapshot, hopes: bool) -> list[LostRow]:
+    def _missing(self, table: TableName, snapshot: Snapshot, is_pending: bool) -> list[LostRow]:
         named = self.named.get(table, {})
         there = set(snapshot.get(table, list(named), ["id"])["id"].to_pylist()) if named else set()
         rows = [row for row in named.values() if row.id not in there]
-        return [row for row in rows if not (hopes and self._comes_back(row))]
+        return [row for row in rows if not (is_pending and self._comes_back(row))]
 
     def _comes_back(self, row: LostRow) -> bool:
         return root_id(row.document_id or row.id) in self.again
 
-    def _not_back(self, table: TableName, snapshot: Snapshot, hopes: bool) -> int:
+    def _not_back(self, table: TableName, snapshot: Snapshot, is_pending: bool) -> int:
         """Return how many of the lost rows have not come back."""
         lost = self.rows.get(table, 0)
-        if not lost or (hopes and self.again):
+        if not lost or (is_pending and self.again):
             return 0
         batches = snapshot.batches(table, None, ["id"])
         return lost - sum(int(self._before[table].lacks(batch["id"]).sum()) for batch in batches)
@@ -204,7 +204,7 @@ class Repair(Struct):
 
     def run(self) -> Iterator[Step]:
         """Do all that is to be done, yielding each step when it is done."""
-        yield from self._without_twins()
+        yield from self._without_duplicates()
         yield from self._without_deleted()
         self._name_predecessors()
         yield from self._brought_back()
@@ -230,12 +230,12 @@ class Repair(Struct):
 
     # --- rows that are there twice ---
 
-    def _without_twins(self) -> Iterator[Step]:
+    def _without_duplicates(self) -> Iterator[Step]:
         for table in TABLES:
-            twins = list(self._agreement.twins(table))
-            if twins:
-                self._write(partial(_keep_one, table=table, ids=twins))
-                yield Step(table, f"kept one row of each of {format_count(len(twins), 'id')}")
+            duplicates = list(self._agreement.duplicates(table))
+            if duplicates:
+                self._write(partial(_keep_one, table=table, ids=duplicates))
+                yield Step(table, f"kept one row of each of {format_count(len(duplicates), 'id')}")
 
     # --- rows that are there again ---
 
@@ -275,14 +275,14 @@ class Repair(Struct):
         lost = self._lost_documents()
         if not lost:
             return
-        number, failed = self._planned(lost) if self.dry_run else self._read_again(lost)
+        number, failed = self._plan(lost) if self.dry_run else self._read_again(lost)
         if number:
             verb = "would read" if self.dry_run else "read"
             yield Step("documents", f"{verb} {format_count(number, 'document')} again")
         self.losses.waits = any(outcome.error not in _FINAL for outcome in failed)
         yield from _not_brought_back(failed)
 
-    def _planned(self, lost: Sequence[LostDocument]) -> tuple[int, list[FileOutcome]]:
+    def _plan(self, lost: Sequence[LostDocument]) -> tuple[int, list[FileOutcome]]:
         """Return how many documents would be read again, and which cannot be."""
         again = list(documents_to_recover(self.base.store, lost))
         ready = [each.document_id for each in again if isinstance(each, WantedSource)]
@@ -310,14 +310,14 @@ class Repair(Struct):
             self.losses.note("documents", [LostRow(orphan)])
         bare = {root_id(id_) for id_ in agreement.without_memories()}
         whole = {root for root in bare if root not in parts}
-        spoilt = set(self._spoilt()) - parts.keys() - whole
-        spoilt -= {root_id(row.id) for row in self._doubtful.get("documents", ())}
-        readable = {root for root in spoilt if places.get(root) or self._is_record(root)}
+        broken = set(self._broken()) - parts.keys() - whole
+        broken -= {root_id(row.id) for row in self._doubtful.get("documents", ())}
+        readable = {root for root in broken if places.get(root) or self._is_record(root)}
         roots = [*parts, *sorted(whole), *sorted(readable)]
         found = [LostDocument(root, places.get(root), tuple(parts.get(root, ()))) for root in roots]
         return [each for each in found if each.source is not None or each.document_id not in parts]
 
-    def _spoilt(self) -> Iterator[str]:
+    def _broken(self) -> Iterator[str]:
         """Yield the roots of documents of which a memory is missing or is not where it says."""
         agreement = self._agreement
         for document, passages in documents_with_passages(agreement.snapshot):
@@ -326,13 +326,13 @@ class Repair(Struct):
                 yield root_id(document["id"])
         if self.thorough:
             yield from self.losses.documents()
-        yield from self._doubted()
+        yield from self._doubtful_roots()
         if self.thorough and not self.losses.is_all_named:
             deleted = self.base.store.ledger.deletions.ids()
             lacking = documents_lacking_memories(agreement.snapshot, agreement.memories, deleted)
             yield from map(root_id, lacking)
 
-    def _doubted(self) -> Iterator[str]:
+    def _doubtful_roots(self) -> Iterator[str]:
         """Yield the roots of documents of which memories stand in files that have changed."""
         for row in self._doubtful.get("memories", ()):
             if row.document_id:
@@ -447,7 +447,7 @@ class Repair(Struct):
 
     def _without_loose_ends(self) -> Iterator[Step]:
         agreement = self._agreement
-        loose = list(dict.fromkeys(agreement.loose_ends()))
+        loose = list(dict.fromkeys(agreement.dangling_relations()))
         if loose:
             self._write(lambda t: erase_rows(t, "relations", loose))
             yield Step("relations", f"dropped {len(loose):,} of what is not there")
@@ -511,12 +511,12 @@ class Repair(Struct):
             return
         if not self.dry_run:
             for some in in_portions(bad, EMBEDDED_TOGETHER):
-                rows = self._embedded(some)
+                rows = self._embed_rows(some)
                 with self.base.store.write() as transaction:
                     amend_rows(transaction, "memories", rows)
         yield Step("memories", f"made the vectors of {_memories(bad)} anew")
 
-    def _embedded(self, ids: Sequence[str]) -> pa.Table:
+    def _embed_rows(self, ids: Sequence[str]) -> pa.Table:
         import pyarrow as pa
 
         from memctl.schema.arrow_tables import VECTOR, vector_array

@@ -87,7 +87,7 @@ class Rebuild(Struct, frozen=True):
             made.drop()
             raise
         replace_entities(transaction, *derive_all(before))
-        loose = CrossReferences(transaction.snapshot()).loose_ends()
+        loose = CrossReferences(transaction.snapshot()).dangling_relations()
         erase_rows(transaction, "relations", loose)
         transaction.replace_vectors(
             made.dimension, EMBEDDED_COLUMNS, lambda batch: made.vectors(vector_keys(batch))
@@ -147,7 +147,7 @@ def require_same_rows(before: Snapshot, after: Snapshot) -> None:
     for table, columns in compared:
         if before.count(table) != after.count(table):
             raise _other_than_before(table, "rows")
-        pairs = _abreast(before.batches(table, None, columns), after.batches(table, None, columns))
+        pairs = _align(before.batches(table, None, columns), after.batches(table, None, columns))
         for one, other in pairs:
             for name in columns:
                 if not _is_same(one.column(name), other.column(name)):
@@ -176,7 +176,7 @@ def _differ(one: NDArray[np.float16], other: NDArray[np.float16]) -> NDArray[np.
     return differing
 
 
-def _abreast(
+def _align(
     one: Iterator[pa.RecordBatch], other: Iterator[pa.RecordBatch]
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
     """Yield the rows of two streams side by side, however each is cut into batches."""

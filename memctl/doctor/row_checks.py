@@ -57,10 +57,10 @@ class CrossReferences(Struct, dict=True):
         """Return the ids of all rows of a table."""
         return Ids(batch["id"] for batch in self.snapshot.batches(table, None, ["id"]))
 
-    def twins(self, table: TableName) -> Iterator[str]:
+    def duplicates(self, table: TableName) -> Iterator[str]:
         """Yield the ids of rows of a table that are there more than once."""
         ids, seen = self.of(table), set[str]()
-        for batch in self.snapshot.batches(table, None, ["id"]) if ids.twins else ():
+        for batch in self.snapshot.batches(table, None, ["id"]) if ids.duplicates else ():
             found = set(batch["id"].filter(_mask(ids.repeated(batch["id"]))).to_pylist()) - seen
             seen |= found
             yield from sorted(found)
@@ -88,7 +88,7 @@ class CrossReferences(Struct, dict=True):
         """Yield the ids of rows that name, in a column, a memory that is not there."""
         yield from _naming(self.snapshot, table, column, self.memories)
 
-    def loose_ends(self) -> Iterator[str]:
+    def dangling_relations(self) -> Iterator[str]:
         """Yield the ids of relations one end of which is not there."""
         known = self.documents.union(self.memories).union(self.entities)
         for column in ("source_id", "target_id"):
@@ -139,8 +139,8 @@ def check_rows(examined: Examined) -> Iterator[Finding]:
     for table in readable:
         ids = agreement.of(table)
         committed = known.get((table, examined.states[table].version), len(ids))
-        if ids.twins:
-            yield damaged("rows", table, f"{format_count(ids.twins, 'id')} there twice")
+        if ids.duplicates:
+            yield damaged("rows", table, f"{format_count(ids.duplicates, 'id')} there twice")
         elif len(ids) != committed:
             amount = f"{format_count(len(ids), 'row')}, where the ledger knows of {committed:,}"
             yield damaged("rows", table, amount)
@@ -193,8 +193,8 @@ def _check_references(agreement: CrossReferences) -> Iterator[Finding]:
 
 
 def _check_graph(agreement: CrossReferences) -> Iterator[Finding]:
-    unborne = agreement.dangling("memory_ids", "relations")
-    loose = list(dict.fromkeys([*agreement.loose_ends(), *unborne]))
+    unsupported = agreement.dangling("memory_ids", "relations")
+    loose = list(dict.fromkeys([*agreement.dangling_relations(), *unsupported]))
     if loose:
         message = f"{format_count(len(loose), 'relation')} of what is not there: {some_of(loose)}"
         yield warning("rows", "relations", message, REPAIR)
@@ -223,7 +223,7 @@ class Ids:
         return len(self._sorted)
 
     @property
-    def twins(self) -> int:
+    def duplicates(self) -> int:
         """How many ids were there before."""
         return int((self._sorted[1:] == self._sorted[:-1]).sum())
 
@@ -234,8 +234,8 @@ class Ids:
 
     def repeated(self, column: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
         """Return for each value of a column whether it is there more than once."""
-        twins = self._sorted[1:][self._sorted[1:] == self._sorted[:-1]]
-        return np.isin(_hashes(column), twins)
+        duplicates = self._sorted[1:][self._sorted[1:] == self._sorted[:-1]]
+        return np.isin(_hashes(column), duplicates)
 
     def union(self, other: Ids) -> Ids:
         """Return the ids of both."""

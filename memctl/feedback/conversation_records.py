@@ -111,7 +111,7 @@ class ConversationRecords(Struct, frozen=True):
             completion=reward.completion,
             grounding=reward.grounding,
             messages=len(turns),
-            memory_id=self._remembered(session, whole, earlier, evidence),
+            memory_id=self._keep_summary(session, whole, earlier, evidence),
             user_id=session.user_id,
             agent_id=session.agent_id,
             by=by,
@@ -139,7 +139,7 @@ class ConversationRecords(Struct, frozen=True):
             return f"{uses[0].task}/{uses[0].version}"
         return next((each.prompt for each in reversed(queries) if each.prompt), "")
 
-    def _remembered(
+    def _keep_summary(
         self,
         session: Session,
         text: str,

@@ -71,13 +71,13 @@ def feedback_statistics(
         satisfaction=whole.satisfaction,
         completion=whole.completion,
         grounding=whole.grounding,
-        by_day=_grouped(records, lambda each: each.timestamp.date().isoformat(), latest=True),
-        by_prompt=_grouped(records, lambda each: each.prompt_version or "none"),
-        by_agent=_grouped(records, lambda each: each.agent_id or "none"),
+        by_day=_group(records, lambda each: each.timestamp.date().isoformat(), latest=True),
+        by_prompt=_group(records, lambda each: each.prompt_version or "none"),
+        by_agent=_group(records, lambda each: each.agent_id or "none"),
     )
 
 
-def _grouped(
+def _group(
     records: Iterable[ConversationSummary],
     label: Callable[[ConversationSummary], str],
     *,

@@ -89,7 +89,7 @@ def ask_source(name: str, source: OutsideSource, question: str, now: datetime) -
         if not line.strip():
             continue
         try:
-            texts.append(_parsed(line, name, now))
+            texts.append(_parse_line(line, name, now))
         except ValueError:
             bad.append(number)
     if bad and not texts:
@@ -97,7 +97,7 @@ def ask_source(name: str, source: OutsideSource, question: str, now: datetime) -
     return OutsideReply(name, tuple(texts[: source.most]), tuple(bad))
 
 
-def _parsed(line: bytes, name: str, now: datetime) -> OutsideText:
+def _parse_line(line: bytes, name: str, now: datetime) -> OutsideText:
     value: Any = json.loads(line.decode("utf-8"))
     if not isinstance(value, dict):
         raise ValueError("not an object")

@@ -119,7 +119,7 @@ class PromptVariants(Struct, frozen=True):
         """
         if version is not None:
             return self._text(task, version)
-        return self._text(task, self._chosen(task, session or ""))
+        return self._text(task, self._choose(task, session or ""))
 
     def use(self, task: str, session: str, namespace: str, version: str | None = None) -> Prompt:
         """Return the variant for a conversation, and note that it is used there.
@@ -284,7 +284,7 @@ class PromptVariants(Struct, frozen=True):
             UsageError: Nothing went badly, or the model changed nothing.
             ModelError: The model did not do it.
         """
-        active = self._text(task, self._chosen(task, ""))
+        active = self._text(task, self._choose(task, ""))
         worst = self._worst(task, hidden)
         if not worst:
             raise UsageError(
@@ -340,7 +340,7 @@ class PromptVariants(Struct, frozen=True):
             )
         return files[version]
 
-    def _chosen(self, task: str, session: str) -> str:
+    def _choose(self, task: str, session: str) -> str:
         self._require(task)
         known = {*self._files(task), *(v.version for v in self.ledger.prompt_variants.of(task))}
         shares = self.ledger.prompt_shares.of(task)

@@ -109,8 +109,8 @@ class Reflector(Struct, frozen=True):
         found = (
             *self._conversations(since),
             *self._judged_bad(since),
-            *self._unanswered(since),
-            *self._failed(details),
+            *self._find_unanswered(since),
+            *self._find_failed(details),
             *self._contradictions(),
             *self._prompts(),
             *self._asked_most(details),
@@ -163,16 +163,14 @@ class Reflector(Struct, frozen=True):
             and each.reward_score < _BAD
             and self.is_shown(each.namespace)
         ]
-        return self._grouped("conversation", "conversation", "went badly", cases)
+        return self._group("conversation", "conversation", "went badly", cases)
 
     def _judged_bad(self, since: datetime | None) -> Iterable[Finding]:
         """Questions whose answers were judged bad, by topic."""
         wanted = "at >= ? AND feedback = 'bad' AND question <> ''"
-        return self._grouped(
-            "judged_bad", "answer", "judged bad", self._logged_cases(wanted, since)
-        )
+        return self._group("judged_bad", "answer", "judged bad", self._logged_cases(wanted, since))
 
-    def _unanswered(self, since: datetime | None) -> Iterable[Finding]:
+    def _find_unanswered(self, since: datetime | None) -> Iterable[Finding]:
         """Questions without an answer, by topic: what memory lacks."""
         failed = "SELECT query_id FROM query_details WHERE status = 'failed'"
         wanted = (
@@ -180,9 +178,9 @@ class Reflector(Struct, frozen=True):
             f" AND query_id NOT IN ({failed})"
         )
         cases = self._logged_cases(wanted, since)
-        return self._grouped("unanswered", "question", "without an answer", cases)
+        return self._group("unanswered", "question", "without an answer", cases)
 
-    def _failed(self, details: Iterable[QueryDetail]) -> Iterable[Finding]:
+    def _find_failed(self, details: Iterable[QueryDetail]) -> Iterable[Finding]:
         """Questions that could not be asked, by what went wrong."""
         by_error: dict[str, list[str]] = {}
         for detail in details:
@@ -248,22 +246,22 @@ class Reflector(Struct, frozen=True):
     def _logged_cases(self, where: str, since: datetime | None) -> list[_Case]:
         return [
             _Case(each.query_id, each.question, each.question)
-            for each in self._asked(where, since)
+            for each in self._find_asked(where, since)
             if all(map(self.is_shown, each.filters.get("namespaces") or ()))
         ]
 
     def _details(self, since: datetime | None) -> list[QueryDetail]:
         """Return what is noted besides of the questions since an instant, in their order."""
         known = {each.query_id: each for each in self.ledger.query_details.all()}
-        asked = self._asked("at >= ?", since)
+        asked = self._find_asked("at >= ?", since)
         return [known[each.query_id] for each in asked if each.query_id in known]
 
-    def _asked(self, where: str, since: datetime | None) -> list[QueryEntry]:
+    def _find_asked(self, where: str, since: datetime | None) -> list[QueryEntry]:
         """Return the questions for which an SQL condition holds, of which may be known."""
         found = self.ledger.queries.select(where, "" if since is None else to_text(since))
         return [each for each in found if self.is_open(each)]
 
-    def _grouped(
+    def _group(
         self, kind: FindingKind, what: str, how: str, cases: Sequence[_Case]
     ) -> Iterable[Finding]:
         for topic, some in _by_topic(cases)[:_MOST]:

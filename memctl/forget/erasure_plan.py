@@ -51,7 +51,7 @@ LONGEST_TEXT = 60
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _HEADINGS = (*SUMMARY_HEADINGS.values(), "Summary", "Topics", "People and things", "Turns")
 _HEADING = re.compile(rf"(?:## )?(?:{'|'.join(_HEADINGS)}):?|# Session [\d -]+")
-"""What stands in every summary of a conversation, and is nobody's words."""
+"""What stands in every summary of a conversation, whatever was said in it."""
 
 
 class Selection(Struct, frozen=True):
@@ -318,16 +318,16 @@ def _text_columns(table: TableName) -> list[str]:
 
 def _with_what_rests(snapshot: Snapshot, ids: set[str]) -> set[str]:
     """Return memories with the insights that rest on one of them, and what rests on them alone."""
-    doomed = _with_dependents(snapshot, ids)
+    to_erase = _with_dependents(snapshot, ids)
     while True:
         resting: set[str] = set()
-        for some in in_portions(sorted(doomed)):
+        for some in in_portions(sorted(to_erase)):
             where = col("source_ids").has_any(some) & ~(col("level") == "insight")
             rows = snapshot.scan("memories", where, ["id", "source_ids"]).to_pylist()
-            resting |= {row["id"] for row in rows if doomed.issuperset(row["source_ids"])}
-        if resting <= doomed:
-            return doomed
-        doomed = _with_dependents(snapshot, doomed | resting)
+            resting |= {row["id"] for row in rows if to_erase.issuperset(row["source_ids"])}
+        if resting <= to_erase:
+            return to_erase
+        to_erase = _with_dependents(snapshot, to_erase | resting)
 
 
 def _with_dependents(snapshot: Snapshot, ids: set[str]) -> set[str]:

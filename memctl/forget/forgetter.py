@@ -156,7 +156,7 @@ class _ErasureScope(Struct, frozen=True):
 
     @property
     def is_conversation(self) -> bool:
-        """Whether it is what was said in a conversation, not what is known whoever says it."""
+        """Whether it is what was said in a conversation, not something known from any source."""
         return self.content.session is not None
 
 
@@ -202,7 +202,7 @@ class Forgetter:
             NotFoundError: There is nothing of the kind.
         """
         now = self._store.snapshot()
-        found = self._planned(now, selection)
+        found = self._plan(now, selection)
         names = tuple(item.name for item in self._snapshots.all())
         files = tuple(printable(path) for path in self._copies.of(found.sources))
         yours = tuple(self._copies.yours(found.sources))
@@ -281,7 +281,7 @@ class Forgetter:
 
     # --- finding out ---
 
-    def _planned(self, now: Snapshot, selection: Selection) -> _ErasureScope:
+    def _plan(self, now: Snapshot, selection: Selection) -> _ErasureScope:
         """Return what is to be removed, and what of it only snapshots have.
 
         Raises:
@@ -291,10 +291,10 @@ class Forgetter:
         if not all(map(str.strip, selection.entities)):
             raise UsageError("a name is empty", "say which name")
         ledger, scope, whole = self._store.ledger, self._scope(), now
-        now = self._scoped(now)
+        now = self._limit_scope(now)
         read = (self._snapshots.read(entry.name) for entry in self._snapshots.all())
-        snapshots = [self._scoped(each) for each in read]
-        deleted = self._deleted(selection) if selection.documents else []
+        snapshots = [self._limit_scope(each) for each in read]
+        deleted = self._find_deleted(selection) if selection.documents else []
         selection = resolve_selection([now, *snapshots], selection, deleted)
         made = plan_erasure(now, known_selection(now, selection))
         sources, texts = _sources(now, made), dict.fromkeys(made.texts)
@@ -358,7 +358,7 @@ class Forgetter:
             return frozenset()
         return frozenset(n for n in namespaces_of(snapshot) if not self.sees(n))
 
-    def _scoped(self, snapshot: Snapshot) -> Snapshot:
+    def _limit_scope(self, snapshot: Snapshot) -> Snapshot:
         """Return the tables without what is not the user's to forget."""
         hidden = self._hidden(snapshot)
         return ScopedSnapshot(snapshot, hidden) if hidden else snapshot
@@ -373,7 +373,7 @@ class Forgetter:
         words = words_beyond(self._store.ledger, scope)
         return texts_in_closed_namespaces(snapshot, words, self._hidden(snapshot), search_patterns)
 
-    def _deleted(self, selection: Selection) -> list[str]:
+    def _find_deleted(self, selection: Selection) -> list[str]:
         """Return documents that were deleted by hand, of which the user may know."""
         deleted = deleted_documents(self._store.ledger)
         if self._reach is None:
@@ -391,7 +391,7 @@ class Forgetter:
         """Take it out of the tables and the ledger, and note what is to be done after that."""
         ledger = self._store.ledger
         with self._store.write() as transaction:
-            found = self._planned(transaction.snapshot(), selection)
+            found = self._plan(transaction.snapshot(), selection)
             yours = tuple(self._copies.yours(found.sources))
             gone = carry_out_erasure(transaction, found.plan, self._embedder)
             others = self._said_in_other_sources(transaction.snapshot(), found)
@@ -509,7 +509,7 @@ class Forgetter:
         hidden, is_conversation = self._hidden(present), bool(job.detail.get(IS_CONVERSATION))
         sees = self._reach.sees if self._reach else None
         leftovers = Leftovers(
-            self._layout, self._store, self._scoped(present), search_patterns, sees
+            self._layout, self._store, self._limit_scope(present), search_patterns, sees
         )
         others = self._beyond(present, search_patterns)
         if is_conversation:

@@ -45,12 +45,12 @@ class SearchPattern:
         self.pattern = self._pattern()
         """Finds it in text; a name with its ends."""
         self._raw = self._raw_pattern() if is_name else None
-        self._raw_forms = list(dict.fromkeys(_encoded(self._forms)))
+        self._raw_forms = list(dict.fromkeys(_encode(self._forms)))
         self._raw_words = [
-            [form.lower() for form in dict.fromkeys(_encoded(_cases([word])))]
+            [form.lower() for form in dict.fromkeys(_encode(_cases([word])))]
             for word in self._words
         ]
-        self._written = list(dict.fromkeys(_encoded(_as_written(text)))) if is_name else []
+        self._written = list(dict.fromkeys(_encode(_as_written(text)))) if is_name else []
 
     @property
     def is_too_short(self) -> bool:
@@ -78,7 +78,7 @@ class SearchPattern:
 
     def is_in(self, text: str) -> bool:
         """Return whether a text has it; one that is JSON may have it escaped."""
-        read = _unescaped(text)
+        read = _unescape(text)
         if self.is_name:
             return self.pattern.search(read) is not None
         folded = read.casefold()
@@ -171,12 +171,12 @@ def _as_wide_characters(
     return list(dict.fromkeys(form.encode(kind, "surrogatepass") for form, kind in pairs))
 
 
-def _encoded(forms: Iterator[str] | list[str]) -> list[bytes]:
+def _encode(forms: Iterator[str] | list[str]) -> list[bytes]:
     known = list(forms)
     return [*_as_utf8(iter(known)), *_as_wide_characters(iter(known))]
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """Return a text with what JSON escapes as it is read."""
     return _ESCAPED.sub(lambda found: _read(found[0]), text) if "\\u" in text else text
 

@@ -92,7 +92,7 @@ def block_out(
     changed: set[str] = set()
     for root in roots:
         rows = transaction.snapshot().scan("documents", col("root_id") == root)
-        parts = [_blocked(row, patterns) for row in rows.to_pylist()]
+        parts = [_block_row(row, patterns) for row in rows.to_pylist()]
         said = [_RemainingText(part) for part in parts]
         for part, left in zip(parts, said, strict=True):
             if drops_summaries and part["method"].startswith(MODEL):
@@ -183,7 +183,7 @@ def _block_passages(
     changed: list[Row] = []
     bare: list[str] = []
     for row in rows.to_pylist():
-        new = _blocked(row, patterns)
+        new = _block_row(row, patterns)
         if row["level"] == "evidence" and row["start"] is not None:
             new["text"] = part["text"][row["start"] : row["end"]]
         said.keep(new)
@@ -226,7 +226,7 @@ def _write(
     amend_rows(transaction, table, made)
 
 
-def _blocked(row: Row, patterns: Patterns) -> Row:
+def _block_row(row: Row, patterns: Patterns) -> Row:
     """Return a row with blocks in place of what goes; items of lists that have it are left out."""
     return {
         name: value if name in KEPT_COLUMNS else _blocked_column(name, value, patterns)

@@ -77,7 +77,7 @@ def relations_of(items: Iterable[DocumentRows]) -> list[Relation]:
     for item in items:
         found += _links(item)
         evidence = [memory for memory in item.memories if memory.level == "evidence"]
-        found += _stated(item.document.id, evidence, item.mentions)
+        found += _stated_relations(item.document.id, evidence, item.mentions)
     return found
 
 
@@ -93,7 +93,9 @@ def derive_statement(
     links = [
         _link(memory.id, page, (memory.id,), memory.valid_from, written.get(page)) for page in pages
     ]
-    links += _stated(memory.id, [memory], [*names, *(EntityMention(page, PAGE) for page in pages)])
+    links += _stated_relations(
+        memory.id, [memory], [*names, *(EntityMention(page, PAGE) for page in pages)]
+    )
     return entities, {link.id: link for link in links}
 
 
@@ -153,14 +155,14 @@ def _link(
     )
 
 
-def _stated(
+def _stated_relations(
     origin: str, memories: Iterable[Memory], mentions: Sequence[EntityMention]
 ) -> list[Relation]:
     """Return what memories of one document, or one that is stated, say of two names.
 
     Each origin has rows of its own, so that a relation ends and goes with what states it.
     """
-    types, names = {each.name: each.type for each in mentions}, _typed(mentions)
+    types, names = {each.name: each.type for each in mentions}, _names_to_find(mentions)
     found: dict[str, Relation] = {}
     for memory in memories:
         for each in extract_relations(memory.text, names):
@@ -189,7 +191,7 @@ def _stated(
     return list(found.values())
 
 
-def _typed(mentions: Iterable[EntityMention]) -> list[EntityMention]:
+def _names_to_find(mentions: Iterable[EntityMention]) -> list[EntityMention]:
     """Return names for which to look; of a page nothing says what it is."""
     return [replace(each, type=_OTHER) if each.type == PAGE else each for each in mentions]
 
@@ -220,7 +222,7 @@ def _says(text: str, relation: Relation, types: Mapping[str, str]) -> bool:
         EntityMention(str(relation.metadata.get(name, "")), types.get(id_, _OTHER))
         for name, id_ in places.items()
     ]
-    found = extract_relations(text, _typed(names))
+    found = extract_relations(text, _names_to_find(names))
     return any(each.relation == relation.relation_type for each in found)
 
 

@@ -183,13 +183,13 @@ class WordComparison(Struct, frozen=True):
 _BY_STEMS = WordComparison()
 
 
-def _begun(wanted: Iterable[str], stems: Iterable[str]) -> int:
+def _count_forms(wanted: Iterable[str], stems: Iterable[str]) -> int:
     """Return how many words a text has other forms of, such as "roofer" of "roof"."""
     long = [word for word in wanted if len(word) >= _SHORTEST_STEM]
     return sum(any(stem.startswith(word) for stem in stems) for word in long)
 
 
-def _said(relation: str) -> str:
+def _relation_words(relation: str) -> str:
     """Return the type of a relation in words."""
     return relation.replace("_", " ")
 
@@ -348,7 +348,7 @@ class GraphView(Struct, frozen=True, dict=True):
     def _matching(self, words: str) -> Iterator[tuple[int, str | None]]:
         """Yield the nodes that a text may mean, best first, with the relation that it says."""
         seen: set[int] = set()
-        named = ((at, None) for at in self._named(words))
+        named = ((at, None) for at in self._find_named(words))
         for at, said in chain(named, self._sharing_stems(words)):
             if at not in seen:
                 seen.add(at)
@@ -357,7 +357,7 @@ class GraphView(Struct, frozen=True, dict=True):
             return
         least = _SURE_COSINE if seen else _LEAST_COSINE
         near = self._near_by_meaning(words, least)
-        described = ((at, None) for at in self._described(words, least))
+        described = ((at, None) for at in self._find_described(words, least))
         for at, said in chain(described, near):
             if at not in seen:
                 seen.add(at)
@@ -377,11 +377,13 @@ class GraphView(Struct, frozen=True, dict=True):
             yield at, None
         said: dict[int, tuple[int, str]] = {}
         types = {relation for _, _, relation, _ in index.facts if relation != LINKS_TO}
-        meant = {each for each in types if wanted & self.words.stems(_said(each))}
+        meant = {each for each in types if wanted & self.words.stems(_relation_words(each))}
         for source, target, relation, _ in index.facts:
             if relation not in meant:
                 continue
-            text = f"{index.nodes[source].name} {_said(relation)} {index.nodes[target].name}"
+            text = (
+                f"{index.nodes[source].name} {_relation_words(relation)} {index.nodes[target].name}"
+            )
             shared = len(wanted & self.words.stems(text))
             for at in (source, target):
                 said[at] = max(said.get(at, (0, "")), (shared, relation))
@@ -414,7 +416,7 @@ class GraphView(Struct, frozen=True, dict=True):
             snapshot.derived.write("vectors", name, made.astype("<f2").tobytes())
         return made
 
-    def _described(self, words: str, least: float) -> list[int]:
+    def _find_described(self, words: str, least: float) -> list[int]:
         """Return a few nodes of which a sentence says what a text does, or the like.
 
         Names themselves say nothing of their bearer, so they are left out of the sentence.  Only
@@ -436,7 +438,7 @@ class GraphView(Struct, frozen=True, dict=True):
         cosines = embedder.embed([rest for _, _, rest in said]) @ meant
         best: dict[int, tuple[int, int, float]] = {}
         for (at, place, rest), cosine in zip(said, cosines.tolist(), strict=True):
-            alike = sum(map(self.words.stems(rest).__contains__, wanted)) or _begun(
+            alike = sum(map(self.words.stems(rest).__contains__, wanted)) or _count_forms(
                 wanted, self.words.stems(rest)
             )
             if cosine >= least or (alike and least < _SURE_COSINE):
@@ -466,11 +468,11 @@ class GraphView(Struct, frozen=True, dict=True):
                 texts[text].append((at, None))
         for source, target, relation, _ in self.graph.index.facts[:_COMPARED]:
             if relation != LINKS_TO:
-                text = f"{nodes[source].name} {_said(relation)} {nodes[target].name}"
+                text = f"{nodes[source].name} {_relation_words(relation)} {nodes[target].name}"
                 texts[text] += [(source, relation), (target, relation)]
         return texts
 
-    def _named(self, words: str) -> list[int]:
+    def _find_named(self, words: str) -> list[int]:
         """The nodes that a text names, then those that share a word of it."""
         asked = f" {name_key(words)} "
         wanted = {word for word in asked.split() if len(word) >= _SHORTEST_WORD}
@@ -793,7 +795,7 @@ def _write_graphml(graph: Graph, connections: Connections, sink: BinaryIO) -> No
             made.nodes[graph.nodes[member].id]["community"] = number
     for memory in connections.memories:
         made.add_node(memory.id, name=_for_xml(memory.label), type=memory.level)
-    for start, end, relation, weight in _connected(graph, connections):
+    for start, end, relation, weight in _memory_edges(graph, connections):
         known = made.get_edge_data(start, end)
         if known is not None:  # two memories can be connected in several ways
             relation = f"{known['relation']}{_LISTED}{relation}"
@@ -801,7 +803,7 @@ def _write_graphml(graph: Graph, connections: Connections, sink: BinaryIO) -> No
     nx.write_graphml_xml(made, sink)
 
 
-def _connected(graph: Graph, connections: Connections) -> Iterator[tuple[str, str, str, float]]:
+def _memory_edges(graph: Graph, connections: Connections) -> Iterator[tuple[str, str, str, float]]:
     """Yield the edges of memories: between them, and to the names in them."""
     for edge in connections.edges:
         yield edge.source_id, edge.target_id, edge.relationship, edge.weight
@@ -818,22 +820,22 @@ def _for_xml(text: str) -> str:
 def _dot(graph: Graph, connections: Connections) -> Iterator[str]:
     yield "graph memories {\n"
     for node in graph.nodes:
-        yield f"  {_quoted(node.id)} [label={_quoted(node.name)}, class={_quoted(node.type)}];\n"
+        yield f"  {_quote(node.id)} [label={_quote(node.name)}, class={_quote(node.type)}];\n"
     for (one, other), edge in graph.edges.items():
-        ends = f"{_quoted(graph.nodes[one].id)} -- {_quoted(graph.nodes[other].id)}"
+        ends = f"{_quote(graph.nodes[one].id)} -- {_quote(graph.nodes[other].id)}"
         weight = max(1, round(10 * edge.weight))
-        yield f"  {ends} [weight={weight}, label={_quoted(edge.relations[0])}];\n"
+        yield f"  {ends} [weight={weight}, label={_quote(edge.relations[0])}];\n"
     for memory in connections.memories:
-        label = f"label={_quoted(memory.label)}, class={_quoted(memory.level)}"
-        yield f"  {_quoted(memory.id)} [{label}, shape=box];\n"
-    for start, end, relation, strength in _connected(graph, connections):
+        label = f"label={_quote(memory.label)}, class={_quote(memory.level)}"
+        yield f"  {_quote(memory.id)} [{label}, shape=box];\n"
+    for start, end, relation, strength in _memory_edges(graph, connections):
         weight = max(1, round(10 * strength))
-        ends = f"{_quoted(start)} -- {_quoted(end)}"
-        yield f"  {ends} [weight={weight}, label={_quoted(relation)}];\n"
+        ends = f"{_quote(start)} -- {_quote(end)}"
+        yield f"  {ends} [weight={weight}, label={_quote(relation)}];\n"
     yield "}\n"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     r"""Return text as a DOT string: quotes escaped, and backslashes, so that ``\l`` is no order."""
     plain = _BREAKS.sub(" ", text).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{plain}"'

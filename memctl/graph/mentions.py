@@ -93,9 +93,9 @@ def read_mentions(snapshot: Snapshot, where: Expr | None) -> Mentions:
     rows = snapshot.scan("memories", where, _COLUMNS).to_pylist()
     links = _with_titles(snapshot, list(_link_rows(snapshot)), rows)
     types = _types(snapshot)
-    linked = _linked(links, rows)
+    linked = _linked_pages(links, rows)
     titles = list(_titles(rows))
-    spotted = _spotted(rows, types, titles)
+    spotted = _names_in_texts(rows, types, titles)
     called = _document_names(rows, links, spotted, titles)
     passages = tuple(_passage(row, types, linked, spotted, called) for row in rows)
     standing = {passage.id for passage in passages}
@@ -136,10 +136,10 @@ def context_of(row: Mapping[str, Any]) -> str:
 
 def _speaks_of_another(passage: Passage) -> bool:
     own = name_key(passage.speaker, "person")
-    fulls = (parse_person(name_key(name), "person") for name in passage.names)
+    full_names = (parse_person(name_key(name), "person") for name in passage.names)
     return any(
         person is not None and person.is_full and own in (person.given, person.family)
-        for person in fulls
+        for person in full_names
     )
 
 
@@ -163,7 +163,7 @@ def _types(snapshot: Snapshot) -> dict[str, str]:
 # --- names without a noted mention --------------------------------------------------------------
 
 
-def _spotted(
+def _names_in_texts(
     rows: Sequence[Mapping[str, Any]], types: Mapping[str, str], titles: Iterable[_Titles]
 ) -> Mapping[str, tuple[str, ...]]:
     """The names and titles of any memory that stand in the text of each."""
@@ -206,7 +206,7 @@ def _with_titles(
     return [(source, title(source, target), ids) for source, target, ids in links]
 
 
-def _linked(
+def _linked_pages(
     links: Iterable[tuple[str, str, tuple[str, ...]]], rows: Sequence[Mapping[str, Any]]
 ) -> Mapping[str, list[str]]:
     """The pages that each passage links to."""

@@ -272,8 +272,8 @@ class _Shorts:
             elif person is not None and person.is_full and not person.generation:
                 people[context][node] = person
             taken[context][key] = node
-        for context, fulls in people.items():
-            for word, nodes in people_by_name_part(fulls).items():
+        for context, full_names in people.items():
+            for word, nodes in people_by_name_part(full_names).items():
                 owners[context][word] |= nodes
         self._words = {
             context: {

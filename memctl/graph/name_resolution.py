@@ -76,7 +76,7 @@ def resolve(
         for context in contexts
         for name, node in resolver.in_context(context).items()
     }
-    joined = _joined(decisions.same)
+    joined = _first_of_groups(decisions.same)
     return Resolution(
         {place: joined.get(node, node) for place, node in nodes.items()}, nodes, resolver.keys
     )
@@ -108,10 +108,10 @@ class _Resolver:
         names = self._names[context]
         everywhere = {name: self._everywhere(name, names) for name in names}
         nodes = dict(everywhere)
-        fulls = self._fulls(names, everywhere)
+        full_names = self._full_names(names, everywhere)
         for name in sorted(names, key=lambda name: -self._middle_letters(name)):
             if (context, name) not in self._strangers:
-                nodes[name] = self._short_for(name, everywhere, nodes, fulls) or nodes[name]
+                nodes[name] = self._short_for(name, everywhere, nodes, full_names) or nodes[name]
         for name in names:
             if nodes[name] == self.keys[name] and self._is_anybody(name):
                 nodes[name] = f"{nodes[name]}\0{context}"
@@ -175,7 +175,7 @@ class _Resolver:
 
     # --- what holds in one context ---
 
-    def _fulls(self, names: Sequence[str], nodes: Mapping[str, str]) -> dict[str, Person]:
+    def _full_names(self, names: Sequence[str], nodes: Mapping[str, str]) -> dict[str, Person]:
         """The people who are named in full, by node."""
         found: dict[str, Person] = {}
         for name in names:
@@ -190,7 +190,7 @@ class _Resolver:
         name: str,
         everywhere: Mapping[str, str],
         nodes: Mapping[str, str],
-        fulls: Mapping[str, Person],
+        full_names: Mapping[str, Person],
     ) -> str | None:
         """The one node in the context that a name is short for.
 
@@ -198,14 +198,16 @@ class _Resolver:
             name: The name.
             everywhere: What each name in the context means by itself.
             nodes: What each is known to mean there so far.
-            fulls: The people who are named in full, by what that means by itself.
+            full_names: The people who are named in full, by what that means by itself.
         """
         names = tuple(everywhere)
         by_person: set[str] = set()
         if self._types[name] in ("email", "handle"):
-            by_person = {node for node, person in fulls.items() if _is_address_of(name, person)}
+            by_person = {
+                node for node, person in full_names.items() if _is_address_of(name, person)
+            }
         elif self._persons[name] is not None:
-            by_person = self._people(name, names, nodes[name], fulls)
+            by_person = self._people(name, names, nodes[name], full_names)
         meant: set[str] = set()
         if by_person:
             came_to = {everywhere[other]: nodes[other] for other in names}
@@ -230,15 +232,15 @@ class _Resolver:
         return any(self._decisions.are_apart(one, other) for one in (node, self.keys[name]))
 
     def _people(
-        self, name: str, names: Sequence[str], node: str, fulls: Mapping[str, Person]
+        self, name: str, names: Sequence[str], node: str, full_names: Mapping[str, Person]
     ) -> set[str]:
         person = self._persons[name]
         assert person is not None
         if person.is_full:
-            return _fuller(person, node, fulls)
+            return _fuller(person, node, full_names)
         if not person.given and self._is_of_a_couple(person, names):
             return set()
-        return {full for full, other in fulls.items() if _may_be(person, other)}
+        return {full for full, other in full_names.items() if _may_be(person, other)}
 
     def _is_of_a_couple(self, person: Person, names: Sequence[str]) -> bool:
         """Return whether both a Mr and a Mrs of that name are there."""
@@ -247,16 +249,16 @@ class _Resolver:
         return {"f", "m"} <= genders
 
 
-def _fuller(person: Person, node: str, fulls: Mapping[str, Person]) -> set[str]:
+def _fuller(person: Person, node: str, full_names: Mapping[str, Person]) -> set[str]:
     """The same name with a middle name, where all that have one can be the same."""
     if person.middle:
         longer = {
             full: other
-            for full, other in fulls.items()
+            for full, other in full_names.items()
             if len(" ".join(other.middle)) > len(" ".join(person.middle))
         }
     else:
-        longer = {full: other for full, other in fulls.items() if other.middle}
+        longer = {full: other for full, other in full_names.items() if other.middle}
     return {full for full, other in longer.items() if full != node and _is_alike(person, other)}
 
 
@@ -303,7 +305,7 @@ def _is_address_of(address: str, person: Person) -> bool:
     return parts in ([given, family], [family, given], [given[0], family])
 
 
-def _joined(same: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _first_of_groups(same: Iterable[tuple[str, str]]) -> dict[str, str]:
     """The first of each group of keys that were merged by hand, by every key of it."""
     groups: dict[str, set[str]] = {}
     for one, other in sorted(same):
@@ -317,10 +319,10 @@ def _best(keys: Iterable[str]) -> str:
     return min(keys, key=lambda key: (-len(key.split(" ")), -len(key), key))
 
 
-def people_by_name_part(fulls: Mapping[str, Person]) -> Mapping[str, set[str]]:
+def people_by_name_part(full_names: Mapping[str, Person]) -> Mapping[str, set[str]]:
     """Return whom each first or family name, and initial with one, may be short for, by node."""
     owners: dict[str, set[str]] = defaultdict(set)
-    for node, person in fulls.items():
+    for node, person in full_names.items():
         for short in (person.given, person.family, f"{person.given[0]} {person.family}"):
             owners[short].add(node)
     return owners

@@ -117,12 +117,12 @@ class Preparer:
         Raises:
             ModelError: A model cannot be had; all that was made before has been given.
         """
-        yield from self._rescued(self._batches(sources))
+        yield from self._flush_before_failure(self._batches(sources))
 
     def _batches(self, sources: Iterable[SourceOrFailure]) -> Generator[Batch, None, None]:
         for group in grouped(sources, JUDGED_TOGETHER):
-            yield from self._group(self._identified(group))
-        yield from self._landed(0)
+            yield from self._group(self._identify(group))
+        yield from self._collect(0)
         yield from self._filling.take()
 
     def judged(self, judged: Iterable[WantedSource | FileOutcome]) -> Generator[Batch, None, None]:
@@ -131,18 +131,20 @@ class Preparer:
         Raises:
             ModelError: As :meth:`batches`.
         """
-        yield from self._rescued(self._batches_of(judged))
+        yield from self._flush_before_failure(self._batches_of(judged))
 
     def _batches_of(
         self, judged: Iterable[WantedSource | FileOutcome]
     ) -> Generator[Batch, None, None]:
         for group in grouped(judged, JUDGED_TOGETHER):
             self._filling.batch.outcomes.extend(x for x in group if isinstance(x, FileOutcome))
-            yield from self._worked([x for x in group if isinstance(x, WantedSource)])
-        yield from self._landed(0)
+            yield from self._work_on([x for x in group if isinstance(x, WantedSource)])
+        yield from self._collect(0)
         yield from self._filling.take()
 
-    def _rescued(self, batches: Generator[Batch, None, None]) -> Generator[Batch, None, None]:
+    def _flush_before_failure(
+        self, batches: Generator[Batch, None, None]
+    ) -> Generator[Batch, None, None]:
         """Give what is finished before a model that cannot be had ends it all."""
         try:
             yield from batches
@@ -152,7 +154,7 @@ class Preparer:
 
     # --- judging ---
 
-    def _identified(self, group: Sequence[SourceOrFailure]) -> list[IdentifiedSource]:
+    def _identify(self, group: Sequence[SourceOrFailure]) -> list[IdentifiedSource]:
         identified: list[IdentifiedSource] = []
         for source in group:
             if isinstance(source, FileOutcome):
@@ -174,7 +176,7 @@ class Preparer:
             self._filling.batch.outcomes.extend(outcomes)
             if known is not None:
                 known.update(item.document_id for item in outcomes if item.document_id)
-            yield from self._worked([x for x in verdicts if isinstance(x, WantedSource)])
+            yield from self._work_on([x for x in verdicts if isinstance(x, WantedSource)])
             later = [verdict.item for verdict in verdicts if isinstance(verdict, Deferred)]
             if len(later) == len(items):  # all depend on what is not finished yet
                 yield from self._caught_up()
@@ -183,22 +185,22 @@ class Preparer:
     def _caught_up(self) -> Generator[Batch, None, None]:
         """Finish what is in work; where nothing is, have it committed."""
         if self._flying:
-            yield from self._landed(0)
+            yield from self._collect(0)
         else:
             yield from self._filling.take()
             self._known.wait_for_commits()
 
     # --- working ---
 
-    def _worked(self, wanted: Sequence[WantedSource]) -> Generator[Batch, None, None]:
+    def _work_on(self, wanted: Sequence[WantedSource]) -> Generator[Batch, None, None]:
         kinds = [kind_of(each) for each in wanted]
         single = [each for each, kind in zip(wanted, kinds, strict=True) if kind is None]
-        yield from self._submitted(single)
+        yield from self._submit(single)
         for each, kind in zip(wanted, kinds, strict=True):
             if kind is not None:
-                yield from self._unpacked(Unpacking(each, kind, self._worker_pool.readers))
+                yield from self._unpack(Unpacking(each, kind, self._worker_pool.readers))
 
-    def _unpacked(self, file: Unpacking) -> Generator[Batch, None, None]:
+    def _unpack(self, file: Unpacking) -> Generator[Batch, None, None]:
         """Work on the units of a file, and then on the document that says what it holds."""
         known: set[str] = set()
         source = file.wanted.item.source
@@ -213,34 +215,34 @@ class Preparer:
             self._fail(source, file.failure)
             return
         if known:  # by which files they go is seen once they are committed
-            yield from self._landed(0)
+            yield from self._collect(0)
             yield from self._filling.take()
             self._known.wait_for_commits()
         snapshot = self._known.snapshot()
         shared = of_other_files(snapshot, known, file.prefix)
         ended = file.ended(snapshot) if file.is_followed else []
-        yield from self._submitted([file.listing(shared, ended)])
+        yield from self._submit([file.listing(shared, ended)])
 
-    def _submitted(self, wanted: Sequence[WantedSource]) -> Generator[Batch, None, None]:
+    def _submit(self, wanted: Sequence[WantedSource]) -> Generator[Batch, None, None]:
         for group in _portions(wanted, self._limits.together or WORKED_TOGETHER):
-            self._known.begun(group)
+            self._known.note_begun(group)
             self._flying.append(self._worker_pool.submit(group, self._clock()))
-            yield from self._landed(self._worker_pool.capacity)
+            yield from self._collect(self._worker_pool.capacity)
             if self._filling.is_full:
                 yield from self._filling.take()
 
-    def _landed(self, still_flying: int) -> Generator[Batch, None, None]:
+    def _collect(self, still_flying: int) -> Generator[Batch, None, None]:
         """Put groups that are done into the batch, until no more than this many are in work."""
         while len(self._flying) > still_flying:
             for processed in self._flying.popleft().result():
-                yield from self._received(processed)
+                yield from self._receive(processed)
 
-    def _received(self, processed: ProcessedGroup) -> Generator[Batch, None, None]:
+    def _receive(self, processed: ProcessedGroup) -> Generator[Batch, None, None]:
         in_parts: list[WantedSource] = []
-        self._known.prepared([wanted for wanted, _ in processed.ingested()])
+        self._known.note_prepared([wanted for wanted, _ in processed.ingested()])
         for wanted, result in zip(processed.wanted, processed.results, strict=True):
             if isinstance(result, ReadFailure):
-                self._known.committed([wanted])
+                self._known.note_committed([wanted])
                 self._fail(wanted.item.source, result)
             elif isinstance(result, SeveralParts):
                 in_parts.append(wanted)
@@ -263,7 +265,7 @@ class Preparer:
             why = ReadFailure(error.message, "the file may be damaged", "WorkerDied")
             final.failure = failed_outcome(wanted.item.source, why)
         if final.failure is not None:
-            self._known.committed([wanted])
+            self._known.note_committed([wanted])
         yield final
 
     def _parts_worked(self, wanted: WantedSource) -> Iterator[ProcessedGroup]:

@@ -99,9 +99,9 @@ def write_batch(
             writing.finish()
             if on_commit is not None:
                 transaction.ledger(lambda _: on_commit(outcomes))
-        known.moved(transaction.versions["documents"])
-        known.ended(writing.ended_keys)
-        counts.committed(transaction)
+        known.note_version(transaction.versions["documents"])
+        known.note_ended(writing.ended_keys)
+        counts.note_committed(transaction)
     except _Abandoned as abandoned:
         outcomes = [abandoned.failure]
     return [*before, *outcomes]

@@ -101,7 +101,7 @@ def _blocks(text: str, segments: Sequence[Segment], size: int) -> Iterator[Segme
         if block is None:
             block = segment
         elif _belong_together(block, segment, size) and not text[block.end : segment.start].strip():
-            block = _joined(block, segment)
+            block = _join(block, segment)
         else:
             yield block
             block = segment
@@ -125,7 +125,7 @@ def _belong_together(block: Segment, segment: Segment, size: int) -> bool:
     return False
 
 
-def _joined(block: Segment, segment: Segment) -> Segment:
+def _join(block: Segment, segment: Segment) -> Segment:
     """One segment over both; a heading takes on the kind and locators of what it stands above."""
     kept = segment if block.kind == "heading" else block
     return replace(
@@ -141,7 +141,7 @@ def _joined(block: Segment, segment: Segment) -> Segment:
 
 
 def _spans(text: str, block: Segment, sizes: ChunkSizes, cut: Cut | None) -> Iterable[Span]:
-    start, end = _stripped(text, block.start, block.end)
+    start, end = _strip(text, block.start, block.end)
     if end - start <= sizes.size:
         return [(start, end)] if start < end else []
     if block.kind in ("table", "code", "properties"):
@@ -181,11 +181,11 @@ def _overlap_start(text: str, floor: int, start: int, reach: int) -> int:
 
 
 def _stripped_or_none(text: str, start: int, end: int) -> Span | None:
-    start, end = _stripped(text, start, end)
+    start, end = _strip(text, start, end)
     return (start, end) if start < end else None
 
 
-def _stripped(text: str, start: int, end: int) -> Span:
+def _strip(text: str, start: int, end: int) -> Span:
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():

@@ -85,20 +85,20 @@ class Deduplicator:
 
     # --- what is on its way ---
 
-    def begun(self, group: Iterable[WantedSource]) -> None:
+    def note_begun(self, group: Iterable[WantedSource]) -> None:
         """Record sources that are being read; others under their keys wait for what comes of it."""
         with self._changed:
             for wanted in group:
                 self._pending[wanted.item.key] = None
                 self._names.add(wanted.item.source.source)
 
-    def prepared(self, group: Iterable[WantedSource]) -> None:
+    def note_prepared(self, group: Iterable[WantedSource]) -> None:
         """Record documents that will be committed."""
         with self._changed:
             for wanted in group:
                 self._pending[wanted.item.key] = (wanted.item.sha256, wanted.document_id)
 
-    def committed(self, wanted: Iterable[WantedSource]) -> None:
+    def note_committed(self, wanted: Iterable[WantedSource]) -> None:
         """Record that documents are in the store, or never will be."""
         with self._changed:
             for each in wanted:
@@ -107,7 +107,7 @@ class Deduplicator:
                 self._added.add(each.item.key)
             self._changed.notify_all()
 
-    def ended(self, keys: Iterable[str]) -> None:
+    def note_ended(self, keys: Iterable[str]) -> None:
         """Record documents that are in the store and are history now, by their keys."""
         with self._changed:
             self._added.update(keys)
@@ -122,7 +122,7 @@ class Deduplicator:
             self._alone = self._alone and version == self._version
             return self._alone
 
-    def moved(self, version: int) -> None:
+    def note_version(self, version: int) -> None:
         """Record the version of the documents that this ingest's own commit has made."""
         with self._changed:
             self._version = version
@@ -131,7 +131,7 @@ class Deduplicator:
                 if first.versions["documents"] == version:
                     self._first, self._added = first, set()
 
-    def improved(self, before: int, after: int) -> None:
+    def note_upkeep(self, before: int, after: int) -> None:
         """Record that upkeep has brought the documents from one version to another."""
         with self._changed:
             if before == self._version:
@@ -167,7 +167,7 @@ class Deduplicator:
             pending = {key: self._pending[key] for key in keys if key in self._pending}
             names = set(self._names)
         versions = self._versions(items)
-        exported = self._exported(items)
+        exported = self._find_exported(items)
         verdicts: list[Verdict] = []
         taken: set[str] = set()
         for item in items:
@@ -203,7 +203,7 @@ class Deduplicator:
             _add_namesakes(self._store.snapshot(), items, versions)
         return versions
 
-    def _exported(self, items: Sequence[IdentifiedSource]) -> set[str]:
+    def _find_exported(self, items: Sequence[IdentifiedSource]) -> set[str]:
         """Return what is still remembered of that from which some sources were exported."""
         ids = [item.copy_of for item in items if item.copy_of]
         if not ids:

@@ -109,10 +109,10 @@ class DocumentProcessor(Struct):
             else:
                 results.append(read)
             if len(waiting) >= UNDERSTOOD_TOGETHER or characters >= CHARACTERS_TOGETHER:
-                made += self._timed(waiting, now, readings)
+                made += self._understand_timed(waiting, now, readings)
                 waiting.clear()
                 characters = 0
-        made += self._timed(waiting, now, readings)
+        made += self._understand_timed(waiting, now, readings)
         good = [item for item in made if isinstance(item, PreparedDocument)]
         began = time.perf_counter()
         processed = self._finish_groups(_with_summaries(results, made), good, now, weigh)
@@ -126,14 +126,14 @@ class DocumentProcessor(Struct):
         Raises:
             Unreadable: What was made of it before is better.
         """
-        [made] = self._prepared([(wanted, text)], now)
+        [made] = self._prepare([(wanted, text)], now)
         if isinstance(made, ReadFailure):
             raise Unreadable(made)
         processed = self._finish_groups([_summary_of(made)], [made], now, None)
         processed.part, processed.wanted = text.part, (wanted,)
         return processed
 
-    def _timed(
+    def _understand_timed(
         self,
         read: Sequence[tuple[WantedSource, SourceText]],
         now: datetime,
@@ -141,12 +141,12 @@ class DocumentProcessor(Struct):
     ) -> list[PreparedDocument | ReadFailure]:
         """Understand texts, and note how long that took with how they were read."""
         began = time.perf_counter()
-        made = self._prepared(read, now)
+        made = self._prepare(read, now)
         lengths = {wanted.document_id: len(text.text) for wanted, text in read}
         _share(readings, lengths, time.perf_counter() - began)
         return made
 
-    def _prepared(
+    def _prepare(
         self, read: Sequence[tuple[WantedSource, SourceText]], now: datetime
     ) -> list[PreparedDocument | ReadFailure]:
         """Understand texts; what is private and what is not are never given away together."""
@@ -242,7 +242,7 @@ def load_processor(
     embedder = embedder or load_embedder(settings.embedder)
     sizes = ChunkSizes(settings.chunk_size, settings.chunk_overlap)
     readers = readers or Readers()
-    understander = understander or BuiltinUnderstander.configured(readers.limits)
+    understander = understander or BuiltinUnderstander.from_settings(readers.limits)
     quick = BuiltinUnderstander() if isinstance(understander, BuiltinUnderstander) else None
     made = DocumentProcessor(embedder, understander, sizes, quick, None, enricher, readers)
     made.redacts, made.private = settings.redact, private

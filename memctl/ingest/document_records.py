@@ -72,9 +72,9 @@ def prepare_document(parts: DocumentInputs) -> PreparedDocument:
     document = _document(parts)
     evidence = _passages(parts, document)
     is_restated = parts.wanted.item.source.type == ARCHIVED  # the messages were distilled before
-    distilled = [] if is_restated else list(_distilled(parts, document, evidence))
+    distilled = [] if is_restated else list(_distilled_memories(parts, document, evidence))
     restated = (*_gist(parts, document, evidence), *_exchanges(parts, document, evidence))
-    made = (*evidence, *restated, *distilled, *_quoted(parts, document))
+    made = (*evidence, *restated, *distilled, *_quotations(parts, document))
     memories = tuple({memory.id: memory for memory in made}.values())
     return PreparedDocument(
         document,
@@ -196,10 +196,10 @@ def _passages(parts: DocumentInputs, document: Document) -> list[Memory]:
     return memories
 
 
-def _quoted(parts: DocumentInputs, document: Document) -> Iterator[Memory]:
+def _quotations(parts: DocumentInputs, document: Document) -> Iterator[Memory]:
     """Yield what a message quotes of others.
 
-    It names nobody, so that nothing is made of it, and matters less than what the message says.
+    It has no names, so that nothing is derived from it, and matters less than the message.
     """
     read = parts.read
     for start, end in read.quotations:
@@ -332,7 +332,7 @@ def _exchanges(
         if asked is None or turn.speaker not in REPLYING or not any(map(str.isalnum, words)):
             asked = AskedTurn(turn.turn, said) if turn.speaker in TRIGGERING else None
             continue
-        text = "\n\n".join(map(_shortened, (asked.text, said)))
+        text = "\n\n".join(map(_shorten, (asked.text, said)))
         sources = (*(asked.evidence or of_turn.get(asked.turn, ())), *of_turn[turn.turn])
         asked = None
         yield Memory(
@@ -364,7 +364,7 @@ def _exchanges(
         )
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """A side of an exchange; of a long one its beginning, as its turn has all of it."""
     if len(text) <= _LONGEST_SIDE:
         return text
@@ -383,7 +383,7 @@ def _gist_sources(gist: str, evidence: Sequence[Memory]) -> tuple[str, ...]:
     return _distinct(found)[:MOST_GIST_SOURCES] or (evidence[0].id,)
 
 
-def _distilled(
+def _distilled_memories(
     parts: DocumentInputs, document: Document, evidence: Sequence[Memory]
 ) -> Iterator[Memory]:
     for statement in parts.understood.distilled:

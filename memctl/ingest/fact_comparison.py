@@ -244,12 +244,12 @@ class FactComparer:
             try:
                 run.begin(self._facts(waiting))
                 comparisons.discard(set(waiting) - run.waiting.keys())  # these facts are gone
-                while problem is None and (wave := run.next_wave()):
+                while problem is None and (batch := run.next_batch()):
                     beat()
                     with self._store.ledger.replies.asking(_COMPARING):
                         compared_elsewhere = run.waiting.keys() - set(comparisons.pending())
                         run.stop_waiting(compared_elsewhere)
-                        problem = self._compare(run, run.left_of(wave))
+                        problem = self._compare(run, run.left_of(batch))
             except LockedError as error:
                 problem = error
             return run.report(comparisons.count(), problem)
@@ -263,9 +263,9 @@ class FactComparer:
         while some := list(islice(remaining, 1_000)):
             yield from current_facts(snapshot, some, now).values()
 
-    def _compare(self, run: _Run, wave: Sequence[str]) -> MemctlError | None:
+    def _compare(self, run: _Run, batch: Sequence[str]) -> MemctlError | None:
         """Compare the facts of some documents; return what keeps it from going on."""
-        cases = self._cases(run, wave)
+        cases = self._cases(run, batch)
         models = {case: self._models.of(case.namespace) for case in cases if case.known}
         with ThreadPoolExecutor(self._concurrency) as pool:
             replies = [
@@ -282,16 +282,16 @@ class FactComparer:
             except (ModelUnavailable, ModelRefused) as error:
                 problem = error
         self._settle(run, sorted(done, key=lambda case: case.order))
-        run.learn(wave)
+        run.learn(batch)
         return problem
 
-    def _cases(self, run: _Run, wave: Sequence[str]) -> list[_Case]:
+    def _cases(self, run: _Run, batch: Sequence[str]) -> list[_Case]:
         snapshot, now = self._store.snapshot(), self._clock()
-        ids = [id_ for document in wave for id_ in run.of(document)]
+        ids = [id_ for document in batch for id_ in run.of(document)]
         facts = current_facts(snapshot, ids, now)
         nearest = NearestFacts(snapshot, run.waiting, now)
         cases: list[_Case] = []
-        for document in wave:
+        for document in batch:
             new = [facts[id_] for id_ in run.of(document) if id_ in facts]
             for at in range(0, len(new), _MOST_TOGETHER):
                 some = new[at : at + _MOST_TOGETHER]
@@ -387,23 +387,23 @@ class _Run(Struct):
         for id_ in sorted(self.waiting, key=lambda id_: self.waiting[id_]):
             self._documents.setdefault(self._document_of[id_], []).append(id_)
 
-    def next_wave(self) -> list[str]:
+    def next_batch(self) -> list[str]:
         """Return the documents to look at next, the oldest first."""
         ready = (name for name in self._documents if self._tries[name] < _MOST_TRIES)
         return list(islice(ready, self._together))
 
-    def left_of(self, wave: Sequence[str]) -> list[str]:
-        """The documents of a wave that still have facts that wait."""
-        return [document for document in wave if document in self._documents]
+    def left_of(self, batch: Sequence[str]) -> list[str]:
+        """The documents of a batch that still have facts that wait."""
+        return [document for document in batch if document in self._documents]
 
-    def learn(self, wave: Sequence[str]) -> None:
+    def learn(self, batch: Sequence[str]) -> None:
         """Take fewer documents together where they change the ground of one another.
 
-        The first one of a wave is compared with the current facts, unless another process writes.
+        The first one of a batch is compared with the current facts, unless another process writes.
         """
-        left = self.left_of(wave)
+        left = self.left_of(batch)
         self._together = 1 if left else min(2 * self._together, self.at_once)
-        self._tries.update(left[:1] if left[:1] == list(wave[:1]) else [])
+        self._tries.update(left[:1] if left[:1] == list(batch[:1]) else [])
 
     def of(self, document: str) -> list[str]:
         """The facts of a document that wait."""

@@ -372,7 +372,9 @@ class Ingestor:
                 outcomes = self._redacted_outcomes(written)
                 self._note(item for item in outcomes if item.outcome not in WRITTEN_OUTCOMES)
                 counters.add(outcomes)
-                known.committed(wanted for processed in batch.groups for wanted in processed.wanted)
+                known.note_committed(
+                    wanted for processed in batch.groups for wanted in processed.wanted
+                )
                 if progress is not None:
                     progress(Progress(counters.done, total, "documents"))
                 if counters.memories >= due:
@@ -381,7 +383,7 @@ class Ingestor:
             if counts.is_waiting:
                 with self._store.write() as transaction:
                     counts.write_waiting(transaction)
-                counts.committed(transaction)
+                counts.note_committed(transaction)
 
     def _improve(self, known: Deduplicator, counts: EntityCounts) -> None:
         """Index what is new while the run goes on, unless another process is writing."""
@@ -390,8 +392,8 @@ class Ingestor:
         except LockedError as error:
             _log.info("no upkeep now: %s", error.message)
             return
-        known.improved(done.before["documents"], done.after["documents"])
-        counts.moved(done.before["entities"], done.after["entities"])
+        known.note_upkeep(done.before["documents"], done.after["documents"])
+        counts.note_upkeep(done.before["entities"], done.after["entities"])
 
     def _redacted_outcomes(self, outcomes: Sequence[FileOutcome]) -> Sequence[FileOutcome]:
         """Return outcomes without secrets: a reason may quote the place that cannot be read."""
@@ -467,7 +469,7 @@ def _amount(batch: Batch) -> tuple[int, int]:
 
 T = TypeVar("T")
 
-_PATIENCE_SECONDS = 0.1
+_QUEUE_SECONDS = 0.1
 _MEANWHILE_SECONDS = 0.5
 _FAREWELL_SECONDS = 1.0
 """A thread that goes on for longer writes nothing; it ends with the text that it is at."""
@@ -494,13 +496,13 @@ def prefetch(
     thread = threading.Thread(target=_fill_queue, args=(items, queue, stop), daemon=True)
     thread.start()
     try:
-        yield from _received(queue, meanwhile)
+        yield from _receive(queue, meanwhile)
     finally:
         stop.set()
         thread.join(_FAREWELL_SECONDS)
 
 
-def _received(queue: Queue[T | _End], meanwhile: Callable[[], None]) -> Iterator[T]:
+def _receive(queue: Queue[T | _End], meanwhile: Callable[[], None]) -> Iterator[T]:
     while True:
         try:
             item = queue.get(timeout=_MEANWHILE_SECONDS)
@@ -533,7 +535,7 @@ def _put(queue: Queue[T | _End], item: T | _End, stop: threading.Event) -> bool:
     """Put an item as soon as there is room; False if it is no longer wanted."""
     while not stop.is_set():
         try:
-            queue.put(item, timeout=_PATIENCE_SECONDS)
+            queue.put(item, timeout=_QUEUE_SECONDS)
         except Full:
             continue
         return True

@@ -117,7 +117,7 @@ def _judge_all(
                 later.append(verdict.item)
             elif (kind := kind_of(verdict)) is not None:
                 unpacking = Unpacking(verdict, kind, readers)
-                yield from _unpacked(known, unpacking, estimators, readers)
+                yield from _preview_units(known, unpacking, estimators, readers)
             else:
                 yield _read(known, verdict, estimators, readers)
         if len(later) == len(items):  # newer versions of what this very ingest brings
@@ -127,7 +127,7 @@ def _judge_all(
         items = later
 
 
-def _unpacked(
+def _preview_units(
     known: Deduplicator, file: Unpacking, estimators: Estimators, readers: Readers
 ) -> Iterator[FileOutcome]:
     """Return what would become of a file of many units, and of each of them."""
@@ -157,8 +157,8 @@ def _read(
             missing |= dict.fromkeys(text.missing)
     except Unreadable as error:
         return failed_outcome(source, error.why)
-    known.begun([wanted])
-    known.prepared([wanted])
+    known.note_begun([wanted])
+    known.note_prepared([wanted])
     return ingested_outcome(wanted, DocumentSummary(0, title, "", tuple(missing)), None)
 
 

@@ -76,7 +76,7 @@ class MediaEnricher:
         problems: list[str] = []
         pool = ThreadPoolExecutor(self._at_once)
         try:
-            done = list(pool.map(lambda each: self._completed(each, problems), read))
+            done = list(pool.map(lambda each: self._complete(each, problems), read))
         finally:
             pool.shutdown(cancel_futures=True)
         if problems:
@@ -86,7 +86,7 @@ class MediaEnricher:
 
     # --- inside ---
 
-    def _completed(self, each: Read, problems: list[str]) -> Read:
+    def _complete(self, each: Read, problems: list[str]) -> Read:
         wanted, source = each
         path = wanted.item.source.path
         if path is None:
@@ -100,7 +100,7 @@ class MediaEnricher:
                 problems.append(f"{name}: no {step.adds} yet: {_message(error)}")
                 source = replace(source, missing=_with(source.missing, step.adds))
             else:
-                source = _extended(source, pieces, step)
+                source = _extend(source, pieces, step)
         return wanted, source
 
     def _steps(self, source: SourceText) -> list[_Step]:
@@ -117,7 +117,7 @@ class MediaEnricher:
             steps.append(_Step(self._image_reader.name, DESCRIPTION, both, self._describe_picture))
         if self._image_reader is not None and kind == "video":
             name = self._image_reader.name
-            steps.append(_Step(name, DESCRIPTION, (DESCRIPTION,), self._watched))
+            steps.append(_Step(name, DESCRIPTION, (DESCRIPTION,), self._describe_frames))
         return steps
 
     def _transcribe(self, path: Path, name: str, source: SourceText) -> Iterator[Piece]:
@@ -152,7 +152,7 @@ class MediaEnricher:
             if text and not has_text:
                 yield Piece(f"{text}\n\n", heading="Text in it", page=page.page)
 
-    def _watched(self, path: Path, name: str, source: SourceText) -> Iterator[Piece]:
+    def _describe_frames(self, path: Path, name: str, source: SourceText) -> Iterator[Piece]:
         """Yield what some frames of a video show, and their text if none has been read yet."""
         from memctl.readers.pieces import Piece
 
@@ -169,7 +169,7 @@ class MediaEnricher:
             yield Piece(shown, "caption", time_start=frame.start, time_end=frame.start)
 
 
-def _extended(source: SourceText, pieces: list[Piece], step: _Step) -> SourceText:
+def _extend(source: SourceText, pieces: list[Piece], step: _Step) -> SourceText:
     """The document with more text behind its own, and with less that is missing."""
     from memctl.readers.pieces import assemble
 

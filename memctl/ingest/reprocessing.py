@@ -117,7 +117,7 @@ def wanted_source(
     """
     if document.status != "indexed":
         why, hint = f"it is {document.status}", "only live documents are read again"
-        return _failed(document, ReadFailure(why, hint, UsageError.__name__))
+        return _failure(document, ReadFailure(why, hint, UsageError.__name__))
     if document.reader == RECORD_READER:
         source = _record(snapshot, document)
         item = IdentifiedSource(source, document.sha256, document.size, document.id)
@@ -131,7 +131,7 @@ def wanted_source(
         return from_stored_text(snapshot, document)
     if not path.is_file():
         why, hint = "its file is no longer there", "put it back, or ingest it anew"
-        return _failed(document, ReadFailure(why, hint, FileNotFoundError.__name__))
+        return _failure(document, ReadFailure(why, hint, FileNotFoundError.__name__))
     return _from_file(document, path.resolve() if path.is_symlink() else path)
 
 
@@ -183,7 +183,7 @@ def _from_file(document: Document, path: Path) -> WantedSource | FileOutcome:
     try:
         item = identify(replace(_source(document), path=path))
     except Unreadable as error:
-        return _failed(document, error.why)
+        return _failure(document, error.why)
     if item.sha256 != document.sha256:
         return _changed_file(document, path)
     return _again(item, document)
@@ -191,7 +191,7 @@ def _from_file(document: Document, path: Path) -> WantedSource | FileOutcome:
 
 def _changed_file(document: Document, path: Path) -> FileOutcome:
     why, hint = f"{path} has changed since", "ingest it as a newer version"
-    return _failed(document, ReadFailure(why, hint, ChangedSource.__name__))
+    return _failure(document, ReadFailure(why, hint, ChangedSource.__name__))
 
 
 def _record(snapshot: Snapshot, document: Document) -> Source:
@@ -224,7 +224,7 @@ def _given_session(document: Document) -> str | None:
     return None if document.session_id == document.id else document.session_id
 
 
-def _failed(document: Document, why: ReadFailure) -> FileOutcome:
+def _failure(document: Document, why: ReadFailure) -> FileOutcome:
     return FileOutcome(
         document.source,
         "failed",

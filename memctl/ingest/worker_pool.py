@@ -98,7 +98,7 @@ class WorkerPool:
         if self._threads is not None:
             return self._threads.submit(self._sent_part, wanted, text, now)
         done: Future[ProcessedGroup] = Future()
-        done.set_result(self._timed(lambda: self._processor.work_on_part(wanted, text, now)))
+        done.set_result(self._measure_work(lambda: self._processor.work_on_part(wanted, text, now)))
         return done
 
     def close(self) -> None:
@@ -117,10 +117,10 @@ class WorkerPool:
     def _here(self, group: Sequence[WantedSource], now: datetime) -> ProcessedGroup:
         again = any(wanted.redo for wanted in group)  # what is known includes what is redone
         weigh = self._weigh if len(group) <= WEIGHED_AT_MOST and not again else None
-        processed = self._timed(lambda: self._processor.work(group, now, weigh))
+        processed = self._measure_work(lambda: self._processor.work(group, now, weigh))
         return replace(processed, wanted=tuple(group))
 
-    def _timed(self, work: Callable[[], ProcessedGroup]) -> ProcessedGroup:
+    def _measure_work(self, work: Callable[[], ProcessedGroup]) -> ProcessedGroup:
         """Do some work here, and see whether others should be had for the rest."""
         began = self._monotonic()
         processed = work()
@@ -341,12 +341,12 @@ def process_separately(
         except WorkerDied:
             worker.close()
             worker = _start_one(terms)
-            made = _deadly(worker, wanted, now)
+            made = _crash_result(worker, wanted, now)
         results.append(replace(made, wanted=(wanted,)))
     return results, worker
 
 
-def _deadly(worker: Worker, wanted: WantedSource, now: datetime) -> ProcessedGroup:
+def _crash_result(worker: Worker, wanted: WantedSource, now: datetime) -> ProcessedGroup:
     """What there is of a source whose reading ends the process: no rows, and why."""
     nothing = worker.work([], now)
     name = wanted.item.source.source

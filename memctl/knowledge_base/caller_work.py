@@ -22,7 +22,7 @@ from memctl.records import Filters
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from memctl.models.caller_model import CallerDesk, WantedReply
+    from memctl.models.caller_model import CallerExchange, WantedReply
     from memctl.service_factory import ServiceFactory
 
 KINDS: tuple[WorkKind, ...] = ("document", "comparison", "insight", "answer")
@@ -131,7 +131,7 @@ class CallerWork(Part):
             UsageError: The reply has another shape; says where.
             NotFoundError: Nothing of that id waits.
         """
-        kind, about, key = _parsed(id_)
+        kind, about, key = _parse_id(id_)
         if kind not in self._open((kind,)) or (kind == "document" and not self._may_see(about)):
             raise _work_is_gone(id_)
         given = _checked_reply(kind, reply)
@@ -181,9 +181,9 @@ class CallerWork(Part):
 
     def _of_document(self, document_id: str) -> WorkItem | None:
         """Return what is asked about a document; None where nothing is, or it cannot be read."""
-        with self._caller_as_model({}) as (desk, services), suppress(ModelUnavailable):
+        with self._caller_as_model({}) as (exchange, services), suppress(ModelUnavailable):
             services.ingestor_that("wait").asking(document_id)
-        wanted = next(iter(desk.wanted.values()), None)
+        wanted = next(iter(exchange.wanted.values()), None)
         return _item("document", document_id, wanted) if wanted else None
 
     def _document_replied(self, id_: str, document_id: str, key: str, given: bytes) -> WorkDone:
@@ -203,9 +203,9 @@ class CallerWork(Part):
     def _wanted_comparisons(self) -> Sequence[WantedReply]:
         if not self._kb.store.ledger.comparisons.count():
             return ()
-        with self._caller_as_model({}) as (desk, services):
+        with self._caller_as_model({}) as (exchange, services):
             services.ingestor.compare()
-        return tuple(desk.wanted.values())
+        return tuple(exchange.wanted.values())
 
     def _comparison_replied(self, id_: str, key: str, given: bytes) -> WorkDone:
         with self._with_reply(id_, key, given) as services:
@@ -214,10 +214,10 @@ class CallerWork(Part):
         return WorkDone(id_, "comparison", True, taken, report.dropped, "the facts are compared")
 
     def _wanted_insights(self) -> Sequence[WantedReply]:
-        with self._caller_as_model({}) as (desk, services):
+        with self._caller_as_model({}) as (exchange, services):
             size = services.config.consolidate.batch_size
             services.consolidator(asks_model=True).ask(size)
-        return tuple(desk.wanted.values())
+        return tuple(exchange.wanted.values())
 
     def _insight_replied(self, id_: str, key: str, given: bytes) -> WorkDone:
         with self._with_reply(id_, key, given) as services:
@@ -295,14 +295,14 @@ class CallerWork(Part):
     @contextmanager
     def _caller_as_model(
         self, given: dict[str, bytes]
-    ) -> Iterator[tuple[CallerDesk, ServiceFactory]]:
+    ) -> Iterator[tuple[CallerExchange, ServiceFactory]]:
         """Yield services whose model is the caller, and where its replies are kept."""
-        from memctl.models.caller_model import CallerDesk
+        from memctl.models.caller_model import CallerExchange
 
-        desk = CallerDesk(given)
-        services = self._kb.services.for_caller(desk)
+        exchange = CallerExchange(given)
+        services = self._kb.services.for_caller(exchange)
         try:
-            yield desk, services
+            yield exchange, services
         finally:
             services.close()
 
@@ -310,9 +310,9 @@ class CallerWork(Part):
     def _with_reply(self, id_: str, key: str, given: bytes) -> Iterator[ServiceFactory]:
         """Yield services for which a reply is ready; refuse a reply that none of them asks for."""
         self._kb.begin_change()
-        with self._caller_as_model({key: given}) as (desk, services):
+        with self._caller_as_model({key: given}) as (exchange, services):
             yield services
-        if key not in desk.used:
+        if key not in exchange.used:
             raise _work_is_gone(id_)
 
 
@@ -328,7 +328,7 @@ def _item(kind: WorkKind, about: str, wanted: WantedReply) -> WorkItem:
     )
 
 
-def _parsed(id_: str) -> tuple[WorkKind, str, str]:
+def _parse_id(id_: str) -> tuple[WorkKind, str, str]:
     """Return what an item is, what it is about, and which question about that.
 
     Raises:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.errors import UsageError
@@ -20,8 +22,9 @@ from memctl.records import Filters, IngestReport, Metadata, ProgressListener, Sk
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from memctl.config import WebSettings
     from memctl.ingest.discovery.ingest_inputs import Inputs
-    from memctl.ingest.discovery.sources import SourceOrFailure
+    from memctl.ingest.discovery.sources import Labels, SourceOrFailure
     from memctl.ingest.file_versions import FileVersions
     from memctl.knowledge_base.resources import Resources
     from memctl.links.link_map import LinkMap
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
 _NO_FILTERS = Filters()
 
 
-def _uploaded(user: str | None, session: str | None, now: datetime) -> dict[str, str]:
+def _upload_metadata(user: str | None, session: str | None, now: datetime) -> dict[str, str]:
     """Return what is noted of a document that a user has added, where one is named."""
     if user is None:
         return {}
@@ -52,13 +55,32 @@ _ADDED_UP = (
 _COMPARED = ("added", "updated", "contradicted", "restated", "dropped")
 
 
-def _joined(first: IngestReport, second: IngestReport) -> IngestReport:
+def _join_reports(first: IngestReport, second: IngestReport) -> IngestReport:
     """Return the report of two parts of one ingest."""
     both = {name: getattr(first, name) + getattr(second, name) for name in _ADDED_UP}
     compared = {
         name: getattr(first.facts, name) + getattr(second.facts, name) for name in _COMPARED
     }
     return replace(first, **both, facts=replace(second.facts, **compared))
+
+
+class _IngestRun(Struct, frozen=True):
+    """What is ingested in one run, and how."""
+
+    inputs: Inputs
+    labels: Labels
+    folders: Sequence[Path]
+    """Those whose missing files are marked as gone."""
+    web: WebSettings
+    left_out: SkipListener | None
+
+    def open(
+        self, folder: Path
+    ) -> AbstractContextManager[tuple[Iterable[SourceOrFailure], int | None]]:
+        """Open the sources, with the folder of the knowledge base; see ``open_inputs``."""
+        from memctl.ingest.discovery.ingest_inputs import open_inputs
+
+        return open_inputs(self.inputs, self.labels, folder, self.left_out, self.web)
 
 
 class Documents(Part):
@@ -122,9 +144,8 @@ class Documents(Part):
             KnowledgeBaseUnavailable: It is archived.
             LockedError: Another process is writing and does not stop.
         """
-        from memctl.ingest.discovery.ingest_inputs import Inputs, open_inputs
+        from memctl.ingest.discovery.ingest_inputs import Inputs
         from memctl.ingest.discovery.sources import Labels
-        from memctl.sessions.line_intake import TurnLines, WritableLines
 
         require_shallow(metadata)
         kb, config = self._kb, self._kb.program_config
@@ -137,33 +158,36 @@ class Documents(Part):
             title=title,
             doc_type=doc_type,
             agent_id=config.agent,
-            metadata={**_uploaded(config.user, session, kb.clock()), **(metadata or {})},
+            metadata={**_upload_metadata(config.user, session, kb.clock()), **(metadata or {})},
         )
-        if not dry_run:
-            kb.make_private(labels.namespace)
         inputs = Inputs.of(paths, text, stream, jsonl, stream_name)
         web = replace(config.web, allow_private=allow_private or config.web.allow_private)
-        versions = self._known_versions(inputs, labels.namespace)
-        folders = inputs.paths if sync else ()
-        lines = TurnLines(kb.conversations, dry_run=dry_run)
-        with open_inputs(inputs, labels, kb.layout.folder, left_out, web) as (sources, total):
-            given = WritableLines(iter(sources), config)
-            if dry_run:
-                sources = lines.divert(given.all())
-                return self._preview(sources, progress, total, versions, folders)
+        run = _IngestRun(inputs, labels, inputs.paths if sync else (), web, left_out)
+        return self._preview(run, progress) if dry_run else self._ingest(run, progress)
+
+    def _ingest(self, run: _IngestRun, progress: ProgressListener | None) -> IngestReport:
+        """Remember inputs, and mark as gone what is no longer in folders."""
+        from memctl.sessions.line_intake import TurnLines, WritableLines
+
+        kb = self._kb
+        kb.make_private(run.labels.namespace)
+        versions = self._known_versions(run)
+        turns = TurnLines(kb.conversations)
+        with run.open(kb.layout.folder) as (sources, total):
+            given = WritableLines(iter(sources), kb.program_config)
             kb.begin_change()
             report: IngestReport | None = None
             while report is None or given.next is not None:
                 if given.next is not None:
                     self._make_private_for(given, given.next.namespace)
-                sources = lines.divert(given.part(kb.settings.private_namespaces))
+                part = turns.divert(given.part(kb.settings.private_namespaces))
                 ingestor = kb.services.ingestor
-                done = ingestor.ingest(sources, progress, total=total, versions=versions)
-                report = done if report is None else _joined(report, done)
-        if lines.added or lines.changed:
-            kb.folding.change(lines.changed, kb.clock())
-            report = lines.extend_report(report, kb.folding.fold(progress=progress))
-        gone = ingestor.end_gone(versions, folders) if versions and folders else ()
+                done = ingestor.ingest(part, progress, total=total, versions=versions)
+                report = done if report is None else _join_reports(report, done)
+        if turns.added or turns.changed:
+            kb.folding.change(turns.changed, kb.clock())
+            report = turns.extend_report(report, kb.folding.fold(progress=progress))
+        gone = ingestor.end_gone(versions, run.folders) if versions and run.folders else ()
         return replace(report, outcomes=(*report.outcomes, *gone), gone=len(gone))
 
     def _make_private_for(self, lines: WritableLines, namespace: str) -> None:
@@ -173,36 +197,35 @@ class Documents(Part):
         except UsageError as error:
             lines.refuse(namespace, error)
 
-    def _known_versions(self, inputs: Inputs, namespace: str) -> FileVersions | None:
+    def _known_versions(self, run: _IngestRun) -> FileVersions | None:
         """Return what is known of files by their names; None where nothing can be."""
         from memctl.ingest.file_versions import FileVersions
 
         kb = self._kb
-        if not inputs.has_names or not kb.snapshot().count("documents"):
+        if not run.inputs.has_names or not kb.snapshot().count("documents"):
             return None
-        return FileVersions(kb.store, kb.settings, namespace, kb.clock)
+        return FileVersions(kb.store, kb.settings, run.labels.namespace, kb.clock)
 
-    def _preview(
-        self,
-        sources: Iterable[SourceOrFailure],
-        progress: ProgressListener | None,
-        total: int | None,
-        versions: FileVersions | None,
-        folders: Sequence[Path],
-    ) -> IngestReport:
+    def _preview(self, run: _IngestRun, progress: ProgressListener | None) -> IngestReport:
+        """Return what would become of inputs, and of what is no longer in folders."""
         from memctl.ingest.ingest_preview import preview
+        from memctl.sessions.line_intake import TurnLines, WritableLines
 
-        services = self._kb.services
-        return preview(
-            self._kb.store,
-            sources,
-            services.estimators(),
-            services.readers,
-            progress,
-            total=total,
-            versions=versions,
-            folders=folders,
-        )
+        kb = self._kb
+        versions = self._known_versions(run)
+        turns = TurnLines(kb.conversations, dry_run=True)
+        with run.open(kb.layout.folder) as (sources, total):
+            given = WritableLines(iter(sources), kb.program_config)
+            return preview(
+                kb.store,
+                turns.divert(given.all()),
+                kb.services.estimators(),
+                kb.services.readers,
+                progress,
+                total=total,
+                versions=versions,
+                folders=run.folders,
+            )
 
     @audited("document reprocess")
     def reprocess(

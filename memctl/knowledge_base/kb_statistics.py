@@ -210,9 +210,9 @@ def query_statistics(
     entries = _questions(ledger, is_open)
     details = {each.query_id: each for each in ledger.query_details.all()}
     counts = _counts("", entries, details)
-    by_mode = _largest_first(_grouped(entries, details, lambda entry: entry.mode))
-    by_day = _grouped(entries, details, lambda entry: entry.at.date().isoformat())
-    split = _largest_first(_grouped(entries, details, _label(by, name, details))) if by else []
+    by_mode = _largest_first(_group(entries, details, lambda entry: entry.mode))
+    by_day = _group(entries, details, lambda entry: entry.at.date().isoformat())
+    split = _largest_first(_group(entries, details, _label(by, name, details))) if by else []
     return QueryStatistics(
         kb=name,
         queries=counts.queries,
@@ -224,7 +224,7 @@ def query_statistics(
         p95_seconds=counts.p95_seconds if entries else None,
         by_mode=tuple(by_mode),
         by_day=tuple(sorted(by_day, key=lambda group: group.label, reverse=True)),
-        unanswered=_unanswered(
+        unanswered=_most_unanswered(
             each
             for each in entries
             if each.query_id not in details or details[each.query_id].status != "failed"
@@ -292,7 +292,7 @@ def _counts(
     )
 
 
-def _grouped(
+def _group(
     entries: Iterable[QueryEntry],
     details: Mapping[str, QueryDetail],
     label: Callable[[QueryEntry], str],
@@ -303,7 +303,7 @@ def _grouped(
     return [_counts(name, group, details) for name, group in groups.items()]
 
 
-def _unanswered(entries: Iterable[QueryEntry]) -> tuple[Unanswered, ...]:
+def _most_unanswered(entries: Iterable[QueryEntry]) -> tuple[Unanswered, ...]:
     """Return the most frequent questions without an answer; entries come newest first."""
     times: Counter[str] = Counter()
     latest: dict[str, QueryEntry] = {}

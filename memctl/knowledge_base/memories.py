@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from memctl.graph.graph_views import GraphView
     from memctl.graph.name_index import NameIndex, Node
     from memctl.graph.name_resolution import Decisions
+    from memctl.memories.memory_editing import Statement
     from memctl.memories.memory_views import MemoryView
     from memctl.models.protocols import Embedder
     from memctl.store.ledger.audit_repositories import AccessEntry
@@ -32,12 +33,14 @@ if TYPE_CHECKING:
 _NO_FILTERS = Filters()
 
 
-def _kept_namespace(config: Config, named: str | None) -> str:
+def _kept_namespace(config: Config, named: str | None, metadata: Metadata | None) -> str:
     """Return where the agent that is named keeps what it keeps to itself.
 
     Raises:
-        UsageError: No agent is named, or another namespace is.
+        UsageError: No agent is named, or another namespace is, or it is to be shared.
     """
+    if (metadata or {}).get("share"):
+        raise UsageError("what is private is not shared", "leave out one of the two")
     if config.agent is None:
         raise UsageError(
             "no agent is named who could keep it to itself",
@@ -80,8 +83,7 @@ class Memories(Part):
 
         Args:
             text: The statement.
-            type_: ``fact``, ``observation``, ``reflection``, ``decision``, ``plan``,
-                ``tool_output``, ``conversation_summary``, ...; by default what it says.
+            type_: Such as ``fact``, ``decision`` or ``plan``; by default what its text says.
             namespace: Its namespace; by default that of the conversations of the user who is named,
                 else ``default``.
             tags: Its tags.
@@ -99,8 +101,7 @@ class Memories(Part):
             private: Whether the agent that is named keeps it to itself.
 
         Raises:
-            UsageError: The text is empty, a value cannot be used, or it is private and no agent is
-                named, or a namespace is, or it is to be shared.
+            UsageError: The text is empty, a value cannot be used, or it can't be private.
             NotFoundError: It names evidence that does not exist.
         """
         from memctl.memories.memory_editing import Statement
@@ -109,13 +110,11 @@ class Memories(Part):
         require_shallow(metadata)
         config = self._kb.program_config
         if private:
-            if (metadata or {}).get("share"):
-                raise UsageError("what is private is not shared", "leave out one of the two")
-            namespace = _kept_namespace(config, namespace)
+            namespace = _kept_namespace(config, namespace, metadata)
         namespace = self._namespace_to_write(namespace, conversations_of)
         if not dry_run:
             self._kb.begin_change()
-            source_ids = self._resolved(source_ids)
+            source_ids = self._resolve(source_ids)
         stated = stated_text(text, config.triggers)
         statement = Statement(
             text=stated.text,
@@ -134,16 +133,22 @@ class Memories(Part):
             source_type=source_type,
             kind=kind,
         )
+        if dry_run:
+            return self._kb.services.editor().add(statement, dry_run=True)
+        return self._add(statement)
+
+    def _add(self, statement: Statement) -> Memory:
+        """Remember a statement; a learning that is known already is confirmed."""
         began = self._kb.clock()
-        if keeper_of(namespace) is not None and not dry_run:
+        if keeper_of(statement.namespace) is not None:
             self._kb.services.editor().add(statement, dry_run=True)  # before any setting changes
-            self._kb.make_private(namespace)
-        memory = self._kb.services.editor().add(statement, dry_run=dry_run)
-        if memory.type == LEARNING and memory.valid_from < began and not dry_run:
+            self._kb.make_private(statement.namespace)
+        memory = self._kb.services.editor().add(statement)
+        if memory.type == LEARNING and memory.valid_from < began:
             self.confirm(memory.id)
         return memory
 
-    def _resolved(self, ids: Sequence[str]) -> Sequence[str]:
+    def _resolve(self, ids: Sequence[str]) -> Sequence[str]:
         """Return the full ids of memories.
 
         Raises:

@@ -145,7 +145,7 @@ class Resources:
         self.services = self._services_for(settings)
 
     def _services_for(self, settings: KnowledgeBaseSettings) -> ServiceFactory:
-        return ServiceFactory.wanted(
+        return ServiceFactory.from_settings(
             self.layout, settings, self.store, self.program_config, self.clock
         )
 

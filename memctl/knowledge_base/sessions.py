@@ -212,7 +212,7 @@ class Sessions(Part):
         """Compress a conversation if it has become too long; see ``compress_due``.
 
         Where another process keeps writing, or the model fails, that is left to the next message or
-        to upkeep: what was said is stored, and whoever said it is not to say it again.
+        to upkeep: what was said is stored, and need not be said again.
         """
         with suppress(LockedError, ModelError):
             return self.compress_due(session)

@@ -156,7 +156,7 @@ class Tiers(Part):
         return self._promoter.has_work()
 
     def find_in_pools(self, question: str, limit: int) -> list[Hit]:
-        """Return values of pools that whoever asks may read, the nearest in meaning first.
+        """Return values of pools that the caller may read, the nearest in meaning first.
 
         A hit's source names pool and key; it is no memory, so it has no id.
         """
@@ -297,7 +297,7 @@ class SharedPools(Part):
         """
         pools = self.acting_as(agent)
         ending = pools.require_endable(run_id=run, session_id=session)
-        documents = [self._archived(pools, pool) for pool in ending] if archive else []
+        documents = [self._archive(pools, pool) for pool in ending] if archive else []
         kept = pools.of(run_id=run, session_id=session)
         pools.release(ending, unchanged=archive)
         deleted = tuple(pool.pool_id for pool in ending)
@@ -307,7 +307,7 @@ class SharedPools(Part):
             tuple(id_ for id_ in documents if id_),
         )
 
-    def _archived(self, pools: Pools, pool: Pool) -> str | None:
+    def _archive(self, pools: Pools, pool: Pool) -> str | None:
         if pool.expires_at is not None and pool.expires_at <= self._kb.clock():
             return None  # what has expired is not to be read
         data = pools.read(pool.pool_id).value

@@ -269,7 +269,7 @@ def _absolute(found: dict[str, str], said: date | None, is_day_first: bool | Non
         case {"dot_day": day, "dot_month": month, "dot_year": year}:
             return _day(year, month, day)
         case {"slash_a": first, "slash_b": second, "slash_year": year}:
-            return _slashed(int(first), int(second), year, is_day_first)
+            return _format_slashed(int(first), int(second), year, is_day_first)
         case {"only_month": month, "only_year": year}:
             return f"{year}-{MONTHS[month.lower()]:02}"
         case {"quarter_year": year}:
@@ -309,7 +309,7 @@ def _week(year: str, number: str) -> str:
     return f"{year}-W{int(number):02}"
 
 
-def _slashed(first: int, second: int, year: str, is_day_first: bool | None) -> str:
+def _format_slashed(first: int, second: int, year: str, is_day_first: bool | None) -> str:
     """Return a day with slashes, unless it isn't known which of the two is the month."""
     if first > _MONTHS or first == second or (is_day_first and second <= _MONTHS):
         return _day(year, str(second), str(first))
@@ -339,11 +339,11 @@ def _relative(found: dict[str, str], said: date) -> str:
     try:
         match found:
             case {"relative": name}:
-                return _shifted(said, _RELATIVE[" ".join(name.lower().split())])
+                return _shift(said, _RELATIVE[" ".join(name.lower().split())])
             case {"in_days": days}:
-                return _shifted(said, int(days))
+                return _shift(said, int(days))
             case {"days_ago": days}:
-                return _shifted(said, -int(days))
+                return _shift(said, -int(days))
             case {"which": which, "unit": unit}:
                 return _unit(which.lower(), unit.lower(), said)
     except OverflowError:
@@ -351,7 +351,7 @@ def _relative(found: dict[str, str], said: date) -> str:
     return ""
 
 
-def _shifted(said: date, days: int) -> str:
+def _shift(said: date, days: int) -> str:
     return (said + timedelta(days)).isoformat()
 
 
@@ -372,7 +372,7 @@ def _weekday(which: str, weekday: int, said: date) -> str:
     """A weekday; "next Friday" said on a Tuesday may mean either of two days and is left out."""
     ahead = weekday - said.weekday()
     if which == "this":
-        return _shifted(said, ahead) if ahead >= 0 else ""
+        return _shift(said, ahead) if ahead >= 0 else ""
     if which == "last":
-        return _shifted(said, ahead - 7) if ahead >= 0 else ""
-    return _shifted(said, ahead + 7) if ahead <= 0 else ""
+        return _shift(said, ahead - 7) if ahead >= 0 else ""
+    return _shift(said, ahead + 7) if ahead <= 0 else ""

@@ -288,7 +288,7 @@ def unread_in(text: str) -> list[Span]:
 
 
 def _with_comments(text: str, code: Sequence[Span]) -> list[Span]:
-    return _ordered([*code, *_comments(text, code)])
+    return _sort_spans([*code, *_comments(text, code)])
 
 
 def _comments(text: str, code: Sequence[Span]) -> Iterator[Span]:
@@ -309,10 +309,10 @@ def _comments(text: str, code: Sequence[Span]) -> Iterator[Span]:
 def _code_spans(text: str, code: Sequence[Span]) -> list[Span]:
     """Where code stands, each span ending no earlier than those before it."""
     fenced = (match.span() for match in _FENCE.finditer(text))
-    return _ordered([*code, *(fenced if "`" in text or "~~~" in text else ())])
+    return _sort_spans([*code, *(fenced if "`" in text or "~~~" in text else ())])
 
 
-def _ordered(spans: Iterable[Span]) -> list[Span]:
+def _sort_spans(spans: Iterable[Span]) -> list[Span]:
     spans = sorted(spans)
     ends = accumulate((end for _, end in spans), max)
     return [(start, end) for (start, _), end in zip(spans, ends, strict=True)]

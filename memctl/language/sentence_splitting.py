@@ -27,7 +27,7 @@ _MARK = lazy_regex(rf"[{''.join(SENTENCE_MARKS)}]")
 _RUN = lazy_regex(r"[.!?…؟۔]*")
 _LAST_WORD = lazy_regex(r"[^\s(\[\"“‘']*$")
 _MAX_WORD_LENGTH = 40
-_WIKILINK = lazy_regex(r"\[\[(?:[^\]|\n]*\|)?([^\]|\n]+)\]\]")
+_WIKILINK = lazy_regex(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
 _NEXT_WORD = lazy_regex(r"\s*[\"'“‘«(\[*_]*(\w*)")
 _ABBREVIATIONS = words_of_all("abbreviations")
 _SHORT_FORMS = words_of_all("abbreviations_before_lower_case")
@@ -67,13 +67,13 @@ def _blocks(text: str) -> Iterator[Span]:
         if line.strip():
             paragraph.append((position, position + len(line)))
         else:
-            yield from _unwrapped(text, paragraph)
+            yield from _unwrap(text, paragraph)
             paragraph = []
         position += len(line)
-    yield from _unwrapped(text, paragraph)
+    yield from _unwrap(text, paragraph)
 
 
-def _unwrapped(text: str, lines: list[Span]) -> Iterator[Span]:
+def _unwrap(text: str, lines: list[Span]) -> Iterator[Span]:
     """Join the lines of a paragraph that were only wrapped."""
     if not lines:
         return
@@ -88,7 +88,7 @@ def _unwrapped(text: str, lines: list[Span]) -> Iterator[Span]:
 
 def _within(text: str, start: int, end: int) -> Iterator[Span]:
     """Yield the sentences of one block."""
-    first, last = _trimmed(text, start, end)
+    first, last = _trim(text, start, end)
     begin = first
     for match in _ends(text, first, last):
         if _ends_here(text, match, begin):
@@ -151,7 +151,7 @@ def _is_abbreviated(word: str, following: str, *, alone: bool) -> bool:
     return lower in _ABBREVIATIONS and not (lower == "no" and following[:1].isupper())
 
 
-def _trimmed(text: str, start: int, end: int) -> Span:
+def _trim(text: str, start: int, end: int) -> Span:
     block = text[start:end]
     return start + len(block) - len(block.lstrip()), start + len(block.rstrip())
 

@@ -209,13 +209,13 @@ def _numbered_periods(question: str, today: date) -> Iterator[Period]:
                 yield from _weekend_of(match, dates.get(match.end()), today)
             elif match["unit"]:
                 yield from _numbered_units(match, today)
-            elif days := _numbered(match, today):
+            elif days := _numbered_days(match, today):
                 yield Period(match.start(), match.end(), *days)
         except ValueError:  # a day or a week that no calendar has
             continue
 
 
-def _numbered(match: re.Match[str], today: date) -> Days | None:
+def _numbered_days(match: re.Match[str], today: date) -> Days | None:
     if match["part"]:
         return _part(match["part"], days_of_iso(match["part_year"]))
     if match["dot"]:
@@ -272,7 +272,7 @@ def _numbered_units(match: re.Match[str], today: date) -> Iterator[Period]:
     if by := _before(question, start, _BY_BEFORE):
         yield Period(by.start(), end, date.min, days[1])
     else:
-        first, days = _narrowed(question, start, days)
+        first, days = _narrow(question, start, days)
         yield Period(min(first, match.start()), end, *days)
 
 
@@ -376,16 +376,16 @@ def _dated_periods(question: str) -> Iterator[Period]:
             monday = days[0] - days[0].weekday() * _DAY
             yield Period(week.start(), span.end, monday, monday + 6 * _DAY)
         else:
-            start, narrowed = _narrowed(question, span.start, days)
+            start, narrowed = _narrow(question, span.start, days)
             yield Period(start, span.end, *narrowed)
 
 
-def _narrowed(question: str, start: int, days: Days) -> tuple[int, Days]:
+def _narrow(question: str, start: int, days: Days) -> tuple[int, Days]:
     """Return some days as the words before them narrow or bound them, and where these begin."""
     if part := _before(question, start, _PART_BEFORE):
         start, days = part.start(), _part(part[1], days)
     if bound := _before(question, start, _BOUND_BEFORE):
-        start, days = bound.start(), _bounded(bound[1], days)
+        start, days = bound.start(), _bound(bound[1], days)
     return start, days
 
 
@@ -466,7 +466,7 @@ def _relative_periods(question: str, today: date) -> Iterator[Period]:
             continue
         if days is not None:
             yield Period(
-                match.start(), match.end(), *_bounded(match["bound"], _part(match["part"], days))
+                match.start(), match.end(), *_bound(match["bound"], _part(match["part"], days))
             )
 
 
@@ -499,7 +499,7 @@ def _part(part: str | None, days: Days) -> Days:
     return days
 
 
-def _bounded(bound: str | None, days: Days) -> Days:
+def _bound(bound: str | None, days: Days) -> Days:
     match _BOUNDS.get(bound.lower()) if bound else None:
         case "since":
             return days[0], date.max

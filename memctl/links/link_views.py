@@ -454,16 +454,16 @@ def read_vectors(snapshot: Snapshot, where: Expr | None) -> PageVectors:
     numbers: dict[str, int] = {}
     sums = np.zeros((0, 0), dtype=np.float32)
     for batch in snapshot.batches("memories", condition, _COLUMNS, batch_bytes=_READ_BYTES):
-        owners, weighted = _weighted(batch, numbers)
+        owners, weighted = _weigh(batch, numbers)
         if len(numbers) > len(sums):
             grown = np.zeros((max(2 * len(sums), len(numbers)), weighted.shape[1]), np.float32)
             grown[: len(sums), : sums.shape[1]] = sums
             sums = grown
         np.add.at(sums, owners, weighted)
-    return _normalised(numbers, sums[: len(numbers)])
+    return _normalise(numbers, sums[: len(numbers)])
 
 
-def _weighted(
+def _weigh(
     batch: pa.RecordBatch, numbers: dict[str, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return the number of the document of each vector, and the vectors times their lengths."""
@@ -479,7 +479,7 @@ def _weighted(
     return np.asarray(owners, dtype=np.int64), vectors * np.maximum(lengths, 1.0)[:, None]
 
 
-def _normalised(numbers: Mapping[str, int], sums: NDArray[np.float32]) -> PageVectors:
+def _normalise(numbers: Mapping[str, int], sums: NDArray[np.float32]) -> PageVectors:
     lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums)) if len(sums) else np.zeros(0, np.float32)
     known = np.flatnonzero(lengths > 0)
     ids = [*numbers]

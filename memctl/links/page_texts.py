@@ -142,10 +142,10 @@ class _LoweredTexts(Struct, frozen=True):
 
 def _whole_words(names: Iterable[str]) -> re.Pattern[str]:
     longest_first = sorted(names, key=len, reverse=True)
-    return re.compile("|".join(map(_bounded, longest_first)), re.IGNORECASE)
+    return re.compile("|".join(map(_shorten, longest_first)), re.IGNORECASE)
 
 
-def _bounded(name: str) -> str:
+def _shorten(name: str) -> str:
     words = r"\s+".join(map(re.escape, name.split()))
     before = r"(?<!\w)" if _needs_a_border(name[0]) else ""
     after = r"(?!\w)" if _needs_a_border(name[-1]) else ""

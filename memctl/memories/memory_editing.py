@@ -203,7 +203,7 @@ class Editor(Struct, frozen=True):
         memory, mentions, ids = self._as_memory(statement, now)
         if dry_run:
             return next(iter(memories_by_id(self.store.snapshot(), ids)), memory)
-        prepared = self._embedded(memory, mentions)
+        prepared = self._embed(memory, mentions)
         with self.store.write() as transaction:
             snapshot = transaction.snapshot()
             if known := memories_by_id(snapshot, ids):
@@ -237,7 +237,7 @@ class Editor(Struct, frozen=True):
                 refused(statement, error)
             else:
                 read.setdefault(made[0].id, made)
-        prepared = {id_: self._embedded(memory, names) for id_, (memory, names, _) in read.items()}
+        prepared = {id_: self._embed(memory, names) for id_, (memory, names, _) in read.items()}
         if not prepared:
             return []
         with self.store.write() as transaction:
@@ -327,7 +327,7 @@ class Editor(Struct, frozen=True):
         edit = _with_texts(edit, storable)
         if self.redacts:
             edit = _with_texts(edit, redact_secrets)
-        new = _edited(old, edit, now)
+        new = _apply_edit(old, edit, now)
         if new is None:
             return old
         _check(new.text, new.importance, new.type)
@@ -336,7 +336,7 @@ class Editor(Struct, frozen=True):
             new, mentions = self._understand(new)
         if dry_run:
             return new
-        prepared = self._embedded(new, mentions)
+        prepared = self._embed(new, mentions)
         with self.store.write() as transaction:
             _check_editable(get_memory(transaction.snapshot(), old.id))
             write_memories(transaction, [prepared], {old.id: new.id}, now)
@@ -383,7 +383,7 @@ class Editor(Struct, frozen=True):
         """Return a memory with what its text tells and its vector; nothing is written yet."""
         memory, mentions = self._understand(memory)
         kind = memory.kind or memory_kind(memory.type)
-        return self._embedded(replace(memory, kind=kind), mentions)
+        return self._embed(replace(memory, kind=kind), mentions)
 
     def clear(self, owner: ContentOwner) -> None:
         """Delete every document, memory and stored word of an owner, in one commit.
@@ -432,7 +432,7 @@ class Editor(Struct, frozen=True):
         )
         return understood, found.entities
 
-    def _embedded(self, memory: Memory, mentions: tuple[EntityMention, ...]) -> PreparedMemory:
+    def _embed(self, memory: Memory, mentions: tuple[EntityMention, ...]) -> PreparedMemory:
         terms = passage_terms(memory.title, memory.heading, memory.text)
         text = embedding_text(memory.title, memory.heading, memory.text)
         (vector,) = self.embedder().embed([text])
@@ -484,7 +484,7 @@ def _check_editable(memory: Memory) -> None:
         )
 
 
-def _edited(old: Memory, edit: Edit, now: datetime) -> Memory | None:
+def _apply_edit(old: Memory, edit: Edit, now: datetime) -> Memory | None:
     """Return the next version, or None where nothing would differ."""
     given = {key: value for key, value in asdict(edit).items() if value is not None}
     editor = given.pop("edited_by", None)

@@ -227,7 +227,9 @@ def _moved_effects(
     ]
 
 
-def _judged(memories: pa.Table, effects: Iterable[FeedbackEffect]) -> dict[str, JudgedImportance]:
+def _judged_importance(
+    memories: pa.Table, effects: Iterable[FeedbackEffect]
+) -> dict[str, JudgedImportance]:
     """Return how important memories of one side are, with what judgements changed of it, by id."""
     values = zip(memories["id"].to_pylist(), memories["importance"].to_pylist(), strict=True)
     found = {id_: JudgedImportance(float(value)) for id_, value in values}
@@ -469,8 +471,8 @@ class _TableMerge(Struct):
         """Give memories that the two have judged differently the effects of both."""
         judged = sorted({each.memory_id for each in (*our_effects, *their_effects)})
         is_judged = pc.is_in(theirs["id"], pa.array(judged, pa.string()))
-        mine = _judged(ours.get("memories", judged, _IMPORTANCE), our_effects)
-        others = _judged(theirs.filter(is_judged), their_effects)
+        mine = _judged_importance(ours.get("memories", judged, _IMPORTANCE), our_effects)
+        others = _judged_importance(theirs.filter(is_judged), their_effects)
         importance: dict[str, float] = {}
         for id_ in sorted(mine.keys() & others.keys()):
             if mine[id_].effects != others[id_].effects:

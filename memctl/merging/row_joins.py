@@ -67,7 +67,7 @@ class JudgedImportance(Struct):
         """What it would be without judgements."""
         if self.importance is None:
             return None
-        return _stored(self.importance - sum(each.delta for each in self.effects.values()))
+        return _as_stored(self.importance - sum(each.delta for each in self.effects.values()))
 
 
 def join_importance(one: JudgedImportance, other: JudgedImportance) -> JudgedImportance:
@@ -85,14 +85,14 @@ def join_importance(one: JudgedImportance, other: JudgedImportance) -> JudgedImp
     for each in sorted(both, key=lambda e: (e.at, e.feedback_id, abs(e.wanted), e.wanted)):
         joined.effects[each.feedback_id] = each
     for id_, each in joined.effects.items():
-        after = _stored(min(1.0, max(0.0, value + each.wanted)))
+        after = _as_stored(min(1.0, max(0.0, value + each.wanted)))
         joined.effects[id_] = replace(each, delta=after - value, is_applied=True)
         value = after
     joined.importance = value
     return joined
 
 
-def _stored(importance: float) -> float:
+def _as_stored(importance: float) -> float:
     """Return an importance as the tables have it, so that what is joined again is the same."""
     return float(np.float32(importance))
 

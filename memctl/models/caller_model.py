@@ -48,7 +48,7 @@ class ReplyWanted(ModelUnavailable):
     """The caller has not replied yet."""
 
 
-class CallerDesk(Struct):
+class CallerExchange(Struct):
     """What is asked of a caller, and what it has replied."""
 
     given: dict[str, bytes] = field(default_factory=dict)
@@ -62,15 +62,15 @@ class CallerModel(ChatModel):
     """Asks the caller.
 
     Args:
-        desk: Where questions and replies lie.
+        exchange: Holds questions and replies.
         task: What it is asked for.
         account: Keeps replies, so that a document of several parts can be gone through.
     """
 
-    def __init__(self, desk: CallerDesk, task: Purpose, account: ModelAccount) -> None:
+    def __init__(self, exchange: CallerExchange, task: Purpose, account: ModelAccount) -> None:
         # Nothing of an endpoint: there is none.
         self.name = CALLER
-        self._desk = desk
+        self._exchange = exchange
         self._task = task
         self._account = account
 
@@ -81,7 +81,7 @@ class CallerModel(ChatModel):
 
     def of(self, document_id: str) -> CallerModel:
         """Return it with an account of what it is asked about one document."""
-        return CallerModel(self._desk, self._task, self._account.of(document_id))
+        return CallerModel(self._exchange, self._task, self._account.of(document_id))
 
     def ask(
         self,
@@ -95,17 +95,17 @@ class CallerModel(ChatModel):
         """Return the caller's reply; see ``ChatModel.ask``.
 
         Raises:
-            ReplyWanted: There is none yet; what is asked lies on the desk.
+            ReplyWanted: There is none yet; what is asked is in the exchange.
         """
         key = self._key(version, instructions, data, shape, images)
         id_ = key[:ID_LENGTH]
-        if (given := self._desk.given.get(id_)) is not None:
-            self._desk.used.add(id_)
+        if (given := self._exchange.given.get(id_)) is not None:
+            self._exchange.used.add(id_)
             self._account.keep(key, self._task, self.name, given)
             return shape.model_validate_json(given)
         if (known := self._account.known(key, self._task, self.name)) is not None:
             return shape.model_validate_json(known)
-        self._desk.wanted[id_] = WantedReply(
+        self._exchange.wanted[id_] = WantedReply(
             id_, self._task, version, instructions, data, shape.model_json_schema()
         )
         raise ReplyWanted("it waits for a reply", "memctl work next")
@@ -125,15 +125,15 @@ class CallerProviders(Providers):
     Args:
         config: The settings.
         account: Keeps replies and costs.
-        desk: Where questions and replies lie.
+        exchange: Holds questions and replies.
     """
 
-    def __init__(self, config: Config, account: ModelAccount, desk: CallerDesk) -> None:
+    def __init__(self, config: Config, account: ModelAccount, exchange: CallerExchange) -> None:
         super().__init__(config, account)
-        self._desk = desk
+        self._exchange = exchange
 
     def chat(self, task: Task, purpose: Purpose | None = None) -> ChatModel | None:
         """Return the caller for a task; None where it is done the built-in way."""
         if not self.model_name(task):
             return None
-        return CallerModel(self._desk, purpose or task, self.account)
+        return CallerModel(self._exchange, purpose or task, self.account)

@@ -107,7 +107,7 @@ class ChatModel:
         def fetch_reply() -> bytes:
             """Ask the model; return its reply as JSON."""
             messages = _messages(instructions, data, images)
-            return self._shaped(messages, shape).model_dump_json().encode()
+            return self._request_shape(messages, shape).model_dump_json().encode()
 
         reply = self._account.once(key, self._task, self.name, fetch_reply)
         return shape.model_validate_json(reply)
@@ -124,7 +124,7 @@ class ChatModel:
         while True:
             sent = self._negotiated_formats.current
             try:
-                yield from self._streamed(messages, sent)
+                yield from self._stream(messages, sent)
                 return
             except RequestRefused as error:
                 self._ask_otherwise(sent, error)
@@ -147,7 +147,7 @@ class ChatModel:
             digest.update(kind.encode() + b"\0" + hashlib.sha256(content).digest())
         return digest.hexdigest()
 
-    def _shaped(self, messages: list[Any], shape: type[Shape]) -> Shape:
+    def _request_shape(self, messages: list[Any], shape: type[Shape]) -> Shape:
         from pydantic import ValidationError
 
         why = ""
@@ -188,7 +188,7 @@ class ChatModel:
     def _send(
         self, messages: list[Any], sent: RequestFormat, shape: type[BaseModel]
     ) -> ChatCompletion:
-        with self._accounted(sent) as call:
+        with self._account_for(sent) as call:
             reply: ChatCompletion = self._endpoint.call(
                 lambda client: client.chat.completions.create(
                     model=self.name, messages=messages, **sent.for_json(shape)
@@ -197,7 +197,7 @@ class ChatModel:
             call.spent = _usage_of(reply)
         return reply
 
-    def _accounted(self, sent: RequestFormat) -> AbstractContextManager[ModelCall]:
+    def _account_for(self, sent: RequestFormat) -> AbstractContextManager[ModelCall]:
         """Record what a call costs; one that is only to be made otherwise is not noted."""
 
         def is_no_call(error: BaseException) -> bool:
@@ -221,9 +221,9 @@ class ChatModel:
         # Some servers take a reply without thoughts for one.
         return _Reply(text or without_thoughts(thought), is_cut)
 
-    def _streamed(self, messages: list[Any], sent: RequestFormat) -> Iterator[str]:
+    def _stream(self, messages: list[Any], sent: RequestFormat) -> Iterator[str]:
         spoken, end, refused, is_empty = VisibleReply(), "", "", True
-        with self._accounted(sent) as call, self._endpoint.calling() as client:
+        with self._account_for(sent) as call, self._endpoint.calling() as client:
             for piece in client.chat.completions.create(
                 model=self.name, messages=messages, **sent.for_stream()
             ):

@@ -293,7 +293,7 @@ def error_of_response(
     """
     code = error.status_code
     if error.response.has_redirect_location:
-        return _redirected(url, error)
+        return _redirect_error(url, error)
     said = without_key(_error_text(error.body) or error.message)
     message = f"{url} answered {code}: {said[:_MOST_CHARACTERS_SHOWN]}"
     marks = f"{error.code or ''} {error.type or ''} {said}"
@@ -308,7 +308,7 @@ def error_of_response(
     return RequestRefused(message, _hint(marks), said=said, param=error.param or "")
 
 
-def _redirected(url: str, error: APIStatusError) -> ModelRefused:
+def _redirect_error(url: str, error: APIStatusError) -> ModelRefused:
     """What is sent goes to the address that the settings name, and is sent on to no other."""
     to = " ".join(error.response.headers["location"].split())[:_MOST_CHARACTERS_SHOWN]
     message = f"{url} answered {error.status_code}: it has moved to {to}"

@@ -81,19 +81,19 @@ def task_models(config: Config) -> list[TaskModel]:
 def _task_model(config: Config, task: Task) -> TaskModel:
     providers = Providers(config, _account(_UsageCounter()))
     name = providers.model_name(task)
-    duty = TaskModel(task, name, not name, "", False, BUILT_IN[task])
+    task_model = TaskModel(task, name, not name, "", False, BUILT_IN[task])
     if not name:
-        return duty
+        return task_model
     local = _local(providers, task)
     try:
         if local is not None:
-            duty = replace(duty, folder=str(local.folder))
+            task_model = replace(task_model, folder=str(local.folder))
             local.check()
-            return duty
+            return task_model
         url = providers.endpoint(task).base_url
-        return replace(duty, url=url, has_key=bool(endpoint_key(config, task, url)))
+        return replace(task_model, url=url, has_key=bool(endpoint_key(config, task, url)))
     except MemctlError as error:
-        return replace(duty, problem=error.message, hint=error.hint)
+        return replace(task_model, problem=error.message, hint=error.hint)
 
 
 def _local(providers: Providers, task: Task) -> CrossEncoder | None:
@@ -109,26 +109,26 @@ def probe_models(config: Config, tasks: Sequence[Task] = ()) -> Iterator[ProbeRe
         tasks: Only for these.
     """
     once = replace(config, endpoint=replace(config.endpoint, retries=0))
-    for duty in task_models(config):
-        if duty.model and (not tasks or duty.task in tasks):
-            yield _probe(once, duty)
+    for task_model in task_models(config):
+        if task_model.model and (not tasks or task_model.task in tasks):
+            yield _probe(once, task_model)
 
 
-def _probe(config: Config, duty: TaskModel) -> ProbeResult:
+def _probe(config: Config, task_model: TaskModel) -> ProbeResult:
     counter = _UsageCounter()
     began = time.monotonic()
     error = hint = ""
     try:
         providers = Providers(config, _account(counter))
-        (_local(providers, duty.task) or providers.endpoint(duty.task)).prepare()
+        (_local(providers, task_model.task) or providers.endpoint(task_model.task)).prepare()
         began = time.monotonic()
-        _TRIES[duty.task](providers, duty.task)
+        _TRIES[task_model.task](providers, task_model.task)
     except MemctlError as failure:
         error, hint = failure.message, failure.hint
     return ProbeResult(
-        task=duty.task,
-        model=duty.model,
-        url=duty.url,
+        task=task_model.task,
+        model=task_model.model,
+        url=task_model.url,
         ok=not error,
         seconds=time.monotonic() - began,
         input_tokens=sum(usage.input_tokens for usage in counter.noted),

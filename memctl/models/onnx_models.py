@@ -79,11 +79,11 @@ class TransformerModel:
             MemctlError: The model cannot be run on them.
         """
         read = [self._read(text) for text in texts]
-        mask = _padded([tokens.attention_mask for tokens in read], 0)
+        mask = _pad([tokens.attention_mask for tokens in read], 0)
         given = {
-            "input_ids": _padded([tokens.ids for tokens in read], self._padding),
+            "input_ids": _pad([tokens.ids for tokens in read], self._padding),
             "attention_mask": mask,
-            "token_type_ids": _padded([tokens.type_ids for tokens in read], 0),
+            "token_type_ids": _pad([tokens.type_ids for tokens in read], 0),
         }
         inputs = {name: value for name, value in given.items() if name in self._inputs}
         try:
@@ -105,7 +105,7 @@ def _whole(text: str) -> str:
     return text[:MOST_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
 
 
-def _padded(rows: Sequence[Sequence[int]], padding: int) -> NDArray[np.int64]:
+def _pad(rows: Sequence[Sequence[int]], padding: int) -> NDArray[np.int64]:
     found = np.full((len(rows), max(map(len, rows))), padding, dtype=np.int64)
     for at, row in enumerate(rows):
         found[at, : len(row)] = row

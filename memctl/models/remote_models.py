@@ -112,7 +112,7 @@ class RemoteEmbedder(_RemoteModel):
         with self._account.asking(self._key("\0".join(texts))):
             kept = [self._cached_vector(text) for text in texts]
             known = [vector for vector in kept if vector is not None]
-            return np.stack(known) if len(known) == len(texts) else self._embedded(texts)
+            return np.stack(known) if len(known) == len(texts) else self._embed_batch(texts)
 
     def _cached_vector(self, text: str) -> NDArray[np.float32] | None:
         kept = self._account.known(self._key(text), "embed", self.name)
@@ -120,7 +120,7 @@ class RemoteEmbedder(_RemoteModel):
             return None
         return np.frombuffer(kept, dtype=np.float16).astype(np.float32)
 
-    def _embedded(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def _embed_batch(self, texts: Sequence[str]) -> NDArray[np.float32]:
         sent = [text[:MOST_EMBEDDED_CHARACTERS] for text in texts]
         with self._account.calling("embed", self.name) as call:
             reply = self._endpoint.call(

@@ -146,14 +146,14 @@ def _last_session(
         said = session.summary.strip()
         if not said:
             turns = base.sessions.turns(session, last=_LAST_TURNS)
-            said = "\n".join(f"{turn.sender}: {_shortened(turn.content)}" for turn in turns)
+            said = "\n".join(f"{turn.sender}: {_shorten(turn.content)}" for turn in turns)
         heading = f"Last session ({session.last_at:%Y-%m-%d})"
         name = f": {session.title}" if session.title else ""
         return session.last_at.isoformat(), f"{heading}{name}\n{said}"
     return None
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _MOST_OF_A_TURN else f"{line[:_MOST_OF_A_TURN]}…"
 

@@ -256,7 +256,7 @@ def served_skill_list(context: OperationContext) -> dict[str, Any]:
     """
     from memctl.skills.skill_context import served_skills
 
-    return {"skills": served_skills(_served(context, "list_skills"))}
+    return {"skills": served_skills(_open_skills(context, "list_skills"))}
 
 
 def served_skill_text(context: OperationContext, name: object) -> dict[str, Any]:
@@ -271,10 +271,10 @@ def served_skill_text(context: OperationContext, name: object) -> dict[str, Any]
 
     if not isinstance(name, str) or not name.strip():
         raise UsageError("skills/get needs the name of a skill", "skills/list gives them")
-    return {"skill": served_skill(_served(context, "get_skill_context"), name)}
+    return {"skill": served_skill(_open_skills(context, "get_skill_context"), name)}
 
 
-def _served(context: OperationContext, operation: str) -> Skills:
+def _open_skills(context: OperationContext, operation: str) -> Skills:
     """Return the skills for a caller that may use an operation on them."""
     if "knowledge_base" not in context.resources:
         raise Unavailable(NO_KNOWLEDGE_BASE)

@@ -410,7 +410,9 @@ def recall(context: OperationContext, asked: RecallParameters) -> RecallReply:
     return RecallReply(
         question=asked.question,
         found=found,
-        citations=tuple(_recalled(number, hit) for number, hit in enumerate(shown, start=1)),
+        citations=tuple(
+            _recalled_passage(number, hit) for number, hit in enumerate(shown, start=1)
+        ),
         query_id=result.query_id,
     )
 
@@ -434,7 +436,7 @@ def _text_before_headers(hits: Sequence[Hit]) -> list[Hit]:
     return sorted(relevant, key=lambda hit: hit.memory_id in headers)
 
 
-def _recalled(number: int, hit: Hit) -> RecalledPassage:
+def _recalled_passage(number: int, hit: Hit) -> RecalledPassage:
     return record_like(
         RecalledPassage,
         hit,

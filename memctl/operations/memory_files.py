@@ -219,7 +219,7 @@ def _view(files: _Files, asked: MemoryFileParameters) -> MemoryFileReply:
     if len(lines) > _MOST_LINES:
         raise UsageError(f"File {path} exceeds maximum line limit of {_MOST_LINES} lines.")
     first, last = _range(asked.view_range, len(lines))
-    shown = _numbered(lines[first - 1 : last], first)
+    shown = _number_lines(lines[first - 1 : last], first)
     text = f"Here's the content of {path} with line numbers:\n{shown}"
     return MemoryFileReply("view", path, text, file.document_id)
 
@@ -234,7 +234,7 @@ def _range(given: tuple[int, ...] | None, lines: int) -> tuple[int, int]:
     return first, last
 
 
-def _numbered(lines: Sequence[str], first: int) -> str:
+def _number_lines(lines: Sequence[str], first: int) -> str:
     return "\n".join(f"{number:6d}\t{line}" for number, line in enumerate(lines, start=first))
 
 
@@ -311,7 +311,7 @@ def _str_replace(files: _Files, asked: MemoryFileParameters) -> MemoryFileReply:
         )
     at = text.index(old)
     changed = text.replace(old, asked.new_str or "")
-    return _edited(files, asked.command, file, changed, text.count("\n", 0, at) + 1)
+    return _edit(files, asked.command, file, changed, text.count("\n", 0, at) + 1)
 
 
 def _insert(files: _Files, asked: MemoryFileParameters) -> MemoryFileReply:
@@ -324,15 +324,15 @@ def _insert(files: _Files, asked: MemoryFileParameters) -> MemoryFileReply:
         )
     added = _require_given(asked.insert_text, "insert_text").removesuffix("\n").split("\n")
     changed = "\n".join([*lines[:at], *added, *lines[at:]])
-    return _edited(files, asked.command, file, changed, at + 1)
+    return _edit(files, asked.command, file, changed, at + 1)
 
 
-def _edited(
+def _edit(
     files: _Files, command: Command, file: MemoryFile, text: str, line: int
 ) -> MemoryFileReply:
     made = files.write(file.path, text)
     first = max(1, line - _AROUND)
-    shown = _numbered(text.split("\n")[first - 1 : line + _AROUND], first)
+    shown = _number_lines(text.split("\n")[first - 1 : line + _AROUND], first)
     message = f"The file {file.path} has been edited.\n{shown}"
     return MemoryFileReply(command, file.path, message, made)
 

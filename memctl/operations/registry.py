@@ -509,7 +509,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "propose_skill",
-        "Propose a skill that is missing; a person reviews it before anybody has it.",
+        "Propose a skill that is missing; a person reviews it before it can be used.",
         propose_skill,
         effect="write",
         resource="knowledge_base",

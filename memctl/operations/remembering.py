@@ -58,7 +58,7 @@ def store_important_information(context: OperationContext, asked: StoreParameter
     is_fact = asked.memory_type in (_FACT, "important_information")
     type_ = _FACT if is_fact else asked.memory_type
     with context.for_user() as limited:
-        memory = _added(
+        memory = _add(
             limited,
             asked.information,
             type_=type_,
@@ -107,7 +107,7 @@ def remember(context: OperationContext, asked: RememberParameters) -> MemoryRepl
     What a user says with a trigger, such as ``important: ...``, is kept as in a conversation:
     without the trigger and the tags.
     """
-    memory = _added(
+    memory = _add(
         context,
         asked.text,
         type_=asked.type,
@@ -120,7 +120,7 @@ def remember(context: OperationContext, asked: RememberParameters) -> MemoryRepl
     return record_like(MemoryReply, memory, kb=context.kb_to_write, dry_run=asked.dry_run)
 
 
-def _added(
+def _add(
     context: OperationContext,
     text: str,
     *,

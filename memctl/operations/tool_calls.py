@@ -162,7 +162,7 @@ def run_operation(operation: Operation, arguments: object, context: OperationCon
     name = operation.name
     if refused := refusal(operation, context):
         raise UsageError(refused, "memctl tool list names the others")
-    asked = parse_arguments(operation.parameters, _decoded(arguments, name), name)
+    asked = parse_arguments(operation.parameters, _decode(arguments, name), name)
     if refused := refusal(operation, context, asked):
         raise UsageError(refused, "with other arguments it only reads")
     try:
@@ -221,7 +221,7 @@ def error_result(error: MemctlError, failure: str = "") -> ToolResult:
     return ToolResult(value, message, is_error=True)
 
 
-def _decoded(arguments: object, name: str) -> object:
+def _decode(arguments: object, name: str) -> object:
     if not isinstance(arguments, str):
         return arguments
     try:
@@ -286,11 +286,11 @@ def bounded(value: JsonObject) -> JsonObject:
         if not isinstance(rows, list) or not rows:
             break
         kept = rows[: min(len(rows) * MOST_CHARACTERS // size + 1, len(rows) - 1)]
-        found = _continued({**found, key: kept}, len(rows) - len(kept))
+        found = _cut_list({**found, key: kept}, len(rows) - len(kept))
     return {**found, "note": _CUT}
 
 
-def _continued(value: JsonObject, left_out: int) -> JsonObject:
+def _cut_list(value: JsonObject, left_out: int) -> JsonObject:
     """Return a page of a list from which rows were left out, with where the next one begins."""
     end = value.get("next_offset") or value.get("total")
     return {**value, "next_offset": end - left_out} if "next_offset" in value and end else value

@@ -238,7 +238,7 @@ class Pools:
                 "the default pool cannot be deleted",
                 "empty it instead: memctl pool write default --all '{}'",
             )
-        return self._owned(pool_id, "delete")
+        return self._require_owned(pool_id, "delete")
 
     def delete(self, pool_id: str) -> Pool:
         """Delete a pool with its history; return what it was.
@@ -291,7 +291,7 @@ class Pools:
         """Change what an agent, or everybody for None, may do in a pool."""
         self._require_writable()
         with self._ledger.transaction():
-            pool = self._owned(pool_id, "change the rights in")
+            pool = self._require_owned(pool_id, "change the rights in")
             changed = replace(pool, access_control=change(pool).to_json())
             self._pools.save(changed)
             self._ledger.audit.add(
@@ -743,23 +743,23 @@ class Pools:
     def _readable(self, pool_id: str) -> Pool:
         pool = self._existing(pool_id)
         if not may_read(pool, self.caller):
-            raise self._denied(pool, "read")
+            raise self._denial(pool, "read")
         return self._active(pool)
 
     def _writable(self, pool_id: str) -> Pool:
         pool = self._existing(pool_id)
         if not may_write(pool, self.caller):
-            raise self._denied(pool, "write")
+            raise self._denial(pool, "write")
         return self._active(pool)
 
-    def _denied(self, pool: Pool, level: AccessLevel) -> AccessRefused:
+    def _denial(self, pool: Pool, level: AccessLevel) -> AccessRefused:
         doing = "read" if level == "read" else "write to"
         return AccessRefused(
             f"{self.caller!r} may not {doing} pool {pool.pool_id!r}",
             f"its owner {pool.owner!r} can grant the level {level}",
         )
 
-    def _owned(self, pool_id: str, doing: str) -> Pool:
+    def _require_owned(self, pool_id: str, doing: str) -> Pool:
         pool = self._existing(pool_id)
         self._require_owner(pool, doing)
         return pool
@@ -784,7 +784,7 @@ def event_row(kb: str, event: PoolEvent) -> dict[str, Any]:
 
 def has_expired(ledger: Ledger, now: datetime) -> bool:
     """Return whether there is a pool that has expired, or a key that has outlived its time."""
-    return any(True for _ in _expired(ledger, now))
+    return any(True for _ in _find_expired(ledger, now))
 
 
 def remove_expired(ledger: Ledger, now: datetime) -> int:
@@ -794,7 +794,7 @@ def remove_expired(ledger: Ledger, now: datetime) -> int:
         How many of both.
     """
     with ledger.transaction():
-        gone = list(_expired(ledger, now))
+        gone = list(_find_expired(ledger, now))
         for pool_id, key in gone:
             if key is None:
                 ledger.pools.remove_whole(pool_id)
@@ -803,7 +803,7 @@ def remove_expired(ledger: Ledger, now: datetime) -> int:
     return len(gone)
 
 
-def _expired(ledger: Ledger, now: datetime) -> Iterator[tuple[str, str | None]]:
+def _find_expired(ledger: Ledger, now: datetime) -> Iterator[tuple[str, str | None]]:
     """Yield the ids of pools that have expired, each with None, and of others with their keys."""
     for pool in ledger.pools.all():
         ttl = Retention.of(pool).ttl_seconds

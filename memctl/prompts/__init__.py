@@ -69,7 +69,7 @@ def load_prompt(name: str, own: Path | None = None) -> Prompt:
             )
         digest = hashlib.sha256(text.encode()).hexdigest()[:_OWN_DIGITS]
         return Prompt(name, f"own-{digest}", _VERSION.sub("", text, count=1).strip())
-    text = _shipped(name)
+    text = _read_shipped(name)
     version = _VERSION.match(text)
     if version is None:
         raise ConfigError(f"the prompt {name} has no version")
@@ -121,7 +121,7 @@ def prompt_names() -> list[str]:
     return sorted(name.removesuffix(".md") for name in shipped if name.endswith(".md"))
 
 
-def _shipped(name: str) -> str:
+def _read_shipped(name: str) -> str:
     resource = files(__package__).joinpath(f"{name}.md")
     if not resource.is_file():
         raise ConfigError(f"there is no prompt {name!r}")

@@ -130,7 +130,7 @@ class FileReference(Struct, frozen=True):
 
     def within(self, layout: Layout) -> str:
         """Return the path from the folder of a knowledge base on, "" where it is not in there."""
-        for path in (self.path, _resolved(self.path)):
+        for path in (self.path, _resolve(self.path)):
             if path.is_relative_to(layout.folder):
                 return printable(path.relative_to(layout.folder))
         return ""
@@ -146,7 +146,7 @@ class FileReference(Struct, frozen=True):
                 yield inbox, path
 
     def _in_inbox(self, inbox: Path, exclude: tuple[Path, ...]) -> Iterator[Path]:
-        as_it_is = Path(os.path.realpath(inbox)), _resolved(self.path)
+        as_it_is = Path(os.path.realpath(inbox)), _resolve(self.path)
         for root, path in ((inbox, self.path), as_it_is):
             if root in path.parents:
                 yield inbox / path.relative_to(root)
@@ -155,7 +155,7 @@ class FileReference(Struct, frozen=True):
             yield from filter(self.matches, _files(inbox, exclude))
 
 
-def _resolved(path: Path) -> Path:
+def _resolve(path: Path) -> Path:
     """Return the path without links in it, but for the last part: a link is asked about itself."""
     return Path(os.path.realpath(path.parent), path.name)
 

@@ -18,14 +18,14 @@ from msgspec.structs import asdict, replace
 
 from memctl.errors import DamagedError, KnowledgeBaseUnavailable, LockedError, NotFoundError
 from memctl.identity import DEFAULT_USER, conversations_of, readable_by
-from memctl.records import Filters
+from memctl.records import Answer, Filters, Hit, QueryResult
 from memctl.store.ledger.audit_repositories import AccessEntry, access_kind
 from memctl.store.ledger.feedback_repositories import PromptUse
 from memctl.store.ledger.log_repositories import QueryDetail, QueryEntry, QueryVector
 
 if TYPE_CHECKING:
     from memctl.config import Config
-    from memctl.literals import AccessKind, QueryKind, Verdict
+    from memctl.literals import AccessKind, QueryKind, QueryStatus, Verdict
     from memctl.store.ledger.ledger import Ledger
 
 LONGEST_TEXT = 1000
@@ -322,3 +322,81 @@ def _plain(value: object, *, redact: bool) -> Any:
         return value.isoformat()
     text = str(value)[:LONGEST_TEXT]
     return _without_secrets(text) if redact else text
+
+
+def details_of_one(
+    kb: str, hits: Sequence[Hit], how: QueryDetail, answer: Answer | None
+) -> QueryDetail:
+    """Return how a question was asked and what one of the knowledge bases gave, which has hits."""
+    if how.kbs < 2 or how.status == "failed":
+        return how
+    is_cited = answer is not None and any(each.kb == kb for each in answer.citations)
+    if not hits and not is_cited:
+        return replace(how, status="nothing", confidence=None, relevance=None)
+    return replace(how, relevance=max((hit.relevance for hit in hits), default=None))
+
+
+def result_details(
+    search: QueryDetail,
+    result: QueryResult,
+    threshold: float | None,
+    failures: Sequence[str],
+    *,
+    found: bool,
+) -> QueryDetail:
+    """Return how a question was asked and answered.
+
+    Args:
+        search: How it was searched for.
+        result: What it was given.
+        threshold: The least relevance that was asked for, if any.
+        failures: The classes of what failed meanwhile.
+        found: Whether that answers it.
+    """
+    answer = result.answer
+    return replace(
+        search,
+        error=joined_classes(failures),
+        status=_status(answer, found=found),
+        threshold=threshold or 0.0,
+        confidence=answer.confidence if answer else None,
+        grounding=_grounding(answer),
+        prompt=_prompt_of(answer),
+        cited=tuple(each.memory_id for each in answer.citations) if answer else (),
+        tokens=_tokens_of(result),
+    )
+
+
+def joined_classes(classes: Sequence[str]) -> str:
+    """Return the names of classes of errors, each once, as the log has them."""
+    return ", ".join(dict.fromkeys(classes))
+
+
+def _status(answer: Answer | None, *, found: bool) -> QueryStatus:
+    if found:
+        return "answered"
+    return "unsure" if answer is not None and answer.unsure else "nothing"
+
+
+def _grounding(answer: Answer | None) -> float | None:
+    """Return the share of an answer's sentences that are supported; the built-in way quotes."""
+    if answer is None or not answer.found:
+        return None
+    if not answer.sentences:
+        return 1.0
+    return sum(not each.unsupported for each in answer.sentences) / len(answer.sentences)
+
+
+def _tokens_of(result: QueryResult) -> int:
+    """Return about how many tokens the hits and the answer have."""
+    from memctl.models.protocols import estimate_tokens
+
+    texts = [hit.text for hit in result.hits]
+    return estimate_tokens("\n".join([*texts, result.answer.text if result.answer else ""]))
+
+
+def _prompt_of(answer: Answer | None) -> str:
+    """Return the version of the prompt by which a model answered, such as ``answer/1``."""
+    if answer is None or not answer.method.startswith("model/"):
+        return ""
+    return "/".join(answer.method.rsplit("/", 2)[1:])

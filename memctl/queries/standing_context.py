@@ -39,8 +39,8 @@ _HEADINGS: Mapping[Headings, tuple[str, str, str, str]] = {
 _TYPES = ("important_fact", "memories", "decision", "preference", "plan")
 _STATEMENTS = ("fact", "observation", "event")
 _IMPORTANT = 0.8
-"""Least importance of other statements: above the 0.7 of what is added without one, and of what is
-read in files next to nothing (12 of 513 such statements of the two piles)."""
+"""Least importance of other statements: above that of what is added without one, 0.7, and of nearly
+all that is read in files."""
 _INSIGHT_SHARE = 0.3
 _CHANGE_SHARE = 0.15
 _CHANGE_DAYS, _MOST_CHANGES = 7, 5
@@ -101,7 +101,7 @@ def standing_context(
         (of_insights, _below(of_insights, insights, for_insights, count)),
     ):
         if excerpts:
-            renumbered = (_renumbered(each, at) for at, each in enumerate(excerpts, number))
+            renumbered = (_renumber(each, at) for at, each in enumerate(excerpts, number))
             parts.append("\n".join((heading, *renumbered)))
             number += len(excerpts)
             shown += excerpts
@@ -152,7 +152,7 @@ def _below(
     return numbered_excerpts(hits, room, count) if hits and room > 0 else ()
 
 
-def _renumbered(excerpt: Excerpt, number: int) -> str:
+def _renumber(excerpt: Excerpt, number: int) -> str:
     return f"[{number}]{excerpt.text.removeprefix(f'[{excerpt.number}]')}"
 
 

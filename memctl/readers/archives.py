@@ -112,7 +112,7 @@ def _read(
         own = folder / f"{depth}" / (PurePosixPath(member.name).name or str(number))
         own.parent.mkdir(exist_ok=True)
         try:
-            unit = _unpacked(member.content, own, key, budget)
+            unit = _unpack(member.content, own, key, budget)
             yield from _texts(own, member, folder, unit, depth, budget)
         except OverLimit as error:
             if error.message.startswith(budget.name):
@@ -154,7 +154,7 @@ def _texts(
         yield broken(unit.key, "it holds no text", "")
 
 
-def _unpacked(content: IO[bytes], path: Path, key: str, budget: _Budget) -> Unit:
+def _unpack(content: IO[bytes], path: Path, key: str, budget: _Budget) -> Unit:
     """Write a member to a file.
 
     Raises:

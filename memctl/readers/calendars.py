@@ -84,7 +84,7 @@ def _pieces(event: Component) -> Iterator[Piece]:
         f"{title} is due {_moment_text(due, event.first('DUE'))}." if due else "",
         f"{title} takes place {rule}." if (rule := _recurrence(event)) else "",
         f"{title} is organised by {_person(organiser)}." if organiser else "",
-        f"Attendees of {title}: {_listed(people, len(people))}." if people else "",
+        f"Attendees of {title}: {_list_items(people, len(people))}." if people else "",
         f"Status of {title}: {status}." if (status := event.text("STATUS").lower()) else "",
         f"Link of {title}: {event.text('URL')}" if event.text("URL") else "",
     )
@@ -218,8 +218,8 @@ def _recurrence(event: Component) -> str:
     parts = [_rule(each.value) for each in event.all("RRULE")]
     also = [day for each in event.all("RDATE") for day in _days(each)]
     but = [day for each in event.all("EXDATE") for day in _days(each)]
-    parts += [f"also on {_listed(also)}"] if also else []
-    parts += [f"not on {_listed(but)}"] if but else []
+    parts += [f"also on {_list_items(also)}"] if also else []
+    parts += [f"not on {_list_items(but)}"] if but else []
     return "; ".join(filter(None, parts))
 
 
@@ -234,12 +234,12 @@ def _rule(rule: str) -> str:
     interval = parts.get("INTERVAL", "1")
     text = f"every {unit}" if interval == "1" else f"every {interval} {unit}s"
     if days := [_day_of_rule(day, parts) for day in parts.get("BYDAY", "").split(",") if day]:
-        text += f" on {_listed(days)}"
+        text += f" on {_list_items(days)}"
     if numbers := [number for number in parts.get("BYMONTHDAY", "").split(",") if number]:
         last = ["the last day" if number == "-1" else f"day {number}" for number in numbers]
-        text += f" on {_listed(last)}"
+        text += f" on {_list_items(last)}"
     if months := [_month(number) for number in parts.get("BYMONTH", "").split(",") if number]:
-        text += f" in {_listed(months)}"
+        text += f" in {_list_items(months)}"
     if "COUNT" in parts:
         text += f", {parts['COUNT']} times"
     if "UNTIL" in parts:
@@ -268,7 +268,7 @@ def _days(stated: Property) -> list[str]:
     return [_day(moment) for moment in found if moment]
 
 
-def _listed(items: list[str], most: int = _MOST_DATES) -> str:
+def _list_items(items: list[str], most: int = _MOST_DATES) -> str:
     shown = items[:most]
     rest = len(items) - len(shown)
     shown += [f"{rest} more"] if rest else []

@@ -37,7 +37,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         if not card.is_complete:
             yield broken(key, f"{where}: its end is missing", "export the contacts again")
         elif not who:
-            yield broken(key, f"{where}: it names nobody", "give it a name where it comes from")
+            yield broken(key, f"{where}: it has no name", "give it a name where it comes from")
         else:
             for text in assemble(_head(card, who), _pieces(card, who)):
                 yield replace(text, unit=Unit(key))

@@ -106,7 +106,7 @@ def components(path: Path, name: str, wanted: tuple[str, ...]) -> Iterator[Compo
     current: Component | None = None
     within: list[str] = []
     """Components in the current one that are open, such as alarms."""
-    for number, line in _unfolded(storable_text(decode(read_regular(path)))):
+    for number, line in _unfold(storable_text(decode(read_regular(path)))):
         keyword, _, value = line.partition(":")
         keyword, value = keyword.strip().upper(), value.strip().upper()
         if keyword == "BEGIN" and value in wanted:
@@ -132,7 +132,7 @@ def components(path: Path, name: str, wanted: tuple[str, ...]) -> Iterator[Compo
         yield current
 
 
-def _unfolded(text: str) -> Iterator[tuple[int, str]]:
+def _unfold(text: str) -> Iterator[tuple[int, str]]:
     """Yield logical lines, each with the number of its first line in the file."""
     parts: list[str] = []
     begin = 0

@@ -279,8 +279,8 @@ def _days_of_month(entries: Sequence[_Entry], written: date) -> list[tuple[_Entr
     if len(kept) < max(_FEWEST_OF_MONTH, _LEAST_IN_ORDER * len(outer)):
         return []
     year = kept[0].year
-    is_told = sum(entry.weekday is not None for entry in kept) >= _FEWEST_ENTRIES
-    back = _LONGEST_KEPT.days // 365 if is_told else 1
+    has_weekdays = sum(entry.weekday is not None for entry in kept) >= _FEWEST_ENTRIES
+    back = _LONGEST_KEPT.days // 365 if has_weekdays else 1
     for each in (year,) if year else range(written.year, written.year - back - 1, -1):
         days = [day for entry in kept if (day := _day_in(entry, each))]
         if len(days) == len(kept) and days[-1] <= written:
@@ -294,13 +294,13 @@ def _split(
     """Yield what stands before the first entry of a segment, and each entry with its day."""
     first, whole = starts[0][0], text[segment.start : segment.end]
     if whole[: first - segment.start].strip():
-        yield _trimmed(replace(segment, end=first), text)
+        yield _trim(replace(segment, end=first), text)
     ends = [*(start for start, _ in starts[1:]), segment.end]
     for (start, moment), end in zip(starts, ends, strict=True):
-        yield _trimmed(replace(segment, start=start, end=end, said_at=moment), text)
+        yield _trim(replace(segment, start=start, end=end, said_at=moment), text)
 
 
-def _trimmed(segment: Segment, text: str) -> Segment:
+def _trim(segment: Segment, text: str) -> Segment:
     """Return a segment without the blanks at its ends."""
     inner = text[segment.start : segment.end]
     start = segment.start + len(inner) - len(inner.lstrip())

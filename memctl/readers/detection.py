@@ -78,7 +78,7 @@ def _binary_type(path: Path, name: str, head: bytes) -> MediaType:
     extension = kind_by_extension(name)
     claimed = extension.media_type if extension else ""
     if found := media_type_by_magic(head):
-        return _refined(found, claimed)
+        return _refine(found, claimed)
     if head.startswith(b"PK\x03\x04") and (found := office_type(path)):
         return found
     if head.startswith(b"PK\x03\x04") and extension and extension.family != "text":
@@ -101,7 +101,7 @@ def _binary_type(path: Path, name: str, head: bytes) -> MediaType:
     )
 
 
-def _refined(found: MediaType, claimed: MediaType) -> MediaType:
+def _refine(found: MediaType, claimed: MediaType) -> MediaType:
     """The extension's type where the signature alone cannot tell two types apart."""
     alike = (
         ("video/mp4", "audio/mp4", "video/quicktime"),
@@ -166,7 +166,7 @@ def detect_text_type(sample: str, name: str, complete: bool) -> MediaType:
         checks += [
             lambda: _json_type(text, complete),
             lambda: _markup_type(text),
-            lambda: _guessed(text, sample, claimed),
+            lambda: _guess(text, sample, claimed),
         ]
     found = next((media_type for check in checks if (media_type := check())), claimed)
     if found == "application/json":
@@ -242,7 +242,7 @@ def _markup_type(text: str) -> MediaType:
     return "application/xml" if re.match(r"<[A-Za-z_!]", text) and "</" in text else ""
 
 
-def _guessed(text: str, sample: str, claimed: MediaType) -> MediaType:
+def _guess(text: str, sample: str, claimed: MediaType) -> MediaType:
     """Formats that only a look at many lines tells."""
     if _is_mail(sample):
         return "application/mbox" if sample.startswith("From ") else "message/rfc822"

@@ -31,10 +31,10 @@ def directory_bytes(path: Path) -> int:
         file.seek(max(0, size - most))
         tail = file.read()
     ends = [found.start() for found in re.finditer(re.escape(_END), tail)]
-    return max((_stated(tail, end, size) for end in ends), default=0)
+    return max((_stated_length(tail, end, size) for end in ends), default=0)
 
 
-def _stated(tail: bytes, end: int, size: int) -> int:
+def _stated_length(tail: bytes, end: int, size: int) -> int:
     """How long one end says that the list is; as long as the file, if it says so elsewhere."""
     locator = end - _LOCATOR_BYTES
     if locator < 0 or not tail.startswith(_LOCATOR, locator):

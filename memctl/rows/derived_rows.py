@@ -38,10 +38,10 @@ def add_up(counted: dict[str, Entity], found: Iterable[Entity]) -> None:
     """Add entities to those that have been counted; another spelling becomes an alias."""
     for entity in found:
         known = counted.get(entity.id)
-        counted[entity.id] = _added(known, entity) if known else entity
+        counted[entity.id] = _add_mention(known, entity) if known else entity
 
 
-def _added(known: Entity, more: Entity) -> Entity:
+def _add_mention(known: Entity, more: Entity) -> Entity:
     aliases = dict.fromkeys((*known.aliases, *more.aliases, more.name))
     aliases.pop(known.name, None)
     return replace(
@@ -101,7 +101,7 @@ class EntityCounts:
         self._staged: tuple[set[str], dict[str, Entity]] = set(), {}
         """What the transaction in progress adds, and what waits when it is done."""
 
-    def moved(self, before: int, after: int) -> None:
+    def note_upkeep(self, before: int, after: int) -> None:
         """Record that upkeep has brought the entities from one version to another."""
         if before == self._version:
             self._version = after
@@ -132,7 +132,7 @@ class EntityCounts:
         _count_up(transaction, self._waiting)
         self._staged = set(), {}
 
-    def committed(self, transaction: Transaction) -> None:
+    def note_committed(self, transaction: Transaction) -> None:
         """Record that what the transaction has written is there."""
         new, self._waiting = self._staged
         if self._known is not None:
@@ -160,7 +160,9 @@ def _count_up(transaction: Transaction, more: Mapping[str, Entity]) -> None:
     from memctl.schema.arrow_tables import entities_table, entity_rows
 
     stored = entity_rows(transaction.snapshot().get("entities", list(more)))
-    amend_rows(transaction, "entities", entities_table([_added(e, more[e.id]) for e in stored]))
+    amend_rows(
+        transaction, "entities", entities_table([_add_mention(e, more[e.id]) for e in stored])
+    )
 
 
 def _stored_ids(transaction: Transaction, table: TableName, found: Collection[str]) -> set[str]:
@@ -178,7 +180,7 @@ BOOST = 0.1
 """The share of what its importance lacks to 1 that a memory gains on a day when it is shown."""
 
 
-def _boosted(importance: float, last: datetime | None, now: datetime) -> float:
+def _boost(importance: float, last: datetime | None, now: datetime) -> float:
     """Return the importance of a memory that is shown, raised at most once a day (UTC)."""
     if last is not None and last.date() >= now.date():
         return importance
@@ -207,7 +209,7 @@ def fold_accesses(store: Store, *, boosts: bool = False) -> int:
         rows = [(row, pending[row["id"]]) for row in found]
         gains = {
             "importance": [
-                _boosted(row["importance"], row["last_accessed_at"], access.last_at)
+                _boost(row["importance"], row["last_accessed_at"], access.last_at)
                 for row, access in rows
             ]
         }

@@ -183,7 +183,7 @@ def _column(item: pa.Field, values: Sequence[Any]) -> pa.Array:
     try:
         return pa.array(values, item.type)
     except UnicodeEncodeError:  # a file name that is not UTF-8 carries lone surrogates
-        return pa.array([_scrubbed(value) for value in values], item.type)
+        return pa.array([_scrub(value) for value in values], item.type)
 
 
 def _to_json(value: Mapping[str, Any]) -> str:
@@ -197,10 +197,10 @@ def _signals_to_json(signals: tuple[tuple[str, float], ...]) -> str:
     return _to_json(dict(signals))
 
 
-def _scrubbed(value: Any) -> Any:
+def _scrub(value: Any) -> Any:
     if isinstance(value, str):
         return storable(value)
-    return [_scrubbed(item) for item in value] if isinstance(value, tuple) else value
+    return [_scrub(item) for item in value] if isinstance(value, tuple) else value
 
 
 # --- rows to records -----------------------------------------------------------------------------

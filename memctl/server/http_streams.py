@@ -285,7 +285,7 @@ def _events_after(context: OperationContext, place: _Cursor) -> Iterator[_Sent]:
 
 
 def _is_open(context: OperationContext, base: KnowledgeBase, document_id: str | None) -> bool:
-    """Return whether a file may be told of: not where its namespace is, or may be, private."""
+    """Return whether a file may be named: not where its namespace is, or may be, private."""
     if not base.settings.private_namespaces:
         return True
     with suppress(NotFoundError):

@@ -36,8 +36,8 @@ HEADING = "## Relevant past conversations"
 SUMMARY = "Current conversation summary:"
 _SEARCHED, _SHOWN = 10, 3
 _EXPLICIT_SHARE = 0.8
-"""Of the least relevance.  Of the answerable questions of the two piles 82 in 100 find something at
-0.55 and 64 at 0.7; of the questions of the other pile 8 and 5."""
+"""Of the least relevance, where a message asks for what was said before: more of what is there is
+then found, and hardly more of what is about something else."""
 _LAST_TURNS = 6
 _SUMMARY_CHARS = 1_200
 _LONGEST_REPLY = 600

@@ -74,11 +74,13 @@ def suggestions(skills: Skills) -> list[SkillSuggestion]:
         if now - last >= timedelta(days=UNUSED_DAYS):
             days = (now - last).days
             found.append(
-                _suggested(view.skill_id, slug, "deprecate", f"unused for {days} days", "deprecate")
+                _suggestion(
+                    view.skill_id, slug, "deprecate", f"unused for {days} days", "deprecate"
+                )
             )
         if view.uses >= LEAST_USES and successes / view.uses < LEAST_SUCCESS:
             reason = f"{successes} of {view.uses} uses went well: revise it"
-            found.append(_suggested(view.skill_id, slug, "revise", reason, "version add"))
+            found.append(_suggestion(view.skill_id, slug, "revise", reason, "version add"))
         better = clear.get(view.skill_id)
         active = {each.number for each in versions if each.is_active}
         if better is not None and better.better is not None and active != {better.better}:
@@ -90,11 +92,11 @@ def suggestions(skills: Skills) -> list[SkillSuggestion]:
             found.append(SkillSuggestion(view.skill_id, slug, "activate", reason, command))
         if len(view.description) < SHORTEST_DESCRIPTION:
             reason = f"its description has {len(view.description)} characters: extend it"
-            found.append(_suggested(view.skill_id, slug, "extend", reason, "version add"))
+            found.append(_suggestion(view.skill_id, slug, "extend", reason, "version add"))
     return found
 
 
-def _suggested(skill_id: str, slug: str, kind: str, text: str, words: str) -> SkillSuggestion:
+def _suggestion(skill_id: str, slug: str, kind: str, text: str, words: str) -> SkillSuggestion:
     file = " FILE.md" if words == "version add" else ""
     return SkillSuggestion(skill_id, slug, kind, text, f"memctl skill {words} {slug}{file}")
 

@@ -173,7 +173,7 @@ def served_skills(skills: Skills) -> list[dict[str, Any]]:
     own = skills.assigned()
     versions = skills.ledger.skills.versions
     return [
-        _served(skills, skill, version)
+        _serve(skills, skill, version)
         for skill in skills.ledger.skills.select("status = ?", SERVED_STATUS)
         if own.get(skill.skill_id, True)
         and (version := versions.find(skill.skill_id, skill.active_version)) is not None
@@ -208,7 +208,7 @@ def served_skill(skills: Skills, word: str) -> dict[str, Any]:
             for each in files
         ),
     ]
-    return {**_served(skills, skill, version), "contents": contents}
+    return {**_serve(skills, skill, version), "contents": contents}
 
 
 def _address(skill: Skill, path: object) -> str:
@@ -216,7 +216,7 @@ def _address(skill: Skill, path: object) -> str:
     return f"skill://{quote(skill.slug)}/{quote(str(path))}"
 
 
-def _served(skills: Skills, skill: Skill, version: SkillVersion) -> dict[str, Any]:
+def _serve(skills: Skills, skill: Skill, version: SkillVersion) -> dict[str, Any]:
     data = text_of(skill, version).encode("utf-8")
     files = skills.file_views(skill.skill_id, version.number)
     served = [

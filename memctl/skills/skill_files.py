@@ -328,7 +328,7 @@ def _read(path: Path, folder: Path | None, clean: Clean) -> FoundSkill:
         content = clean(read_skill_text(path))
         default = folder.absolute().name if folder else path.stem
         draft = parse_skill(content, default or path.stem, source)
-        files, left_out = _attached(folder, path, clean) if folder else ((), ())
+        files, left_out = _attached_files(folder, path, clean) if folder else ((), ())
     except (UnreadableSource, UsageError) as error:
         return FoundSkill(source, None, error.message, error.hint)
     except OSError as error:
@@ -343,7 +343,7 @@ def read_skill_text(path: Path) -> str:
         UnreadableSource: It is too big, binary, or no UTF-8.
         OSError: It cannot be read.
     """
-    return checked_skill_text(_bounded(path, MAX_TEXT_BYTES))
+    return checked_skill_text(_read_bounded(path, MAX_TEXT_BYTES))
 
 
 def checked_skill_text(data: bytes) -> str:
@@ -369,12 +369,12 @@ def checked_skill_text(data: bytes) -> str:
     return text
 
 
-def _bounded(path: Path, most: int) -> bytes:
+def _read_bounded(path: Path, most: int) -> bytes:
     with open_regular(path) as file:
         return file.read(most + 1)
 
 
-def _attached(
+def _attached_files(
     folder: Path, main: Path, clean: Clean
 ) -> tuple[tuple[AttachedFile, ...], tuple[str, ...]]:
     """Return the other files of a skill's folder, and those that were left out."""
@@ -389,7 +389,7 @@ def _attached(
             left_out.append(f"{display_path(name)}: {why}")
             continue
         try:
-            data = _bounded(path, MAX_FILE_BYTES)
+            data = _read_bounded(path, MAX_FILE_BYTES)
         except (OSError, NotRegular) as error:
             left_out.append(f"{display_path(name)}: {os_error_reason(error)}")
             continue

@@ -394,10 +394,10 @@ class SkillProposals:
         skills = (
             self._stored.select("status = 'active'") if word is None else [self._skills.find(word)]
         )
-        learned = (self._learned(skill, job, dry_run=dry_run) for skill in skills)
+        learned = (self._learn(skill, job, dry_run=dry_run) for skill in skills)
         return [each for each in learned if each is not None]
 
-    def _learned(self, skill: Skill, job: int | None, *, dry_run: bool) -> LearnedVersion | None:
+    def _learn(self, skill: Skill, job: int | None, *, dry_run: bool) -> LearnedVersion | None:
         versions = self._stored.versions.of(skill.skill_id)
         active = next((e for e in versions if e.number == skill.active_version), None)
         if active is None:
@@ -521,16 +521,16 @@ class _FrontMatter(Struct, frozen=True):
 
     def lines(self) -> Iterator[str]:
         """Yield it as YAML."""
-        yield f"name: {_quoted(self.name)}"
-        yield f"description: {_quoted(self.description)}"
+        yield f"name: {_quote(self.name)}"
+        yield f"description: {_quote(self.description)}"
         yield "metadata:"
         yield f"  category: {self.category}"
         for name, values in (("requires", self.requires), ("tags", self.tags)):
             if values:
-                yield f"  {name}: {_quoted(', '.join(values))}"
+                yield f"  {name}: {_quote(', '.join(values))}"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -172,7 +172,7 @@ class Skills:
                     found = replace(found, draft=None, problem=problem, hint="rename one of them")
                     draft = None
                 if draft is None:
-                    outcomes.append(_failed(found))
+                    outcomes.append(_failure(found))
                     continue
                 taken[draft.name] = found.source
                 if category:
@@ -190,16 +190,16 @@ class Skills:
             skill = self.new_skill(draft, "active" if is_person else "draft")
             if not dry_run:
                 self.write_new(skill, draft, notes)
-            return _imported(draft, "added", skill, 1, is_active=skill.status == "active")
+            return _import_result(draft, "added", skill, 1, is_active=skill.status == "active")
         skill = known[0]
         if same := self._same_version(skill, draft):
-            return _imported(draft, "unchanged", skill, same.number, is_active=same.share > 0)
+            return _import_result(draft, "unchanged", skill, same.number, is_active=same.share > 0)
         number = self._next_number(skill)
         if not dry_run:
             self.write_version(skill, draft, change_type, notes)
             if is_person:
                 self._activate(skill, number, draft)
-        return _imported(draft, "version", skill, number, is_active=is_person)
+        return _import_result(draft, "version", skill, number, is_active=is_person)
 
     def _known_as(self, name: str) -> Sequence[Skill]:
         """Return the skill whose file has a name, or has got it by a repair."""
@@ -211,7 +211,7 @@ class Skills:
         generation = 0
         while self._stored.find(skill_id(draft.name, generation)):
             generation += 1
-        return _described(
+        return _describe(
             Skill(
                 skill_id=skill_id(draft.name, generation),
                 declared_name=draft.name,
@@ -532,7 +532,7 @@ class Skills:
         with self.ledger.transaction():
             self._stored.versions.set_shares(skill.skill_id, {number: WHOLE})
             self.note("activate", skill.skill_id, f"version {number}")
-            changed = _described(skill, draft, self.clock())
+            changed = _describe(skill, draft, self.clock())
             if draft.status is not None and draft.status != skill.status:
                 changed = replace(changed, status=draft.status)
             self._stored.save(replace(changed, active_version=number))
@@ -750,7 +750,7 @@ class Skills:
         return written, left_out
 
 
-def _described(skill: Skill, draft: SkillDraft, now: datetime) -> Skill:
+def _describe(skill: Skill, draft: SkillDraft, now: datetime) -> Skill:
     """Return a skill with what a text says of it."""
     return replace(
         skill,
@@ -766,11 +766,11 @@ def _described(skill: Skill, draft: SkillDraft, now: datetime) -> Skill:
     )
 
 
-def _failed(found: FoundSkill) -> SkillImport:
+def _failure(found: FoundSkill) -> SkillImport:
     return SkillImport(found.source, "failed", reason=found.problem, hint=found.hint)
 
 
-def _imported(
+def _import_result(
     draft: SkillDraft, outcome: str, skill: Skill, version: int, *, is_active: bool
 ) -> SkillImport:
     return SkillImport(

@@ -410,7 +410,7 @@ class NamespaceScope:
 
     Args:
         filters: Of which only those on the namespace count.
-        user: Who reads: questions that another user asked are left out; None for nobody.
+        user: Who reads: questions that another user asked are left out; None for no user.
     """
 
     def __init__(self, filters: Filters, user: str | None = None) -> None:

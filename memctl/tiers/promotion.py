@@ -125,7 +125,7 @@ class Promoter(Struct, frozen=True):
             for rows in (self.ledger.working, self.ledger.shared_values, self.ledger.short_term):
                 rows.clamp(now)
         session = checked_name(session, "a session")
-        plan = self._planned(session, namespace, now, at_once=at_once)
+        plan = self._plan(session, namespace, now, at_once=at_once)
         replaced = working = 0
         if dry_run:
             promoted = tuple(_promoted_entry(entry, None) for entry in plan.promoted)
@@ -146,7 +146,7 @@ class Promoter(Struct, frozen=True):
             seconds=time.monotonic() - began,
         )
 
-    def _planned(
+    def _plan(
         self, session: str | None, namespace: str | None, now: datetime, *, at_once: bool
     ) -> _Plan:
         found = self.ledger.short_term.select(

@@ -64,7 +64,7 @@ class BuiltinUnderstander:
         self._triggers = triggers
 
     @classmethod
-    def configured(
+    def from_settings(
         cls, limits: LimitSettings, triggers: TriggerSettings = DEFAULT_TRIGGERS
     ) -> BuiltinUnderstander:
         """Return one with the reading model, or without it where the settings say so.

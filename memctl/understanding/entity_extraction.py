@@ -275,7 +275,7 @@ def _by_what_stands_before(text: str, position: int, written: str, name: str) ->
 @lru_cache(maxsize=50_000)
 def _known_name(written: str, is_first: bool, language: str) -> tuple[str, str, bool] | None:
     """Name, type and certainty of a run of capitalised words; None where it names nothing."""
-    words = _trimmed(_without_office(_up_to_owner(written.rstrip(".").split(" "))))
+    words = _trim(_without_office(_up_to_owner(written.rstrip(".").split(" "))))
     if load_language(language).capitalises_nouns:
         words = _from_marked(words)
     if is_first:
@@ -325,7 +325,7 @@ def _without_office(words: list[str]) -> list[str]:
     return words[:-1] if is_owner else words
 
 
-def _trimmed(words: list[str]) -> list[str]:
+def _trim(words: list[str]) -> list[str]:
     """Cut what names nothing off both ends."""
     while words and (_names_nothing(words[0]) or words[0].isdigit()):
         words = words[1:]
@@ -346,7 +346,7 @@ def _without_sentence_start(words: list[str]) -> list[str]:
     if first.isupper() or first in PLACE_STARTS:
         return words
     if words[1].islower() or first.endswith(("ing", "ed", "ly")):
-        return _trimmed(words[1:])
+        return _trim(words[1:])
     return words
 
 

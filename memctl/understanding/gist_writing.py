@@ -98,7 +98,7 @@ def _whole(source: SourceText, lines: Sequence[Line]) -> str:
     said = [(line.start, _line_text(source.text, line)) for line in below]
     values = [part for part in source.segments if part.kind in ("table", "code")]
     said += [(part.start, source.text[part.start : part.end]) for part in values]
-    whole = _joined(text for _, text in sorted(said) if not _ONLY_TAGS.fullmatch(text))
+    whole = _join(text for _, text in sorted(said) if not _ONLY_TAGS.fullmatch(text))
     return _plain(whole or body_text(source, lines) or source.text)
 
 
@@ -110,7 +110,7 @@ def _line_text(text: str, line: Line) -> str:
     return f"{line.speaker}: {_sentence(text, line)}" if line.speaker else _sentence(text, line)
 
 
-def _joined(texts: Iterable[str]) -> str:
+def _join(texts: Iterable[str]) -> str:
     """Sentences in one line; one that ends without a mark gets one before the next begins."""
     kept = [" ".join(without_wikilinks(text).split()) for text in texts if text.strip()]
     ended = [
@@ -151,7 +151,7 @@ def _of_sentences(
     if not chosen:
         return ""
     chosen.sort(key=lambda item: item.line.start)
-    said = _joined(item.text for item in chosen)
+    said = _join(item.text for item in chosen)
     is_titled = source.title and source.title.casefold() not in said.casefold()
     words = (f"{source.title}: {said}" if is_titled else said).split()
     if len(words) > _MAX_WORDS:
@@ -188,7 +188,7 @@ def _rest(
 def _first_sentences(source: SourceText, lines: Sequence[Line]) -> str:
     """Return how a text begins, its headings left out."""
     texts = [_sentence(source.text, line) for line in lines if not _is_heading(source.text, line)]
-    return _plain(_joined(text for text in texts[:_MAX_SENTENCES] if not text.endswith(":")))
+    return _plain(_join(text for text in texts[:_MAX_SENTENCES] if not text.endswith(":")))
 
 
 def _sentence(text: str, line: Line) -> str:
@@ -208,7 +208,7 @@ def _of_table(source: SourceText, dates: Sequence[DateSpan]) -> str:
     columns = _columns(source)
     of_what = f" of {source.title}" if source.title else ""
     part = f", part {source.part + 1}" if source.part else ""
-    fields = f": {_listed(columns[:8], more=len(columns) > 8, last=', ')}" if columns else ""
+    fields = f": {_list_names(columns[:8], more=len(columns) > 8, last=', ')}" if columns else ""
     days = sorted(span.iso for span in dates if span.day)
     reach = f", from {days[0]} to {days[-1]}" if len(set(days)) > 1 else ""
     return f"{rows} row{'s' if rows != 1 else ''}{of_what}{part}{fields}{reach}."
@@ -220,7 +220,9 @@ def _of_sheets(source: SourceText, sheets: Mapping[str, Sequence[Segment]]) -> s
     for heading, tables in [*sheets.items()][:_MAX_SHEETS]:
         rows = _rows(source.text, tables)
         columns = _fields(source.text, tables[0])
-        fields = f" of {_listed(columns[:6], more=len(columns) > 6, last=', ')}" if columns else ""
+        fields = (
+            f" of {_list_names(columns[:6], more=len(columns) > 6, last=', ')}" if columns else ""
+        )
         name = heading.rpartition(" > ")[2] or source.title
         parts.append(f"{name}: {rows} row{'s' if rows != 1 else ''}{fields}")
     more = len(sheets) - len(parts)
@@ -263,7 +265,7 @@ def _of_code(source: SourceText) -> str:
     """What its first comment says, and what it defines."""
     text = source.text[:50_000]
     names = list(dict.fromkeys(_DEFINITION.findall(text)))
-    defined = f"Defines {_listed(names[:6], more=len(names) > 6)}." if names else ""
+    defined = f"Defines {_list_names(names[:6], more=len(names) > 6)}." if names else ""
     said = _first_comment(text)
     return " ".join(filter(None, (said, defined))) or _plain(source.text[:_SHORT])
 
@@ -286,7 +288,7 @@ def _of_values(source: SourceText) -> str:
     return _plain("; ".join(" ".join(value.split()) for value in values) or source.text)
 
 
-def _listed(names: Sequence[str], *, more: bool = False, last: str = " and ") -> str:
+def _list_names(names: Sequence[str], *, more: bool = False, last: str = " and ") -> str:
     if more:
         return f"{', '.join(names)} and others" if last != ", " else f"{', '.join(names)}, ..."
     if len(names) < 2:

@@ -51,7 +51,7 @@ _Ranked = tuple[float, int, int, Words]
 def extract_keywords(text: str, language: str, *, limit: int = MAX_KEYWORDS) -> tuple[str, ...]:
     """Return the phrases that say what a text is about, the most telling first."""
     tokens = _tokens(text[:_SCANNED])
-    ranked = _ranked(tokens, _content_words(language or "en"))
+    ranked = _rank(tokens, _content_words(language or "en"))
     return tuple(_phrase_text(tokens, phrase) for phrase in _different(ranked, limit))
 
 
@@ -112,7 +112,7 @@ def _content_words(language: str) -> _ContentWords:
     return _ContentWords(language)
 
 
-def _ranked(tokens: Sequence[str], carriers: Mapping[str, str]) -> list[_Ranked]:
+def _rank(tokens: Sequence[str], carriers: Mapping[str, str]) -> list[_Ranked]:
     """The runs of words between stop words, weak words and marks, the most telling first."""
     counts, places = _phrases(list(map(carriers.__getitem__, tokens)))
     of_words: dict[str, int] = {}

@@ -244,10 +244,10 @@ class _Reading(Struct):
         if found is None:
             self.dropped += 1
         elif found not in self.facts and len(self.facts) < MAX_STATEMENTS:
-            self.facts[found] = _distilled(self.source.text, fact, found)
+            self.facts[found] = _distil(self.source.text, fact, found)
 
 
-def _distilled(text: str, fact: Fact, span: tuple[int, int]) -> Distilled:
+def _distil(text: str, fact: Fact, span: tuple[int, int]) -> Distilled:
     start, end = span
     return Distilled(
         text=text[start:end],

@@ -260,7 +260,7 @@ def extract_relations(text: str, mentions: Sequence[EntityMention]) -> list[Stat
         if not _may_state(sentence) or _is_quoted(plain, start):
             continue
         line = _BLANKS.sub(" ", sentence).strip()
-        for each in (*_stated(line, names, types), *_valued(line, names, types)):
+        for each in (*_stated_relations(line, names, types), *_value_relations(line, names, types)):
             ends = (whole.get(each.subject, each.subject), whole.get(each.object, each.object))
             said = replace(each, subject=ends[0], object=ends[1])
             if ends[0] != ends[1]:
@@ -303,7 +303,7 @@ def _is_quoted(text: str, position: int) -> bool:
     return before.count('"') % 2 == 1 or before.count("“") > before.count("”")
 
 
-def _stated(
+def _stated_relations(
     sentence: str, names: re.Pattern[str], types: Mapping[str, str]
 ) -> Iterator[StatedRelation]:
     spans = [match.span() for match in names.finditer(sentence)]
@@ -320,7 +320,7 @@ def _stated(
                 break
 
 
-def _valued(
+def _value_relations(
     sentence: str, names: re.Pattern[str], types: Mapping[str, str]
 ) -> Iterator[StatedRelation]:
     """Yield what a sentence says that names cost, and when they start."""

@@ -200,10 +200,10 @@ def statements(source: SourceText, read: Sequence[ReadLine]) -> tuple[Distilled,
     taken: set[int] = set()
     for seed in sorted(seeds, key=lambda place: -read[place].weight)[: _most_kept(read)]:
         if seed not in taken:
-            first, last = _widened(source, read, seed, taken)
+            first, last = _widen(source, read, seed, taken)
             spans.append((first, last))
             taken.update(range(first, last + 1))
-    found = [_distilled(source, read[first : last + 1]) for first, last in sorted(spans)]
+    found = [_distil(source, read[first : last + 1]) for first, last in sorted(spans)]
     return tuple({each.text.casefold(): each for each in found}.values())
 
 
@@ -222,7 +222,7 @@ def _may_be_kept(item: ReadLine) -> bool:
     )
 
 
-def _widened(
+def _widen(
     source: SourceText, read: Sequence[ReadLine], seed: int, taken: set[int]
 ) -> tuple[int, int]:
     """Return the first and the last of the sentences that state something together with one."""
@@ -315,7 +315,7 @@ def _text(text: str, line: Line) -> str:
     return f"{line.speaker}: {said}" if line.speaker else said
 
 
-def _distilled(source: SourceText, items: Sequence[ReadLine]) -> Distilled:
+def _distil(source: SourceText, items: Sequence[ReadLine]) -> Distilled:
     """Return sentences that follow each other as one statement."""
     weightiest = max(items, key=lambda item: item.weight)
     start, end = items[0].line.start, items[-1].line.end

@@ -168,7 +168,7 @@ def quality_of(
 def judgements(ledger: Ledger) -> dict[str, JudgementCounts]:
     """Return how answers were judged that used memories, by the id of the memory."""
     found: dict[str, JudgementCounts] = {}
-    for entry, ids in _judged(ledger, "feedback IS NOT NULL"):
+    for entry, ids in _judged_questions(ledger, "feedback IS NOT NULL"):
         for id_ in ids:
             known = found.get(id_, JudgementCounts())
             is_good = entry.feedback == "good"
@@ -176,7 +176,7 @@ def judgements(ledger: Ledger) -> dict[str, JudgementCounts]:
     return found
 
 
-def _judged(ledger: Ledger, which: str) -> Iterator[tuple[QueryEntry, Sequence[str]]]:
+def _judged_questions(ledger: Ledger, which: str) -> Iterator[tuple[QueryEntry, Sequence[str]]]:
     """Yield the questions that were judged, each with the memories that its answer relied on."""
     of_these = f"query_id IN (SELECT query_id FROM query_log WHERE {which})"
     details = {each.query_id: each for each in ledger.query_details.select(of_these)}
@@ -198,7 +198,7 @@ def confirm_learnings(context: UpkeepContext) -> Outcome:
     agents = {row["id"]: row["agent_id"] for row in known}
     found = [
         Confirmation(id_, f"question {entry.query_id}", context.now, context.job)
-        for entry, ids in _judged(ledger, "feedback = 'good'")
+        for entry, ids in _judged_questions(ledger, "feedback = 'good'")
         for id_ in ids
         if id_ in agents
     ]
@@ -303,7 +303,7 @@ def share_learnings(context: UpkeepContext) -> Outcome:
         return Outcome({"shared": 0})
     wanted = [memory for name in _open_bases(home) for memory in _to_share(context, name)]
     namespace = context.config.namespaces.shared
-    made = [_copied(memory, namespace) for memory in wanted]
+    made = [_copy(memory, namespace) for memory in wanted]
     copies = {each.id: each for each in made}
     there = base.store.snapshot().get("memories", list(copies), ["id"])["id"].to_pylist()
     gone = base.store.ledger.deletions.ids()
@@ -363,7 +363,7 @@ def _shared_since(memory: Memory, confirmations: Sequence[Confirmation]) -> date
     return None
 
 
-def _copied(memory: Memory, namespace: str) -> Memory:
+def _copy(memory: Memory, namespace: str) -> Memory:
     metadata = {key: value for key, value in memory.metadata.items() if key != SHARE}
     return Memory(
         id=stated_memory_id(namespace, LEARNING, memory.text),

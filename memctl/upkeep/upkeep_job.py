@@ -70,7 +70,7 @@ class Outcome(Struct, frozen=True):
     warning: str = ""
     hint: str = ""
     note: str = ""
-    """What whoever started it by hand should know."""
+    """What the person who started it by hand should know."""
     notices: Sequence[JobNotice] = ()
     worked: bool = False
     """Whether there may be more to do at once."""

@@ -1,4 +1,4 @@
-"""A file is claimed by renaming it into ``processing/``, and leaves it when its fate is known.
+"""A file is claimed by renaming it into ``processing/``, and leaves it when its result is known.
 
 Each claim has a folder of its own there, named after the path that the file came from, so that
 names stay as they are and sidecars stay beside their recording.  The ledger is written before
@@ -107,9 +107,9 @@ class ClaimResult(Struct, frozen=True):
 
 
 class _Move(Struct, frozen=True):
-    """A fate with the places of the file and of its sidecars; none where it is deleted."""
+    """A result with the places of the file and of its sidecars; none where it is deleted."""
 
-    fate: ClaimResult
+    result: ClaimResult
     target: Path | None = None
     sidecars: tuple[Path, ...] = ()
 
@@ -135,7 +135,7 @@ class Claims:
         with self._ledger.transaction():
             for file in files:
                 self._note(file)
-        planned = [self._planned(file) for file in files]
+        planned = [self._plan(file) for file in files]
         make_folder(self._layout.processing)
         for claimed in planned:
             claimed.path.parent.mkdir()
@@ -216,29 +216,29 @@ class Claims:
         self._drop_folder(claimed)
 
     def send_on(
-        self, fates: Sequence[ClaimResult], moved: Callable[[ClaimResult, Path | None], None]
+        self, results: Sequence[ClaimResult], moved: Callable[[ClaimResult, Path | None], None]
     ) -> None:
         """Move files to ``processed/`` or, with the reason beside it, ``failed/``; or delete them.
 
         A file that was taken away meanwhile has gone nowhere.
 
         Args:
-            fates: Which, and what became of them.
+            results: Which, and what became of them.
             moved: Called with each and where it is now, once that is durable.
 
         Raises:
             OSError: One could not be moved; it is, as those after it are, still in processing.
         """
-        gone = [fate for fate in fates if not os.path.lexists(fate.claimed.path)]
-        for fate in gone:
-            self._complete_receipt(_Move(fate))
-            self.put_back(fate.claimed)  # its sidecars, if they are still there
-            moved(fate, None)
-        moves = self._moves(fate for fate in fates if fate not in gone)
+        gone = [result for result in results if not os.path.lexists(result.claimed.path)]
+        for result in gone:
+            self._complete_receipt(_Move(result))
+            self.put_back(result.claimed)  # its sidecars, if they are still there
+            moved(result, None)
+        moves = self._moves(result for result in results if result not in gone)
         with self._ledger.transaction():
             for move in moves:
                 if move.target is not None:
-                    self._ledger.files.save(self._moved_entry(move.fate, move.target))
+                    self._ledger.files.save(self._moved_entry(move.result, move.target))
                 self._complete_receipt(move)
         done: list[_Move] = []
         try:
@@ -248,7 +248,7 @@ class Claims:
         finally:
             self._confirm(done)
             for move in done:
-                moved(move.fate, move.target)
+                moved(move.result, move.target)
 
     # --- inside ---
 
@@ -266,7 +266,7 @@ class Claims:
             )
         )
 
-    def _planned(self, file: InboxFile) -> ClaimedFile:
+    def _plan(self, file: InboxFile) -> ClaimedFile:
         folder = self._free_folder(file.path)
         return ClaimedFile(
             folder / file.path.name,
@@ -364,25 +364,25 @@ class Claims:
             elif entry.state == "indexed":
                 self._ledger.files.move(entry.path, "done", self._clock())
 
-    def _moves(self, fates: Iterable[ClaimResult]) -> list[_Move]:
+    def _moves(self, results: Iterable[ClaimResult]) -> list[_Move]:
         """Choose a place for each that none of the others has."""
         taken: set[Path] = set()
         moves: list[_Move] = []
-        for fate in fates:
-            if fate.is_deleted:
-                moves.append(_Move(fate))
+        for result in results:
+            if result.is_deleted:
+                moves.append(_Move(result))
                 continue
-            claimed, is_failure = fate.claimed, fate.outcome.outcome == "failed"
+            claimed, is_failure = result.claimed, result.outcome.outcome == "failed"
             folder = self._layout.failed if is_failure else self._layout.processed
             sidecars = [Path(path.name) for path in claimed.sidecars]
             places = free_place(folder, claimed.relative, sidecars, taken)
             taken.update(places.values())
             target = places[claimed.relative]
-            moves.append(_Move(fate, target, tuple(places[path] for path in sidecars)))
+            moves.append(_Move(result, target, tuple(places[path] for path in sidecars)))
         return moves
 
     def _complete_receipt(self, move: _Move) -> None:
-        claimed = move.fate.claimed
+        claimed = move.result.claimed
         self._ledger.provenance.complete(
             printable(claimed.path),
             printable(claimed.original),
@@ -393,7 +393,7 @@ class Claims:
         )
 
     def _carry_out(self, move: _Move) -> None:
-        claimed, outcome = move.fate.claimed, move.fate.outcome
+        claimed, outcome = move.result.claimed, move.result.outcome
         if move.target is None:
             for path in (*claimed.sidecars, claimed.path):
                 path.unlink(missing_ok=True)
@@ -418,12 +418,12 @@ class Claims:
             sync_folder(folder)
         with self._ledger.transaction():
             for move in moves:
-                self._ledger.files.remove(str(move.fate.claimed.original))
-                if move.target is not None and move.fate.outcome.outcome != "failed":
+                self._ledger.files.remove(str(move.result.claimed.original))
+                if move.target is not None and move.result.outcome.outcome != "failed":
                     self._ledger.files.move(str(move.target), "done", self._clock())
 
-    def _moved_entry(self, fate: ClaimResult, target: Path) -> FileEntry:
-        now, claimed, outcome = self._clock(), fate.claimed, fate.outcome
+    def _moved_entry(self, result: ClaimResult, target: Path) -> FileEntry:
+        now, claimed, outcome = self._clock(), result.claimed, result.outcome
         return FileEntry(
             path=str(target),
             inbox=str(claimed.inbox),
@@ -594,7 +594,7 @@ def free_place(
     if len(os.fsencode(parent)) + max(len(os.fsencode(path.name)) for path in names) > _longest():
         parent = folder
     for number in _NUMBERS:
-        places = {path: parent / _numbered(path.name, relative.stem, number) for path in names}
+        places = {path: parent / _number_name(path.name, relative.stem, number) for path in names}
         if not any(place in taken or os.path.lexists(place) for place in places.values()):
             return places
     raise OSError(errno.EEXIST, "no free name is left", str(parent / relative.name))
@@ -604,7 +604,7 @@ def _free_parent(folder: Path, relative: Path, taken: Collection[Path]) -> Path:
     """The folder of that path, numbered where a file has the name of one on the way."""
     parent = folder
     for name in relative.parts:
-        places = (parent / _numbered(name, name, number) for number in _NUMBERS)
+        places = (parent / _number_name(name, name, number) for number in _NUMBERS)
         parent = next(
             place
             for place in places
@@ -619,7 +619,7 @@ def _longest() -> int:
     return most - _SUFFIX_ROOM
 
 
-def _numbered(name: str, stem: str, number: int) -> str:
+def _number_name(name: str, stem: str, number: int) -> str:
     """``talk.en.srt`` as ``talk-2.en.srt``, if the stem that it shares is ``talk``."""
     if number == 1:
         return name

@@ -37,26 +37,26 @@ class Wake:
     """
 
     def __init__(self) -> None:
-        self._rings: SimpleQueue[None] = SimpleQueue()
+        self._calls: SimpleQueue[None] = SimpleQueue()
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Wake the loop, or keep it from falling asleep."""
-        self._rings.put(None)
+        self._calls.put(None)
 
     def sleep(self, seconds: float) -> bool:
-        """Sleep until it rings, at most this long; say whether it rang."""
+        """Sleep until notified, at most this long; say whether it was."""
         try:
-            self._rings.get(timeout=max(seconds, 0.0))
+            self._calls.get(timeout=max(seconds, 0.0))
         except Empty:
             return False
         with contextlib.suppress(Empty):
             while True:
-                self._rings.get_nowait()
+                self._calls.get_nowait()
         return True
 
 
 class FileEvents:
-    """Observers of folders, which ring when something moves in them."""
+    """Observers of folders, which notify when something moves in them."""
 
     def __init__(self, wake: Wake, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._wake = wake
@@ -106,7 +106,7 @@ class FileEvents:
             def on_any_event(self, event: FileSystemEvent) -> None:
                 """Ring, unless a file was only looked at."""
                 if event.event_type not in ("opened", "closed_no_write"):
-                    wake.ring()
+                    wake.notify()
 
         try:
             observer = _observer(self._silent)

@@ -29,7 +29,7 @@ from memctl.records import FileOutcome
 from memctl.store.ledger.work_repositories import FileEntry
 from memctl.watch.claims import STOPPED, ClaimedFile, ClaimResult, Claims
 from memctl.watch.inbox_scanner import InboxScanner, take_batch
-from memctl.watch.intake import Intake, numbered
+from memctl.watch.intake import Intake, with_numbers
 from memctl.watch.reporter import Reporter, TurnResult, error_message
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class MoveMode(Struct):
         return [each for each in found if not each.document_id]
 
     def _put_through(self, claimed: Sequence[ClaimedFile]) -> None:
-        """Take claimed files in, and move each to where its fate sends it."""
+        """Take claimed files in, and move each to where its result sends it."""
         sources = [
             Source(c.source, c.path, name=c.original.name, tags=c.tags, line=number)
             for number, c in enumerate(claimed)
@@ -121,7 +121,7 @@ class MoveMode(Struct):
 
         def of_claims(outcomes: Iterable[FileOutcome]) -> list[tuple[ClaimedFile, FileOutcome]]:
             """Put each outcome to the file that it is of."""
-            return [(claimed[number], outcome) for number, outcome in numbered(outcomes)]
+            return [(claimed[number], outcome) for number, outcome in with_numbers(outcomes)]
 
         try:
             outcomes = self.intake.ingest(
@@ -136,7 +136,7 @@ class MoveMode(Struct):
         self._send_on(of_claims(outcomes))
 
     def _send_on(self, settled: Iterable[tuple[ClaimedFile, FileOutcome]]) -> None:
-        fates: list[ClaimResult] = []
+        results: list[ClaimResult] = []
         for claimed, outcome in settled:
             if outcome.error == CHANGED or claimed.has_changed:  # let it settle once more
                 why = outcome.reason if outcome.error == CHANGED else _WRITTEN_TO
@@ -144,13 +144,13 @@ class MoveMode(Struct):
                 self.claims.put_back(claimed)
                 self.reporter.say("put_back", claimed.source, why)
             else:
-                fates.append(ClaimResult(claimed, outcome, self._after(claimed.inbox)))
-        if fates:
-            self.claims.send_on(fates, self._sent_on)
+                results.append(ClaimResult(claimed, outcome, self._after(claimed.inbox)))
+        if results:
+            self.claims.send_on(results, self._sent_on)
 
-    def _sent_on(self, fate: ClaimResult, place: Path | None) -> None:
-        claimed = fate.claimed
-        self.intake.tell(fate.outcome, claimed.sidecars, printable(place or claimed.path))
+    def _sent_on(self, result: ClaimResult, place: Path | None) -> None:
+        claimed = result.claimed
+        self.intake.tell(result.outcome, claimed.sidecars, printable(place or claimed.path))
 
     def _after(self, path: Path) -> After:
         return next((i.after for i in self.base.settings.inboxes if i.path == path), "move")
@@ -167,7 +167,7 @@ class MissingFiles(Struct, frozen=True):
     renamed: tuple[tuple[FileEntry, FileEntry], ...] = ()
     """The old row, and that of the file which has the content now."""
     gone: tuple[FileEntry, ...] = ()
-    struck: tuple[FileEntry, ...] = ()
+    without_document: tuple[FileEntry, ...] = ()
     """Rows without a document of their own."""
 
 
@@ -235,12 +235,12 @@ class KeptInbox(Struct):
         now = self.monotonic()
         since = self._missing_since
         self._missing_since = {row.path: since.get(row.path, now) for row in away}
-        ripe = [r for r in away if now - self._missing_since[r.path] >= self.settle_seconds]
-        return _classify_missing(ripe, [row for path, row in rows.items() if path in there])
+        due = [r for r in away if now - self._missing_since[r.path] >= self.settle_seconds]
+        return _classify_missing(due, [row for path, row in rows.items() if path in there])
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a file is missing whose fate the next look decides."""
+        """Whether a file is missing that the next scan decides about."""
         return bool(self._missing_since)
 
 
@@ -257,18 +257,18 @@ def sole_documents(rows: dict[str, FileEntry]) -> dict[str, str]:
 def _classify_missing(missing: Sequence[FileEntry], there: Sequence[FileEntry]) -> MissingFiles:
     successors = {row.document_id: row for row in there if row.document_id}
     left = Counter(row.document_id for row in missing)
-    renamed, gone, struck = [], [], []
+    renamed, gone, without_document = [], [], []
     for row in missing:
         left[row.document_id] -= 1
         if row.document_id is None:
-            struck.append(row)
+            without_document.append(row)
         elif row.document_id in successors:
             renamed.append((row, successors[row.document_id]))
         elif left[row.document_id]:
-            struck.append(row)
+            without_document.append(row)
         else:
             gone.append(row)
-    return MissingFiles(tuple(renamed), tuple(gone), tuple(struck))
+    return MissingFiles(tuple(renamed), tuple(gone), tuple(without_document))
 
 
 Rows = Mapping[str, FileEntry]
@@ -328,7 +328,7 @@ class KeepMode(Struct):
         ]
         outcomes = [
             (files[number], outcome)
-            for number, outcome in numbered(self.intake.ingest(sources))
+            for number, outcome in with_numbers(self.intake.ingest(sources))
             if outcome.error != CHANGED
         ]
         ended = {own.get(str(file.path)) for file, what in outcomes if what.outcome == "superseded"}
@@ -374,7 +374,7 @@ class KeepMode(Struct):
             self.base.services.ingestor.retire(
                 [row.document_id for row in missing.gone if row.document_id]
             )
-        for row in (*missing.gone, *missing.struck):
+        for row in (*missing.gone, *missing.without_document):
             files.remove(row.path)
             self.reporter.say("gone", printable(row.path), document_id=row.document_id)
         if missing.gone:

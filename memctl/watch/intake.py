@@ -155,7 +155,7 @@ class Intake(Struct):
         self.reporter.say("failed", outcome.source, outcome.reason, outcome.hint, detail=detail)
 
 
-def numbered(outcomes: Iterable[FileOutcome]) -> list[tuple[int, FileOutcome]]:
+def with_numbers(outcomes: Iterable[FileOutcome]) -> list[tuple[int, FileOutcome]]:
     """Each outcome with the number of its source, in order."""
     found = [(outcome.line, outcome) for outcome in outcomes]
     known = [(n, replace(outcome, line=None)) for n, outcome in found if n is not None]

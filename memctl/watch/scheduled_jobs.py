@@ -31,7 +31,7 @@ Clock = Callable[[], datetime]
 
 _log = logging.getLogger(__name__)
 
-PATIENCE_SECONDS = 60.0
+LONGEST_DELAY_SECONDS = 60.0
 """A due consolidation waits at most this long for files that still change."""
 FIRST_COMPARE_SECONDS = 5.0
 LONGEST_COMPARE_SECONDS = 300.0
@@ -61,7 +61,7 @@ class Schedule(Struct):
             return False
         now = self.monotonic()
         self._due_since = now if self._due_since is None else self._due_since
-        return not busy or now - self._due_since >= PATIENCE_SECONDS
+        return not busy or now - self._due_since >= LONGEST_DELAY_SECONDS
 
     def _interval_is_over(self, minutes: int) -> bool:
         last = self.ledger.jobs.last(CONSOLIDATION)

@@ -42,7 +42,7 @@ Clock = Callable[[], datetime]
 _LOCK_SECONDS = 1.0
 _SHORTEST_SLEEP = 0.05
 _BEAT_SECONDS = 5.0
-_EXTRA_PATIENCE_SECONDS = 1.0
+_EXTRA_IDLE_SECONDS = 1.0
 
 
 class Interrupted(BaseException):
@@ -110,7 +110,7 @@ class WatchService:
         """
         with suppress(Interrupted), self._signals(), self._serving():
             self._say("started", message=f"process {os.getpid()}")
-            step = self._drained if self._options.once else self._round
+            step = self._drain if self._options.once else self._round
             while not self._stopping and not step():
                 pass
         refused = [(name, each.error) for name, each in self._refused.items()]
@@ -120,7 +120,7 @@ class WatchService:
     def stop(self) -> None:
         """Stop once the files in hand are dealt with; may be called from anywhere."""
         self._stopping = True
-        self._wake.ring()
+        self._wake.notify()
 
     # --- the loop ---
 
@@ -135,7 +135,7 @@ class WatchService:
             self._wake.sleep(min(max(wait, _SHORTEST_SLEEP), self._options.rescan_seconds))
         return False
 
-    def _drained(self) -> bool:
+    def _drain(self) -> bool:
         """Look at every knowledge base once; say whether nothing is left to do.
 
         What does not stand still for twice as long as it should is left for the next time, and so
@@ -147,8 +147,8 @@ class WatchService:
         if worked:
             self._idle_since = now
             return False
-        patience = 2 * self._options.settle_seconds + _EXTRA_PATIENCE_SECONDS
-        if wait == float("inf") or now - self._idle_since > patience:
+        idle_limit = 2 * self._options.settle_seconds + _EXTRA_IDLE_SECONDS
+        if wait == float("inf") or now - self._idle_since > idle_limit:
             return True
         self._wake.sleep(min(max(wait, _SHORTEST_SLEEP), self._options.rescan_seconds))
         return False
@@ -221,7 +221,7 @@ class WatchService:
         try:
             base = self._bases.open(name)
             try:
-                lock = self._locked(base)
+                lock = self._lock(base)
             except BaseException:
                 base.close()
                 raise
@@ -248,7 +248,7 @@ class WatchService:
             abandon_cut_off_jobs(held.watch.base, now)
             held.is_signed = True
 
-    def _locked(self, base: KnowledgeBase) -> FileLock:
+    def _lock(self, base: KnowledgeBase) -> FileLock:
         def held() -> LockedError:
             """Name who has it."""
             entry = base.store.ledger.daemon.current()

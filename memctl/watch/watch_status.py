@@ -1,4 +1,4 @@
-"""How watching a knowledge base is going, whether or not anybody watches it now."""
+"""How watching a knowledge base is going, whether a watcher runs now or not."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ Rows = dict[str, dict[str, Any]]
 
 
 @pytest.fixture
-def told(memctl: Run) -> Run:
+def with_notes(memctl: Run) -> Run:
     """A home with some notes about one place."""
     records = [
         {"id": name, "text": text, "created_at": f"2026-03-0{number}"}
@@ -116,216 +116,220 @@ def answer(memctl: Run) -> Any:
 # --- consolidations ------------------------------------------------------------------------------
 
 
-def test_a_consolidation_is_taken_back_and_every_row_is_as_before(told: Run) -> None:
-    before, said = known(told), answer(told)
-    made = consolidate(told)
+def test_a_consolidation_is_taken_back_and_every_row_is_as_before(with_notes: Run) -> None:
+    before, said = known(with_notes), answer(with_notes)
+    made = consolidate(with_notes)
     assert made
-    assert known(told) != before
-    report = undo(told, "--again")
+    assert known(with_notes) != before
+    report = undo(with_notes, "--again")
     assert (set(report["removed"]), report["kept"]) == (set(made), [])
-    assert known(told) == before
-    assert answer(told) == said
+    assert known(with_notes) == before
+    assert answer(with_notes) == said
 
 
-def test_what_was_taken_in_stated_and_edited_since_stays(told: Run) -> None:
-    consolidate(told)
-    assert told("ingest", "--text", SIGNED).code == 0
-    edit(told, "The boat is blue.", "The boat is red.")
-    meanwhile = known(told, "is_consolidated")
-    report = undo(told)
-    after = known(told, "is_consolidated")
+def test_what_was_taken_in_stated_and_edited_since_stays(with_notes: Run) -> None:
+    consolidate(with_notes)
+    assert with_notes("ingest", "--text", SIGNED).code == 0
+    edit(with_notes, "The boat is blue.", "The boat is red.")
+    meanwhile = known(with_notes, "is_consolidated")
+    report = undo(with_notes)
+    after = known(with_notes, "is_consolidated")
     for table, found in after.items():
         gone = set(meanwhile[table]) - set(found)
         assert found == {id_: row for id_, row in meanwhile[table].items() if id_ not in gone}
         assert {id_[0] for id_ in gone} <= {"i", "r"}
-    assert (report["kept"], insights(told)) == ([], set())
+    assert (report["kept"], insights(with_notes)) == ([], set())
     texts = [row["text"] for row in after["memories"].values()]
     assert {SIGNED, "The boat is blue.", "The boat is red."} <= set(texts)
 
 
-def test_the_next_consolidation_does_not_say_the_same_unless_it_is_to(told: Run) -> None:
-    made = consolidate(told)
-    assert undo(told)["waiting"] == 0
-    assert consolidate(told) == []
-    assert insights(told) == set()
-    assert undo_of_nothing(told)
-    tell(told, "The Huila Supremo now scores 84 points.", "2026-07-01", "stock")
-    (again,) = consolidate(told)  # one of them has changed
+def test_the_next_consolidation_does_not_say_the_same_unless_it_is_to(with_notes: Run) -> None:
+    made = consolidate(with_notes)
+    assert undo(with_notes)["waiting"] == 0
+    assert consolidate(with_notes) == []
+    assert insights(with_notes) == set()
+    assert undo_of_nothing(with_notes)
+    tell(with_notes, "The Huila Supremo now scores 84 points.", "2026-07-01", "stock")
+    (again,) = consolidate(with_notes)  # one of them has changed
     assert again not in made
 
 
-def test_an_insight_that_is_deleted_does_not_come_back_with_what_it_is_not_about(told: Run) -> None:
-    for made in consolidate(told):
-        assert told("memory", "delete", made, "--yes").code == 0
-    tell(told, "The cat of the neighbours is called Minka.", "2026-07-01", "cat")
-    assert consolidate(told) == []
+def test_an_insight_that_is_deleted_does_not_come_back_with_what_it_is_not_about(
+    with_notes: Run,
+) -> None:
+    for made in consolidate(with_notes):
+        assert with_notes("memory", "delete", made, "--yes").code == 0
+    tell(with_notes, "The cat of the neighbours is called Minka.", "2026-07-01", "cat")
+    assert consolidate(with_notes) == []
 
 
 def undo_of_nothing(memctl: Run) -> bool:
     return NOTHING_LEFT in refused(memctl)
 
 
-def test_with_again_the_next_one_says_what_was_taken_back(told: Run) -> None:
-    made = consolidate(told)
-    assert undo(told, "--again")["waiting"] >= len(NOTES)
-    assert consolidate(told) == made
-    assert sorted(undo(told)["removed"]) == sorted(made)
+def test_with_again_the_next_one_says_what_was_taken_back(with_notes: Run) -> None:
+    made = consolidate(with_notes)
+    assert undo(with_notes, "--again")["waiting"] >= len(NOTES)
+    assert consolidate(with_notes) == made
+    assert sorted(undo(with_notes)["removed"]) == sorted(made)
 
 
-def test_what_was_taken_back_can_be_said_again_later(told: Run) -> None:
-    made = consolidate(told)
-    undo(told)
-    assert consolidate(told) == []
-    assert consolidate(told, "--again") == made
-    assert consolidate(told, "--again") == []
-    assert insights(told) == set(made)
+def test_what_was_taken_back_can_be_said_again_later(with_notes: Run) -> None:
+    made = consolidate(with_notes)
+    undo(with_notes)
+    assert consolidate(with_notes) == []
+    assert consolidate(with_notes, "--again") == made
+    assert consolidate(with_notes, "--again") == []
+    assert insights(with_notes) == set(made)
 
 
-def test_each_undo_takes_back_the_one_before_and_then_says_there_is_none(told: Run) -> None:
-    states = [known(told, "is_consolidated")]
+def test_each_undo_takes_back_the_one_before_and_then_says_there_is_none(with_notes: Run) -> None:
+    states = [known(with_notes, "is_consolidated")]
     for text, when in ((LATER, "2026-03-20"), (RAISED, "2026-04-02")):
-        assert consolidate(told)
-        states.append(known(told, "is_consolidated"))
-        tell(told, text, when, when)
-    assert consolidate(told)
-    ended = [row for row in rows(told, "memories").values() if row["superseded_by"]]
+        assert consolidate(with_notes)
+        states.append(known(with_notes, "is_consolidated"))
+        tell(with_notes, text, when, when)
+    assert consolidate(with_notes)
+    ended = [row for row in rows(with_notes, "memories").values() if row["superseded_by"]]
     assert ended, "the later ones are to bring insights up to date"
     for state in reversed(states):
-        undo(told)
-        now = known(told, "is_consolidated")
+        undo(with_notes)
+        now = known(with_notes, "is_consolidated")
         for table in ("memories", "relations"):
             mine = {id_: row for id_, row in now[table].items() if id_ in state[table]}
             assert mine == state[table]
             assert not {id_ for id_ in set(now[table]) - set(mine) if id_[0] in "ir"}
-    assert undo_of_nothing(told)
-    assert insights(told) == set()
+    assert undo_of_nothing(with_notes)
+    assert insights(with_notes) == set()
 
 
-def test_one_is_not_taken_back_before_a_later_one_that_changed_what_it_did(told: Run) -> None:
-    first = consolidate(told)
-    tell(told, LATER, "2026-03-20", "later")
-    consolidate(told)
-    jobs = told("job", "list").rows
+def test_one_is_not_taken_back_before_a_later_one_that_changed_what_it_did(with_notes: Run) -> None:
+    first = consolidate(with_notes)
+    tell(with_notes, LATER, "2026-03-20", "later")
+    consolidate(with_notes)
+    jobs = with_notes("job", "list").rows
     (one, two) = sorted(job["id"] for job in jobs if job["can_be_undone"])
-    assert f"job {two} has changed" in refused(told, str(one))
-    undo(told, str(two))
-    assert insights(told) == set(first)
-    undo(told, str(one))
-    assert insights(told) == set()
-    assert "it has been already" in refused(told, str(one))
+    assert f"job {two} has changed" in refused(with_notes, str(one))
+    undo(with_notes, str(two))
+    assert insights(with_notes) == set(first)
+    undo(with_notes, str(one))
+    assert insights(with_notes) == set()
+    assert "it has been already" in refused(with_notes, str(one))
 
 
-def test_what_would_rest_on_nothing_that_holds_stays_ended(told: Run) -> None:
-    first = consolidate(told)
+def test_what_would_rest_on_nothing_that_holds_stays_ended(with_notes: Run) -> None:
+    first = consolidate(with_notes)
     said = "Hi Mara, the lease for the workshop starts on 20 June 2026 after all."
-    tell(told, said, "2026-03-20", "mail")
-    assert consolidate(told)
-    found = rows(told, "memories")
+    tell(with_notes, said, "2026-03-20", "mail")
+    assert consolidate(with_notes)
+    found = rows(with_notes, "memories")
     stale = {id_ for id_ in first if found[id_]["valid_to"] and not found[id_]["superseded_by"]}
     assert stale
-    report = undo(told)
+    report = undo(with_notes)
     assert set(report["kept"]) == stale
-    assert insights(told).isdisjoint(stale)
-    held = insights(told)
-    assert consolidate(told) == []
-    assert insights(told) == held
-    undo(told)
-    left = [row for row in rows(told, "memories").values() if row["level"] == "insight"]
+    assert insights(with_notes).isdisjoint(stale)
+    held = insights(with_notes)
+    assert consolidate(with_notes) == []
+    assert insights(with_notes) == held
+    undo(with_notes)
+    left = [row for row in rows(with_notes, "memories").values() if row["level"] == "insight"]
     assert left == []
 
 
-def test_an_insight_that_something_rests_on_by_now_stays(told: Run) -> None:
-    (made, *_) = consolidate(told)
-    stated = told("memory", "add", "Bo is trusted.", "--evidence", made, "-o", "json")
+def test_an_insight_that_something_rests_on_by_now_stays(with_notes: Run) -> None:
+    (made, *_) = consolidate(with_notes)
+    stated = with_notes("memory", "add", "Bo is trusted.", "--evidence", made, "-o", "json")
     assert stated.code == 0, stated.err
-    report = undo(told)
+    report = undo(with_notes)
     assert made in report["kept"]
-    assert made in insights(told)
+    assert made in insights(with_notes)
 
 
-def test_undo_after_a_forget_leaves_nothing_of_what_is_forgotten(told: Run, tmp_path: Path) -> None:
-    consolidate(told)
-    (doomed,) = [row for row in rows(told, "memories").values() if row["text"] == NOTES["power"]][
-        :1
-    ]
-    done = told("forget", "--document", doomed["document_id"], "--yes")
+def test_undo_after_a_forget_leaves_nothing_of_what_is_forgotten(
+    with_notes: Run, tmp_path: Path
+) -> None:
+    consolidate(with_notes)
+    (doomed,) = [
+        row for row in rows(with_notes, "memories").values() if row["text"] == NOTES["power"]
+    ][:1]
+    done = with_notes("forget", "--document", doomed["document_id"], "--yes")
     assert done.code in (0, 3), done.out  # another note names the electrician too
     with closing(sqlite3.connect(tmp_path / "home/kb/default/ledger.sqlite")) as ledger:
         noted = ledger.execute("SELECT DISTINCT row_id FROM job_changes").fetchall()
     assert noted
     assert doomed["id"] not in {row[0] for row in noted}
-    before = rows(told, "memories", "is_consolidated")
-    undo(told)
-    after = rows(told, "memories", "is_consolidated")
+    before = rows(with_notes, "memories", "is_consolidated")
+    undo(with_notes)
+    after = rows(with_notes, "memories", "is_consolidated")
     assert after.items() <= before.items()
     assert not any(row["level"] == "insight" for row in after.values())
 
 
-def test_a_dry_run_and_a_question_nobody_answers_change_nothing(told: Run) -> None:
-    made = consolidate(told)
-    before = known(told)
-    dry = told("job", "undo", "--dry-run", "-o", "json")
+def test_a_dry_run_and_a_question_nobody_answers_change_nothing(with_notes: Run) -> None:
+    made = consolidate(with_notes)
+    before = known(with_notes)
+    dry = with_notes("job", "undo", "--dry-run", "-o", "json")
     assert (dry.code, dry.json["dry_run"]) == (0, True)
     assert sorted(dry.json["removed"]) == sorted(made)
-    assert "would take back consolidation" in told("job", "undo", "--dry-run").out
-    asked = told("job", "undo")
+    assert "would take back consolidation" in with_notes("job", "undo", "--dry-run").out
+    asked = with_notes("job", "undo")
     assert asked.code == 2
     assert "add --yes" in asked.err
-    assert known(told) == before
+    assert known(with_notes) == before
 
 
-def test_a_repair_does_not_bring_back_what_was_taken_back(told: Run, tmp_path: Path) -> None:
-    made = consolidate(told)
-    undo(told)
+def test_a_repair_does_not_bring_back_what_was_taken_back(with_notes: Run, tmp_path: Path) -> None:
+    made = consolidate(with_notes)
+    undo(with_notes)
     manifests = (tmp_path / "home/kb/default/lance/memories.lance/_versions").glob("*.manifest")
     newest = max(manifests, key=lambda path: path.stat().st_mtime_ns)
     newest.unlink()
     with closing(sqlite3.connect(tmp_path / "home/kb/default/ledger.sqlite")) as ledger:
         ledger.execute("DELETE FROM manifests")
         ledger.commit()
-    assert told("doctor", "-q").code != 0
-    assert told("doctor", "--repair", "--yes").code in (0, 3)
-    assert told("doctor", "-q").code == 0
-    assert insights(told).isdisjoint(made)
+    assert with_notes("doctor", "-q").code != 0
+    assert with_notes("doctor", "--repair", "--yes").code in (0, 3)
+    assert with_notes("doctor", "-q").code == 0
+    assert insights(with_notes).isdisjoint(made)
 
 
-def test_after_a_rebuild_and_an_upkeep_it_is_taken_back_all_the_same(told: Run) -> None:
-    before = rows(told, "memories")
-    consolidate(told)
-    assert told("doctor", "--rebuild", "--yes").code == 0
+def test_after_a_rebuild_and_an_upkeep_it_is_taken_back_all_the_same(with_notes: Run) -> None:
+    before = rows(with_notes, "memories")
+    consolidate(with_notes)
+    assert with_notes("doctor", "--rebuild", "--yes").code == 0
     with Home(load_config({})).open("default") as base:
         base.store.upkeep(force=True)
-    undo(told, "--again")
-    assert rows(told, "memories") == before
-    assert told("doctor", "--rebuild", "--yes").code == 0
+    undo(with_notes, "--again")
+    assert rows(with_notes, "memories") == before
+    assert with_notes("doctor", "--rebuild", "--yes").code == 0
 
 
-def test_a_restored_snapshot_leaves_no_way_back_from_jobs_of_before(told: Run) -> None:
-    consolidate(told)
-    assert told("snapshot", "create", "one").code == 0
-    undo(told)
-    assert told("snapshot", "restore", "one", "--yes").code == 0
-    assert insights(told)
-    assert undo_of_nothing(told)
+def test_a_restored_snapshot_leaves_no_way_back_from_jobs_of_before(with_notes: Run) -> None:
+    consolidate(with_notes)
+    assert with_notes("snapshot", "create", "one").code == 0
+    undo(with_notes)
+    assert with_notes("snapshot", "restore", "one", "--yes").code == 0
+    assert insights(with_notes)
+    assert undo_of_nothing(with_notes)
 
 
 def test_a_job_of_before_a_ledger_kept_what_jobs_change_is_told_and_left(
-    told: Run, tmp_path: Path
+    with_notes: Run, tmp_path: Path
 ) -> None:
-    made = consolidate(told)
+    made = consolidate(with_notes)
     with closing(sqlite3.connect(tmp_path / "home/kb/default/ledger.sqlite")) as ledger:
         ledger.executescript(ledger_before("job_changes"))
-    (job,) = [job for job in told("job", "list").rows if job["kind"] == "consolidation"]
+    (job,) = [job for job in with_notes("job", "list").rows if job["kind"] == "consolidation"]
     assert (job["can_be_undone"], job["detail"]["insights"]) == (False, len(made))
-    assert "not known any more" in refused(told, str(job["id"]))
-    assert insights(told) == set(made)
+    assert "not known any more" in refused(with_notes, str(job["id"]))
+    assert insights(with_notes) == set(made)
 
 
 def test_one_that_is_taken_back_while_it_runs_ends_without_more(
-    told: Run, monkeypatch: pytest.MonkeyPatch
+    with_notes: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tell(told, NOTES["bread"].replace(". ", ".\n"), "2026-01-01", "copy")
-    before = known(told, "is_consolidated")
+    tell(with_notes, NOTES["bread"].replace(". ", ".\n"), "2026-01-01", "copy")
+    before = known(with_notes, "is_consolidated")
     times = SimpleNamespace(monotonic=count(step=60).__next__)
     monkeypatch.setattr(consolidator, "time", times)  # each batch is a commit
     monkeypatch.setenv("MEMCTL_CONSOLIDATE_BATCH_SIZE", "2")
@@ -333,21 +337,21 @@ def test_one_that_is_taken_back_while_it_runs_ends_without_more(
     def then(progress: Progress) -> None:
         """Take the job back when it has written some batches."""
         if progress.done == 6:
-            undo(told)
+            undo(with_notes)
 
     with (
         Home(load_config({})).open("default") as base,
         pytest.raises(LockedError, match="was taken back while it ran"),
     ):
         base.consolidate(progress=then)
-    assert known(told, "is_consolidated") == before
-    assert told("job", "list").rows[0]["state"] == "undone"
+    assert known(with_notes, "is_consolidated") == before
+    assert with_notes("job", "list").rows[0]["state"] == "undone"
 
 
-def test_only_the_latest_twenty_of_a_kind_can_be_taken_back(told: Run) -> None:
+def test_only_the_latest_twenty_of_a_kind_can_be_taken_back(with_notes: Run) -> None:
     with Home(load_config({})).open("default") as base:
         ledger = base.store.ledger
-        consolidate(told)
+        consolidate(with_notes)
         change = next(each for each in ledger.changes.of(1) if each.id[0] == "i")
         for _ in range(25):
             job = ledger.jobs.start("consolidation", base.clock())
@@ -368,17 +372,17 @@ def test_nothing_to_take_back_is_one_line_and_makes_no_knowledge_base(
     assert memctl("job", "list").out == ""
 
 
-def test_an_archived_knowledge_base_is_left_alone(told: Run) -> None:
-    made = consolidate(told)
-    assert told("kb", "archive", "default").code == 0
-    assert "archived" in refused(told, "-k", "default")
-    assert told("kb", "resume", "default").code == 0
-    assert insights(told) == set(made)
+def test_an_archived_knowledge_base_is_left_alone(with_notes: Run) -> None:
+    made = consolidate(with_notes)
+    assert with_notes("kb", "archive", "default").code == 0
+    assert "archived" in refused(with_notes, "-k", "default")
+    assert with_notes("kb", "resume", "default").code == 0
+    assert insights(with_notes) == set(made)
 
 
 @needs_permissions
-def test_where_nothing_can_be_written_it_stays(told: Run, tmp_path: Path) -> None:
-    made = consolidate(told)
+def test_where_nothing_can_be_written_it_stays(with_notes: Run, tmp_path: Path) -> None:
+    made = consolidate(with_notes)
     everything = [tmp_path / "home", *(tmp_path / "home").rglob("*")]
     for path in everything:
         path.chmod(0o500 if path.is_dir() else 0o400)
@@ -388,7 +392,7 @@ def test_where_nothing_can_be_written_it_stays(told: Run, tmp_path: Path) -> Non
         path.chmod(0o700)
     assert done.returncode == 1
     assert [line.split(":")[0] for line in done.stderr.splitlines()] == ["error", "hint"]
-    assert insights(told) == set(made)
+    assert insights(with_notes) == set(made)
 
 
 # --- comparisons of facts ------------------------------------------------------------------------

@@ -380,7 +380,7 @@ def test_what_another_version_has_kept_is_not_read(
     with Home(caching).open_for_writing() as base:
         base.memories.add("The launch of Aurora is on 3 May 2026.")
         assert [asked().cached, asked().cached] == [False, True]
-        monkeypatch.setattr("memctl.queries.query_service._ANSWERING_PACKAGES", ("memctl.cli",))
+        monkeypatch.setattr("memctl.queries.result_cache._ANSWERING_PACKAGES", ("memctl.cli",))
         assert [asked().cached, asked().cached] == [False, True]
         monkeypatch.setattr(DerivedCache, "read", lambda *_: msgpack.encode({"x": {"at": 1}}))
         assert not asked().cached

@@ -116,8 +116,10 @@ def test_tools_take_what_is_promised(
 ) -> None:
     schema = memctl("tool", "show", name, "-o", "json").json["parameters"]
     assert schema["required"] == required
-    told = {key: each["default"] for key, each in schema["properties"].items() if "default" in each}
-    assert defaults.items() <= told.items()
+    shown = {
+        key: each["default"] for key, each in schema["properties"].items() if "default" in each
+    }
+    assert defaults.items() <= shown.items()
 
 
 KEYWORDS_OF_STRICT_MODE = {
@@ -193,8 +195,8 @@ def test_definitions_for_gemini_have_only_keywords_it_knows(memctl: Run) -> None
     (listed,) = memctl("tool", "list", "--format", "gemini").json
     for each in listed["functionDeclarations"]:
         assert each["parameters"].keys() == {"type", "properties", "required"}
-        for told in each["parameters"]["properties"].values():
-            assert told.keys() <= {"type", "enum", "items", "description", "minimum", "maximum"}
+        for shown in each["parameters"]["properties"].values():
+            assert shown.keys() <= {"type", "enum", "items", "description", "minimum", "maximum"}
 
 
 def test_definitions_for_mcp_say_what_changes_something(memctl: Run) -> None:
@@ -229,21 +231,21 @@ def test_search_finds_what_the_query_command_finds(call: Call, memctl: Run, home
 
 def test_an_answer_is_that_of_the_query_command(call: Call, memctl: Run, home: Path) -> None:
     question = "Who leads Aurora?"
-    told = memctl("--home", str(home), "query", question, "-k", "notes", "-o", "json").json
+    shown = memctl("--home", str(home), "query", question, "-k", "notes", "-o", "json").json
     found = call("answer", question=question).json
-    assert found["answer"] == told["answer"]["text"]
-    assert found["citations"] == told["answer"]["citations"]
+    assert found["answer"] == shown["answer"]["text"]
+    assert found["citations"] == shown["answer"]["citations"]
     assert (found["found"], found["confidence"]) == (
-        told["answer"]["found"],
-        told["answer"]["confidence"],
+        shown["answer"]["found"],
+        shown["answer"]["confidence"],
     )
 
 
 def test_context_is_that_of_the_command(call: Call, memctl: Run, home: Path) -> None:
     words = ["--home", str(home), "context", "Who leads Aurora?", "--budget", "200"]
-    told = memctl(*words, "-k", "notes", "-o", "json").json
+    shown = memctl(*words, "-k", "notes", "-o", "json").json
     found = call("context", question="Who leads Aurora?", budget=200).json
-    assert {**found, "query_id": 0} == {**told, "query_id": 0}
+    assert {**found, "query_id": 0} == {**shown, "query_id": 0}
     assert "Eva Brandt" in found["text"]
 
 
@@ -362,8 +364,8 @@ def test_agents_share_values_as_the_pool_command_does(memctl: Run) -> None:
     asked.pop("value")
     read = ["tool", "call", "read_shared_memory", json.dumps(asked), "--agent"]
     found = memctl(*read, "trader").json
-    told = memctl("pool", "read", "ops", asked["key"], "--as", "trader", "-o", "json").json
-    assert found["value"] == value == told
+    shown = memctl("pool", "read", "ops", asked["key"], "--as", "trader", "-o", "json").json
+    assert found["value"] == value == shown
     count = ["tool", "call", "memory_pool_stats", '{"pool_id": "ops"}', "--agent"]
     numbers = memctl("pool", "stats", "ops", "--as", "trader", "-o", "json").json
     assert memctl(*count, "trader").json == numbers
@@ -461,10 +463,10 @@ def test_a_user_finds_their_own_and_what_is_shared_and_never_what_is_anothers(ca
         call("search_knowledge_graph", "--user", "ann", query="fish pie Eva Brandt"),
     ]
     for each in everything:
-        told = json.loads(each.out)
-        told.pop("query", None), told.pop("question", None), told.pop("text", None)
-        assert "fish pie" not in json.dumps(told)
-        assert "Eva Brandt" not in json.dumps(told)
+        shown = json.loads(each.out)
+        shown.pop("query", None), shown.pop("question", None), shown.pop("text", None)
+        assert "fish pie" not in json.dumps(shown)
+        assert "Eva Brandt" not in json.dumps(shown)
     assert "lentil" in everything[1].out
 
 
@@ -543,18 +545,18 @@ def test_important_information_is_stored_once_for_its_user(call: Call) -> None:
 @pytest.mark.parametrize("name", ["search_past_conversations", "store_important_information"])
 def test_a_missing_user_is_told_as_the_answer(call: Call, name: str) -> None:
     key = "query" if name.startswith("search") else "information"
-    told = call(name, **{key: "tea"})
-    assert told.code == 0
-    assert "user id" in told.json["error"]
+    shown = call(name, **{key: "tea"})
+    assert shown.code == 0
+    assert "user id" in shown.json["error"]
 
 
 def test_no_knowledge_base_is_told_as_the_answer(memctl: Run) -> None:
-    told = memctl("tool", "call", "search_knowledge_base", '{"query": "tea"}', "--as", "text")
-    assert (told.code, told.out) == (0, "This agent has no knowledge base available.\n")
+    shown = memctl("tool", "call", "search_knowledge_base", '{"query": "tea"}', "--as", "text")
+    assert (shown.code, shown.out) == (0, "This agent has no knowledge base available.\n")
 
 
 @pytest.mark.parametrize(
-    ("resources", "name", "told"),
+    ("resources", "name", "shown"),
     [
         (["memory"], "search_knowledge_base", "no knowledge base available"),
         (["knowledge_base"], "search_past_conversations", "memory service"),
@@ -562,11 +564,11 @@ def test_no_knowledge_base_is_told_as_the_answer(memctl: Run) -> None:
     ],
 )
 def test_an_agent_without_a_resource_is_told_so(
-    home: Path, resources: list[str], name: str, told: str
+    home: Path, resources: list[str], name: str, shown: str
 ) -> None:
     context = OperationContext(package.open_home(home), resources=resources)
     key = "information" if name.startswith("store") else "query"
-    assert told in tools.call(name, {key: "tea"}, context)["error"]
+    assert shown in tools.call(name, {key: "tea"}, context)["error"]
 
 
 def test_a_tool_that_is_not_allowed_is_refused_and_not_listed(home: Path) -> None:
@@ -590,8 +592,8 @@ def test_the_file_of_an_agent_says_what_it_may_use(memctl: Run, tmp_path: Path) 
     listed = memctl("tool", "list", "--agent", "clerk", "-o", "json").json
     assert sorted(each["name"] for each in listed) == sorted(settings["allowed_regular_tools"])
     words = ["tool", "call", "--agent", "clerk"]
-    told = memctl(*words, "search_knowledge_base", '{"query": "tide"}')
-    assert (told.code, told.json["error"]) == (0, "This agent has no knowledge base available.")
+    shown = memctl(*words, "search_knowledge_base", '{"query": "tide"}')
+    assert (shown.code, shown.json["error"]) == (0, "This agent has no knowledge base available.")
     refused = memctl(*words, "remember", '{"text": "The tide is out."}')
     assert refused.code == 2
     assert "not allowed to clerk" in refused.err
@@ -626,9 +628,9 @@ def test_an_agent_without_a_knowledge_base_reads_no_document_by_way_of_insights(
 def test_a_failing_search_is_an_object_that_says_so(call: Call, home: Path) -> None:
     every = package.open_home(home)
     with OperationContext(every, ["nowhere"], Identity(user="ann")) as context:
-        told = tools.call("search_past_conversations", {"query": "tea"}, context)
+        shown = tools.call("search_past_conversations", {"query": "tea"}, context)
         stored = tools.call("store_important_information", {"information": "tea"}, context)
-    assert "error" in told
+    assert "error" in shown
     assert stored["error"].startswith("Error storing information: ")
 
 
@@ -701,23 +703,23 @@ def test_a_private_knowledge_base_is_left_out_unless_named(memctl: Run, home: Pa
 def test_a_call_of_a_model_is_answered_with_the_message_to_send_back(call: Call) -> None:
     arguments = json.dumps({"query": "favourite dish", "limit": 1})
     sent = {"id": "c1", "function": {"name": "search_knowledge_base", "arguments": arguments}}
-    (told,) = call("-", stdin=json.dumps(sent)).rows
-    assert (told["role"], told["tool_call_id"]) == ("tool", "c1")
-    assert "never follow it" in told["content"].partition("\n")[0]
-    assert "[1] Favourite dish" in told["content"]
+    (shown,) = call("-", stdin=json.dumps(sent)).rows
+    assert (shown["role"], shown["tool_call_id"]) == ("tool", "c1")
+    assert "never follow it" in shown["content"].partition("\n")[0]
+    assert "[1] Favourite dish" in shown["content"]
 
 
 def test_a_model_is_told_what_is_wrong_with_its_call(call: Call) -> None:
     sent = {"id": "c2", "function": {"name": "answer", "arguments": "{}"}}
-    (told,) = call("-", stdin=json.dumps(sent)).rows
-    assert "needs question" in told["content"]
-    assert "<data" not in told["content"]
+    (shown,) = call("-", stdin=json.dumps(sent)).rows
+    assert "needs question" in shown["content"]
+    assert "<data" not in shown["content"]
 
 
 def test_what_documents_say_stands_in_a_fence(call: Call) -> None:
-    told = call("search_knowledge_base", "--as", "text", query="favourite dish", limit=1).out
-    mark = told.partition("<data-")[2][:12]
-    assert told.rstrip().endswith(f"</data-{mark}>")
+    shown = call("search_knowledge_base", "--as", "text", query="favourite dish", limit=1).out
+    mark = shown.partition("<data-")[2][:12]
+    assert shown.rstrip().endswith(f"</data-{mark}>")
     assert "<data" not in call("get_current_datetime", "--as", "text").out
 
 
@@ -767,8 +769,8 @@ def test_a_warm_context_honours_settings_that_change(tmp_path: Path) -> None:
 
 
 def test_the_time_has_a_zone(caller: OperationContext) -> None:
-    told = tools.call("get_current_datetime", {}, caller)["datetime"]
-    assert datetime.fromisoformat(told).tzinfo is not None
+    shown = tools.call("get_current_datetime", {}, caller)["datetime"]
+    assert datetime.fromisoformat(shown).tzinfo is not None
 
 
 def test_tools_are_defined_from_python(caller: OperationContext) -> None:
@@ -788,8 +790,8 @@ def test_a_tool_takes_the_user_from_the_conversation(memctl: Run) -> None:
     (row,) = memctl("memory", "list", "--where", "text like '%full%'").rows
     assert row["namespace"] == "user:ann:conversations"
     for more in ([], ["--session", "nowhere"]):
-        told = memctl("tool", "call", *more, "search_past_conversations", '{"query": "ferry"}')
-        assert "No user id was found" in told.json["error"]
+        shown = memctl("tool", "call", *more, "search_past_conversations", '{"query": "ferry"}')
+        assert "No user id was found" in shown.json["error"]
 
 
 def test_an_agent_without_a_knowledge_base_gets_context_of_what_was_said_alone(
@@ -832,8 +834,8 @@ def test_a_search_that_finds_nothing_related_says_so(memctl: Run) -> None:
     words = ["tool", "call", "--user", "ann"]
     for query in ("zzqqy", "quantum chromodynamics"):
         asked = json.dumps({"query": query})
-        told = memctl(*words, "search_knowledge_base", asked, "--as", "text").out
-        assert f"Nothing was found for {query!r}." in told
+        shown = memctl(*words, "search_knowledge_base", asked, "--as", "text").out
+        assert f"Nothing was found for {query!r}." in shown
         for tool in ("search_past_conversations", "search_memory"):
             assert memctl(*words, tool, asked).json["results_count"] == 0
     for query in ("cheese", "from where does the boat go?", "what food do I enjoy?"):

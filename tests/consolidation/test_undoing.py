@@ -67,7 +67,7 @@ def require_sound(base: Any) -> None:
     agreement = CrossReferences(base.store.snapshot())
     for column in ("source_ids", "superseded_by"):
         assert list(agreement.dangling(column)) == []
-    assert list(agreement.loose_ends()) == []
+    assert list(agreement.dangling_relations()) == []
 
 
 @pytest.mark.parametrize("seed", SEEDS)

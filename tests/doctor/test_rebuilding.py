@@ -43,7 +43,7 @@ def versions(home: Home) -> dict[str, int]:
         return dict(base.store.snapshot().versions)
 
 
-def told(doctor: Doctor, *arguments: Any) -> dict[str, str]:
+def messages(doctor: Doctor, *arguments: Any) -> dict[str, str]:
     return {step.subject: step.message for step in doctor.rebuild("notes", *arguments)}
 
 
@@ -55,7 +55,7 @@ def test_all_that_is_derived_is_made_anew_and_the_rest_is_as_before(
     before, was, graph = content(home), vectors(home), rows(home, "entities", "name", "type")
     relations, at = rows(home, "relations", "text"), versions(home)
     seen: list[Progress] = []
-    steps = told(doctor, seen.append)
+    steps = messages(doctor, seen.append)
     assert steps["memories"] == (
         f"{len(before[1])} memories with vectors made anew, the same as before"
     )
@@ -78,7 +78,7 @@ def test_a_lost_graph_is_derived_again_from_the_documents(home: Home, doctor: Do
     with home.open("notes") as base, base.store.write() as transaction:
         transaction.delete("entities", EVERYTHING)
         transaction.delete("relations", EVERYTHING)
-    assert told(doctor)["entities"] == f"{len(entities)} made anew, where 0 were"
+    assert messages(doctor)["entities"] == f"{len(entities)} made anew, where 0 were"
     assert rows(home, "entities", "name", "type", "first_seen", "last_seen") == entities
     again = rows(home, "relations", "source_id", "target_id", "text", "memory_ids")
     assert again == relations
@@ -87,7 +87,7 @@ def test_a_lost_graph_is_derived_again_from_the_documents(home: Home, doctor: Do
 def test_what_no_document_names_any_more_goes(home: Home, doctor: Doctor) -> None:
     leave_names(home)
     assert not_ok(doctor.examine("notes"))
-    told(doctor)
+    messages(doctor)
     assert not_ok(doctor.examine("notes")) == []
 
 
@@ -100,7 +100,7 @@ def test_vectors_that_would_be_others_are_told_and_nothing_is_changed(
         transaction.update("memories", pa.table({"id": row["id"], "vector": turned}))
     at, before = versions(home), content(home)
     with pytest.raises(DamagedError, match="1 vector would not be as before, as that of m_"):
-        told(doctor)
+        messages(doctor)
     assert (versions(home)["documents"], content(home)) == (at["documents"], before)
     assert np.isin(1.0, vectors(home))
 
@@ -119,7 +119,7 @@ def test_a_text_that_would_be_another_undoes_all(
 
     monkeypatch.setattr(rebuild, "remake_indexes", spoilt)
     with pytest.raises(DamagedError, match=f"the text of {table} would not be as before"):
-        told(doctor)
+        messages(doctor)
     assert (content(home), rows(home, "entities", "name")) == (before, graph)
     assert not_ok(doctor.examine("notes", deep=True)) == []
 
@@ -139,7 +139,7 @@ def test_nothing_is_changed_where_a_memory_would_not_be_found_by_its_words(
     with monkeypatch.context() as patch:
         patch.setattr(rebuild, "remake_indexes", sabotaged)
         with pytest.raises(CoverageLost, match="rebuilding was rolled back"):
-            told(doctor)
+            messages(doctor)
     assert content(home) == before
     np.testing.assert_array_equal(vectors(home), was)
-    assert told(doctor)
+    assert messages(doctor)

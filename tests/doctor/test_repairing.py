@@ -51,7 +51,7 @@ def lose_manifest(home: Home, *, copy: bool) -> None:
     manifests(folder, "memories")[0].write_bytes(b"")
 
 
-def told(doctor: Doctor, **options: bool) -> list[str]:
+def messages(doctor: Doctor, **options: bool) -> list[str]:
     return [step.message for step in doctor.repair("notes", **options)]
 
 
@@ -68,7 +68,7 @@ def tree(folder: Path) -> dict[str, str]:
 
 def test_what_is_whole_is_left_alone(home: Home, doctor: Doctor) -> None:
     before = texts(home)
-    assert told(doctor) == []
+    assert messages(doctor) == []
     assert texts(home) == before
 
 
@@ -76,10 +76,10 @@ def test_a_lost_document_is_read_again_from_its_file(home: Home, doctor: Doctor)
     before = texts(home)
     lose(home, "documents", col("source") == "trips/oslo.md")
     assert damage(doctor)
-    assert told(doctor) == ["read 1 document again"]
+    assert messages(doctor) == ["read 1 document again"]
     assert damage(doctor) == []
     assert texts(home) == before
-    assert told(doctor) == []
+    assert messages(doctor) == []
 
 
 def test_a_document_and_all_its_memories_come_back_from_the_file(
@@ -88,7 +88,7 @@ def test_a_document_and_all_its_memories_come_back_from_the_file(
     before = texts(home)
     lose(home, "memories", col("source") == "lease.md")
     lose(home, "documents", col("source") == "lease.md")
-    assert told(doctor)[0] == "read 1 document again"
+    assert messages(doctor)[0] == "read 1 document again"
     assert (damage(doctor), texts(home)) == ([], before)
     with home.open("notes") as base:
         assert "oslo" not in base.query("When does the lease start?").hits[0].source
@@ -99,7 +99,7 @@ def test_a_document_without_memories_is_understood_again_from_its_text(
 ) -> None:
     before = texts(home)
     lose(home, "memories", col("source") == "text")
-    assert told(doctor) == ["read 1 document again"]
+    assert messages(doctor) == ["read 1 document again"]
     assert (damage(doctor), texts(home)) == ([], before)
 
 
@@ -109,7 +109,7 @@ def test_a_document_that_was_deleted_by_hand_stays_deleted(home: Home, doctor: D
         lease = next(row["id"] for row in rows if row["source"] == "lease.md")
         base.documents.delete(lease)
     assert damage(doctor) == []
-    assert "read 1 document again" not in told(doctor)
+    assert "read 1 document again" not in messages(doctor)
     assert lease not in texts(home)[0]
 
 
@@ -122,8 +122,8 @@ def test_a_document_that_was_deleted_by_hand_stays_so_when_its_memories_come_bac
         base.documents.delete(lease)
     documents, memories = texts(home)
     lose_manifest(home, copy=True)
-    plan = told(doctor, dry_run=True)
-    done = told(doctor)
+    plan = messages(doctor, dry_run=True)
+    done = messages(doctor)
     assert any("would delete again what had been deleted" in step for step in plan)
     assert any(step.startswith("deleted again what had been deleted") for step in done)
     assert not any("anew from the passages" in step for step in done)
@@ -142,7 +142,7 @@ def test_what_was_done_last_is_there_when_its_manifest_alone_was_lost(
         f"wrote the manifest of version {version(home)} again, from the ledger"
     ]
     assert not any(step.lost_rows for step in steps)
-    assert (damage(doctor), everything(home), told(doctor)) == ([], before, [])
+    assert (damage(doctor), everything(home), messages(doctor)) == ([], before, [])
 
 
 def test_what_may_be_undone_is_told_when_no_copy_of_the_manifest_is_left(
@@ -153,7 +153,7 @@ def test_what_may_be_undone_is_told_when_no_copy_of_the_manifest_is_left(
     (step,) = (step for step in doctor.repair("notes") if step.lost_rows)
     assert "what was changed since may be undone" in step.message
     assert [row.id for row in step.lost] == [changed]
-    assert (damage(doctor), told(doctor)) == ([], [])
+    assert (damage(doctor), messages(doctor)) == ([], [])
 
 
 def put_another_manifest(home: Home) -> None:
@@ -187,7 +187,7 @@ def test_a_table_that_is_not_the_one_that_was_committed_is_damage(
     assert any(step.lost_rows for step in steps) is not are_files_left
     assert damage(doctor) == []
     assert len(everything(home)) == before + are_files_left
-    assert told(doctor) == []
+    assert messages(doctor) == []
 
 
 def do_one_thing_more(home: Home) -> str:
@@ -228,7 +228,7 @@ def test_a_document_without_a_file_is_made_from_the_passages_that_are_left(
 ) -> None:
     documents, memories = texts(home)
     lose(home, "documents", col("source") == "text")
-    assert told(doctor) == ["made 1 document anew from the passages that are left"]
+    assert messages(doctor) == ["made 1 document anew from the passages that are left"]
     assert (damage(doctor), texts(home)) == ([], (documents, memories))
 
 
@@ -238,7 +238,7 @@ def test_a_file_that_has_changed_since_does_not_stand_in_for_the_document(
     _, memories = texts(home)
     (home.layout("notes").processed / "lease.md").write_text("another lease")
     lose(home, "documents", col("source") == "lease.md")
-    steps = told(doctor)
+    steps = messages(doctor)
     assert steps[0] == "not brought back: lease.md has changed since"
     assert memories.items() <= texts(home)[1].items()
     assert not any("another lease" in text for text in texts(home)[0].values())
@@ -250,7 +250,7 @@ def test_a_document_whose_file_has_changed_since_is_understood_again_from_its_te
     before = texts(home)
     (home.layout("notes").processed / "lease.md").write_text("another lease")
     lose(home, "memories", col("source") == "lease.md")
-    assert told(doctor) == ["read 1 document again"]
+    assert messages(doctor) == ["read 1 document again"]
     assert damage(doctor) == []
     assert [set(each) for each in texts(home)] == [set(each) for each in before]
 
@@ -263,7 +263,7 @@ def test_references_to_what_is_lost_are_dropped_and_what_had_ended_holds_again(
         new = base.memories.edit(old.id, "The rent is 950 euros.")
     lose(home, "memories", col("id") == new.id)
     assert damage(doctor)
-    told(doctor)
+    messages(doctor)
     assert damage(doctor) == []
     with home.open("notes") as base:
         again = base.memories.get(old.id).memory
@@ -274,7 +274,7 @@ def test_rows_that_are_there_twice_are_there_once_again(home: Home, doctor: Doct
     before = texts(home)
     with home.open("notes") as base, base.store.write() as transaction:
         transaction.append("memories", transaction.snapshot().scan("memories"))
-    assert told(doctor) == [f"kept one row of each of {len(before[1])} ids"]
+    assert messages(doctor) == [f"kept one row of each of {len(before[1])} ids"]
     assert (damage(doctor), texts(home)) == ([], before)
 
 
@@ -285,7 +285,7 @@ def test_vectors_that_cannot_be_searched_for_are_made_anew(home: Home, doctor: D
         with base.store.write() as transaction:
             wrong = vector_array(np.full((len(ids), 256), np.inf))
             transaction.update("memories", pa.table({"id": ids, "vector": wrong}))
-    assert told(doctor) == [f"made the vectors of {len(ids)} memories anew"]
+    assert messages(doctor) == [f"made the vectors of {len(ids)} memories anew"]
     assert damage(doctor) == []
     with home.open("notes") as base:
         again = base.store.snapshot().scan("memories", None, ["id", "vector"])
@@ -302,7 +302,7 @@ def test_settings_come_back_as_they_were_last_used(
     path = home.layout("notes").settings
     path.unlink() if content is None else path.write_bytes(content)
     assert damage(doctor)
-    assert told(doctor)[0].startswith("kb.toml brought back as it was last used")
+    assert messages(doctor)[0].startswith("kb.toml brought back as it was last used")
     assert home.settings("notes") == settings
     kept = [each.read_bytes() for each in path.parent.glob("kb.toml.damaged-*")]
     assert kept == ([] if content is None else [content])
@@ -312,7 +312,7 @@ def test_settings_of_a_newer_memctl_are_left_as_they_are(home: Home, doctor: Doc
     path = home.layout("notes").settings
     path.write_text("format_version = 99\n")
     with pytest.raises(KnowledgeBaseUnavailable, match="format 99"):
-        told(doctor)
+        messages(doctor)
     assert path.read_text() == "format_version = 99\n"
 
 
@@ -323,7 +323,7 @@ def test_with_the_ledger_lost_files_are_known_by_what_lies_in_processed(
     lose(home, "documents", col("source") == "trips/oslo.md")
     for path in home.layout("notes").folder.glob("ledger.sqlite*"):
         path.unlink()
-    steps = told(doctor)
+    steps = messages(doctor)
     assert "wrote down 3 files found in processed/" in steps
     assert "read 1 document again" in steps
     assert (damage(doctor), texts(home)) == ([], before)
@@ -344,7 +344,7 @@ def test_with_the_ledger_lost_what_was_deleted_stays_so_unless_documents_are_los
         path.unlink()
     for path in () if is_whole else (folder / "lance/documents.lance/data").iterdir():
         os.truncate(path, path.stat().st_size // 2)
-    steps = told(doctor)
+    steps = messages(doctor)
     left = "left 1 file in processed/ without a document as deleted"
     again = "nothing says any more which of them you had deleted"
     assert [any(left in step for step in steps), any(again in step for step in steps)] == [
@@ -361,7 +361,7 @@ def test_nothing_is_repaired_while_somebody_writes(home: Home, doctor: Doctor) -
         WriteLock(home.layout("notes").folder, utc_now).hold(1.0),
         pytest.raises(LockedError, match=f"process {os.getpid()} on .* is writing"),
     ):
-        told(doctor)
+        messages(doctor)
 
 
 def test_a_dry_run_says_what_would_be_done_and_does_nothing(home: Home, doctor: Doctor) -> None:
@@ -373,7 +373,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(home: Home, doctor: 
     )
     newest.write_bytes(b"")
     before = tree(layout.folder)
-    steps = told(doctor, dry_run=True)
+    steps = messages(doctor, dry_run=True)
     assert any("would read 1 document again" in step for step in steps)
     assert any("cannot be read" in step for step in steps)
     assert tree(layout.folder) == before
@@ -397,7 +397,7 @@ def test_what_was_deleted_by_hand_stays_so_when_its_document_is_read_again(
         base.documents.reprocess([document])
     assert id_ not in texts(home)[1]
     lose(home, "documents", col("id") == document)
-    assert told(doctor) == ["read 1 document again"]
+    assert messages(doctor) == ["read 1 document again"]
     assert id_ not in texts(home)[1]
     with home.open("notes") as base:
         base.documents.delete(document)
@@ -410,13 +410,13 @@ def test_a_document_that_is_lost_with_its_file_is_named_once(home: Home, doctor:
     lose(home, "documents", col("source") == "trips/oslo.md")
     (home.layout("notes").processed / "trips" / "oslo.md").write_text("another journey")
     assert damage(doctor)
-    assert told(doctor, dry_run=True)[0] == "not brought back: trips/oslo.md has changed since"
+    assert messages(doctor, dry_run=True)[0] == "not brought back: trips/oslo.md has changed since"
     (planned,) = (step for step in doctor.repair("notes", dry_run=True) if step.lost)
     (step,) = (step for step in doctor.repair("notes") if step.lost)
     assert step.lost == planned.lost
     assert [row.source for row in step.lost] == ["oslo.md"]
     assert step.message == f"1 document lost for good: {step.lost[0].id} (oslo.md)"
-    assert damage(doctor) == told(doctor) == []
+    assert damage(doctor) == messages(doctor) == []
 
 
 def test_a_ledger_that_lacks_a_table_or_a_column_is_made_anew(home: Home, doctor: Doctor) -> None:
@@ -425,7 +425,7 @@ def test_a_ledger_that_lacks_a_table_or_a_column_is_made_anew(home: Home, doctor
         ledger.execute("DROP TABLE daemon")
         ledger.execute("ALTER TABLE jobs RENAME COLUMN detail TO words")
     assert sorted(damage(doctor)) == ["it has no table daemon", "its table jobs has no detail"]
-    assert told(doctor)[0] == "made anew from the tables; the old one is kept beside it"
+    assert messages(doctor)[0] == "made anew from the tables; the old one is kept beside it"
     assert (damage(doctor), texts(home)) == ([], before)
 
 
@@ -443,7 +443,7 @@ def test_what_stands_in_the_place_of_something_else_is_put_aside(
         path.unlink()
         path.mkdir()
     assert not_ok(doctor.examine("notes"))
-    told(doctor)
+    messages(doctor)
     assert not_ok(doctor.examine("notes")) == []
     assert files <= set(texts(home)[0].values())
     kept = [each for each in folder.rglob("*") if "damaged" in str(each) and each != path]

@@ -215,7 +215,7 @@ def test_a_broken_contact_says_why_and_the_others_are_read(tmp_path: Path) -> No
     assert [each.unit.problem for each in texts if each.unit] == [
         "contact from line 1 on: its end is missing",
         "",
-        "contact from line 6 on: it names nobody",
+        "contact from line 6 on: it has no name",
     ]
 
 

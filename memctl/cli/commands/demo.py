@@ -268,7 +268,7 @@ def _show_graph(tour: _Tour, base: KnowledgeBase) -> None:
     tour.chapter("Who and what is named hangs together", f'graph neighbors "{name}"')
     near = view.neighbours(name, _HOPS)
     beside = [each.name for each in near if each.hops == 1]
-    tour.line(f"{name}: {_listed(beside)}")
+    tour.line(f"{name}: {_join_names(beside)}")
     farther = next((each.name for each in near if each.hops == _HOPS), None)
     if farther is not None:
         tour.command(f'graph path "{name}" "{farther}"')
@@ -276,7 +276,7 @@ def _show_graph(tour: _Tour, base: KnowledgeBase) -> None:
             show_step(tour.out, replace(step, created_at=None), indent=2)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     shown = ", ".join(one_line(name, 40) for name in names[:_NAMED])
     left = len(names) - _NAMED
     return f"{shown} and {left} more" if left > 0 else shown

@@ -329,11 +329,11 @@ def _fact(value: object) -> str:
 
 def _write_table(source: object, columns: Sequence[Column]) -> None:
     out, rows = console(), plain_rows(source)
-    cells = [[_shown(column, row.get(column.key)) for column in columns] for row in rows]
+    cells = [[_cell_text(column, row.get(column.key)) for column in columns] for row in rows]
     if not cells:
         return
     if not _fits(_widths(columns, cells, _UNLIMITED_WIDTH), out.width):
-        columns, cells = _filled(columns, cells)  # before texts are cut
+        columns, cells = _drop_empty(columns, cells)  # before texts are cut
     widths = _widths(columns, cells, out.width)
     if _fits(widths, out.width):
         _print_table(out, columns, cells, widths)
@@ -341,7 +341,7 @@ def _write_table(source: object, columns: Sequence[Column]) -> None:
         _print_records(out, columns, cells)
 
 
-def _filled(
+def _drop_empty(
     columns: Sequence[Column], cells: list[list[Text]]
 ) -> tuple[list[Column], list[list[Text]]]:
     """Return the columns that are not empty, and their cells."""
@@ -398,7 +398,7 @@ def _fits(widths: Sequence[int], total: int) -> bool:
     return sum(widths) + _GAP * (len(widths) - 1) <= total
 
 
-def _shown(column: Column, value: Any) -> Text:
+def _cell_text(column: Column, value: Any) -> Text:
     from rich.text import Text
 
     if value is None:

@@ -90,7 +90,7 @@ def _fetch(url: str, settings: WebSettings, deadline: float) -> Download | str:
     if not is_url(url) or not parts.hostname:
         raise UnreadableSource(f"{display_path(url)} is no http or https address", "check it")
     target = quote(parts.path or "/", _SAFE) + (f"?{quote(parts.query, _SAFE)}" * bool(parts.query))
-    with _connected(parts, settings, deadline) as connection:
+    with _connect(parts, settings, deadline) as connection:
         connection.request("GET", target, headers=_HEADERS)
         answer = connection.getresponse()
         leads_to = answer.getheader("Location")
@@ -101,11 +101,11 @@ def _fetch(url: str, settings: WebSettings, deadline: float) -> Download | str:
             raise UnreadableSource(why, "check the address in a browser")
         content = _content(answer, settings, deadline)
         kind = answer.headers.get_content_type()
-        return Download(content, _name(parts, kind), _modified(answer))
+        return Download(content, _name(parts, kind), _modified_at(answer))
 
 
 @contextmanager
-def _connected(
+def _connect(
     parts: SplitResult, settings: WebSettings, deadline: float
 ) -> Iterator[http.client.HTTPConnection]:
     """Connect to a host, and cut the connection at the deadline, however little comes of it."""
@@ -203,7 +203,7 @@ def _name(parts: SplitResult, kind: str) -> str:
     return f"{name}.html" if is_page and not name.lower().endswith((".html", ".htm")) else name
 
 
-def _modified(answer: http.client.HTTPResponse) -> datetime | None:
+def _modified_at(answer: http.client.HTTPResponse) -> datetime | None:
     try:
         return parsedate_to_datetime(answer.getheader("Last-Modified") or "")
     except ValueError:

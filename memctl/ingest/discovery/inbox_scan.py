@@ -178,11 +178,11 @@ def _with_sidecars(files: Iterable[InboxFile]) -> list[InboxFile]:
     everything = {file.path: file for file in files}
     for recording, subtitles in by_recording(list(everything)).items():
         own = [everything.pop(subtitle) for subtitle in subtitles]
-        everything[recording] = _joined(everything[recording], own)
+        everything[recording] = _join_sidecars(everything[recording], own)
     return list(everything.values())
 
 
-def _joined(file: InboxFile, sidecars: list[InboxFile]) -> InboxFile:
+def _join_sidecars(file: InboxFile, sidecars: list[InboxFile]) -> InboxFile:
     everything = [file, *sidecars]
     return replace(
         file,

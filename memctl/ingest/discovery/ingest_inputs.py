@@ -95,7 +95,7 @@ def open_inputs(
     with ExitStack() as stack:
         few = list(from_paths(given.paths, labels, left_out))
         web, urls = web or WebSettings(), map(plain_url, given.urls)
-        few.extend(_fetched(url, labels, place, web, stack) for url in urls)
+        few.extend(_fetch(url, labels, place, web, stack) for url in urls)
         if given.text is not None:
             few.append(from_text(given.text, labels))
         if given.stream is not None:
@@ -108,7 +108,7 @@ def open_inputs(
         yield chain(few, lines), None if total is None else len(few) + total
 
 
-def _fetched(
+def _fetch(
     url: str, labels: Labels, place: Path, web: WebSettings, stack: ExitStack
 ) -> SourceOrFailure:
     """Fetch a page into a temporary file, which is as old as the page."""

@@ -209,7 +209,7 @@ def _walk(
     if depth > DEEPEST_FOLDER:
         problem = f"cannot list {display_path(printable(folder))}: {TOO_DEEP}"
         refusal = UnreadableSource(problem, "name the folder itself")
-        yield _failed(printable(folder), refusal.message, refusal.hint, refusal)
+        yield _failure(printable(folder), refusal.message, refusal.hint, refusal)
         return
     rules = inherited.within(folder)
     try:
@@ -217,7 +217,7 @@ def _walk(
             children = sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
         name = printable(folder)
-        yield _failed(
+        yield _failure(
             name,
             f"cannot list {display_path(name)}: {os_error_reason(error)}",
             os_error_hint(error),
@@ -250,12 +250,12 @@ def _refusal(path: Path) -> FileOutcome | None:
         if path.is_symlink():
             where = printable(path.readlink())
             problem = f"{display_path(name)} is a link to {display_path(where)}, which is not there"
-            return _failed(name, problem, "name the file itself, or put it there", error)
-        return _failed(
+            return _failure(name, problem, "name the file itself, or put it there", error)
+        return _failure(
             name, f"no such file or folder: {display_path(name)}", os_error_hint(error), error
         )
     except OSError as error:
-        return _failed(
+        return _failure(
             name,
             f"cannot look at {display_path(name)}: {os_error_reason(error)}",
             _hint(error),
@@ -263,12 +263,12 @@ def _refusal(path: Path) -> FileOutcome | None:
         )
     except ValueError as error:
         problem = f"cannot look at {display_path(name)}: {error}"
-        return _failed(name, problem, "check the path for a typo", error)
+        return _failure(name, problem, "check the path for a typo", error)
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         return None
     hint = "give a regular file or a folder; use - to read from a pipe"
     refusal = UnreadableSource(f"not a regular file: {display_path(name)}", hint)
-    return _failed(name, refusal.message, refusal.hint, refusal)
+    return _failure(name, refusal.message, refusal.hint, refusal)
 
 
 def _hint(error: OSError) -> str:
@@ -278,7 +278,7 @@ def _hint(error: OSError) -> str:
     return os_error_hint(error)
 
 
-def _failed(source: str, why: str, hint: str, error: Exception) -> FileOutcome:
+def _failure(source: str, why: str, hint: str, error: Exception) -> FileOutcome:
     return FileOutcome(source, "failed", reason=why, hint=hint, error=type(error).__name__)
 
 

@@ -69,7 +69,7 @@ def fields_of(value: Any, path: str = "", depth: int = 0) -> Iterator[Field]:
         raise too_deep()
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from fields_of(inner, _joined(path, key), depth + 1)
+            yield from fields_of(inner, _join(path, key), depth + 1)
     elif isinstance(value, list):
         if all(is_scalar(item) for item in value):
             if text := ", ".join(filter(None, map(scalar_text, value))):
@@ -81,7 +81,7 @@ def fields_of(value: Any, path: str = "", depth: int = 0) -> Iterator[Field]:
         yield path or "value", text
 
 
-def _joined(path: str, key: object) -> str:
+def _join(path: str, key: object) -> str:
     key = _name(key)
     return _end_of(f"{path}.{key}" if path else key)
 

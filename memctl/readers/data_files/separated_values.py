@@ -148,11 +148,11 @@ def separated_rows(lines: Iterable[str], mark: str) -> Iterator[list[str]]:
         except StopIteration:
             return
         except csv.Error:
-            yield from (_unquoted(line, mark) for line in source.lines if line.strip())
+            yield from (_unquote(line, mark) for line in source.lines if line.strip())
             reader = csv.reader(source, delimiter=mark, skipinitialspace=True)
             continue
         if _is_unclosed(source.lines):
-            yield from (_unquoted(line, mark) for line in source.lines if line.strip())
+            yield from (_unquote(line, mark) for line in source.lines if line.strip())
         elif any(cell.strip() for cell in row):
             yield row
 
@@ -162,5 +162,5 @@ def _is_unclosed(lines: Sequence[str]) -> bool:
     return len(lines) > 1 and sum(line.count('"') for line in lines) % 2 == 1
 
 
-def _unquoted(line: str, mark: str) -> list[str]:
+def _unquote(line: str, mark: str) -> list[str]:
     return [cell.strip().strip('"') for cell in line.rstrip("\n").split(mark)]

@@ -181,7 +181,7 @@ def grid_pieces(
     Lines above the table become prose, a table of one column or one row too, and one of labels
     that end with a colon is read across.
     """
-    filled = (row for row in map(_trimmed, rows) if row)
+    filled = (row for row in map(_trim, rows) if row)
     sample = list(islice(filled, _SAMPLE))
     lead = min((_blanks(row) for row in sample), default=0)
     width = _usual_width(sample, lead)
@@ -200,7 +200,7 @@ def grid_pieces(
         yield from row_pieces([], chain(body, rest), heading=heading, page=page)
 
 
-def _trimmed(row: Sequence[str]) -> Row:
+def _trim(row: Sequence[str]) -> Row:
     """The row without blank cells at its end; empty when there are only such."""
     last = next((n for n in range(len(row), 0, -1) if row[n - 1].strip()), 0)
     return list(row[:last])

@@ -397,7 +397,7 @@ class _PageParser:
         raw, self._buffer = "".join(self._buffer), []
         links, self._link_characters = self._link_characters, 0
         is_emphasised, self._has_plain = not self._has_plain, False
-        text = raw.strip("\n").rstrip() if self._pre else _flowed(raw)
+        text = raw.strip("\n").rstrip() if self._pre else _flow(raw)
         if not text.strip():
             return
         table = self._tables[-1] if self._tables else None
@@ -456,7 +456,7 @@ def _without_permalink(text: str) -> str:
     return shown or text
 
 
-def _flowed(raw: str) -> str:
+def _flow(raw: str) -> str:
     lines = (" ".join(line.split()) for line in raw.split(_BREAK))
     return "\n".join(lines).strip()
 

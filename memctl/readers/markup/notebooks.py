@@ -56,12 +56,12 @@ def _cells(book: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _cell_pieces(cell: dict[str, Any]) -> Iterator[Piece]:
-    source = _joined(cell.get("source", cell.get("input"))).strip()
+    source = _join(cell.get("source", cell.get("input"))).strip()
     if cell.get("cell_type") == "code":
         if source:
             yield from code_pieces(source + "\n\n")
         outputs = cell.get("outputs")
-        printed = "".join(map(_printed, outputs if isinstance(outputs, list) else ())).strip()
+        printed = "".join(map(_output_text, outputs if isinstance(outputs, list) else ())).strip()
         if printed:
             yield Piece(f"Output: {printed[:MOST_OUTPUT]}\n\n", "code")
     elif source and cell.get("cell_type") == "markdown":
@@ -70,15 +70,15 @@ def _cell_pieces(cell: dict[str, Any]) -> Iterator[Piece]:
         yield from prose_pieces(source + "\n\n")
 
 
-def _printed(output: object) -> str:
+def _output_text(output: object) -> str:
     """What an output says as text, whatever else it shows."""
     said = _dictionary(output)
     if said.get("output_type") == "error":
         return f"{said.get('ename', '')}: {said.get('evalue', '')}\n"
     shown = _dictionary(said.get("data")).get("text/plain", said.get("text"))
-    return _joined(shown).rstrip()[:MOST_OUTPUT] + "\n"
+    return _join(shown).rstrip()[:MOST_OUTPUT] + "\n"
 
 
-def _joined(text: object) -> str:
+def _join(text: object) -> str:
     parts = text if isinstance(text, list) else [text]
     return "".join(part for part in parts if isinstance(part, str))

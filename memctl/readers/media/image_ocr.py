@@ -68,7 +68,7 @@ class Tesseract(Struct, frozen=True):
         """
         if min(image.size) < _MIN_SIZE:
             return ""
-        picture = _prepared(image)
+        picture = _prepare(image)
         words = self._words(picture, _MODE_AS_IS)
         if words and _confidence(words) < _LINE_CONFIDENCE:
             words = max([words, *self._rotations(picture)], key=_confidence)
@@ -116,7 +116,7 @@ def _run(command: list[str], content: bytes = b"") -> str | None:
     return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
 
 
-def _prepared(image: Image) -> Image:
+def _prepare(image: Image) -> Image:
     """The image in grey on white, small print enlarged, as tesseract reads it best."""
     import PIL.Image
 
@@ -262,20 +262,20 @@ def _run_lines(found: list[_TextRun]) -> Iterator[str]:
     row: list[_TextRun] = []
     for run in found:
         if row and run.top > _middle(row[0]):
-            yield _joined(row)
+            yield _join(row)
             if run.top - max(part.bottom for part in row) > run.bottom - run.top:
                 yield ""
             row = []
         row.append(run)
     if row:
-        yield _joined(row)
+        yield _join(row)
 
 
 def _middle(run: _TextRun) -> float:
     return (run.top + run.bottom) / 2
 
 
-def _joined(row: list[_TextRun]) -> str:
+def _join(row: list[_TextRun]) -> str:
     return " ".join(part.text for part in sorted(row, key=lambda part: part.left))
 
 

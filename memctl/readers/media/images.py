@@ -237,13 +237,13 @@ def _from_exif(exif: Exif, chunks: Mapping[str, Any]) -> ImageProperties:
         exif.get(_DESCRIPTION),
         exif.get(_XP_COMMENT),
         exif.get(_XP_SUBJECT),
-        _commented(taken.get(_USER_COMMENT)),
+        _decode_comment(taken.get(_USER_COMMENT)),
         chunks.get("description"),
         chunks.get("comment"),
     )
     return ImageProperties(
         title=clean_title(_text(exif.get(_XP_TITLE)) or _text(chunks.get("title"))),
-        description=_joined(descriptions),
+        description=_join(descriptions),
         artist=clean_title(_first(exif.get(_ARTIST), exif.get(_XP_AUTHOR), chunks.get("author"))),
         camera=_camera(_text(exif.get(_MAKE)), _text(exif.get(_MODEL))),
         keywords=tuple(filter(None, (clean_title(k) for k in re.split(r"[;,]", keywords)))),
@@ -264,7 +264,7 @@ def _text(value: object) -> str:
     return storable_text(text.replace("\0", "")).strip()[:MAX_LENGTH]
 
 
-def _commented(value: object) -> str:
+def _decode_comment(value: object) -> str:
     """A user comment, whose first eight bytes name its encoding."""
     if not isinstance(value, bytes):
         return _text(value)
@@ -276,7 +276,7 @@ def _first(*values: object) -> str:
     return next((text for value in values if (text := _text(value))), "")
 
 
-def _joined(values: tuple[object, ...]) -> str:
+def _join(values: tuple[object, ...]) -> str:
     """The different descriptions, without those that no person wrote."""
     texts = dict.fromkeys(filter(None, map(_text, values)))
     return "\n".join(text for text in texts if not _BY_CAMERA.search(text))

@@ -46,7 +46,7 @@ _TIMED_LINE = re.compile(r"\[(\d+):(\d\d(?:\.\d+)?)\](.*)")
 
 
 class RecordingTags(Struct, frozen=True):
-    """What is known of a recording before anybody has listened to it."""
+    """What is known of a recording before it is transcribed."""
 
     seconds: float = 0.0
     tags: Mapping[str, str] = field(default_factory=dict)

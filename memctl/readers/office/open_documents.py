@@ -50,10 +50,10 @@ def read_book(path: Path, name: str) -> Iterator[SourceText]:
         EncryptedSource: Its chapters are under digital rights management.
         UnreadableSource: It is damaged, or unpacks to an absurd size.
     """
-    with _opened(path, name, BOOK) as file, damage_as_unreadable(name, BOOK, *_xml_errors()):
+    with _open(path, name, BOOK) as file, damage_as_unreadable(name, BOOK, *_xml_errors()):
         archive = zipfile.ZipFile(file)
         if "META-INF/rights.xml" in archive.namelist():
-            raise _locked(name)
+            raise _locked_error(name)
         package = _root_file(archive)
         book = _tree(archive, package)
         chapters = list(_chapters(archive, book, posixpath.dirname(package)))
@@ -64,7 +64,7 @@ def read_book(path: Path, name: str) -> Iterator[SourceText]:
 
 def read_text(path: Path, name: str) -> Iterator[SourceText]:
     """Yield paragraphs under their headings and tables by rows; raises as :func:`read_book`."""
-    with _opened(path, name, TEXT) as file, damage_as_unreadable(name, TEXT, *_xml_errors()):
+    with _open(path, name, TEXT) as file, damage_as_unreadable(name, TEXT, *_xml_errors()):
         archive, properties = _open_document(file, name)
         body = _tree(archive, "content.xml").find(f"{_OFFICE}body/{_OFFICE}text")
         blocks = _blocks(body if body is not None else (), HeadingPath())
@@ -76,7 +76,7 @@ def read_text(path: Path, name: str) -> Iterator[SourceText]:
 
 def read_sheets(path: Path, name: str) -> Iterator[SourceText]:
     """Yield sheets row by row; raises as :func:`read_book`."""
-    with _opened(path, name, SHEET) as file, damage_as_unreadable(name, SHEET, *_xml_errors()):
+    with _open(path, name, SHEET) as file, damage_as_unreadable(name, SHEET, *_xml_errors()):
         archive, properties = _open_document(file, name)
         tables = _tree(archive, "content.xml").iter(f"{_TABLE}table")
         sheets = (
@@ -89,7 +89,7 @@ def read_sheets(path: Path, name: str) -> Iterator[SourceText]:
     yield from assemble(head, pieces)
 
 
-def _opened(path: Path, name: str, kind: str) -> Any:
+def _open(path: Path, name: str, kind: str) -> Any:
     check_archive(path, name, kind)
     return open_regular(path)
 
@@ -106,7 +106,7 @@ def _tree(archive: zipfile.ZipFile, member: str) -> Any:
     return fromstring(archive.read(member))
 
 
-def _locked(name: str) -> EncryptedSource:
+def _locked_error(name: str) -> EncryptedSource:
     return EncryptedSource(
         f"{display_name(name)} is protected by a password or a shop", "save it without and retry"
     )
@@ -160,7 +160,7 @@ def _open_document(file: Any, name: str) -> tuple[zipfile.ZipFile, Any]:
     if "META-INF/manifest.xml" in names and b"encryption-data" in archive.read(
         "META-INF/manifest.xml"
     ):
-        raise _locked(name)
+        raise _locked_error(name)
     return archive, _tree(archive, "meta.xml") if "meta.xml" in names else None
 
 
@@ -226,13 +226,13 @@ def _rows(table: Any) -> Iterator[list[str]]:
         for cell in row:
             if cell.tag in (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
                 text = "\n".join("".join(_inner(each)) for each in cell.iter(f"{_TEXT}p"))
-                cells += [text] * _repeated(cell, "columns", _MAX_REPEATED_CELLS)
+                cells += [text] * _repeat_count(cell, "columns", _MAX_REPEATED_CELLS)
         while cells and not cells[-1].strip():
             cells.pop()
-        for _ in range(_repeated(row, "rows", _MAX_REPEATED_ROWS) if cells else 1):
+        for _ in range(_repeat_count(row, "rows", _MAX_REPEATED_ROWS) if cells else 1):
             yield cells
 
 
-def _repeated(element: Any, what: str, most: int) -> int:
+def _repeat_count(element: Any, what: str, most: int) -> int:
     said = element.get(f"{_TABLE}number-{what}-repeated", "1")
     return min(int(said), most) if said.isdecimal() and len(said) < 9 else 1

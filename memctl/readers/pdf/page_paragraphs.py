@@ -50,7 +50,7 @@ def clean_pages(pages: Sequence[str]) -> list[str]:
     A line that half the pages (at least three) have at their edge is kept where it stands first;
     one with a number that counts along with the pages is a page number and goes everywhere.
     """
-    lines = _without_furniture([_unlabelled(_lines(page)) for page in pages])
+    lines = _without_furniture([_drop_label(_lines(page)) for page in pages])
     compounds = {
         word.lower() for page in lines for line in page for word in _COMPOUND.findall(line)
     }
@@ -64,7 +64,7 @@ def _lines(page: str) -> Lines:
     return [" ".join(_LEADERS.sub(" … ", line).split()) for line in text.split("\n")]
 
 
-def _unlabelled(page: Lines) -> Lines:
+def _drop_label(page: Lines) -> Lines:
     """The page without a label such as ``Page 2 of 9`` at its edge, alone or beside a title."""
     lines = list(page)
     for place in _edges(page):
@@ -137,7 +137,7 @@ def _flow(lines: Lines, compounds: set[str]) -> Iterator[str]:
         if not following:
             yield line + "\n\n"
         elif line[-1] in _HYPHENS and _LAST_WORD.search(line[:-1]):
-            yield _unhyphenated(line, following, compounds)
+            yield _join_hyphenated(line, following, compounds)
         elif _wraps(line, following, full):
             yield line + " "
         else:
@@ -188,7 +188,7 @@ def _is_row(line: str) -> bool:
     return 3 * sum(any(c.isdecimal() for c in word) for word in words) >= len(words)
 
 
-def _unhyphenated(line: str, following: str, compounds: set[str]) -> str:
+def _join_hyphenated(line: str, following: str, compounds: set[str]) -> str:
     """The line without its hyphen, but with it where the word is written so elsewhere."""
     before, after = _LAST_WORD.search(line[:-1]), _FIRST_WORD.match(following)
     if before is None or after is None or not following[0].islower():

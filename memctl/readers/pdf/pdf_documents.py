@@ -262,12 +262,12 @@ def _seen_text(page: PageObject, name: Any, ocr: Ocr) -> str | None:
             return None
         if min(image.size) < _MIN_IMAGE_SIZE:
             return ""
-        return ocr.read(_turned(image, page.rotation))
+        return ocr.read(_rotate(image, page.rotation))
     except pdf_errors():
         return None
 
 
-def _turned(image: Image, clockwise: int) -> Image:
+def _rotate(image: Image, clockwise: int) -> Image:
     return image.rotate(-clockwise, expand=True) if clockwise % 360 else image
 
 

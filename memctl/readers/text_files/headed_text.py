@@ -150,7 +150,7 @@ class UnderlinedHeadings:
         return 1 + self._styles.index(style)
 
     def _lines(self, text: str) -> Iterator[tuple[str, int, int]]:
-        return _underlined(text)
+        return _underlined_headings(text)
 
 
 class PlainHeadings(UnderlinedHeadings):
@@ -161,11 +161,11 @@ class PlainHeadings(UnderlinedHeadings):
 
     def __call__(self, text: str) -> Iterator[Heading]:
         """Yield those of one block."""
-        terms = _defined(text, across_empty_lines=self._across_empty_lines)
+        terms = _defined_headings(text, across_empty_lines=self._across_empty_lines)
         return _in_order(super().__call__(text), _days(text), terms)
 
     def _lines(self, text: str) -> Iterator[tuple[str, int, int]]:
-        return (each for each in _underlined(text) if _is_title(text, *each))
+        return (each for each in _underlined_headings(text) if _is_title(text, *each))
 
 
 class AsciiDocHeadings(PlainHeadings):
@@ -175,7 +175,7 @@ class AsciiDocHeadings(PlainHeadings):
 
     def __call__(self, text: str) -> Iterator[Heading]:
         """Yield those of one block."""
-        found = _in_order(_marked(_ASCIIDOC_TITLE, text), super().__call__(text))
+        found = _in_order(_marked_headings(_ASCIIDOC_TITLE, text), super().__call__(text))
         return _outside_blocks(found, text, _ASCIIDOC_BLOCK)
 
     def _level(self, style: tuple[str, bool]) -> int:
@@ -237,12 +237,12 @@ def _outside_blocks(
             yield heading
 
 
-def _marked(form: re.Pattern[str], text: str) -> Iterator[Heading]:
+def _marked_headings(form: re.Pattern[str], text: str) -> Iterator[Heading]:
     for match in form.finditer(text):
         yield Heading(_plain(match["title"]), *match.span(), len(match["marks"]))
 
 
-def _defined(text: str, *, across_empty_lines: bool) -> Iterator[Heading]:
+def _defined_headings(text: str, *, across_empty_lines: bool) -> Iterator[Heading]:
     terms: list[str] = []
     start = end = 0
     for line in text.splitlines(keepends=True):
@@ -262,7 +262,7 @@ def _plain(title: str) -> str:
     return " ".join(_ANCHOR.sub("", title).replace("`", "").split())
 
 
-def _underlined(text: str) -> Iterator[tuple[str, int, int]]:
+def _underlined_headings(text: str) -> Iterator[tuple[str, int, int]]:
     """Title, where it starts (over- and underline included) and where it ends, of each heading."""
     lines = text.splitlines(keepends=True)
     starts = [0]
@@ -315,7 +315,7 @@ def read_org(path: Path, name: str) -> Iterator[SourceText]:
 
 
 def _org_headings(text: str) -> Iterator[Heading]:
-    for heading in _outside_blocks(_marked(_ORG_TITLE, text), text, _ORG_BLOCK):
+    for heading in _outside_blocks(_marked_headings(_ORG_TITLE, text), text, _ORG_BLOCK):
         yield replace(heading, title=_ORG_TAGS.sub("", heading.title))
 
 

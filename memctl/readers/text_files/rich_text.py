@@ -40,12 +40,12 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         name,
         title=plausible_title(title),
         authors=plausible_authors(author),
-        created_at=plausible_date(_created(written)),
+        created_at=plausible_date(_created_at(written)),
     )
     yield from assemble(head, prose_pieces(text.strip() + "\n"))
 
 
-def _created(written: str) -> datetime | None:
+def _created_at(written: str) -> datetime | None:
     found = _CREATED.search(written)
     try:
         return datetime(*map(int, found.groups()), tzinfo=UTC) if found else None  # type: ignore[misc,arg-type]

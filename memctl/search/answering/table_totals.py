@@ -306,7 +306,7 @@ def _asked_period(
 ) -> tuple[TimeExpression | None, str] | None:
     """Return the time that a question names, None for none, and the question without it.
 
-    None for both where words qualify what is asked for, so that no rows can be told by it.
+    None for both where words qualify what is asked for, so that it selects no rows.
     """
     asked, written_at = outcome.asked.text, rows[0].hit.created_at
     found = outcome.asked.periods or tuple(

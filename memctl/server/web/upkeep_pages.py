@@ -1,4 +1,4 @@
-"""Upkeep: what was done by itself and the way back, storage, cost, questions; and the settings."""
+"""Inboxes; what was done by itself and the way back, storage, cost, questions; the settings."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ from msgspec import Struct
 
 from memctl.config import settings_of, without_password
 from memctl.consolidation.job_undo import JobView
-from memctl.errors import KnowledgeBaseNotFound, UsageError
+from memctl.errors import KnowledgeBaseNotFound, LockedError, UsageError
 from memctl.knowledge_base import KnowledgeBase
 from memctl.knowledge_base.kb_statistics import KnowledgeBaseStatistics, QueryStatistics
 from memctl.models.model_status import ProbeResult, TaskModel, probe_models, task_models
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import plain_rows
-from memctl.records import record_like
+from memctl.records import FileOutcome, record_like
 from memctl.server.web.pages import Asked, Done, Page, address
 from memctl.upkeep.runner import JobStatus, Upkeep
+from memctl.watch.hand_in import FailedFile, failed_files, put_in, retry, take_in
+from memctl.watch.watch_status import WatchStatus, waiting_files, watch_status
 
 if TYPE_CHECKING:
     from memctl.home import Home, KnowledgeBaseEntry
 
 _JOBS = 30
 _COST_DAYS = 60
+_MOST_FILES = 100
+_RECENT_FILES = 12
 
 
 class UpkeepState(Struct, frozen=True):
@@ -174,3 +178,96 @@ def _value(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return without_password(value) if isinstance(value, str) else str(value)
+
+
+# --- the inbox ------------------------------------------------------------------------------------
+
+
+class InboxState(Struct, frozen=True):
+    """The inboxes of one knowledge base."""
+
+    kb: str
+    folders: tuple[str, ...]
+    status: WatchStatus
+    waiting: tuple[str, ...]
+    failed: tuple[FailedFile, ...]
+    recent: tuple[RecentFile, ...]
+    """What was taken in last."""
+
+
+class RecentFile(Struct, frozen=True):
+    """A file that was taken in."""
+
+    document_id: str
+    title: str
+    source: str
+    ingested_at: str
+
+
+def inbox(context: OperationContext, asked: Asked) -> Page:
+    """Show what waits, what failed, and whether a watcher is alive."""
+    states: Sequence[InboxState] = ()
+    with suppress(KnowledgeBaseNotFound):  # the first file makes the default one
+        states = [_inbox_state(base) for base in context.reading()]
+    shown = {"target": asked.kbs[0] if asked.kbs else context.kb_to_write}
+    return Page("inbox.html", "Inbox", {"inboxes": states}, shown)
+
+
+def _inbox_state(base: KnowledgeBase) -> InboxState:
+    rows = plain_rows(base.documents.list(limit=_RECENT_FILES))
+    return InboxState(
+        kb=base.name,
+        folders=tuple(str(each.path) for each in base.settings.inboxes),
+        status=watch_status(base),
+        waiting=tuple(name for name, _ in waiting_files(base)[:_MOST_FILES]),
+        failed=tuple(failed_files(base.layout)[:_MOST_FILES]),
+        recent=tuple(
+            RecentFile(row["id"], row["title"], row["source"], row["ingested_at"]) for row in rows
+        ),
+    )
+
+
+def receive(context: OperationContext, asked: Asked) -> Done:
+    """Put files into the inbox and take them in, or one text.
+
+    Raises:
+        UsageError: There is none.
+    """
+    base = context.writing()
+    files = [file for file in asked.files if file.filename]
+    text = asked.text("text")
+    if not files and not text:
+        raise UsageError("no file was given", "choose one, or drop it on the page")
+    outcome: Sequence[FileOutcome] = ()
+    if text:
+        outcome = base.documents.ingest(text=text, title=asked.text("title")).outcomes
+    placed = [str(put_in(base.layout, file.filename or "", file.file)) for file in files]
+    notice = _taken_in(context, base) if placed else "received"
+    to = address("/inbox", kb=base.name)
+    return Done(to, {"kb": base.name, "files": placed, "outcomes": outcome}, notice)
+
+
+def _taken_in(context: OperationContext, base: KnowledgeBase) -> str:
+    try:
+        take_in(context.home, base.name)
+    except LockedError:
+        return "waiting"
+    return "received"
+
+
+def take_in_waiting(context: OperationContext, _: Asked) -> Done:
+    """Take in what waits, as ``memctl watch --once`` does."""
+    base = context.reading_existing()
+    notice = _taken_in(context, base)
+    return Done(address("/inbox", kb=base.name), {"kb": base.name}, notice)
+
+
+def try_again(context: OperationContext, asked: Asked) -> Done:
+    """Have a failed file tried again."""
+    base = context.reading_existing()
+    base.resources.require_writable()
+    placed = retry(base.layout, asked.text("file"))
+    notice = _taken_in(context, base)
+    to = address("/inbox", kb=base.name)
+    notice = "retried" if notice == "received" else notice
+    return Done(to, {"kb": base.name, "files": [str(placed)]}, notice)

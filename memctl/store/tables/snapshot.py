@@ -520,7 +520,7 @@ def namespaces_of(snapshot: Snapshot) -> set[str]:
 
 
 class CachedSnapshot(Snapshot):
-    """The same tables as another snapshot has, kept for as long as anybody likes.
+    """The same tables as another snapshot has, kept for as long as the process likes.
 
     It keeps nothing from being pruned: readers must hold the other snapshot meanwhile.
     """

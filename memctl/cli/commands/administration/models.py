@@ -48,10 +48,10 @@ def list_(context: CommandContext, output: Output = None) -> None:
     _print_notes(context, [(d.task, d.problem, d.hint) for d in found if d.problem], "red")
 
 
-def _place(duty: TaskModel) -> str:
-    if duty.folder:
-        return f"on this machine, in {duty.folder}"
-    return f"{duty.url}, {'with a key' if duty.has_key else 'without a key'}"
+def _place(task_model: TaskModel) -> str:
+    if task_model.folder:
+        return f"on this machine, in {task_model.folder}"
+    return f"{task_model.url}, {'with a key' if task_model.has_key else 'without a key'}"
 
 
 def _print_notes(

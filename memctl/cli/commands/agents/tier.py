@@ -184,7 +184,7 @@ def get(
     name, _ = _key_and_value([*([] if key is None else [key]), ""], place)
     with _routing(context, session, context.reading_existing, kb) as router:
         if source is not None:
-            found: TierValue | None = _shared(router, name, source)
+            found: TierValue | None = _share_value(router, name, source)
         elif place is not None:
             kept = router.working.find(place, name)
             found = None if kept is None else _shown_value(kept)
@@ -527,7 +527,7 @@ def _shown_value(kept: Any) -> TierValue:
     return of_working(kept)
 
 
-def _shared(router: Router, key: str, source: str) -> TierValue:
+def _share_value(router: Router, key: str, source: str) -> TierValue:
     from memctl.tiers import TierValue
 
     return TierValue("working", key, router.working.retrieve_shared(source, key), agent=source)

@@ -126,10 +126,10 @@ def _show(context: CommandContext, row: Mapping[str, Any]) -> None:
         out.print(f"\n{title}", style="dim")
         for key, property_schema in properties.items():
             needed = ", required" if title == "parameters" and key in schema["required"] else ""
-            print_paragraph(out, f"{key}: {_described(property_schema)}{needed}", indent=2)
+            print_paragraph(out, f"{key}: {_describe(property_schema)}{needed}", indent=2)
 
 
-def _described(schema: Mapping[str, Any]) -> str:
+def _describe(schema: Mapping[str, Any]) -> str:
     kinds = schema.get("type", "anything")
     words = " or ".join(kinds) if isinstance(kinds, list) else kinds
     if "enum" in schema:

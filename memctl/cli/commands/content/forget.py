@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _Words = list[str] | None
 _COUNTED = {"pool_keys": "key", "pool_versions": "version", "skill_versions": "version"}
-"""What is told of pools and skills in short, by table."""
+"""What is reported of pools and skills as a count, by table."""
 _TRACES = "what logs, earlier versions and snapshots have of it"
 
 app = typer.Typer()

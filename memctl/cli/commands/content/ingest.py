@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -45,6 +45,33 @@ _SUMMARY = ("ingested", "superseded", "skipped", "empty", "gone", "failed", "mem
 _EXPECTED = ("hidden", "ignored", "subtitles")
 
 
+_TextOption = Annotated[
+    str | None, typer.Option("--text", metavar="TEXT", help="Remember this text.")
+]
+_JsonlOption = Annotated[
+    str | None,
+    typer.Option("--jsonl", metavar="FILE", help="One document a line; - is standard input."),
+]
+_SourceOption = Annotated[
+    str | None, typer.Option("--source", metavar="NAME", help="Where it comes from.")
+]
+_TitleOption = Annotated[
+    str | None,
+    typer.Option("--title", metavar="TITLE", help="What a single document is called."),
+]
+_DocTypeOption = Annotated[
+    DocType | None,
+    typer.Option("--doc-type", help="What it is; by default as its format tells."),
+]
+_MetadataOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metadata",
+        metavar="KEY=VALUE",
+        help="What else is known of it, also a JSON object; repeatable.",
+    ),
+]
+
 app = typer.Typer()
 
 
@@ -68,29 +95,16 @@ def ingest(
     paths: list[str] | None = typer.Argument(
         None, metavar="PATH", help="Files, folders and web addresses; - is standard input."
     ),
-    text: str | None = typer.Option(None, "--text", metavar="TEXT", help="Remember this text."),
-    jsonl: str | None = typer.Option(
-        None, "--jsonl", metavar="FILE", help="One document a line; - is standard input."
-    ),
+    text: _TextOption = None,
+    jsonl: _JsonlOption = None,
     kb: KnowledgeBaseOption = None,
     namespace: NamespaceOption = None,
     tag: TagsOption = None,
-    source: str | None = typer.Option(
-        None, "--source", metavar="NAME", help="Where it comes from."
-    ),
+    source: _SourceOption = None,
     session_id: SessionOption = None,
-    title: str | None = typer.Option(
-        None, "--title", metavar="TITLE", help="What a single document is called."
-    ),
-    doc_type: DocType | None = typer.Option(
-        None, "--doc-type", help="What it is; by default as its format tells."
-    ),
-    metadata: list[str] | None = typer.Option(
-        None,
-        "--metadata",
-        metavar="KEY=VALUE",
-        help="What else is known of it, also a JSON object; repeatable.",
-    ),
+    title: _TitleOption = None,
+    doc_type: _DocTypeOption = None,
+    metadata: _MetadataOption = None,
     sync: bool = flag("--sync", "Also end what is known of files gone from the folders."),
     dry_run: bool = flag("--dry-run", "Only say what would be done, and estimate its cost."),
     allow_private: bool = flag(

@@ -44,7 +44,7 @@ def _percent(value: float) -> str:
     return f"{value:.1f}"
 
 
-def _signed(value: float) -> str:
+def _format_signed(value: float) -> str:
     return f"{value:+.2f}"
 
 
@@ -67,7 +67,7 @@ _COMPARISONS = (
     Column("metric", "METRIC"),
     Column("before", "BEFORE", _percent, right=True),
     Column("after", "AFTER", _percent, right=True),
-    Column("difference", "MEAN", _signed, right=True),
+    Column("difference", "MEAN", _format_signed, right=True),
     Column("interval", "95 %", right=True),
     Column("better", "BETTER", right=True),
     Column("worse", "WORSE", right=True),
@@ -151,26 +151,38 @@ def evaluate(
     --make FILE writes questions on what you have in a knowledge base for you to correct; the
     sentence that each was made from is written beside it.
     """
+    measures = bool(mode or save or compare or embedder)
     if history:
-        if mode or save or compare or make or kb or embedder:
+        if measures or make or kb:
             raise UsageError("--history goes with FOLDER alone", "memctl eval --history")
         _show_history(context, folder, limit, output)
-        return
-    if make is not None:
-        if folder or mode or save or compare or embedder:
+    elif make is not None:
+        if measures or folder:
             raise UsageError("--make goes with -k alone", "memctl eval --make FILE -k NAME")
         _make(context, make, kb, limit or _DRAFTS)
-        return
+    else:
+        models = tuple(dict.fromkeys(embedder or ()))
+        questions = _question_set(folder, kb, models)
+        options = _EvaluationOptions(
+            questions, _modes(mode or []), limit or _HITS, save, compare, models
+        )
+        _evaluate(context, options, kb, output)
+
+
+def _question_set(folder: str | None, kb: KnowledgeBasesOption, models: Sequence[str]) -> str:
+    """Return the question set to measure.
+
+    Raises:
+        UsageError: None is named, or models are for a knowledge base that has one.
+    """
     if folder is None:
         raise UsageError("which question set?", "memctl eval FOLDER, or memctl eval --make FILE")
-    if embedder and kb:
+    if models and kb:
         raise UsageError(
             "--embedder and -k do not go together",
             "a knowledge base has one model: memctl kb reembed NAME --embedder MODEL",
         )
-    models = tuple(dict.fromkeys(embedder or ()))
-    options = _EvaluationOptions(folder, _modes(mode or []), limit or _HITS, save, compare, models)
-    _evaluate(context, options, kb, output)
+    return folder
 
 
 def _modes(names: Sequence[str]) -> tuple[Mode, ...]:
@@ -228,7 +240,7 @@ def _evaluate(
                 bases = stack.enter_context(context.reading(kb))
                 named = [base.name for base in bases]
             else:
-                bases, failed = _filled(context, stack, corpus, embedder)
+                bases, failed = _fill_base(context, stack, corpus, embedder)
             found = _run(context, bases, questions, modes, options.limit)
         label = f" {embedder}" if len(options.embedders) > 1 else ""
         run |= {f"{mode}{label}": results for mode, results in found.items()}
@@ -315,7 +327,7 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(getattr(signal, name), handler)
 
 
-def _filled(
+def _fill_base(
     context: CommandContext, stack: ExitStack, corpus: Path, embedder: str
 ) -> tuple[KnowledgeBases, int]:
     """Fill a temporary knowledge base with a corpus; return it, and how many records failed."""
@@ -363,7 +375,7 @@ def _write(context: CommandContext, run: Run, saved: Run | None, output: Output)
     from memctl.evaluation.evaluation_runs import summarize
 
     scores = [_flat(score) for mode, found in run.items() for score in summarize(mode, found)]
-    comparisons = None if saved is None else _compared(context, run, saved)
+    comparisons = None if saved is None else _compare_runs(context, run, saved)
     if resolve_format(output) in ("csv", "arrow"):
         emit(scores if comparisons is None else comparisons, _SCORES, output)
         return
@@ -395,7 +407,7 @@ def _flat(score: Score) -> dict[str, Any]:
     }
 
 
-def _compared(context: CommandContext, run: Run, saved: Run) -> list[Comparison]:
+def _compare_runs(context: CommandContext, run: Run, saved: Run) -> list[Comparison]:
     from memctl.evaluation.evaluation_runs import comparable_mode, compare_runs
 
     found: list[Comparison] = []

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.cli.arguments import check_types, input_file, read_question
@@ -119,6 +120,26 @@ ThresholdOption = Annotated[
         help="Least relevance of a hit, 0 to 1; 0.7 is clearly relevant.",
     ),
 ]
+QuestionArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="QUESTION", help="The question; - is standard input."),
+]
+BatchOption = Annotated[
+    str | None,
+    typer.Option("--batch", metavar="FILE", help='Lines of {"id", "question", "namespace"?}.'),
+]
+SourcesOption = Annotated[
+    list[str] | None,
+    typer.Option("--with", metavar="NAME", help="First ask this program of [sources]; repeatable."),
+]
+FeedbackOption = Annotated[
+    str | None,
+    typer.Option(
+        "--feedback",
+        metavar="ID",
+        help="Judge an earlier answer: good, bad or 0 to 1, then words; last is the latest.",
+    ),
+]
 TierOption = Annotated[
     Literal["shared"] | None,
     typer.Option("--tier", help="Search the values of pools that you may read, by meaning."),
@@ -157,12 +178,8 @@ app = typer.Typer()
 def query(
     context: CommandContext,
     filters: Filters,
-    question: list[str] | None = typer.Argument(
-        None, metavar="QUESTION", help="The question; - is standard input."
-    ),
-    batch: str | None = typer.Option(
-        None, "--batch", metavar="FILE", help='Lines of {"id", "question", "namespace"?}.'
-    ),
+    question: QuestionArgument = None,
+    batch: BatchOption = None,
     kb: KnowledgeBasesOption = None,
     mode: ModeOption = None,
     hops: HopsOption = None,
@@ -182,22 +199,14 @@ def query(
     explain: bool = flag("--explain", "Show what each retriever and signal contributed."),
     exit_code: bool = flag("--exit-code", "Exit with 4 when nothing was found, or no sure answer."),
     strict: bool = flag("--strict", "JSON of answer, confidence, results and error, and no more."),
-    sources: list[str] | None = typer.Option(
-        None, "--with", metavar="NAME", help="First ask this program of [sources]; repeatable."
-    ),
-    feedback: str | None = typer.Option(
-        None,
-        "--feedback",
-        metavar="ID",
-        help="Judge an earlier answer: good, bad or 0 to 1, then words; last is the latest.",
-    ),
+    sources: SourcesOption = None,
+    feedback: FeedbackOption = None,
     output: Output = None,
 ) -> None:
     """Ask, and get an answer with citations.
 
     A citation [n] names the document, page, row or time, and the characters that support the
-    sentence.  If it is uncertain whether the hits answer the question, they are shown as the
-    closest ones.
+    sentence.  Hits that may not answer the question are shown as the closest ones.
 
     "..." is an exact phrase; pars* matches words that begin like this, aurroa~ words that may be
     misspelt; +word, -word, AND, OR, NOT and (...) say what must be there.  A sentence is never
@@ -205,18 +214,16 @@ def query(
 
     A text remembered from several documents is one hit that names the others; --duplicates near
     also folds texts that differ in a few words, keep folds none.  --offset shows what comes after
-    the first hits; the answer stays the same.  --diversity puts hits that say
-    something new before those similar to a better one, and --per-document 1 shows the best of
-    each document; both change the hits shown, not the answer.  --threshold 0.7 leaves out hits
-    that are not clearly relevant; the answer is drawn from the others.
+    the first hits, --diversity puts hits that say something new before those similar to a better
+    one, and --per-document 1 shows the best of each document; the answer stays the same.
+    --threshold 0.7 leaves out hits that are not clearly relevant; the answer is drawn from the
+    others.
 
-    Pools are searched only with --tier shared: then a hit is a value of a pool, and its source
-    names pool and key.
+    With --tier shared only pools are searched: a hit is a value, its source names pool and key.
 
     --with NAME first asks a program of yours that the settings name under [sources], and keeps what
     it says as documents from outside; see memctl enrich.  --strict prints one JSON object with
-    answer, confidence, results (content, source, kb, confidence) and error; a question that fails
-    has its message there.
+    answer, confidence, results (content, source, kb, confidence) and error, also on failure.
 
     Every question is written to the query log, which memctl stats --queries summarises.
     --feedback ID good|bad|0.7 judges an answer; the ID is the query_id in JSON, or last.
@@ -226,19 +233,13 @@ def query(
     if feedback is not None:
         _judge(context, feedback, question or [], kb)
         return
-    _check_question(question, is_batch=batch is not None)
-    effective = mode or context.config.query.mode
-    _check_mode(effective, {"--hops": hops, "--communities": communities}, "graph")
-    _check_mode(effective, {"--rounds": rounds}, "agentic")
-    if no_communities and communities is not None:
-        raise UsageError("--communities and --no-communities do not go together")
-    if stream:
-        _check_stream(output, is_batch=batch is not None, no_answer=no_answer)
+    of_graph = {"--hops": hops, "--communities": communities}
+    _check_mode(context, mode, graph=of_graph, agentic={"--rounds": rounds})
     options = QueryOptions(
         mode=mode,
         hops=hops,
         rounds=rounds,
-        communities=0 if no_communities else communities,
+        communities=_communities(communities, hidden=no_communities),
         fusion=fusion,
         filters=filters,
         limit=limit,
@@ -250,47 +251,86 @@ def query(
         answer=not no_answer,
         explain=explain,
     )
-    if tier is not None:
-        if batch or stream or strict or sources or options != _plain(options):
-            raise UsageError("--tier shared goes with -n, --offset and -k", "leave out the others")
-        found = _ask_pools(context, kb, read_question(question or []), options, output)
-    elif strict:
-        is_plain = not (batch or stream)
-        found = _strict(context, kb, question or [], options, output, is_plain=is_plain)
-    else:
-        if sources:
-            if batch is not None:
-                raise UsageError("--with and --batch do not go together", "memctl enrich QUESTION")
-            question = [read_question(question or [])]
-            _enrich(context, kb, question[0], sources)
-        found = _answer(context, kb, question or [], options, output, batch=batch, stream=stream)
-    if exit_code and not found:
-        needs_no_answer = tier is not None or (no_answer and not strict)
-        raise NothingFound(f"{'nothing' if needs_no_answer else 'no sure answer'} was found")
+    way = _WayOfAsking(batch, tuple(sources or ()), tier, stream=stream, strict=strict)
+    if not _run_query(context, kb, question, options, way, output) and exit_code:
+        raise NothingFound(f"{'no sure answer' if way.answers(options) else 'nothing'} was found")
 
 
-def _answer(
-    context: CommandContext,
-    kb: KnowledgeBasesOption,
-    question: list[str],
-    options: QueryOptions,
-    output: Output,
-    *,
-    batch: str | None,
-    stream: bool,
-) -> bool:
-    """Answer a question, or every line of a file, from knowledge bases; say whether it was found.
+def _communities(number: int | None, *, hidden: bool) -> int | None:
+    """Return how many communities to show; None for as many as usual."""
+    if hidden and number is not None:
+        raise UsageError("--communities and --no-communities do not go together")
+    return 0 if hidden else number
+
+
+class _WayOfAsking(Struct, frozen=True):
+    """Where a question comes from, what is asked, and how the result is printed."""
+
+    batch: str | None
+    sources: tuple[str, ...]
+    tier: str | None
+    stream: bool
+    strict: bool
+
+    def answers(self, options: QueryOptions) -> bool:
+        """Return whether an answer is asked for, and not only hits."""
+        return self.tier is None and (options.answer or self.strict)
+
+
+def _check_query(
+    question: list[str] | None, options: QueryOptions, way: _WayOfAsking, output: Output
+) -> None:
+    """Refuse options that do not go together.
 
     Raises:
+        UsageError: There are some, or there is no question.
+    """
+    is_batch = way.batch is not None
+    _check_question(question, is_batch=is_batch)
+    if way.stream:
+        _check_stream(output, is_batch=is_batch, no_answer=not options.answer)
+    if way.tier is not None:
+        if way.batch or way.stream or way.strict or way.sources or options != _plain(options):
+            raise UsageError("--tier shared goes with -n, --offset and -k", "leave out the others")
+    elif way.strict:
+        if way.batch or way.stream or output not in (None, "json", "ndjson"):
+            raise UsageError(
+                "--strict prints one JSON object", "leave out --batch, --stream and -o"
+            )
+    elif way.sources and is_batch:
+        raise UsageError("--with and --batch do not go together", "memctl enrich QUESTION")
+
+
+def _run_query(
+    context: CommandContext,
+    kb: KnowledgeBasesOption,
+    question: list[str] | None,
+    options: QueryOptions,
+    way: _WayOfAsking,
+    output: Output,
+) -> bool:
+    """Answer a question, or every line of a file; say whether an answer was found.
+
+    Raises:
+        UsageError: Some of the options do not go together, or there is no question.
         PartialFailure: Some lines of the file were no questions; the others have been answered.
     """
+    _check_query(question, options, way, output)
+    words = question or []
+    if way.tier is not None:
+        return _ask_pools(context, kb, read_question(words), options, output)
+    if way.strict:
+        return _ask_strictly(context, kb, words, options, output)
+    if way.sources:
+        words = [read_question(words)]
+        _enrich(context, kb, words[0], way.sources)
     with context.reading(kb) as bases:
         check_types(bases, options.filters)
-        if batch is not None:
-            return ask_batch(context, bases, batch, options, output)
-        if stream:
-            return is_found(_stream(context, bases, read_question(question), options))
-        return is_found(_ask(context, bases, read_question(question), options, output))
+        if way.batch is not None:
+            return ask_batch(context, bases, way.batch, options, output)
+        if way.stream:
+            return is_found(_stream(context, bases, read_question(words), options))
+        return is_found(_ask(context, bases, read_question(words), options, output))
 
 
 def _judge(
@@ -315,7 +355,7 @@ def _judge(
 
 
 def _enrich(
-    context: CommandContext, kb: KnowledgeBasesOption, question: str, sources: list[str]
+    context: CommandContext, kb: KnowledgeBasesOption, question: str, sources: Sequence[str]
 ) -> None:
     """Ask the user's programs, and ingest what they reply before the question is asked."""
     with context.writing(kb) as base:
@@ -327,23 +367,18 @@ def _enrich(
                 context.say(f"note: {bad} of {name} could not be read")
 
 
-def _strict(
+def _ask_strictly(
     context: CommandContext,
     kb: KnowledgeBasesOption,
     question: list[str],
     options: QueryOptions,
     output: Output,
-    *,
-    is_plain: bool,
 ) -> bool:
     """Print a result in a fixed shape, errors inside it; say whether it has an answer.
 
     Raises:
-        UsageError: Other ways of asking are wanted with it.
         MemctlError: The question failed; that is printed, too.
     """
-    if not is_plain or output not in (None, "json", "ndjson"):
-        raise UsageError("--strict prints one JSON object", "leave out --batch, --stream and -o")
     write = print_json if output == "json" else print_line
     try:
         with context.reading(kb) as bases:
@@ -378,11 +413,15 @@ def _check_question(question: list[str] | None, *, is_batch: bool) -> None:
         raise UsageError(what, 'memctl query "when is ...?", or memctl query --batch FILE')
 
 
-def _check_mode(mode: Mode, options: Mapping[str, int | None], meant: Mode) -> None:
-    """Refuse options of one mode in another."""
-    for option, value in options.items():
-        if value is not None and mode != meant:
-            raise UsageError(f"{option} means nothing to --mode {mode}", f"add --mode {meant}")
+def _check_mode(
+    context: CommandContext, mode: Mode | None, **options: Mapping[str, int | None]
+) -> None:
+    """Refuse options, which are given by their mode, in another one."""
+    mode = mode or context.config.query.mode
+    for meant, values in options.items():
+        for option, value in values.items():
+            if value is not None and mode != meant:
+                raise UsageError(f"{option} means nothing to --mode {mode}", f"add --mode {meant}")
 
 
 def _check_stream(output: Output, *, is_batch: bool, no_answer: bool) -> None:
@@ -541,13 +580,13 @@ def _questions(lines: Iterable[str], name: str, bad: list[int]) -> Iterator[Ques
     for number, line in enumerate(lines, start=1):
         if line.strip():
             try:
-                yield _parsed(line)
+                yield _parse_line(line)
             except ValueError as error:
                 bad.append(number)
                 sys.stderr.write(f"error: {one_line(name)}, line {number}: {error}\n")
 
 
-def _parsed(line: str) -> Question:
+def _parse_line(line: str) -> Question:
     from memctl.records import Question
 
     value = json.loads(line)
@@ -627,7 +666,7 @@ def context(
         if not found.text and exit_code:
             raise NothingFound("nothing was found")
         return
-    _check_mode(mode or context.config.query.mode, {"--hops": hops}, "graph")
+    _check_mode(context, mode, graph={"--hops": hops})
     if headings:
         raise UsageError("--headings goes with --standing", "memctl context --standing")
     with context.reading(kb) as bases:

@@ -139,7 +139,7 @@ def _show(context: CommandContext, receipt: FileProvenance, *, names_kb: bool) -
             "read": _reading(receipt),
             "understood": _understanding(receipt),
             **{f"{use.task} by model": _use(use) for use in receipt.models},
-            _decided(receipt): _instant(receipt.decided_at, receipt.claimed_at),
+            _decision_text(receipt): _instant(receipt.decided_at, receipt.claimed_at),
             "moved": _instant(receipt.moved_at, receipt.decided_at),
             "document": _document(receipt),
             "memories": _memories(receipt),
@@ -206,7 +206,7 @@ def _understanding(receipt: FileProvenance) -> str:
     return f"by {receipt.understood_by}{took}"
 
 
-def _decided(receipt: FileProvenance) -> str:
+def _decision_text(receipt: FileProvenance) -> str:
     return {"failed": "given up", "known": "recognised", "empty": "skipped"}.get(
         receipt.outcome, "committed"
     )
