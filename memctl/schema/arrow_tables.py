@@ -262,6 +262,8 @@ def _default(item: Any) -> Any:
 
 
 def _values(column: pa.ChunkedArray, decode: Callable[[Any], Any] | None) -> Iterable[Any]:
+    if pa.types.is_float32(column.type):  # by way of text a 0.7 stays 0.7, not 0.699999988079071
+        column = column.cast(pa.string()).cast(pa.float64())
     values = column.to_pylist()
     return values if decode is None else [decode(value) for value in values]
 
