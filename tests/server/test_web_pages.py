@@ -757,6 +757,10 @@ def test_a_page_shows_what_links_to_it_what_names_it_and_what_is_like_it(
     shown = browser.get(path).text
     assert "Linked from" in shown
     assert "Named without a link in" in shown
+    log = browser.get(f"/documents/{ids['Harbour Log']}").text
+    rules = ids["Slipway Rules"]
+    assert f'<a href="/documents/{rules}?kb=default">[[Slipway Rules]]</a>' in log
+    assert "[[Tide Table]]" in re.sub(r"<a .*?</a>", "", log), "it leads nowhere"
     out = browser.get(f"/documents/{ids['Harbour Log']}/links", headers=JSON).json()["links"]
     assert {row["name"]: row["status"] for row in out} == {
         "Slipway Rules": "resolved", "Tide Table": "missing",
