@@ -273,7 +273,7 @@ def diff(
     ),
     kb: KnowledgeBaseOption = None,
 ) -> None:
-    """Show what a version changes, or what differs from it in another one."""
+    """Show what a version changes, or how two versions differ."""
     before, changed = (None, version) if other is None else (version, other)
     with context.reading_existing(kb) as base:
         print_text(base.prompts.variants.diff(task, changed, before))
