@@ -255,6 +255,7 @@ def test_a_server_that_waits_keeps_nothing_on_disk_that_is_forgotten(
     with serve.home.open("pier") as base:
         assert base.forget(Selection(memories=(made["id"],))).left == ()
     assert client.post("/v1/query", json=asked).json()["hits"] == []
+    client.delete("/v1/kbs/pier?yes=true")
 
 
 def test_a_page_says_where_the_next_one_begins(client: TestClient) -> None:
