@@ -21,7 +21,7 @@ from memctl.literals import ChunkStrategy, DocType, Mode
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import plain_rows, to_plain
 from memctl.records import Filters, IngestReport
-from memctl.server.http_calls import caller_of, calls_of, json_reply
+from memctl.server.http_calls import ShapeError, caller_of, calls_of, json_reply
 from memctl.server.http_endpoints import (
     Endpoint,
     Listing,
@@ -259,6 +259,11 @@ async def _rag_upload(request: Request) -> Response:
     kb = calls.require_written(named)
     upload = await receive(request, kb)
     try:
+        if "knowledge_base_id" in upload.arguments:  # by now it is kept beside another one
+            raise ShapeError(
+                "knowledge_base_id stands in the body",
+                "put it into the address: ?knowledge_base_id=NAME",
+            )
         asked: RagUpload = check_arguments(RagUpload, upload.arguments, "a document")
     except UsageError:
         upload.discard()

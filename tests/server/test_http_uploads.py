@@ -352,6 +352,9 @@ def test_a_rag_service_has_its_usual_paths(client: TestClient) -> None:
     unknown = client.post(f"{top}/knowledge_bases", json={**remote, "embedding_provider": "cohere"})
     assert "must be builtin, endpoint, onnx, openai, not" in unknown.text
     where = {"knowledge_base_id": "rag"}
+    misplaced = client.post(f"{top}/documents", json={"content": NOTE, **where})
+    assert misplaced.status_code == 422
+    assert "?knowledge_base_id=NAME" in misplaced.json()["error"]["hint"]
     sent = client.post(f"{top}/documents", json={"content": NOTE}, params=where).json()
     id_ = sent["data"]["outcomes"][0]["document_id"]
     asked = {"query": "Who mended the roof?", "knowledge_base_ids": "rag", "top_k": 3}
