@@ -21,6 +21,7 @@ from memctl.ids import storable
 from memctl.memories.memory_editing import Editor, Statement
 from memctl.queries.query_log import unknown_question
 from memctl.rows.row_changes import set_columns
+from memctl.schema.arrow_tables import plain_values
 from memctl.store.ledger.feedback_repositories import Feedback, FeedbackEffect
 
 if TYPE_CHECKING:
@@ -187,8 +188,9 @@ class Judge(Struct, frozen=True):
         with writing as transaction:
             pending = ledger.feedback_effects.pending()
             ids = sorted({each.memory_id for each in pending})
-            rows = transaction.snapshot().get("memories", ids, ["id", "importance"]).to_pylist()
-            now = {row["id"]: float(row["importance"]) for row in rows}
+            rows = transaction.snapshot().get("memories", ids, ["id", "importance"])
+            importances = plain_values(rows["importance"])
+            now = dict(zip(rows["id"].to_pylist(), importances, strict=True))
             done: list[FeedbackEffect] = []
             for each in pending:
                 if each.memory_id in now:

@@ -54,6 +54,7 @@ from memctl.literals import (
 )
 
 if TYPE_CHECKING:
+    from memctl.forget import RemainingPlace
     from memctl.knowledge_base.warm_state import WarmState
 
 T = TypeVar("T")
@@ -76,6 +77,9 @@ class ClearReport(Struct, frozen=True):
     """What brings them back; empty where they were forgotten."""
     left: tuple[str, ...] = ()
     """Where some of it still is after it was to be forgotten."""
+    why: str = ""
+    """Why it is still there, and what to do."""
+    hint: str = ""
 
 
 class Home:
@@ -588,7 +592,8 @@ class Home:
         from memctl.forget import Selection
         from memctl.store.ledger.content_tables import ContentOwner
 
-        layout, now, left, snapshot = self.layout(name), self._clock(), list[str](), ""
+        layout, now, snapshot = self.layout(name), self._clock(), ""
+        left: Sequence[RemainingPlace] = ()
         with self.open(name) as base:
             base.resources.require_writable()
             base.resources.require_sole("a knowledge base")
@@ -596,14 +601,16 @@ class Home:
                 with suppress(NotFoundError):
                     tomorrow = Selection(before=now + _A_DAY)
                     done = base.forget(tomorrow, snapshots=True)
-                    left += [each.place for each in done.left]
+                    left = done.left
             else:
                 snapshot = base.snapshots.create_before("clear").name
             deleted = base.erasure.clear(ContentOwner())
             if not keep_files:
                 for folder in (layout.processed, layout.failed):
                     empty_folder(folder)
-        return ClearReport(name, deleted, snapshot, tuple(dict.fromkeys(left)))
+        places = tuple(dict.fromkeys(each.place for each in left))
+        why, hint = (left[0].why, left[0].hint) if left else ("", "")
+        return ClearReport(name, deleted, snapshot, places, why, hint)
 
     def set_status(self, name: str, status: StoredStatus) -> KnowledgeBaseSettings:
         """Pause, resume (``active``) or archive a knowledge base.

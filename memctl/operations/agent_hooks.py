@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 Moment = Literal["start", "prompt", "reply", "stop"]
 _MOMENTS: Mapping[str, Moment] = {
+    "start": "start",
+    "prompt": "prompt",
     "sessionstart": "start",
     "userpromptsubmit": "prompt",
     "beforesubmitprompt": "prompt",

@@ -150,9 +150,14 @@ class OperationContext:
         self._opened.clear()
 
     def flush(self) -> None:
-        """Write what the query logs of open knowledge bases still hold back."""
+        """Write what the query logs of open knowledge bases still hold back; between two calls.
+
+        Until the next call no version of their tables is held: a forget in another process would
+        have to leave on disk what it removed.
+        """
         for _, base in self._opened.values():
             base.resources.query_log.flush()
+            base.store.release_unused()
 
     # --- knowledge bases --------------------------------------------------------------------------
 

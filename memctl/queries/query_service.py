@@ -219,9 +219,15 @@ class QueryService:
         from memctl.models.protocols import estimate_tokens
         from memctl.queries.standing_context import joined_contexts, standing_context
 
-        targets = [target for target in self._targets() if not target.settings.private]
+        every = self._targets()
+        targets = [target for target in every if not target.settings.private]
+        notes = tuple(
+            f"{target.name} is private, and left out where nothing is asked"
+            for target in every
+            if target.settings.private
+        )
         if not targets:
-            return Context(question, "", 0, budget, (), why="standing")
+            return Context(question, "", 0, budget, (), notes, why="standing")
         context = SearchContext(targets, private=False, corpora=self._corpora)
         namespaces = context.config.namespaces
         if user is not None and not filters.namespaces:
@@ -244,13 +250,15 @@ class QueryService:
             context.clock(),
             headings,
         )
+        standing = replace(standing, notes=notes)
         if not question:
             return standing
         session = QuerySession(self._context(private=self._allows_private(filters)), None)
         room = budget - standing.tokens
         options = QueryOptions(filters=filters, diversity=0.0, per_document=0)
         bearing = session.context(question, room, options, auto=False, beside=standing)
-        return joined_contexts(standing, bearing, estimate_tokens)
+        joined = joined_contexts(standing, bearing, estimate_tokens)
+        return replace(joined, notes=tuple(dict.fromkeys((*notes, *joined.notes))))
 
     def feedback(self, query_id: str, verdict: Verdict, score: float | None = None) -> str:
         """Record how good the result of an earlier question was; return the question's id.

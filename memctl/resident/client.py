@@ -34,7 +34,15 @@ READING: Mapping[str, frozenset[str]] = {
     "insight": frozenset({"list", "show"}),
     "tool": frozenset({"call"}),
     "hook": frozenset(
-        {"SessionStart", "sessionStart", "UserPromptSubmit", "beforeSubmitPrompt", "BeforeAgent"}
+        {
+            "start",
+            "SessionStart",
+            "sessionStart",
+            "prompt",
+            "UserPromptSubmit",
+            "beforeSubmitPrompt",
+            "BeforeAgent",
+        }
     ),
 }
 """The commands that are asked for, each with its verbs, if it has any.

@@ -262,8 +262,19 @@ def _default(item: Any) -> Any:
 
 
 def _values(column: pa.ChunkedArray, decode: Callable[[Any], Any] | None) -> Iterable[Any]:
-    values = column.to_pylist()
+    values = plain_values(column)
     return values if decode is None else [decode(value) for value in values]
+
+
+def plain_values(column: pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column, of single precision with the digits that they have.
+
+    By way of text 0.7 stays 0.7, and does not become 0.699999988079071.
+    """
+    if pa.types.is_float32(column.type):
+        column = column.cast(pa.string()).cast(pa.float64())
+    values: list[Any] = column.to_pylist()
+    return values
 
 
 def _decoder(item: pa.Field) -> Callable[[Any], Any] | None:

@@ -21,7 +21,7 @@ from memctl.literals import ChunkStrategy, DocType, Mode
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import plain_rows, to_plain
 from memctl.records import Filters, IngestReport
-from memctl.server.http_calls import caller_of, calls_of, json_reply
+from memctl.server.http_calls import ShapeError, caller_of, calls_of, json_reply
 from memctl.server.http_endpoints import (
     Endpoint,
     Listing,
@@ -137,6 +137,12 @@ class RagQuestion(Struct, frozen=True, kw_only=True):
     query: Annotated[str, Rule("The question, in words.")]
     mode: Annotated[Mode | None, Rule("How memories are found.")] = None
     top_k: Annotated[int, Rule("How many hits.", low=1, high=_MOST)] = 10
+    similarity_threshold: Annotated[
+        float | None, Rule("Least relevance of a hit.", low=0, high=1)
+    ] = None
+    max_rounds: Annotated[
+        int | None, Rule("How many rounds agentic searches at most.", low=1, high=5)
+    ] = None
     knowledge_base_ids: Annotated[tuple[str, ...], Rule("Knowledge bases to ask.")] = ()
     rerank: Annotated[bool, Rule("Whether a configured model orders the hits.")] = True
     fusion: Annotated[
@@ -169,6 +175,8 @@ def _ask(context: OperationContext, asked: RagQuestion, *, answer: bool) -> Quer
         mode=asked.mode,
         fusion=asked.fusion,
         limit=asked.top_k,
+        threshold=asked.similarity_threshold,
+        rounds=asked.max_rounds,
         answer=answer,
         rerank=asked.rerank,
     )
@@ -190,7 +198,14 @@ def _rag_query(context: OperationContext, asked: RagQuestion, _: Place) -> objec
 
 def _rag_search(context: OperationContext, asked: RagQuestion, _: Place) -> object:
     found = _ask(context, asked, answer=False)
-    return _data({"results": found.hits, "total_results": found.total_results})
+    return _data(
+        {
+            "results": found.hits,
+            "total_results": found.total_results,
+            "query_id": found.query_id,
+            "mode": found.mode,
+        }
+    )
 
 
 def _rag_kb(context: OperationContext, asked: RagKb, place: Place) -> object:
@@ -244,6 +259,11 @@ async def _rag_upload(request: Request) -> Response:
     kb = calls.require_written(named)
     upload = await receive(request, kb)
     try:
+        if "knowledge_base_id" in upload.arguments:  # by now it is kept beside another one
+            raise ShapeError(
+                "knowledge_base_id stands in the body",
+                "put it into the address: ?knowledge_base_id=NAME",
+            )
         asked: RagUpload = check_arguments(RagUpload, upload.arguments, "a document")
     except UsageError:
         upload.discard()
@@ -390,7 +410,7 @@ def _agent_search(context: OperationContext, asked: AgentSearch, _: Place) -> ob
             "document_id": hit.document_id,
             "title": hit.title or None,
             "content": hit.text,
-            "score": hit.score,
+            "score": hit.relevance,
             "metadata": hit.metadata,
         }
         for hit in hits

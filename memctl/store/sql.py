@@ -93,7 +93,7 @@ def run_sql(
         memory_limit: As DuckDB writes it, ``512MB``.
         timeout: Seconds that the engine may work, not counting what the caller does in between.
         ledgers: By the knowledge base's name; with them there are ``files``, ``jobs``,
-            ``events`` and ``queries`` too.
+            ``events``, ``queries``, ``accesses`` and ``audit`` too.
         scope: The namespaces of which there are rows; by default all.
         now: Entries of the ledger that have expired by then are left out.
         pools: By the knowledge base's name, the pools of which there are rows; None for all.
@@ -437,13 +437,17 @@ class NamespaceScope:
         """Return tables of the ledger, in which only a file's document tells its namespace.
 
         A file of no document, and what is noted of a file, may be of any, and are left out.  What
-        users and agents have stored without a namespace is left out where namespaces are named.
+        users and agents have stored without a namespace, and who changed what, is left out where
+        namespaces are named.
         """
         if self._within is None:
             return tables
         tables = {**tables, **dict(self._of_content(tables, self._within))}
+        if tables["accesses"].num_rows:
+            tables["accesses"] = self._accesses_within(snapshot, tables["accesses"])
         if self._names:
             tables["queries"] = self._asked_within(tables["queries"])
+            tables["audit"] = tables["audit"].slice(0, 0)
         if not tables["files"].num_rows + tables["events"].num_rows:
             return tables
         ids = snapshot.scan("documents", self._within, ["id"])["id"].to_pylist()
@@ -461,10 +465,19 @@ class NamespaceScope:
         limits = [json.loads(text or "{}") for text in queries["filters"].to_pylist()]
         asked = [each.get("namespaces") for each in limits]
         within = [bool(each) and set(each) <= set(self._names) for each in asked]
+        return self._of_no_other(queries.filter(pa.array(within, pa.bool_())))
+
+    def _accesses_within(self, snapshot: Snapshot, accesses: pa.Table) -> pa.Table:
+        """Return the accesses to memories that are meant; by no other, where some are named."""
+        ids = snapshot.scan("memories", self._within, ["id"])["id"]
+        within = accesses.filter(pc.is_in(accesses["memory_id"], ids.combine_chunks()))
+        return self._of_no_other(within) if self._names else within
+
+    def _of_no_other(self, rows: pa.Table) -> pa.Table:
+        """Return the rows that are of no user but the one who reads."""
         asking = (self._user, None)
-        of_others = [self._user and user not in asking for user in queries["user_id"].to_pylist()]
-        seen = [a and not b for a, b in zip(within, of_others, strict=True)]
-        return queries.filter(pa.array(seen, pa.bool_()))
+        own = [not self._user or user in asking for user in rows["user_id"].to_pylist()]
+        return rows.filter(pa.array(own, pa.bool_()))
 
     def _of_content(
         self, tables: Mapping[str, pa.Table], within: Expr
@@ -480,9 +493,13 @@ class NamespaceScope:
 def of_pools(
     tables: Mapping[str, pa.Table], pools: Collection[str] | None
 ) -> Mapping[str, pa.Table]:
-    """Return tables of the ledger without rows of other pools than some; None for all."""
+    """Return tables of the ledger without rows of other pools than some; None for all.
+
+    Who is held to some pools reads nothing of the audit trail, which names all of them.
+    """
     if pools is None:
         return tables
+    tables = {**tables, "audit": tables["audit"].slice(0, 0)}
     return {name: _of_pools(name, rows, pools) for name, rows in tables.items()}
 
 
@@ -579,6 +596,22 @@ _LEDGER_COLUMNS: Mapping[str, tuple[str, Mapping[str, _Column]]] = {
             "grounding": _REAL, "fusion": _STRING, "reranker": _STRING, "rounds": _NUMBER,
             "kbs": _NUMBER, "prompt": _STRING, "error": _STRING, "user_id": _STRING,
             "agent_id": _STRING, "session_id": _STRING, "tokens": _NUMBER,
+        },
+    ),
+    "accesses": (
+        "accesses",
+        {
+            "at AS accessed_at": _INSTANT, "memory_id": _STRING,
+            "nullif(query_id, '') AS query_id": _STRING, "kind": _STRING,
+            "nullif(user, '') AS user_id": _STRING, "nullif(agent, '') AS agent_id": _STRING,
+        },
+    ),
+    "audit": (
+        "audit",
+        {
+            "id": _NUMBER, "at AS occurred_at": _INSTANT, "actor": _STRING, "action": _STRING,
+            "objects": _STRING, "counts": _STRING, "before": _STRING, "after": _STRING,
+            "hash": _STRING,
         },
     ),
     "model_usage": (

@@ -8,6 +8,8 @@ from access.conftest import done
 from cli.conftest import Run
 from grown import sample_home
 
+from memctl.store.store import Store
+
 
 def test_using_a_base_twice_changes_nothing_the_second_time(memctl: Run, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
@@ -63,6 +65,19 @@ def test_a_base_that_is_forgotten_leaves_neither_snapshots_nor_words(
     assert memctl("snapshot", "list").rows == []
     files = [path for path in (tmp_path / "home/kb/default").rglob("*") if path.is_file()]
     assert not [path for path in files if b"quince-4711" in path.read_bytes()]
+
+
+def test_what_another_process_still_reads_is_said_to_be_the_reason_why_it_is_left(
+    memctl: Run, tmp_path: Path
+) -> None:
+    done(memctl("ingest", "--text", "The alarm code is quince-4711-harbour."))
+    with Store.open(tmp_path / "home/kb/default") as store:
+        snapshot = store.snapshot()
+        refused = memctl("kb", "clear", "default", "--forget", "--yes")
+        assert snapshot.count("memories")
+    assert refused.code == 3
+    assert "another process may be reading an earlier state" in refused.err
+    assert "whatever writes next" in refused.err
 
 
 def test_lists_come_in_pages_and_in_the_order_that_is_asked_for(memctl: Run) -> None:

@@ -162,6 +162,9 @@ def test_a_prompt_that_needs_memory_gets_it_and_others_get_nothing(memctl: Run) 
         assert (silent.code, silent.out) == (0, "")
     other = run_hook(memctl, "BeforeAgent", prompt="write a haiku")
     assert other.json == {}
+    plain = memctl("hook", "prompt", stdin='{"prompt": "What did we decide about the hull?"}')
+    assert plain.json["hookSpecificOutput"]["hookEventName"] == "UserPromptSubmit"
+    assert "green" in plain.json["hookSpecificOutput"]["additionalContext"]
 
 
 def test_what_memory_gave_is_not_taken_in_again(memctl: Run, tmp_path: Path) -> None:

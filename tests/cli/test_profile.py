@@ -132,7 +132,12 @@ def test_the_standing_context_has_insights_and_nothing_private(memctl: Run) -> N
     assert numbers == list(range(1, len(numbers) + 1))
     assert f"[{len(numbers)}]" in insights
     assert "leaks" not in told["text"]
-    assert memctl("context", "--standing", "-k", "diary").out == ""
+    private = memctl("context", "--standing", "-k", "diary")
+    assert (private.code, private.out) == (0, "")
+    assert "diary is private, and left out where nothing is asked" in private.err
+    both = memctl("context", "--standing", "-k", "diary", "-k", "default", "-o", "json")
+    assert "leaks" not in both.json["text"]
+    assert len(both.json["notes"]) == 1
 
 
 def test_the_profile_that_an_agent_keeps_is_shown_where_no_agent_is_named(memctl: Run) -> None:

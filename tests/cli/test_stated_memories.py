@@ -50,6 +50,13 @@ def test_names_tags_and_type_are_read_from_a_statement(notes: KnowledgeBase) -> 
         assert notes.store.snapshot().count("entities") == 0
 
 
+def test_an_importance_is_shown_as_it_was_given(notes: KnowledgeBase) -> None:
+    with notes:
+        memory = notes.memories.add("The gate code is 4711.", importance=0.7)
+        assert notes.memories.get(memory.id).memory.importance == 0.7
+        assert notes.query("what is the gate code?").hits[0].importance == 0.7
+
+
 def test_a_label_and_tags_leave_the_text_of_a_statement(notes: KnowledgeBase) -> None:
     with notes:
         memory = notes.memories.add("important: keep the ladder dry #beto_tools", tags=["shed"])

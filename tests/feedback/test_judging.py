@@ -291,3 +291,12 @@ def test_what_is_asked_for_most_is_shown_without_marks(memctl: Any, tmp_path: Pa
     findings = memctl("reflect", "-o", "json").json[0]["findings"]
     often = [each["text"] for each in findings if each["kind"] == "asked_most"]
     assert "Answers relied 3 times on: The hull of the Selkie is painted dark blue." in often
+
+
+def test_importance_that_judgements_change_stays_a_short_number(memctl: Any) -> None:
+    memctl("memory", "add", "The ferry to Askholmen leaves at noon.", "--importance", "0.7")
+    for expected in (0.65, 0.6, 0.55):
+        asked = ask(memctl, "when does the ferry to Askholmen leave?")
+        assert memctl("feedback", "add", asked["query_id"], "bad").code == 0
+        shown = memctl("query", "when does the ferry to Askholmen leave?", "-n", "1", "-o", "json")
+        assert shown.json["hits"][0]["importance"] == expected

@@ -103,6 +103,8 @@ def test_an_agents_own_prompt_is_kept_shown_and_changed(memctl: Any) -> None:
     edited = memctl("prompt", "edit", "support", "v1", "-", "-o", "json", stdin="You help fast.")
     assert edited.json["parent"] == "v1"
     assert "+You help fast." in memctl("prompt", "diff", "support", "v2").out
+    assert "+You help fast." in memctl("prompt", "diff", "support", "v1", "v2").out
+    assert "-You help fast." in memctl("prompt", "diff", "support", "v2", "v1").out
     assert views(memctl, "support")["v2"]["share"] == 0
     assert memctl("prompt", "activate", "support", "v2").code == 0
     assert (

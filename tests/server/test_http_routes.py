@@ -15,6 +15,7 @@ from serving import Serve, serving
 from starlette.testclient import TestClient
 
 from memctl.cli.main import run
+from memctl.forget import Selection
 from memctl.server.http_endpoints import ARROW
 
 INBOX = Path(__file__).parents[2] / "sample_inbox"
@@ -241,6 +242,20 @@ def test_sql_is_read_only_and_bounded(client: TestClient, command: Any) -> None:
     assert found.json()["items"] == command("sql", statement)
     assert client.post("/v1/sql", json={"statement": "drop table memories"}).status_code == 400
     assert client.post("/v1/sql", json={"statement": " "}).status_code == 422
+
+
+def test_a_server_that_waits_keeps_nothing_on_disk_that_is_forgotten(
+    serve: Serve, client: TestClient
+) -> None:
+    client.post("/v1/kbs", json={"name": "pier"})
+    code = "quince-4711-harbour"
+    made = client.post("/v1/kbs/pier/memories", json={"text": f"The code is {code}."}).json()
+    asked = {"question": "what is the code?", "kbs": ["pier"]}
+    assert code in client.post("/v1/query", json=asked).json()["answer"]["text"]
+    with serve.home.open("pier") as base:
+        assert base.forget(Selection(memories=(made["id"],))).left == ()
+    assert client.post("/v1/query", json=asked).json()["hits"] == []
+    client.delete("/v1/kbs/pier?yes=true")
 
 
 def test_a_page_says_where_the_next_one_begins(client: TestClient) -> None:

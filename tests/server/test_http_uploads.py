@@ -227,6 +227,9 @@ def test_a_document_of_an_agent_is_sent_and_found_by_its_user_alone(client: Test
         first = found["results"][0]
         assert first["document_id"] == made["document_id"]
         assert first["metadata"]["uploaded_by"] == "ann"
+        assert 0.7 < first["score"] <= 1, "of one result as of many"
+        away = client.post(path, json={**asked, "query": "capital of Mars"}).json()["results"]
+        assert all(row["score"] < 0.7 for row in away)
         other = client.post(path, json={**asked, "user_id": "bob"}).json()
         assert other["total_results"] == 0
         assert client.post(path, json={**asked, "limit": 51}).status_code == 422
@@ -349,6 +352,9 @@ def test_a_rag_service_has_its_usual_paths(client: TestClient) -> None:
     unknown = client.post(f"{top}/knowledge_bases", json={**remote, "embedding_provider": "cohere"})
     assert "must be builtin, endpoint, onnx, openai, not" in unknown.text
     where = {"knowledge_base_id": "rag"}
+    misplaced = client.post(f"{top}/documents", json={"content": NOTE, **where})
+    assert misplaced.status_code == 422
+    assert "?knowledge_base_id=NAME" in misplaced.json()["error"]["hint"]
     sent = client.post(f"{top}/documents", json={"content": NOTE}, params=where).json()
     id_ = sent["data"]["outcomes"][0]["document_id"]
     asked = {"query": "Who mended the roof?", "knowledge_base_ids": "rag", "top_k": 3}
@@ -364,6 +370,13 @@ def test_a_rag_service_has_its_usual_paths(client: TestClient) -> None:
     hits = client.get(f"{top}/search", params={**asked, "mode": "keyword"}).json()["data"]
     assert hits["results"][0]["document_id"] == id_
     assert hits["total_results"] == len(hits["results"])
+    assert hits["mode"] == "keyword"
+    assert hits["query_id"].startswith("q_")
+    far = {**asked, "query": "What is the capital of Mars?", "similarity_threshold": 0.7}
+    for path in ("search", "query"):
+        assert client.get(f"{top}/{path}", params=far).json()["data"]["total_results"] == 0
+    once = {**asked, "query": far["query"], "mode": "agentic", "max_rounds": 1}
+    assert len(client.get(f"{top}/query", params=once).json()["data"]["rounds"]) == 1
     for fusion in ("rrf", "weighted", "simple"):
         got = client.get(f"{top}/search", params={**asked, "fusion": fusion, "rerank": "false"})
         assert got.status_code == 200

@@ -676,6 +676,22 @@ def test_the_graph_says_the_same_as_its_list(browser: TestClient) -> None:
     assert "1 mentions" not in page.text + browser.get("/graph?q=santos&overview=1").text
 
 
+def test_names_that_belong_together_have_one_colour(served: Serve, browser: TestClient) -> None:
+    circles = (("Uma Berg", "Nils Aune", "Tor Moen"), ("Lea Brun", "Max Ott", "Eva Kern"))
+    with served.home.open("default") as base:
+        for circle in circles:
+            people = ", ".join(circle)
+            for day in ("Monday", "Tuesday"):
+                base.ingest(text=f"{people} and Jo Falk met on {day}.")
+    found = browser.get("/graph?name=Jo Falk", headers=JSON).json()
+    community = {node["name"]: node["community"] for node in found["nodes"]}
+    assert community["Jo Falk"] == 0
+    assert [{community[name] for name in circle} for circle in circles] in ([{1}, {2}], [{2}, {1}])
+    page = browser.get("/graph?name=Jo Falk")
+    check(page)
+    assert page.text.count('data-community="2"') == 3
+
+
 def test_the_graph_is_narrowed_to_relations_of_one_type(browser: TestClient) -> None:
     post(browser, "/memories/new", text="Ann Lee works at Acme.", type="fact")
     found = browser.get("/graph?name=Ann Lee", headers=JSON).json()
@@ -757,6 +773,10 @@ def test_a_page_shows_what_links_to_it_what_names_it_and_what_is_like_it(
     shown = browser.get(path).text
     assert "Linked from" in shown
     assert "Named without a link in" in shown
+    log = browser.get(f"/documents/{ids['Harbour Log']}").text
+    rules = ids["Slipway Rules"]
+    assert f'<a href="/documents/{rules}?kb=default">[[Slipway Rules]]</a>' in log
+    assert "[[Tide Table]]" in re.sub(r"<a .*?</a>", "", log), "it leads nowhere"
     out = browser.get(f"/documents/{ids['Harbour Log']}/links", headers=JSON).json()["links"]
     assert {row["name"]: row["status"] for row in out} == {
         "Slipway Rules": "resolved", "Tide Table": "missing",

@@ -13,12 +13,13 @@ import pyarrow as pa
 import pytest
 
 from memctl.errors import MemctlError, UsageError
-from memctl.records import Relation
+from memctl.records import Filters, Relation
 from memctl.schema.arrow_tables import documents_table, memories_table, relations_table
 from memctl.store import sql as sql_module
+from memctl.store.ledger.audit_repositories import AccessEntry
 from memctl.store.ledger.log_repositories import QueryEntry
 from memctl.store.ledger.work_repositories import Event
-from memctl.store.sql import capped_process_memory, run_sql
+from memctl.store.sql import NamespaceScope, capped_process_memory, run_sql
 from memctl.store.store import Store
 
 NUMBERS = range(40)
@@ -86,6 +87,33 @@ def test_lists_json_instants_and_vectors_are_usable(ask: Callable[..., Any]) -> 
     assert rows[0]["weight"] == sum(range(1, 40, 2))
     assert rows[0]["first"].isoformat() == "2025-06-01T12:00:00+00:00"
     assert rows[0]["likeness"] == pytest.approx(1.0)
+
+
+def test_who_read_and_who_changed_what_are_tables_within_what_may_be_read(filled: Store) -> None:
+    snapshot, ledger = filled.snapshot(), filled.ledger
+    rows = snapshot.scan("memories", columns=["id", "namespace", "created_at"]).to_pylist()
+    now, other = rows[0]["created_at"], {**rows[0], "id": "m_gone"}
+    read = [
+        AccessEntry(now, row["id"], "", "show", user, "scout")
+        for row in (*rows, other)
+        for user in ("", "ann", "bob")
+    ]
+    ledger.access_trail.add(read, len(read))
+    ledger.audit.add(now, "memory add", [rows[0]["id"]], {"memories": 1})
+
+    def asked(statement: str, **within: Any) -> list[dict[str, Any]]:
+        found = run_sql({"notes": snapshot}, statement, ledgers={"notes": ledger}, **within)
+        return found.read_all().to_pylist()
+
+    every = "select count(*) n, count(user_id) named from accesses"
+    assert asked(every) == [{"n": len(read), "named": len(read) * 2 // 3}]
+    audit = "select actor, counts->>'memories' n from audit where action = 'memory add'"
+    assert asked(audit) == [{"actor": "owner", "n": "1"}]
+    named = NamespaceScope(Filters(namespaces=(rows[0]["namespace"],)), "ann")
+    meant = sum(row["namespace"] == rows[0]["namespace"] for row in rows)
+    assert asked(every, scope=named) == [{"n": meant * 2, "named": meant}]
+    assert not asked(audit, scope=named)
+    assert not asked(audit, pools={"notes": ["operations"]})
 
 
 @pytest.mark.parametrize(
@@ -265,7 +293,7 @@ def test_one_huge_value_does_not_get_past_the_cap_of_the_process(
         "import sys\n"
         "from pathlib import Path\n"
         "from memctl.errors import MemctlError\n"
-        "from memctl.store.sql import capped_process_memory, run_sql\n"
+        "from memctl.store.sql import NamespaceScope, capped_process_memory, run_sql\n"
         "from memctl.store.store import Store\n"
         "with Store.open(Path(sys.argv[1])) as store:\n"
         "    with capped_process_memory(1 << 30):\n"

@@ -312,7 +312,13 @@ def load_turns_around(sources: Sources, hits: Sequence[Hit]) -> tuple[Hit, ...]:
 
 
 def _field_values(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    """Return what a row says of a hit; an importance has the digits that are stored: 0.7."""
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
+    }
+    if "importance" in values:
+        values["importance"] = float(str(np.float32(values["importance"])))
+    return values
 
 
 # --- fusion ---------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, get_args
+from urllib.parse import quote
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -265,7 +266,7 @@ def document(context: OperationContext, asked: Asked) -> Page:
     current = [each for each in view.memories if each.superseded_by is None]
     shown = {
         "base": base.name,
-        "runs": runs(text, first, last, current, (start, end)),
+        "runs": runs(text, first, last, current, (start, end), _links_in(context, base, view)),
         "first": first,
         "last": last,
         "length": len(text),
@@ -279,6 +280,21 @@ def document(context: OperationContext, asked: Asked) -> Page:
         "signals": sorted(view.document.signals.items(), key=lambda pair: pair[1], reverse=True),
     }
     return Page("document.html", view.document.title or view.document.source, view, shown)
+
+
+def _links_in(
+    context: OperationContext, base: KnowledgeBase, view: DocumentView
+) -> Sequence[tuple[int, int, str]]:
+    """Return where a text links to other documents, and the address of each."""
+    if not view.document.links:
+        return ()
+    return [
+        (place.start, place.end, address(f"/documents/{quote(each.id, safe='')}", kb=each.kb))
+        for each in base.links.view(context.filters()).outgoing(view.document.id)
+        if each.id
+        for place in each.places
+        if place.document_id == view.document.id
+    ]
 
 
 def _can_edit(base: KnowledgeBase, view: DocumentView) -> bool:
@@ -416,15 +432,22 @@ class Run(Struct, frozen=True):
     text: str
     memory_id: str = ""
     """The statement that was distilled from it; "" for none."""
+    link: str = ""
+    """The address of the document that it is a link to; "" for none."""
     is_cited: bool = False
     """Whether it is the place that was asked for."""
     is_first_cited: bool = False
 
 
 def runs(
-    text: str, first: int, last: int, memories: Sequence[Memory], cited: tuple[int, int]
+    text: str,
+    first: int,
+    last: int,
+    memories: Sequence[Memory],
+    cited: tuple[int, int],
+    links: Sequence[tuple[int, int, str]] = (),
 ) -> Sequence[Run]:
-    """Return a text cut where statements and a cited place begin and end.
+    """Return a text cut where statements, links and a cited place begin and end.
 
     Args:
         text: The whole text.
@@ -432,6 +455,7 @@ def runs(
         last: Where it ends.
         memories: What was made of the document.
         cited: Where the cited place begins and ends; negative for none.
+        links: Where links to other documents begin and end, and their addresses.
     """
     stated = [
         (each.start, each.end, each.id)
@@ -440,15 +464,22 @@ def runs(
         and each.end is not None and each.end > first and each.start < last
     ]  # fmt: skip
     stated.sort(key=lambda span: (span[0], -span[1]))
-    edges = {first, last, *(edge for span in stated for edge in span[:2]), *cited}
+    edges = {first, last, *(edge for span in (*stated, *links) for edge in span[:2]), *cited}
     cuts = sorted(edge for edge in edges if first <= edge <= last)
     made: list[Run] = []
     has_cited = False
     for start, end in pairwise(cuts):
         over = [span for span in stated if span[0] <= start and end <= span[1]]
+        link = next((span[2] for span in links if span[0] <= start and end <= span[1]), "")
         is_cited = cited[0] <= start and end <= cited[1]
         made.append(
-            Run(text[start:end], over[-1][2] if over else "", is_cited, is_cited and not has_cited)
+            Run(
+                text[start:end],
+                memory_id=over[-1][2] if over else "",
+                link=link,
+                is_cited=is_cited,
+                is_first_cited=is_cited and not has_cited,
+            )
         )
         has_cited = has_cited or is_cited
     return made

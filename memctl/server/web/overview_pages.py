@@ -167,6 +167,8 @@ class GraphNode(Struct, frozen=True):
     type: str
     hops: int
     """How many steps from the name that was asked for."""
+    community: int = 0
+    """The number of the community that it is in among the others; 0 for none."""
 
 
 class GraphEdge(Struct, frozen=True):
@@ -220,9 +222,9 @@ def graph(context: OperationContext, asked: Asked) -> Page:
     }
     if name:
         found = _neighbourhood(context, name, hops, asked.text("relation") or None)
-        return Page(
-            "graph_name.html", found.name, found, {**shown, "memories": _shown_by(context, found)}
-        )
+        shown["memories"] = _shown_by(context, found)
+        shown["communities"] = {each.id: each.community for each in found.nodes if each.community}
+        return Page("graph_name.html", found.name, found, shown)
     views = [(base.name, base.graph.view(context.filters())) for base in bases_of(context)]
     data = GraphPage(
         query=words,
@@ -249,6 +251,8 @@ def _neighbourhood(
     base, (view, node, near) = first_with(
         bases_of(context), find, f"nothing in the graph is called {name!r}"
     )
+    edges = _edges(view, [node.id, *(each.id for each in near)])
+    community = _communities(node.id, edges)
     return Neighbourhood(
         kb=base.name,
         id=node.id,
@@ -258,9 +262,12 @@ def _neighbourhood(
         mentions=node.mentions,
         nodes=(
             GraphNode(node.id, node.name, node.type, 0),
-            *(GraphNode(each.id, each.name, each.type, each.hops) for each in near),
+            *(
+                GraphNode(each.id, each.name, each.type, each.hops, community.get(each.id, 0))
+                for each in near
+            ),
         ),
-        edges=tuple(_edges(view, [node.id, *(each.id for each in near)])),
+        edges=tuple(edges),
         neighbours=tuple(near),
         relations=_relation_types(view, node),
     )
@@ -288,6 +295,28 @@ def _edges(view: GraphView, ids: Sequence[str]) -> Sequence[GraphEdge]:
     ]
     found.sort(key=lambda each: -each.weight)
     return found[: 3 * _MOST_NODES]
+
+
+def _communities(middle: str, edges: Sequence[GraphEdge]) -> Mapping[str, int]:
+    """Return which community each name in a picture is in; none where all are in one.
+
+    The name in the middle is connected with all others, and left out: it would hold them together.
+    """
+    import networkx as nx
+
+    from memctl.graph.entity_graph import communities_of
+
+    graph: nx.Graph[int] = nx.Graph()
+    number: dict[str, int] = {}
+    for edge in edges:
+        if middle not in (edge.source, edge.target):
+            one, other = (number.setdefault(id_, len(number)) for id_ in (edge.source, edge.target))
+            graph.add_edge(one, other, weight=edge.weight)
+    groups = communities_of(graph)
+    ids = list(number)
+    if len(groups) < 2:
+        return {}
+    return {ids[at]: n for n, members in enumerate(groups, start=1) for at in members}
 
 
 def _shown_by(context: OperationContext, found: Neighbourhood) -> Mapping[str, Memory]:

@@ -498,7 +498,7 @@ def clear(
         emit_one(report, output, lambda: None)
     if report.left:
         places = one_line(", ".join(report.left), 200)
-        raise PartialFailure(f"some of it is left in {places}", "see memctl forget --help")
+        raise PartialFailure(f"some of it is left in {places}: {report.why}", report.hint)
 
 
 @command(app, "pause", "memctl kb pause notes")

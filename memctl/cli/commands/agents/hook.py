@@ -42,7 +42,8 @@ def hook(
     event: Annotated[
         str,
         typer.Argument(
-            metavar="EVENT", help="SessionStart, UserPromptSubmit, Stop, PreCompact; or install."
+            metavar="EVENT",
+            help="SessionStart, UserPromptSubmit, Stop, ..., or start, prompt, stop; or install.",
         ),
     ],
     client: Annotated[
@@ -85,6 +86,7 @@ def hook(
         from memctl.operations.operation_context import OperationContext
 
         with OperationContext.of(context.home, kb or (), user=user, agent=agent) as caller:
+            event = _own_name(event, payload)
             reply = handle_hook(caller, event, payload, most_bytes=most_bytes)
     except MemctlError as error:  # 2 would stop the agent
         raise MemctlError(error.message, error.hint) from error
@@ -107,6 +109,12 @@ def _payload() -> dict[str, Any]:
     if not isinstance(found, dict):
         raise MemctlError("the hook's input is no object")
     return found
+
+
+def _own_name(event: str, payload: dict[str, Any]) -> str:
+    """Return what the agent calls a moment that the command calls start or prompt."""
+    usual = {"start": "SessionStart", "prompt": "UserPromptSubmit"}.get(event)
+    return event if usual is None else str(payload.get("hook_event_name") or usual)
 
 
 def _looks_like(event: str, payload: dict[str, Any]) -> Client:

@@ -267,13 +267,16 @@ def diff(
     task: Task,
     version: Version,
     other: str | None = typer.Argument(
-        None, metavar="[OTHER]", help="What it is compared with; by default what it is from."
+        None,
+        metavar="[OTHER]",
+        help="Show how this one differs; by default what it changes in what it is from.",
     ),
     kb: KnowledgeBaseOption = None,
 ) -> None:
-    """Show what a version changes."""
+    """Show what a version changes, or how two versions differ."""
+    before, changed = (None, version) if other is None else (version, other)
     with context.reading_existing(kb) as base:
-        print_text(base.prompts.variants.diff(task, version, other))
+        print_text(base.prompts.variants.diff(task, changed, before))
 
 
 @command(app, "improve", "memctl prompt improve answer\nmemctl prompt diff answer v1")

@@ -662,6 +662,7 @@ def context(
         raise UsageError("--standing goes with --budget and filters alone", "leave out the others")
     if standing:
         found = _standing(context, filters, question, budget, kb, headings or "seed")
+        context.note_all(found.notes)
         _write_context(found, output)
         if not found.text and exit_code:
             raise NothingFound("nothing was found")

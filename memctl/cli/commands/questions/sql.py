@@ -42,7 +42,8 @@ def sql(
 ) -> None:
     """Run SQL over documents, memories, entities and relations.
 
-    The ledger can be queried too: files, jobs, events, queries and model_usage.
+    The ledger can be queried too: files, jobs, events, queries, accesses,
+    audit and model_usage.
 
     What a source says of a document, such as its front matter, is in the metadata of documents;
     memories have it by their document_id.

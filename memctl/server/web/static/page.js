@@ -101,7 +101,9 @@
     const picture = window.cytoscape({
       container: place,
       elements: [
-        ...found.nodes.map((node) => ({ data: { id: node.id, name: node.name, hops: node.hops } })),
+        ...found.nodes.map((node) => ({
+          data: { id: node.id, name: node.name, hops: node.hops, community: node.community },
+        })),
         ...found.edges.map((edge, n) => ({
           data: { id: `e${n}`, source: edge.source, target: edge.target, weight: edge.weight },
         })),
@@ -115,6 +117,9 @@
         } },
         { selector: "node[hops = 0]", style: { width: 24, height: 24, "font-size": 14, "font-weight": 600 } },
         { selector: "node[hops > 1]", style: { "background-color": colour("--quiet"), width: 9, height: 9 } },
+        { selector: "node[community > 0]", style: {
+          "background-color": (node) => colour(`--community-${(node.data("community") - 1) % 6 + 1}`),
+        } },
         { selector: "edge", style: {
           width: "mapData(weight, 0, 1, 0.6, 3)", "line-color": colour("--line"), "curve-style": "haystack",
         } },
