@@ -489,7 +489,8 @@ class _QuerySession(Struct, frozen=True, dict=True):
         self, question: Question, options: QueryOptions, started: float
     ) -> QueryResult | None:
         """Return what the same question was given a short while ago; None where it was not."""
-        kept = self._kept_results(options).get(self._key_of(question, options))
+        known = self._kept_results(options)
+        kept = known.get(self._key_of(question, options)) if known else None
         if kept is None:
             return None
         result = replace(
