@@ -412,8 +412,12 @@ class Ingestor:
         return self._comparer.run(lambda: progress(state) if progress is not None else None)
 
     def _tidy(self, counters: IngestCounters) -> None:
-        """Index what is new, if there is enough of it; otherwise the next writer does."""
-        if not counters.ingested:
+        """Index what is new, if there is enough of it; otherwise the next writer does.
+
+        So does who takes over the turns that wait: a second index would leave the first behind, for
+        readers, and to make it takes as long again.
+        """
+        if not counters.ingested or self._store.ledger.turns.has_pending():
             return
         began = self._clock()
         try:

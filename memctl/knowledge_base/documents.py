@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from memctl.errors import UsageError
 from memctl.identity import DEFAULT_SESSION, documents_of
-from memctl.knowledge_base.document_revision import RevisedDocument
 from memctl.knowledge_base.resources import Part, audited
 from memctl.literals import DocType, DocumentSort
 from memctl.plain_values import require_shallow
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from memctl.ingest.discovery.ingest_inputs import Inputs
     from memctl.ingest.discovery.sources import Labels, SourceOrFailure
     from memctl.ingest.file_versions import FileVersions
+    from memctl.knowledge_base.document_revision import RevisedDocument
     from memctl.knowledge_base.resources import Resources
     from memctl.links.link_map import LinkMap
     from memctl.links.link_records import LinkExtraction, VectorRenewal

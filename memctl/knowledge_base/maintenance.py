@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from msgspec.structs import replace
 
-from memctl.consolidation.job_undo import JobView, UndoReport
 from memctl.errors import AccessRefused, NotFoundError, UsageError
 from memctl.identity import readable_by, require_seen
 from memctl.kb_settings import (
@@ -22,7 +21,6 @@ from memctl.kb_settings import (
 from memctl.knowledge_base.memories import NameGraph
 from memctl.knowledge_base.resources import Part, audited
 from memctl.knowledge_base.skills import SkillGraph
-from memctl.memories.reembedding import ReembedReport
 from memctl.paths import display_path
 from memctl.records import Filters, ProgressListener
 from memctl.schema.table_names import TABLES
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from memctl.consolidation.job_undo import Jobs as UndoableJobs
+    from memctl.consolidation.job_undo import JobView, UndoReport
     from memctl.forget import ForgetReport, Forgetter, Selection
     from memctl.knowledge_base.kb_statistics import (
         KnowledgeBaseStatistics,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     )
     from memctl.links.markdown_vault import WrittenVault
     from memctl.literals import ExportFormat, QuerySplit
+    from memctl.memories.reembedding import ReembedReport
     from memctl.models.protocols import Embedder
     from memctl.schema.table_names import TableName
     from memctl.store.ledger.audit_repositories import AuditEntry

@@ -51,7 +51,8 @@ class ResultCache(Struct, frozen=True, dict=True):
 
     def find(self, question: Question, options: QueryOptions) -> CachedResult | None:
         """Return what the same question was given a short while ago; None where it was not."""
-        return self._results(options).get(self._key_of(question, options))
+        known = self._results(options)
+        return known.get(self._key_of(question, options)) if known else None
 
     def save(
         self,

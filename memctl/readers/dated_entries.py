@@ -17,10 +17,11 @@ from msgspec.structs import replace
 
 from memctl.language.date_mentions import ENTRY_DAY, MONTHS, WEEKDAYS, month_and_day
 from memctl.language.word_lists import any_of
+from memctl.patterns import lazy_regex
 from memctl.records import Segment, SourceText
 
 _MONTH = any_of(MONTHS)
-_ENTRY = re.compile(
+_ENTRY = lazy_regex(
     rf"""^[^\S\n]*(?P<item>[-*+>][^\S\n]+)?(?P<mark>\*\*|__)?
     {ENTRY_DAY}\.?
     (?:,?[ ](?P<year>(?:19|20)\d\d)\b)?
@@ -31,7 +32,7 @@ _ENTRY = re.compile(
 """A line of running notes that begins with a day, set off from what follows: ``3 Feb - rang Ann``.
 What goes on with another day is a span of time."""
 _WEEKDAY = any_of(name for name in WEEKDAYS if len(name) > 2)
-_DAY_OF_MONTH = re.compile(
+_DAY_OF_MONTH = lazy_regex(
     rf"""(?P<indent>[^\S\n]*)(?:[-*+>][^\S\n]+)?
     (?:(?P<before>{_WEEKDAY})[.,]?[ ])?(?P<day>[0-3]?\d)(?:st|nd|rd|th|(?P<dot>[.)]))?
     (?:[^\S\n]+(?P<after>{_WEEKDAY})\b[.,]?)?

@@ -68,7 +68,8 @@ class DerivedCache:
         path = self._path(kind, name)
         with suppress(OSError):  # read-only, full, or removed by a commit meanwhile
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            save_file(path, hashlib.sha256(content).digest() + content)
+            content = hashlib.sha256(content).digest() + content
+            save_file(path, content, durable=False)  # its digest tells if it is torn
             if not self._is_head():
                 path.unlink()
             _drop_oldest(self._folder, kind)

@@ -167,3 +167,26 @@ def test_a_command_imports_no_other_command(tmp_path: Path) -> None:
         check=True,
     )
     assert done.stdout.splitlines()[-1] == "['administration.kb', 'administration.merge']"
+
+
+def test_a_query_imports_nothing_that_takes_in_or_changes_documents(tmp_path: Path) -> None:
+    code = (
+        "import sys; from memctl.cli.main import run\n"
+        "code = run(sys.argv[1:])\n"
+        "print(code, sorted({'.'.join(each.split('.')[:2]) for each in sys.modules}"
+        " & {'memctl.ingest', 'memctl.readers', 'memctl.consolidation', 'pyarrow', 'numpy'}))"
+    )
+
+    def imported(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words],
+            env=os.environ | {"MEMCTL_HOME": str(tmp_path)},
+            capture_output=True,
+            encoding="utf-8",
+            check=True,
+        )
+        return done.stdout.splitlines()[-1]
+
+    assert imported("query", "Who sails?", "--kb", "none") == "10 []"
+    imported("kb", "create", "boats")
+    assert imported("query", "Who sails?", "--kb", "boats") == "0 ['numpy', 'pyarrow']"

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import memctl
 from memctl.ingest import ingest_pipeline
 from memctl.ingest.batch_preparation import IngestLimits
 from memctl.ingest.discovery.ingest_inputs import from_jsonl
 from memctl.ingest.ingest_pipeline import IngestStopped
 from memctl.records import Progress
+from memctl.schema.table_names import UPKEEP
 from memctl.store.tables import upkeep
 
 from .conftest import Bench
@@ -60,3 +63,20 @@ def test_what_is_remembered_is_the_same_with_it(often: Bench) -> None:
     assert {name: counts[name] for name in NAMES} == dict.fromkeys(NAMES, 20)
     again = often.ingestor.ingest(from_jsonl(lines(60), "r.jsonl"))
     assert (again.ingested, again.skipped) == (0, 60)
+
+
+def test_turns_and_other_lines_that_come_together_are_indexed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest_pipeline, "MANY_MEMORIES", 1)
+    monkeypatch.setattr(upkeep, "max_unindexed", lambda _: 10)
+    given = records(40)
+    for at, record in enumerate(given[:20]):
+        record |= {"session_id": "s", "turn": at}
+    with memctl.open("boats", home=tmp_path, create=True) as kb:
+        kb.ingest(jsonl=io.BytesIO("".join(json.dumps(each) + "\n" for each in given).encode()))
+        jobs = [job.kind for job in kb.store.ledger.jobs.recent(9)]
+        memories = kb.store.snapshot().dataset("memories")
+    assert jobs.count(UPKEEP) == 1
+    indexed = [item.num_rows_indexed for item in memories.describe_indices()]
+    assert min(indexed) == memories.count_rows() >= 40
