@@ -418,6 +418,16 @@ def test_what_is_to_be_explained_is_no_reason(shelf: Shelf, memory_of: MemoryOf)
     assert given.citations[0].memory_id == "m_y"
 
 
+def test_a_plan_for_the_day_is_no_reason_why_it_did_not_happen(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    others = ("The garden was dry.", "Ada has painted the shed.", "The dog ran away.")
+    shelf.put([memory_of(str(number), text) for number, text in enumerate(others)])
+    plan = "We come on 6 October, the keys are with Ada."
+    shelf.put([memory_of("plan", plan, title="Painters")])
+    assert not ask(shelf.searcher(), "Why didn't the painters turn up on 6 October?").found
+
+
 def test_another_question_about_the_same_name_is_not_the_same_question(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:

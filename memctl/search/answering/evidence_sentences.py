@@ -476,6 +476,8 @@ def _asks_same(before: str, outcome: SearchOutcome) -> bool:
 def _time_weight(own: frozenset[str], near: frozenset[str], question: Question) -> float:
     """Return the log odds for or against a sentence by the time that the question names.
 
+    Of a question why, the day is part of what is to be explained, and often of what says it again.
+
     Args:
         own: Days and months that it names.
         near: Terms of the sentence and its context.
@@ -486,7 +488,8 @@ def _time_weight(own: frozenset[str], near: frozenset[str], question: Question) 
     if asks_what_happened(question.text):
         return _PERIOD_WEIGHT if is_near else _OTHER_DAY_WEIGHT if dates else 0.0
     names_it = any(not own.isdisjoint(slot) for slot in dates)
-    weight = _NAMED_DAY_WEIGHT if names_it or (own and not is_near) else _NEARBY_DAY_WEIGHT
+    tells = (names_it and not asks_why(question.text)) or (own and not is_near)
+    weight = _NAMED_DAY_WEIGHT if tells else _NEARBY_DAY_WEIGHT
     return weight if is_near else -weight if dates else 0.0
 
 
