@@ -34,6 +34,7 @@ from memctl.search.answering.evidence_parts import (
     is_question,
     is_table_row,
     lacks_difference,
+    lacks_time,
     older_versions,
     quotable_parts,
     split_parts,
@@ -191,6 +192,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 or is_of_another_option
                 or (wants_amount and not has_amount(draft.part.text))
                 or lacks_difference(draft.part.text, asked)
+                or lacks_time(draft.hit.text[slice(*draft.quote)], draft.hit, asked)
                 or (
                     wants_reason
                     and draft.own >= _RESTATING_COVERAGE

@@ -15,12 +15,12 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.language.date_mentions import date_spans, leading_day
+from memctl.language.date_mentions import leading_day
 from memctl.language.sentence_values import CHANGE_WORDS, values
 from memctl.language.term_analysis import query_terms
 from memctl.models.task_encoder import load_task_encoder
 from memctl.patterns import lazy_regex
-from memctl.records import Answer, Hit, source_name
+from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import (
     LIST_MARK,
     PATH_SEPARATOR,
@@ -34,6 +34,8 @@ from memctl.search.answering.evidence_parts import (
     has_date,
     has_reason,
     has_relative_time,
+    is_of_stated_day,
+    is_said,
     is_table_row,
     speech_start,
     stated_values,
@@ -570,16 +572,8 @@ def _render_sentences(ordered: Sequence[EvidenceSentence], question: str) -> str
 def _needs_date(item: EvidenceSentence) -> bool:
     """Return whether a sentence answers nothing without the day on which it was said."""
     text, hit = item.quoted_text, item.hit
-    is_said = hit.session_id is not None or hit.turn is not None or hit.doc_type == "email"
     is_relative = has_relative_time(text) and not item.path
-    return (is_said or is_relative or _is_of_stated_day(hit)) and not has_date(text)
-
-
-def _is_of_stated_day(hit: Hit) -> bool:
-    """Return whether a heading, the title or the name of the file says of which day a hit is."""
-    day = hit.created_at.date()
-    places = (hit.heading, hit.title, source_name(hit.source))
-    return any(span.day == day for place in places for span in date_spans(place))
+    return (is_said(hit) or is_relative or is_of_stated_day(hit)) and not has_date(text)
 
 
 def _numbered_sentence(item: EvidenceSentence, number: int) -> str:
