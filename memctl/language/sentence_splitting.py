@@ -194,15 +194,36 @@ def wrapped_lines(lines: Sequence[str]) -> list[bool]:
         return [False] * (len(lines) - 1)
     if width < _MIN_WIDTH:
         return _narrow(lines, width)
-    return [_is_wrapped(*pair, width) for pair in pairwise(lines)]
+    pairs = list(pairwise(lines))
+    is_filled = 2 * sum(_did_not_fit(*pair, width) for pair in pairs) > len(pairs)
+    goes_on: list[bool] = []
+    begun = _has_capital(lines[0])
+    for line, following in pairs:
+        goes_on.append(_is_wrapped(line, following, width, begun=begun, is_filled=is_filled))
+        begun = begun if goes_on[-1] else _has_capital(following)
+    return goes_on
 
 
-def _is_wrapped(line: str, following: str, width: int) -> bool:
+def _is_wrapped(line: str, following: str, width: int, *, begun: bool, is_filled: bool) -> bool:
+    """Return whether a sentence goes on in the next line.
+
+    A small letter there tells so only where sentences begin with a capital: who writes notes
+    without capitals begins each line so.  Of such lines, only full ones were wrapped.
+    """
     if _starts_new_block(line, following):
         return False
-    if _first_word(following)[:1].islower() and len(line) >= _MIN_WIDTH:
+    is_small = _first_word(following)[:1].islower()
+    if not begun and not is_filled:
+        return is_small and line.split()[-1] in _UNFINISHED
+    if is_small and begun and len(line) >= _MIN_WIDTH:
         return True
     return _did_not_fit(line, following, width)
+
+
+def _has_capital(line: str) -> bool:
+    """Return whether a line begins as a sentence does, where its script has capitals at all."""
+    first = next(filter(str.isalnum, line[_margin(line) :]), "")
+    return not (first.islower() or first.isdigit())
 
 
 def _starts_new_block(line: str, following: str) -> bool:

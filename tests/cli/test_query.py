@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 import yaml
@@ -53,6 +53,31 @@ def test_every_citation_of_an_answer_stands_where_it_says(notes: Run) -> None:
         assert f"[{citation['number']}]" in answer["text"]
         text = notes("document", "show", citation["document_id"], "--text").out
         assert text[citation["start"] : citation["end"]] == citation["quote"]
+
+
+def test_whom_a_question_describes_is_found_out_first(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "council.md").write_text(
+        "# Town hall\n\nContact is Gwen Tamblyn at the council. Before her it was Hugh Pascoe, who"
+        " retired in the spring.\n"
+    )
+    people = {"Gwen Tamblyn": "gwen@council.example", "Ines Tolland": "ines@gears.example"}
+    cards = (
+        f"BEGIN:VCARD\nVERSION:3.0\nFN:{name}\nEMAIL:{address}\nEND:VCARD\n"
+        for name, address in people.items()
+    )
+    (tmp_path / "contacts.vcf").write_text("".join(cards))
+    memctl("ingest", "council.md", "contacts.vcf")
+
+    def answer(question: str) -> dict[str, Any]:
+        found: dict[str, Any] = memctl("query", question, "-o", "json").json["answer"]
+        return found
+
+    given = answer("What's the email of the person who took over from Hugh Pascoe?")
+    assert given["found"]
+    assert given["text"].startswith("E-mail address of Gwen Tamblyn: gwen@council.example [1]")
+    assert "Before her it was Hugh Pascoe" in given["citations"][-1]["quote"]
+    assert f"[{given['citations'][-1]['number']}]" in given["text"]
+    assert not answer("What's the email of the person who took over from Ines Tolland?")["found"]
 
 
 def test_a_result_has_the_promised_keys(notes: Run) -> None:

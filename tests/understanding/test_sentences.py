@@ -61,6 +61,25 @@ def test_lines_of_a_chat_and_list_items_and_headings_stand_alone() -> None:
     assert split("# Plan\nWe start in June.") == ["# Plan", "We start in June."]
 
 
+def test_lines_of_notes_without_capitals_are_one_sentence_each() -> None:
+    notes = [
+        "shed - Alder Mutual, policy AM-8812, cover 45,000, excess 500, renews 15 March",
+        "third parties - Alder Mutual, 5 million, excess 250",
+        "van - with the other firm since September, see there",
+        "tools on the road - dropped, never claimed anything",
+    ]
+    assert split("\n".join(notes)) == notes
+
+
+def test_full_lines_of_notes_without_capitals_are_one_sentence() -> None:
+    full = (
+        "the shed is insured with them for all that is in it, except\n"
+        "for what belongs to others, which they have to insure on\n"
+        "their own from now on, and not for frost"
+    )
+    assert split(full) == [full]
+
+
 @pytest.mark.parametrize(
     "wrapped",
     [

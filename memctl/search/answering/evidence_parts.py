@@ -10,6 +10,7 @@ from pathlib import PurePath
 
 from msgspec import Struct
 
+from memctl.language.date_mentions import date_spans
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.word_lists import all_languages, any_of, month_numbers
 from memctl.patterns import lazy_regex
@@ -398,9 +399,47 @@ def lacks_difference(sentence: str, question: str) -> bool:
     )
 
 
+_ASKS_WHEN_IT_WAS = lazy_regex(
+    r"\W*(?:and |so |since |until |by )?"
+    r"(?:when|(?:what|which) (?:\w+ )?(?:date|day|time|year|month|week)) (?:did|was|were|had)\b",
+    re.IGNORECASE,
+)
+_TIME_WORD = lazy_regex(
+    r"\b(?:after|before|until|till?|since|by|once|when(?:ever)?|while|during|every|each|daily|weekly"
+    r"|monthly|yearly|annual\w*|noon|midnight|(?:morning|afternoon|evening|night|day|week|month|year"
+    r"|hour|minute)s?|spring|summer|autumn|fall|winter|christmas|easter|birthday|never|always|soon"
+    r"|immediately|already|then|beginning|start|mid|end|over|as)\b",
+    re.IGNORECASE,
+)
+
+
 def asks_when(question: str) -> bool:
     """Return whether a question asks for a time."""
     return _ASKS_WHEN.search(question) is not None
+
+
+def lacks_time(text: str, hit: Hit, question: str) -> bool:
+    """Return whether a question in English asks when something was, and a quote tells no time.
+
+    Nor does its hit: what was said on a day, or stands under one, was then.
+    """
+    return (
+        _ASKS_WHEN_IT_WAS.match(question) is not None
+        and not (stated_values(text) or has_relative_time(text) or _TIME_WORD.search(text))
+        and not (is_said(hit) or is_of_stated_day(hit))
+    )
+
+
+def is_said(hit: Hit) -> bool:
+    """Return whether a hit was said or sent on the day that it is of."""
+    return hit.session_id is not None or hit.turn is not None or hit.doc_type == "email"
+
+
+def is_of_stated_day(hit: Hit) -> bool:
+    """Return whether a heading, the title or the name of the file says of which day a hit is."""
+    day = hit.created_at.date()
+    places = (hit.heading, hit.title, source_name(hit.source))
+    return any(span.day == day for place in places for span in date_spans(place))
 
 
 def has_date(sentence: str) -> bool:

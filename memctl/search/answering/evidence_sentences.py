@@ -34,6 +34,7 @@ from memctl.search.answering.evidence_parts import (
     is_question,
     is_table_row,
     lacks_difference,
+    lacks_time,
     older_versions,
     quotable_parts,
     split_parts,
@@ -191,6 +192,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 or is_of_another_option
                 or (wants_amount and not has_amount(draft.part.text))
                 or lacks_difference(draft.part.text, asked)
+                or lacks_time(draft.hit.text[slice(*draft.quote)], draft.hit, asked)
                 or (
                     wants_reason
                     and draft.own >= _RESTATING_COVERAGE
@@ -476,6 +478,8 @@ def _asks_same(before: str, outcome: SearchOutcome) -> bool:
 def _time_weight(own: frozenset[str], near: frozenset[str], question: Question) -> float:
     """Return the log odds for or against a sentence by the time that the question names.
 
+    Of a question why, the day is part of what is to be explained, and often of what says it again.
+
     Args:
         own: Days and months that it names.
         near: Terms of the sentence and its context.
@@ -486,7 +490,8 @@ def _time_weight(own: frozenset[str], near: frozenset[str], question: Question) 
     if asks_what_happened(question.text):
         return _PERIOD_WEIGHT if is_near else _OTHER_DAY_WEIGHT if dates else 0.0
     names_it = any(not own.isdisjoint(slot) for slot in dates)
-    weight = _NAMED_DAY_WEIGHT if names_it or (own and not is_near) else _NEARBY_DAY_WEIGHT
+    tells = (names_it and not asks_why(question.text)) or (own and not is_near)
+    weight = _NAMED_DAY_WEIGHT if tells else _NEARBY_DAY_WEIGHT
     return weight if is_near else -weight if dates else 0.0
 
 

@@ -15,11 +15,12 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.language.date_mentions import date_spans, leading_day
+from memctl.language.date_mentions import leading_day
 from memctl.language.sentence_values import CHANGE_WORDS, values
 from memctl.language.term_analysis import query_terms
+from memctl.models.task_encoder import load_task_encoder
 from memctl.patterns import lazy_regex
-from memctl.records import Answer, Hit, source_name
+from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import (
     LIST_MARK,
     PATH_SEPARATOR,
@@ -33,6 +34,8 @@ from memctl.search.answering.evidence_parts import (
     has_date,
     has_reason,
     has_relative_time,
+    is_of_stated_day,
+    is_said,
     is_table_row,
     speech_start,
     stated_values,
@@ -122,6 +125,8 @@ _DUPLICATE_OVERLAP = 0.7
 """Jaccard similarity from which two sentences say the same."""
 _SAME_SUBJECT_OVERLAP = 0.45
 """Jaccard similarity, without numbers and dates, from which two sentences share a subject."""
+_ACTORS = frozenset(("person", "organisation"))
+"""The types of names that a described person or firm may have."""
 CHANGE_PHRASE = "went from"
 """The words with which an insight introduces the values that changed, in their order."""
 
@@ -517,6 +522,36 @@ def _reading_order(chosen: Sequence[EvidenceSentence]) -> list[EvidenceSentence]
     )
 
 
+# --- two steps -----------------------------------------------------------------------------------
+
+
+def only_new_name(answer: Answer, question: str) -> str:
+    """Return the one name in the sentence of an answer that its question lacks; "" if not one."""
+    if not answer.found or not answer.citations:
+        return ""
+    text = plain_quote(answer.citations[0].quote)
+    (reading,) = load_task_encoder().read_sentences([("", text)])
+    asked = frozenset(query_terms(question))
+    names = {text[name.start : name.end] for name in reading.names if name.type in _ACTORS}
+    new = [name for name in names if asked.isdisjoint(query_terms(name))]
+    return new[0] if len(new) == 1 else ""
+
+
+def answer_of_two_steps(first: Answer, second: Answer) -> Answer:
+    """Return the second of two answers with the sentence of the first, which it rests on.
+
+    Both have to be right.
+    """
+    number = len(second.citations) + 1
+    rests_on = replace(first.citations[0], number=number)
+    return replace(
+        second,
+        text=f"{second.text} {plain_quote(rests_on.quote)} [{number}]",
+        confidence=round(first.confidence * second.confidence, 3),
+        citations=(*second.citations, rests_on),
+    )
+
+
 # --- wording -------------------------------------------------------------------------------------
 
 
@@ -542,16 +577,8 @@ def _render_sentences(ordered: Sequence[EvidenceSentence], question: str) -> str
 def _needs_date(item: EvidenceSentence) -> bool:
     """Return whether a sentence answers nothing without the day on which it was said."""
     text, hit = item.quoted_text, item.hit
-    is_said = hit.session_id is not None or hit.turn is not None or hit.doc_type == "email"
     is_relative = has_relative_time(text) and not item.path
-    return (is_said or is_relative or _is_of_stated_day(hit)) and not has_date(text)
-
-
-def _is_of_stated_day(hit: Hit) -> bool:
-    """Return whether a heading, the title or the name of the file says of which day a hit is."""
-    day = hit.created_at.date()
-    places = (hit.heading, hit.title, source_name(hit.source))
-    return any(span.day == day for place in places for span in date_spans(place))
+    return (is_said(hit) or is_relative or is_of_stated_day(hit)) and not has_date(text)
 
 
 def _numbered_sentence(item: EvidenceSentence, number: int) -> str:

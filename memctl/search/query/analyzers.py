@@ -17,6 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memctl.language.term_analysis import plain_form, terms
+from memctl.language.word_lists import stop_words
 from memctl.search.query.question import (
     Question,
     Slot,
@@ -58,6 +59,10 @@ _ROWS = 400
 """Memories read for the words of a table too large to know them all."""
 _NEWEST = 5_000
 """Memories that the index may not have yet."""
+
+_QUESTION_WORDS = ("who", "whose", "what", "when", "where", "which", "why", "how")
+_SHORTEST_SLIP = 3
+"""Shorter words may be any: "wo" is where in German, and almost who."""
 
 Expansions = Mapping[Pattern, tuple[str, ...]]
 
@@ -233,6 +238,61 @@ def _distance_rows(one: str, other: str) -> Iterator[list[int]]:
         yield row
 
 
+# --- misspelt question words ---------------------------------------------------------------------
+
+
+def correct_question_words(analysis: Analysis) -> Analysis:
+    """Read misspelt question words as what was meant: "wher does the key go", "whos that".
+
+    What kind of answer is wanted depends on them, and searched for they would be words that no
+    memory has.
+    """
+    question = analysis.question
+    meant = [_meant_word(at, word, analysis) for at, word in enumerate(question.words)]
+    if not any(meant):
+        return analysis
+    words = tuple(new or word for new, word in zip(meant, question.words, strict=True))
+    word_slots = tuple(
+        () if new else slots for new, slots in zip(meant, question.word_slots, strict=True)
+    )
+    corrected = replace(question, text=" ".join(words), words=words, word_slots=word_slots)
+    return replace(analysis, question=keep_known_pairs(corrected))
+
+
+def _meant_word(at: int, word: str, analysis: Analysis) -> str:
+    """Return the question word that a word is meant to be; "" for other words.
+
+    A slip is looked for in the first word alone, unless that is a word of the memories or of one of
+    their languages.
+    """
+    plain = word.lower()
+    if "en" not in analysis.languages or not plain.isalpha():
+        return ""
+    if plain.endswith("s") and plain[:-1] in _QUESTION_WORDS:
+        return f"{word[:-1]}'s"
+    if at or len(plain) < _SHORTEST_SLIP or plain in analysis.statistics.frequencies:
+        return ""
+    if any(plain in stop_words(language) for language in analysis.languages):
+        return ""
+    meant = [each for each in _QUESTION_WORDS if _is_slip(plain, each)]
+    return meant[0] if len(meant) == 1 else ""
+
+
+def _is_slip(word: str, meant: str) -> bool:
+    """Return whether a word lacks a letter but the first, has one twice, or two of them swapped.
+
+    A letter that is changed or added makes other words: "there", "show", "wheat".
+    """
+    places = range(len(meant))
+    return (
+        any(word == meant[:at] + meant[at + 1 :] for at in places[1:])
+        or any(word == meant[:at] + meant[at : at + 1] + meant[at:] for at in places)
+        or any(
+            word == meant[:at] + meant[at + 1] + meant[at] + meant[at + 2 :] for at in places[:-1]
+        )
+    )
+
+
 # --- very long messages --------------------------------------------------------------------------
 
 
@@ -337,6 +397,7 @@ Analyzer = Callable[[Analysis], Analysis]
 
 ANALYZERS: Sequence[Analyzer] = (
     expand_patterns,
+    correct_question_words,
     shorten,
     find_versions,
     mark_embedded,
