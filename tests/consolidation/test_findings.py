@@ -417,6 +417,46 @@ def test_readings_that_go_up_and_down_are_no_change(
     assert "change" not in told(*notes)
 
 
+def test_what_may_still_be_open_is_not_said_to_be(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    asked = "The last instalment for the Hafod residential has to be paid by 25 April."
+    told_all = "If the last instalment for the Hafod residential is still to come, see the office."
+    notes = fact(note, asked, "2025-01-16", "a.md"), fact(note, told_all, "2025-05-02", "b.md")
+    assert "overdue" not in told(*notes)
+
+
+def test_readings_in_a_table_are_no_change(told: Callable[..., dict[str, str]], note: Note) -> None:
+    temperatures = ((4, 3.1, 4.0, 5.1, "BO"), (5, 3.2, 4.1, 5.0, "BO"), (7, 3.3, 4.8, 5.2, "TW"))
+    lines = (
+        f"date: 2025-11-{day:02}; fridge am: {one}; fridge pm: {two}; retarder: {three}; by: {who}"
+        for day, one, two, three, who in temperatures
+    )
+    log = replace(note("\n".join(lines), "2025-11-08", "fridge.csv"), row=1, title="fridge log")
+    assert "change" not in told(log)
+
+
+def test_what_would_hold_on_a_condition_is_no_change(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    paid = "The bill comes to £318 with the anaesthetic, and the dog is well."
+    reckoned = "If you can now bill 200 days the bill comes to £248 with the overheads."
+    assert "change" not in told(
+        fact(note, paid, "2024-10-29", "vet.md"), fact(note, reckoned, "2025-01-10", "rate.md")
+    )
+
+
+def test_two_versions_of_a_plan_are_not_the_same_thing_again(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    texts = (
+        ("Tuesday: dry run with the courier firm at the depot again, 10:00.", "2025-08-27"),
+        ("Tuesday: dry run with the courier firm at the depot again, 11:00.", "2025-09-04"),
+        ("The dry run with the courier firm at the depot went well again.", "2025-10-20"),
+    )
+    assert "recurring" not in told(*(fact(note, said, day, f"{day}.md") for said, day in texts))
+
+
 def test_a_day_that_passed_is_told_with_what_is_due_by_it(
     told: Callable[..., dict[str, str]], note: Note
 ) -> None:
