@@ -534,6 +534,9 @@ _MAX_SERIES_LENGTH = 6
 _MIN_RELATEDNESS = 2.0
 """Of a value and what follows it: of 17 changes from one statement to another in 74 labelled
 worlds, 7 were real; all of these, and one other, are so related."""
+_SURE_RELATEDNESS, _SURE_RELATEDNESS_BONUS = 3.7, 1.0
+"""Relatedness from which a price, a moved day or a changed quantity is sure to be of one thing, and
+log odds for it: of 9 such pairs in 59 labelled worlds that scored less than 0, 7 were real."""
 _MAX_REVERSALS = 1
 _MAX_SERIES = 60
 """Number of series that are kept, the likeliest ones."""
@@ -656,10 +659,28 @@ def _change_finding(
         headline=f"“{about}”: {head}.",
         evidence=tuple({id(each.statement): each.statement for each in said}.values()),
         about=" ".join([best.difference.later.value.kind, *sorted(shared)]),
-        strength=best.score + 0.3 * (len(said) - 2) + 0.4 * (len(sources) - 2),
+        strength=best.score
+        + _SURE_RELATEDNESS_BONUS * _is_surely_one_thing(best)
+        + 0.3 * (len(said) - 2)
+        + 0.4 * (len(sources) - 2),
         values=tuple(texts) if len({id(each.statement) for each in said}) == len(said) else (),
         is_said_already=len(sources) < 2,
     )
+
+
+def _is_surely_one_thing(pair: Pair) -> bool:
+    """Return whether two sentences are closely related, and differ in what is known to change."""
+    if pair.is_stated or pair.later.is_row or pair.earlier.is_row:
+        return False
+    kinds = {pair.difference.earlier.value.kind, pair.difference.later.value.kind}
+    said = pair.later.quote or pair.later.text
+    if kinds == {"date"} and not _MOVE.search(said):
+        return False
+    if kinds == {"quantity"} and not CHANGE_WORDS.search(pair.later.text):
+        return False
+    if kinds not in ({"date"}, {"money"}, {"quantity"}):
+        return False
+    return relatedness(pair.earlier, pair.later) >= _SURE_RELATEDNESS
 
 
 def _fluctuates(said: Sequence[_ValueMention]) -> bool:

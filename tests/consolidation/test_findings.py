@@ -209,6 +209,17 @@ def test_a_value_that_is_said_again_has_not_changed(
     assert "change" not in told(bill, fact(note, letter, "2025-05-06", "b.md"))
 
 
+def test_a_price_that_a_closely_related_sentence_replaces_has_changed(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    books = "Books of ten visitor vouchers cost £14, at most six books a year."
+    text = told(
+        fact(note, books, "2024-04-01", "terms.html"),
+        fact(note, "Visitor vouchers go to £16 a book.", "2025-01-16", "minutes.txt"),
+    )["change"]
+    assert "went from £14 to £16 (1 April 2024 → 16 January 2025). " in text
+
+
 def test_a_stay_from_one_day_to_another_is_no_change(
     told: Callable[..., dict[str, str]], note: Note
 ) -> None:
