@@ -76,6 +76,41 @@ def test_a_table_within_its_budget_is_not_told(
     assert "total" not in told(*rows(note), budget)
 
 
+def test_a_budget_in_words_is_one_too(told: Callable[..., dict[str, str]], note: Note) -> None:
+    plan = fact(note, "For the spring tour the plan said two thousand.", "2024-01-15", "plan.md")
+    assert ", over the plan of 2,000 by 240.50. " in told(*rows(note), plan)["total"]
+
+
+def hosting(note: Note, months: int) -> Memory:
+    """What is paid for servers every month."""
+    lines = (
+        f"date: 2026-{month:02}-05; vendor: Nordwolke; what: servers; amount: 500.00"
+        for month in range(1, months + 1)
+    )
+    other = "date: 2026-02-07; vendor: Kartenhaus; what: tiles; amount: 90.00"
+    table = note("\n".join((*lines, other)), "2026-10-20", "tools.csv")
+    return replace(table, row=1, title="tools")
+
+
+def test_what_a_monthly_payment_comes_to_by_the_end_of_a_year_is_over_its_budget(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    said = "Nordwolke: the budget is 5,400 for the year."
+    text = told(hosting(note, 10), fact(note, said, "2026-10-09", "talk.md"))["total"]
+    assert "10 entries come to 5,000 (5 January → 5 October 2026); at 500 a month " in text
+    assert " they will be 6,000 at the end of 2026, over the budget of 5,400 by 600. " in text
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Nordwolke: the budget is 5,400 in all.", "Nordwolke: the budget is 6,000 for the year."],
+)
+def test_a_payment_that_keeps_to_its_budget_is_not_told(
+    told: Callable[..., dict[str, str]], note: Note, said: str
+) -> None:
+    assert "total" not in told(hosting(note, 10), fact(note, said, "2026-10-09", "talk.md"))
+
+
 def test_what_happens_on_three_days_is_told_with_what_is_the_same(
     told: Callable[..., dict[str, str]], note: Note
 ) -> None:
