@@ -1,10 +1,12 @@
-"""Sums of tables, as a whole and by what a column says, against limits that are named anywhere."""
+"""What tables say: sums over limits that are named anywhere, sums of years, new prices."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -12,8 +14,13 @@ from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.statements import Slot, Statement, StemWeights
 from memctl.formatting import format_count
+from memctl.language.date_mentions import date_spans
 from memctl.language.table_amounts import (
+    Cells,
     amount_column,
+    column_names,
+    currencies,
+    is_number,
     is_sum,
     number,
     text_columns,
@@ -47,6 +54,14 @@ _LEAST_TITLE, _SHARE_OF_TITLE = 1.2, 0.25
 """Weight of what the title of a table and a limit share, and its share of the title's weight."""
 _REGULAR_MONTHS = 3
 """Months in a row with the same payment, after which it is taken to be paid each month."""
+_LEAST_OF_YEAR = 5
+"""Rows of a year whose sum is compared with that of the next one, which also span a part of it."""
+_LEAST_SPAN = timedelta(days=150)
+_FEWEST_ALIKE = 4
+"""Entries that two lists of prices have in common."""
+_MOST_NAMED = 4
+_OF_TABLE_STRENGTH, _OF_YEARS_STRENGTH = 1.5, 0.4
+"""Strengths of new prices, which a table says, and of sums of years, which are seldom news."""
 _LARGEST = 3.0
 """A sum is more than this many times a limit only where it is of something else."""
 
@@ -200,3 +215,132 @@ def _sum(
 ) -> _Sum:
     total = sum(number(row.cells.get(amount, "")) for row in rows)
     return _Sum(name, stems, tuple(rows), total, amount, is_whole)
+
+
+# --- years ---------------------------------------------------------------------------------------
+
+
+def find_years(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
+    """Return what tables come to in each of several years."""
+    findings: list[Finding | None] = []
+    for rows in tables(found):
+        column = amount_column([row.cells for row in rows])
+        parts: dict[str, list[Statement]] = defaultdict(list)
+        for row in rows if column else ():
+            if number(row.cells.get(column, "")) and any(map(date_spans, row.cells.values())):
+                parts[_YEAR.sub("", row.memory.heading)].append(row)
+        findings += [_years_finding(part, column) for part in parts.values()]
+    return [finding for finding in findings if finding]
+
+
+def _years_finding(rows: Sequence[Statement], column: str) -> Finding | None:
+    """Return the finding of sums of years; None if they can't be compared or added up."""
+
+    def amount(row: Statement) -> float:
+        return number(row.cells[column])
+
+    if len(currencies([row.cells for row in rows], column)) > 1 or min(map(amount, rows)) < 0:
+        return None
+    years: dict[int, list[Statement]] = defaultdict(list)
+    for row in sorted(rows, key=lambda each: each.day):
+        years[row.day.year].append(row)
+    whole = {
+        year: own
+        for year, own in years.items()
+        if len(own) >= _LEAST_OF_YEAR and own[-1].day - own[0].day >= _LEAST_SPAN
+    }
+    if len(whole) < 2 or len(whole) < len(years):
+        return None
+    said = [
+        f"{written(sum(map(amount, own)))} in {year} "
+        f"({format_count(len(own), 'entry', 'entries')}, the last on "
+        f"{insight_wording.day(own[-1].day)})"
+        for year, own in whole.items()
+    ]
+    title = rows[0].memory.title
+    return Finding(
+        kind="total",
+        title=f"{title}, by year",
+        headline=f"{title} come to {insight_wording.listed(said)}.",
+        evidence=tuple(
+            max(own, key=lambda row: number(row.cells[column])) for own in whole.values()
+        ),
+        about=" ".join(["years", *sorted(terms(title))]),
+        strength=_OF_YEARS_STRENGTH,
+    )
+
+
+# --- new prices ----------------------------------------------------------------------------------
+
+Entries = Mapping[tuple[str, ...], Statement]
+"""The rows of a list by what they are called."""
+
+
+def find_new_prices(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
+    """Return what differs between two lists of the same things, such as the prices of two years."""
+    alike: dict[tuple[str, str, frozenset[str]], list[Sequence[Statement]]] = defaultdict(list)
+    for rows in tables(found):
+        names = column_names([row.cells for row in rows])
+        alike[rows[0].memory.namespace, names[0], frozenset(names)].append(rows)
+    findings = []
+    for lists in alike.values():
+        for earlier, later in pairwise(sorted(lists, key=_age)):
+            if _age(earlier) != _age(later) and (finding := _prices_finding(earlier, later)):
+                findings.append(finding)
+    return findings
+
+
+def _age(rows: Sequence[Statement]) -> tuple[str, str]:
+    """Return by what lists of the same things are in order: the year of their names, their day."""
+    year = _YEAR.search(rows[0].memory.title)
+    return year.group() if year else "", rows[0].day.isoformat()
+
+
+def _prices_finding(earlier: Sequence[Statement], later: Sequence[Statement]) -> Finding | None:
+    """Return the finding of two lists; None if they have too little in common, or all of it."""
+    old, new = _entries(earlier), _entries(later)
+    common = [name for name in new if name in old]
+    if len(common) < max(_FEWEST_ALIKE, min(len(old), len(new)) / 2):
+        return None
+    changes = [
+        (name, change) for name in common if (change := _changed(old[name].cells, new[name].cells))
+    ]
+    if not changes:
+        return None
+    named = "; ".join(f"{', '.join(name)} {change}" for name, change in changes[:_MOST_NAMED])
+    more = f" and {len(changes) - _MOST_NAMED} more" if len(changes) > _MOST_NAMED else ""
+    one, other = (insight_wording.source(rows[0].memory) for rows in (earlier, later))
+    title = later[0].memory.title
+    return Finding(
+        kind="change",
+        title=f"{title}, what is new",
+        headline=f"{len(changes)} of {len(common)} entries differ between {one} and {other}: "
+        f"{named}{more}.",
+        evidence=tuple(each[changes[0][0]] for each in (old, new)),
+        about=" ".join(["prices", *sorted(terms(title))]),
+        strength=_OF_TABLE_STRENGTH,
+    )
+
+
+def _entries(rows: Sequence[Statement]) -> Entries:
+    """Return the rows by their first cell, with the second where several have the same first."""
+    cells = [list(row.cells.values()) for row in rows]
+    count = Counter(values[0] for values in cells)
+    return {
+        tuple(values[: 1 if count[values[0]] == 1 else 2]): row
+        for values, row in zip(cells, rows, strict=True)
+        if not is_number(values[0]) and not date_spans(values[0])
+    }
+
+
+def _changed(old: Cells, new: Cells) -> str:
+    """Return the first number that differs, "3.90 → 4.20"; "" if none does."""
+    both = ((old[name], new[name]) for name in new if name in old)
+    return next(
+        (
+            f"{one} → {other}"
+            for one, other in both
+            if is_number(one) and is_number(other) and number(one) != number(other)
+        ),
+        "",
+    )

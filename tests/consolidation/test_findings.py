@@ -111,6 +111,48 @@ def test_a_payment_that_keeps_to_its_budget_is_not_told(
     assert "total" not in told(hosting(note, 10), fact(note, said, "2026-10-09", "talk.md"))
 
 
+def test_a_table_of_two_years_tells_what_each_came_to(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    lines = [
+        f"when: {year}-{month:02}-04; what: mooring; £: {amount}"
+        for year, amount in ((2024, 100), (2025, 120))
+        for month in (1, 3, 5, 7, 9)
+    ]
+    table = replace(note("\n".join(lines), "2025-10-01", "costs.csv"), row=1, title="boat costs")
+    assert told(table)["total"].startswith(
+        "Boat costs come to 500 in 2024 (5 entries, the last on 4 September 2024) and 600 in 2025 "
+    )
+    mixed = replace(table, text=table.text.replace("£: 120", "£: 120; currency: EUR"))
+    part = replace(table, text="\n".join(lines[:7]))
+    assert "total" not in told(mixed) | told(part)
+
+
+PRICES = (
+    "item: sourdough; size: {}; price: {}",
+    "item: rolls; price: 0.45",
+    "item: bloomer; price: 2.10",
+    "item: stollen; price: 10.00",
+    "item: scone; price: 1.60",
+)
+
+
+def test_two_lists_of_prices_tell_what_is_new(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    lists = [
+        replace(
+            note("\n".join(PRICES).format("large", price), day, f"prices {year}.csv"),
+            row=1,
+            title=f"prices {year}",
+        )
+        for price, day, year in (("3.90", "2025-01-02", 2024), ("4.20", "2025-01-01", 2025))
+    ]
+    assert told(*lists)["change"].startswith(
+        "1 of 5 entries differ between prices 2024.csv and prices 2025.csv: sourdough 3.90 → 4.20. "
+    )
+
+
 def test_what_happens_on_three_days_is_told_with_what_is_the_same(
     told: Callable[..., dict[str, str]], note: Note
 ) -> None:
