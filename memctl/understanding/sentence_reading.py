@@ -198,8 +198,9 @@ def statements(source: SourceText, read: Sequence[ReadLine]) -> tuple[Distilled,
     ]
     spans: list[tuple[int, int]] = []
     taken: set[int] = set()
-    for seed in sorted(seeds, key=lambda place: -read[place].weight)[: _most_kept(read)]:
-        if seed not in taken:
+    most = _most_kept(read)
+    for seed in sorted(seeds, key=lambda place: -read[place].weight):
+        if seed not in taken and len(spans) < most:
             first, last = _widened(source, read, seed, taken)
             spans.append((first, last))
             taken.update(range(first, last + 1))
