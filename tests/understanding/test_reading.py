@@ -96,6 +96,15 @@ def test_sentences_that_make_one_memory_count_once_among_those_that_are_kept() -
     assert len(found) == 4  # 1.2 times the root of nine sentences
 
 
+@pytest.mark.parametrize(
+    "item", ["MOT due 30 Sept", "passport runs out 3 Nov 2026", "entry form by 12 July"]
+)
+def test_an_item_that_only_says_what_is_due_when_is_kept(item: str) -> None:
+    [memory] = understood(f"# Van\n\n- spare key: hook in the larder\n- {item}\n").distilled
+    assert memory.text.endswith(item)
+    assert memory.type == "plan"
+
+
 def test_a_memory_is_the_documents_own_text_in_place() -> None:
     text = "# Notes\n\nThe boiler was serviced on 3 May by Des Okoro.\n\nok bye\n"
     for memory in understood(text).distilled:
