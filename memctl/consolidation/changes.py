@@ -27,7 +27,7 @@ from memctl.consolidation.statements import (
     slots_of,
 )
 from memctl.language.sentence_values import CHANGE_WORDS, Value
-from memctl.language.table_amounts import amount_column
+from memctl.language.table_amounts import Cells, amount_column, is_number
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.search.answering.extractive_answer import CHANGE_PHRASE
 
@@ -58,6 +58,8 @@ _RESCHEDULED = re.compile(
     re.IGNORECASE,
 )
 """Stands before the first of two days that are an old and a new one, not a span of time."""
+CONDITION = re.compile(r"\b(?:if|unless|wenn|falls|sofern)\b[^.;:!?]*$", re.IGNORECASE)
+"""Stands before what only holds on a condition."""
 _IS_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _BEFORE = re.compile(
     r"\W{0,2}(?:before|previously|until now|so far|vorher|bisher|avant|antes|prima)\b", re.I
@@ -83,6 +85,8 @@ _TWO_NAMES_PENALTY = 2.0
 """Log odds against statements of which each has a name that the other lacks."""
 _MAX_DATED_STATEMENTS = 300
 """The newest statements that name a day; every two of them are compared."""
+_FEWEST_READINGS = 3
+"""Numbers in a row of a log of measured values."""
 _MIN_SHARED_WEIGHT = 0.8
 """Least weight of the stems that two statements share (natural log of document counts)."""
 _MIN_SHARED_WEIGHT_OF_DAYS = 0.5
@@ -383,7 +387,13 @@ def _is_listed(first: Statement, second: Statement) -> bool:
     """Return whether two table rows give a value of one thing that is no amount to be summed."""
     if len(first.stems & second.stems) < _MIN_SHARED_WORDS * len(first.stems | second.stems):
         return False
-    return not amount_column([first.cells, second.cells])
+    both = [first.cells, second.cells]
+    return not (amount_column(both) or all(map(_is_of_readings, both)))
+
+
+def _is_of_readings(cells: Cells) -> bool:
+    """Return whether a row has several measured values, as one of a log of temperatures has."""
+    return sum(map(is_number, cells.values())) >= _FEWEST_READINGS
 
 
 def _difference(first: Statement, second: Statement, weights: StemWeights) -> Difference | None:
@@ -396,6 +406,10 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
             continue
         for theirs in second.slots:
             if not _comparable(mine, theirs) or _are_of_own_days(first, mine, second, theirs):
+                continue
+            if _is_supposed(first, mine) or _is_supposed(second, theirs):
+                continue
+            if first.is_row and _column(first, mine) != _column(second, theirs):
                 continue
             head = mine.near & theirs.near
             is_date = mine.value.kind == "date"
@@ -420,6 +434,16 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
     if best is None or best[1].earlier.value.agrees_with(best[1].later.value):
         return None
     return best[1]
+
+
+def _is_supposed(statement: Statement, slot: Slot) -> bool:
+    """Return whether a value only holds on a condition: "if you bill 200 days it's 248"."""
+    return CONDITION.search(statement.text, 0, slot.value.start) is not None
+
+
+def _column(row: Statement, slot: Slot) -> str:
+    """Return the name of the column that a value of a row stands in."""
+    return row.text[: slot.value.start].rpartition("; ")[2].partition(": ")[0]
 
 
 def _restates_value(slot: Slot, later: Slot) -> bool:
@@ -510,6 +534,9 @@ _MAX_SERIES_LENGTH = 6
 _MIN_RELATEDNESS = 2.0
 """Of a value and what follows it: below this, two statements mostly share
 words and not a subject."""
+_SURE_RELATEDNESS, _SURE_RELATEDNESS_BONUS = 3.7, 1.0
+"""Relatedness from which a price, a moved day or a changed quantity is surely of one thing, and
+the log odds for it."""
 _MAX_REVERSALS = 1
 _MAX_SERIES = 60
 """Number of series that are kept, the likeliest ones."""
@@ -632,10 +659,28 @@ def _change_finding(
         headline=f"“{about}”: {head}.",
         evidence=tuple({id(each.statement): each.statement for each in said}.values()),
         about=" ".join([best.difference.later.value.kind, *sorted(shared)]),
-        strength=best.score + 0.3 * (len(said) - 2) + 0.4 * (len(sources) - 2),
+        strength=best.score
+        + _SURE_RELATEDNESS_BONUS * _is_surely_one_thing(best)
+        + 0.3 * (len(said) - 2)
+        + 0.4 * (len(sources) - 2),
         values=tuple(texts) if len({id(each.statement) for each in said}) == len(said) else (),
         is_said_already=len(sources) < 2,
     )
+
+
+def _is_surely_one_thing(pair: Pair) -> bool:
+    """Return whether two sentences are closely related, and differ in what is known to change."""
+    if pair.is_stated or pair.later.is_row or pair.earlier.is_row:
+        return False
+    kinds = {pair.difference.earlier.value.kind, pair.difference.later.value.kind}
+    said = pair.later.quote or pair.later.text
+    if kinds == {"date"} and not _MOVE.search(said):
+        return False
+    if kinds == {"quantity"} and not CHANGE_WORDS.search(pair.later.text):
+        return False
+    if kinds not in ({"date"}, {"money"}, {"quantity"}):
+        return False
+    return relatedness(pair.earlier, pair.later) >= _SURE_RELATEDNESS
 
 
 def _fluctuates(said: Sequence[_ValueMention]) -> bool:

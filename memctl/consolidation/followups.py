@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.changes import stated_pairs
+from memctl.consolidation.changes import CONDITION, stated_pairs
 from memctl.consolidation.insight_findings import Finding, part_around, phrase
 from memctl.consolidation.statements import Statement, StemWeights, at_noon, newest_day, relatedness
 from memctl.language.date_mentions import DateSpan, date_spans
@@ -107,7 +107,7 @@ def _missing(
     """Yield what was promised and is said to be missing later, if nothing later says otherwise."""
     asked = 0
     for each in found:
-        if not each.is_dated or not _OPEN.search(each.text):
+        if not each.is_dated or not _is_said_to_be_open(each.text):
             continue
         about = _about(each, holders, weights)
         promises = [
@@ -151,6 +151,12 @@ def _missing(
             + (0.4 if is_missed else -0.8)
             - (0.4 if names_two or len(days) > 2 else 1.4),
         )
+
+
+def _is_said_to_be_open(text: str) -> bool:
+    """Return whether a sentence says that something is open; "if yours is still open" does not."""
+    said = _OPEN.search(text)
+    return said is not None and CONDITION.search(text, 0, said.start()) is None
 
 
 def _is_open(statement: Statement) -> bool:

@@ -31,6 +31,8 @@ _USUAL_SHARED = 1.3
 """Weight of what nearly all share, where a rare word has 1."""
 _LEAST_RELATED = 1.2
 """Things that only share their words are less related than this."""
+_SAME_WORDING = 0.7
+"""Share of common words of a sentence and the same one in another version of its document."""
 _APART = 400
 """Days from one time to the next, after which it is not the same thing that happens again."""
 
@@ -76,6 +78,8 @@ def _recurrence_finding(
     if any((b - a).days > _APART for a, b in pairwise(days)):
         return None
     times = _one_a_day(statements, two, weights)
+    if any(map(_restates, *zip(*combinations(times, 2), strict=True))):
+        return None
     if len({each.document for each in times}) < 2:
         return None
     again = sum(bool(_AGAIN.search(each.quote)) for each in times)
@@ -121,6 +125,11 @@ def _one_a_day(
         return weights.sum(each.stems & two), weights.sum(each.around & shared)
 
     return [max(daily[day], key=worth) for day in sorted(daily)]
+
+
+def _restates(one: Statement, other: Statement) -> bool:
+    """Return whether two statements have the same words, as in two versions of one plan."""
+    return len(one.stems & other.stems) > _SAME_WORDING * len(one.stems | other.stems)
 
 
 def _is_name(two: frozenset[str], statements: Sequence[Statement]) -> bool:

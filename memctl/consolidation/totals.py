@@ -1,10 +1,12 @@
-"""Sums of tables, as a whole and by what a column says, against limits that are named anywhere."""
+"""What tables say: sums over limits that are named anywhere, sums of years, new prices."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -12,8 +14,13 @@ from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.statements import Slot, Statement, StemWeights
 from memctl.formatting import format_count
+from memctl.language.date_mentions import date_spans
 from memctl.language.table_amounts import (
+    Cells,
     amount_column,
+    column_names,
+    currencies,
+    is_number,
     is_sum,
     number,
     text_columns,
@@ -25,17 +32,36 @@ _LIMIT = re.compile(
     r"\b(?P<word>budget|cap(?:ped)?|limit|maximum|max|at most|under|more than|not a cent|"
     r"have .{1,20} for (?:it|this|that|them)|set aside|put aside|ceiling|"
     r"allowance|up to|quoted?|quotation|estimated?|höchstens|obergrenze|"
+    r"plan(?:s|ned)? (?:said|says|was|were)|"
     r"kostenrahmen|plafond|presupuesto|máximo|preventivo|massimo)\b",
     re.IGNORECASE,
 )
-_WORDING = {"cap": "cap", "limit": "limit", "maximum": "limit", "max": "limit", "quot": "quote",
-            "estim": "estimate", "ceiling": "ceiling", "allowance": "allowance"}  # fmt: skip
+_WORDING = {
+    "cap": "cap", "limit": "limit", "maximum": "limit", "max": "limit", "quot": "quote",
+    "estim": "estimate", "ceiling": "ceiling", "plan": "plan", "allowance": "allowance",
+}  # fmt: skip
+_OF_A_YEAR = re.compile(
+    r"\b(?:(?:for|in|of|per|a|this|each) (?:the )?year|(?:this|next|per) annum|annual\w*|yearly|"
+    r"im jahr|pro jahr|jährlich|par an|annuel\w*|al año|anual|all'anno|annuale)\b",
+    re.IGNORECASE,
+)
+"""Says that a limit is one for a year."""
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _FEWEST_ROWS = 2
 _MOST_GROUPS = 0.5
 """Values of a column that groups rows, as a share of its rows."""
 _LEAST_TITLE, _SHARE_OF_TITLE = 1.2, 0.25
 """Weight of what the title of a table and a limit share, and its share of the title's weight."""
+_REGULAR_MONTHS = 3
+"""Months in a row with the same payment, after which it is taken to be paid each month."""
+_LEAST_OF_YEAR = 5
+"""Rows of a year whose sum is compared with that of the next one, which also span a part of it."""
+_LEAST_SPAN = timedelta(days=150)
+_FEWEST_ALIKE = 4
+"""Entries that two lists of prices have in common."""
+_MOST_NAMED = 4
+_OF_TABLE_STRENGTH, _OF_YEARS_STRENGTH = 1.5, 0.4
+"""Strengths of new prices, which a table says, and of sums of years, which are seldom news."""
 _LARGEST = 3.0
 """A sum is more than this many times a limit only where it is of something else."""
 
@@ -47,6 +73,8 @@ class _Sum(Struct, frozen=True):
     stems: frozenset[str]
     rows: tuple[Statement, ...]
     amount: float
+    column: str
+    """The name of the column of its amounts."""
     is_whole: bool
 
 
@@ -60,18 +88,50 @@ def find_totals(found: Sequence[Statement], weights: StemWeights) -> list[Findin
         for total in _sums(rows):
             title = frozenset(terms(_YEAR.sub(" ", rows[0].memory.title)))
             over = [
-                (_fits(total, title, each, weights), each.day, slot, each)
+                (_fits(total, title, each, weights), each.day, _nearness(slot, each), slot, each)
                 for each in limits
                 for slot in each.slots
                 if slot.value.kind in ("money", "number")
-                and slot.amount < total.amount <= _LARGEST * slot.amount
+                and slot.amount < _expected(total, each) <= _LARGEST * slot.amount
             ]
-            fit, _, slot, limit = max(
-                over, key=lambda item: item[:2], default=(0.0, None, None, None)
-            )
+            fit, _, _, slot, limit = max(over, key=lambda item: item[:3], default=_NO_LIMIT)
             if fit and slot and limit:
                 findings.append(_total_finding(total, limit, slot))
     return findings
+
+
+_NO_LIMIT = (0.0, None, 0, None, None)
+
+
+def _nearness(slot: Slot, limit: Statement) -> int:
+    """Return how near a value stands to the word that says of what kind it is."""
+    said = _LIMIT.search(limit.text)
+    return -min(abs(slot.value.start - at) for at in said.span()) if said else 0
+
+
+def _expected(total: _Sum, limit: Statement) -> float:
+    """Return what a sum will be at the end of the period of a limit."""
+    is_of_year = total.rows[-1].day.year == limit.day.year and _OF_A_YEAR.search(limit.text)
+    return total.amount + _to_come(total) if is_of_year else total.amount
+
+
+def _to_come(total: _Sum) -> float:
+    """Return what will be added by the end of the year if a monthly payment goes on."""
+    months, amount = _regular(total)
+    return months * amount
+
+
+def _regular(total: _Sum) -> tuple[int, float]:
+    """Return how many months of the year are left after the last row, and what is paid in each."""
+    by_month: dict[int, list[float]] = defaultdict(list)
+    for row in total.rows:
+        if not row.is_dated or row.day.year != total.rows[-1].day.year:
+            return 0, 0.0
+        by_month[row.day.month].append(number(row.cells.get(total.column, "")))
+    last = max(by_month)
+    amount = by_month[last][-1]
+    newest = range(last, last - _REGULAR_MONTHS, -1)
+    return (12 - last, amount) if all(by_month[each] == [amount] for each in newest) else (0, 0.0)
 
 
 def _fits(total: _Sum, title: frozenset[str], limit: Statement, weights: StemWeights) -> float:
@@ -87,7 +147,8 @@ def _fits(total: _Sum, title: frozenset[str], limit: Statement, weights: StemWei
 
 
 def _amount_text(slot: Slot) -> str:
-    return written(slot.amount) if slot.value.kind == "number" else slot.value.text
+    is_plain = slot.value.kind == "number" or not any(map(str.isdigit, slot.value.text))
+    return written(slot.amount) if is_plain else slot.value.text
 
 
 def _total_finding(total: _Sum, limit: Statement, slot: Slot) -> Finding:
@@ -97,10 +158,15 @@ def _total_finding(total: _Sum, limit: Statement, slot: Slot) -> Finding:
     what = next((name for key, name in _WORDING.items() if said.startswith(key)), "budget")
     days = sorted({row.day for row in total.rows if row.is_dated})
     when = f" ({insight_wording.day_after_day([days[0], days[-1]])})" if len(days) > 1 else ""
+    expected = _expected(total, limit)
+    ahead = ""
+    if expected > total.amount:
+        ahead = f"; at {written(_regular(total)[1])} a month they will be {written(expected)}"
+        ahead += f" at the end of {days[-1].year}"
     headline = (
         f"{total.name}: {format_count(len(total.rows), 'entry', 'entries')} come to "
-        f"{written(total.amount)}{when}, over the {what} of {_amount_text(slot)} "
-        f"by {written(total.amount - most)}."
+        f"{written(total.amount)}{when}{ahead}, over the {what} of {_amount_text(slot)} "
+        f"by {written(expected - most)}."
     )
     return Finding(
         kind="total",
@@ -108,7 +174,7 @@ def _total_finding(total: _Sum, limit: Statement, slot: Slot) -> Finding:
         headline=headline,
         evidence=(limit, *(row for row in total.rows)),
         about=" ".join(sorted(total.stems) or ["total"]),
-        strength=1.0 + min(total.amount / most - 1, 1.0),
+        strength=1.0 + min(expected / most - 1, 1.0),
     )
 
 
@@ -148,4 +214,133 @@ def _sum(
     is_whole: bool = False,
 ) -> _Sum:
     total = sum(number(row.cells.get(amount, "")) for row in rows)
-    return _Sum(name, stems, tuple(rows), total, is_whole)
+    return _Sum(name, stems, tuple(rows), total, amount, is_whole)
+
+
+# --- years ---------------------------------------------------------------------------------------
+
+
+def find_years(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
+    """Return what tables come to in each of several years."""
+    findings: list[Finding | None] = []
+    for rows in tables(found):
+        column = amount_column([row.cells for row in rows])
+        parts: dict[str, list[Statement]] = defaultdict(list)
+        for row in rows if column else ():
+            if number(row.cells.get(column, "")) and any(map(date_spans, row.cells.values())):
+                parts[_YEAR.sub("", row.memory.heading)].append(row)
+        findings += [_years_finding(part, column) for part in parts.values()]
+    return [finding for finding in findings if finding]
+
+
+def _years_finding(rows: Sequence[Statement], column: str) -> Finding | None:
+    """Return the finding of sums of years; None if they can't be compared or added up."""
+
+    def amount(row: Statement) -> float:
+        return number(row.cells[column])
+
+    if len(currencies([row.cells for row in rows], column)) > 1 or min(map(amount, rows)) < 0:
+        return None
+    years: dict[int, list[Statement]] = defaultdict(list)
+    for row in sorted(rows, key=lambda each: each.day):
+        years[row.day.year].append(row)
+    whole = {
+        year: own
+        for year, own in years.items()
+        if len(own) >= _LEAST_OF_YEAR and own[-1].day - own[0].day >= _LEAST_SPAN
+    }
+    if len(whole) < 2 or len(whole) < len(years):
+        return None
+    said = [
+        f"{written(sum(map(amount, own)))} in {year} "
+        f"({format_count(len(own), 'entry', 'entries')}, the last on "
+        f"{insight_wording.day(own[-1].day)})"
+        for year, own in whole.items()
+    ]
+    title = rows[0].memory.title
+    return Finding(
+        kind="total",
+        title=f"{title}, by year",
+        headline=f"{title} come to {insight_wording.listed(said)}.",
+        evidence=tuple(
+            max(own, key=lambda row: number(row.cells[column])) for own in whole.values()
+        ),
+        about=" ".join(["years", *sorted(terms(title))]),
+        strength=_OF_YEARS_STRENGTH,
+    )
+
+
+# --- new prices ----------------------------------------------------------------------------------
+
+Entries = Mapping[tuple[str, ...], Statement]
+"""The rows of a list by what they are called."""
+
+
+def find_new_prices(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
+    """Return what differs between two lists of the same things, such as the prices of two years."""
+    alike: dict[tuple[str, str, frozenset[str]], list[Sequence[Statement]]] = defaultdict(list)
+    for rows in tables(found):
+        names = column_names([row.cells for row in rows])
+        alike[rows[0].memory.namespace, names[0], frozenset(names)].append(rows)
+    findings = []
+    for lists in alike.values():
+        for earlier, later in pairwise(sorted(lists, key=_age)):
+            if _age(earlier) != _age(later) and (finding := _prices_finding(earlier, later)):
+                findings.append(finding)
+    return findings
+
+
+def _age(rows: Sequence[Statement]) -> tuple[str, str]:
+    """Return by what lists of the same things are in order: the year of their names, their day."""
+    year = _YEAR.search(rows[0].memory.title)
+    return year.group() if year else "", rows[0].day.isoformat()
+
+
+def _prices_finding(earlier: Sequence[Statement], later: Sequence[Statement]) -> Finding | None:
+    """Return the finding of two lists; None if they have too little in common, or all of it."""
+    old, new = _entries(earlier), _entries(later)
+    common = [name for name in new if name in old]
+    if len(common) < max(_FEWEST_ALIKE, min(len(old), len(new)) / 2):
+        return None
+    changes = [
+        (name, change) for name in common if (change := _changed(old[name].cells, new[name].cells))
+    ]
+    if not changes:
+        return None
+    named = "; ".join(f"{', '.join(name)} {change}" for name, change in changes[:_MOST_NAMED])
+    more = f" and {len(changes) - _MOST_NAMED} more" if len(changes) > _MOST_NAMED else ""
+    one, other = (insight_wording.source(rows[0].memory) for rows in (earlier, later))
+    title = later[0].memory.title
+    return Finding(
+        kind="change",
+        title=f"{title}, what is new",
+        headline=f"{len(changes)} of {len(common)} entries differ between {one} and {other}: "
+        f"{named}{more}.",
+        evidence=tuple(each[changes[0][0]] for each in (old, new)),
+        about=" ".join(["prices", *sorted(terms(title))]),
+        strength=_OF_TABLE_STRENGTH,
+    )
+
+
+def _entries(rows: Sequence[Statement]) -> Entries:
+    """Return the rows by their first cell, with the second where several have the same first."""
+    cells = [list(row.cells.values()) for row in rows]
+    count = Counter(values[0] for values in cells)
+    return {
+        tuple(values[: 1 if count[values[0]] == 1 else 2]): row
+        for values, row in zip(cells, rows, strict=True)
+        if not is_number(values[0]) and not date_spans(values[0])
+    }
+
+
+def _changed(old: Cells, new: Cells) -> str:
+    """Return the first number that differs, "3.90 → 4.20"; "" if none does."""
+    both = ((old[name], new[name]) for name in new if name in old)
+    return next(
+        (
+            f"{one} → {other}"
+            for one, other in both
+            if is_number(one) and is_number(other) and number(one) != number(other)
+        ),
+        "",
+    )

@@ -63,9 +63,24 @@ _COUNT_WORDS = {word: number for word, number in numerals("en").items() if numbe
 _CURRENCIES = {
     "€": "EUR", "eur": "EUR", "euro": "EUR", "euros": "EUR",
     "$": "USD", "usd": "USD", "dollar": "USD", "dollars": "USD",
-    "£": "GBP", "gbp": "GBP", "pounds": "GBP", "chf": "CHF", "¥": "JPY", "jpy": "JPY",
+    "£": "GBP", "gbp": "GBP", "pounds": "GBP", "quid": "GBP",
+    "chf": "CHF", "¥": "JPY", "jpy": "JPY",
 }  # fmt: skip
 _CURRENCY = "|".join(re.escape(name) for name in sorted(_CURRENCIES, key=len, reverse=True))
+
+_ONES = (
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+    "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_NUMERALS = {
+    **{word: number for number, word in enumerate(_ONES, 1)},
+    **{word: 10 * number for number, word in enumerate(_TENS, 2)},
+    "a": 1,
+}
+_SCALES = {"hundred": 100.0, "thousand": 1e3, "grand": 1e3, "million": 1e6}
+_NUMERAL = rf"(?:(?:{'|'.join(_TENS)})(?:[- ](?:{'|'.join(_ONES[:9])}))?|{'|'.join(_ONES)})"
+_SPELLED = rf"(?:a|{_NUMERAL})(?:\s(?:{'|'.join(_SCALES)})(?:(?:\sand)?\s{_NUMERAL}\b)?)+"
 
 _VALUE = lazy_regex(
     rf"""(?<![\w.,/-])(?:
@@ -81,11 +96,12 @@ _VALUE = lazy_regex(
     | (?P<percent>{_AMOUNT})\s?(?:%|percent\b|per\s+cent\b)
     | {_YEAR.format("y4")}(?![\w.,:/-]\d|-\w)
     | (?P<number>{_AMOUNT})(?![\w/:-])(?:\s+|\s*(?=kg\b|km\b|g\b|m\b|l\b))(?P<unit>[^\W\d_]{{1,20}})
+    | (?P<spelled>{_SPELLED})\b(?:\s(?P<cur3>pounds|quid|euros?|dollars)\b)?
     | (?P<word>{"|".join(_COUNT_WORDS)})\s+(?P<counted>[^\W\d_]{{3,20}})
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_MAY_HAVE = lazy_regex(rf"\d|{'|'.join(_COUNT_WORDS)}", re.IGNORECASE)
+_MAY_HAVE = lazy_regex(rf"\d|{'|'.join(_COUNT_WORDS)}|{'|'.join(_SCALES)}", re.IGNORECASE)
 _THOUSANDS = lazy_regex(r"\d{1,3}([.,'’\u00a0]\d{3})+$")
 _DECIMAL = lazy_regex(r"\d+(?:[.,]\d+)?$|\d{1,3}(?:,\d{3})+\.\d+$|\d{1,3}(?:\.\d{3})+,\d+$")
 _NO_UNITS = """such other more different further new old per times
@@ -115,6 +131,8 @@ def _value(match: re.Match[str]) -> Value | None:
         return _make_value(match, "percent", _numbers(part["percent"]))
     if part["number"]:
         return _quantity(match, part["number"], part["unit"])
+    if part["spelled"]:
+        return _spelled(match, part["spelled"], part["cur3"])
     if part["word"]:
         count = float(_COUNT_WORDS[part["word"].lower()])
         return _make_value(match, "quantity", [(count,)], _singular(part["counted"]))
@@ -173,6 +191,28 @@ def _quantity(match: re.Match[str], written: str, unit: str) -> Value | None:
     if unit.lower() in _NO_UNIT or not unit[0].islower():
         return None
     return _make_value(match, "quantity", _numbers(written), _singular(unit))
+
+
+def _spelled(match: re.Match[str], words: str, currency: str | None) -> Value | None:
+    """Return an amount in words; one without a currency is a mere count below a thousand."""
+    amount: list[Reading] = [(_spelled_number(words),)]
+    if currency:
+        return _make_value(match, "money", amount, _CURRENCIES[currency.lower()])
+    is_count = words.lower().startswith("a ") or (amount[0][0] or 0) < _SCALES["thousand"]
+    return None if is_count else _make_value(match, "number", amount)
+
+
+def _spelled_number(words: str) -> float:
+    """Return the number that "fifty-two thousand and ten" says."""
+    total = below = 0.0
+    for word in re.findall(r"[a-z]+", words.lower()):
+        if word == "hundred":
+            below *= _SCALES[word]
+        elif word in _SCALES:
+            total, below = total + below * _SCALES[word], 0.0
+        else:
+            below += _NUMERALS.get(word, 0)
+    return total + below
 
 
 def _numbers(written: str) -> list[Reading]:

@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from functools import cached_property
 from itertools import islice
 
@@ -81,6 +81,20 @@ _EXPLICIT_TYPE = {
     "preference": re.compile(r"\bi (?:always )?prefer ", re.IGNORECASE),
 }
 """In a statement that says itself what it is."""
+_DUE = re.compile(
+    r"\b(?:due|expires?|runs? out|lapses?|deadline|renewal|valid (?:un)?till?|no later than|fällig"
+    r"|läuft ab|gültig bis|échéance|expire|vence|scade)\b",
+    re.IGNORECASE,
+)
+_BY = re.compile(
+    r"\b(?:by|before|until|till|bis|avant|antes del?|entro)\W+(?:the\s+)?$", re.IGNORECASE
+)
+"""Before the day by which something is to be done."""
+_ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
+"""From which days are counted where it only matters that one is named."""
+_IS_YEAR = re.compile(r"\d{4}")
+_LONGEST_DEADLINE = 14
+"""Words of a note that only says what is due when."""
 _CONTINUES = re.compile(
     r"(?:(?:and|but|so|then|also)\s+)?(?:he|she|it|they|this|that|these|those|his|her|its|their"
     r"|er|sie|es|dies|il|elle|ce|él|ella|eso)\b",
@@ -110,9 +124,8 @@ class ReadLine(Struct, frozen=True, dict=True):
             return asked
         if label := _LABEL.match(said):
             return _TYPE_OF_LABEL[label["label"].lower()]
-        return next(
-            (kind for kind, outright in _EXPLICIT_TYPE.items() if outright.search(said)), ""
-        )
+        outright = (kind for kind, stated in _EXPLICIT_TYPE.items() if stated.search(said))
+        return next(outright, "plan" if _is_deadline(self.written, said) else "")
 
     @cached_property
     def asked_type(self) -> str:
@@ -153,6 +166,17 @@ class ReadLine(Struct, frozen=True, dict=True):
     def weight(self) -> float:
         """How much it deserves to be kept."""
         return self.confidence * self.importance
+
+
+def _is_deadline(written: str, said: str) -> bool:
+    """Return whether an item of a list says in few words what is due on which day."""
+    if _ITEM.match(written) is None or len(said.split()) > _LONGEST_DEADLINE:
+        return False
+    spans = [span for span in date_spans(said, _ANY_DAY) if not _IS_YEAR.fullmatch(span.iso)]
+    return bool(spans) and (
+        _DUE.search(said) is not None
+        or any(_BY.search(said, 0, span.start) is not None for span in spans)
+    )
 
 
 def read_lines(
@@ -198,8 +222,9 @@ def statements(source: SourceText, read: Sequence[ReadLine]) -> tuple[Distilled,
     ]
     spans: list[tuple[int, int]] = []
     taken: set[int] = set()
-    for seed in sorted(seeds, key=lambda place: -read[place].weight)[: _most_kept(read)]:
-        if seed not in taken:
+    most = _most_kept(read)
+    for seed in sorted(seeds, key=lambda place: -read[place].weight):
+        if seed not in taken and len(spans) < most:
             first, last = _widen(source, read, seed, taken)
             spans.append((first, last))
             taken.update(range(first, last + 1))

@@ -76,6 +76,83 @@ def test_a_table_within_its_budget_is_not_told(
     assert "total" not in told(*rows(note), budget)
 
 
+def test_a_budget_in_words_is_one_too(told: Callable[..., dict[str, str]], note: Note) -> None:
+    plan = fact(note, "For the spring tour the plan said two thousand.", "2024-01-15", "plan.md")
+    assert ", over the plan of 2,000 by 240.50. " in told(*rows(note), plan)["total"]
+
+
+def hosting(note: Note, months: int) -> Memory:
+    """What is paid for servers every month."""
+    lines = (
+        f"date: 2026-{month:02}-05; vendor: Nordwolke; what: servers; amount: 500.00"
+        for month in range(1, months + 1)
+    )
+    other = "date: 2026-02-07; vendor: Kartenhaus; what: tiles; amount: 90.00"
+    table = note("\n".join((*lines, other)), "2026-10-20", "tools.csv")
+    return replace(table, row=1, title="tools")
+
+
+def test_what_a_monthly_payment_comes_to_by_the_end_of_a_year_is_over_its_budget(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    said = "Nordwolke: the budget is 5,400 for the year."
+    text = told(hosting(note, 10), fact(note, said, "2026-10-09", "talk.md"))["total"]
+    assert "10 entries come to 5,000 (5 January → 5 October 2026); at 500 a month " in text
+    assert " they will be 6,000 at the end of 2026, over the budget of 5,400 by 600. " in text
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Nordwolke: the budget is 5,400 in all.", "Nordwolke: the budget is 6,000 for the year."],
+)
+def test_a_payment_that_keeps_to_its_budget_is_not_told(
+    told: Callable[..., dict[str, str]], note: Note, said: str
+) -> None:
+    assert "total" not in told(hosting(note, 10), fact(note, said, "2026-10-09", "talk.md"))
+
+
+def test_a_table_of_two_years_tells_what_each_came_to(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    lines = [
+        f"when: {year}-{month:02}-04; what: mooring; £: {amount}"
+        for year, amount in ((2024, 100), (2025, 120))
+        for month in (1, 3, 5, 7, 9)
+    ]
+    table = replace(note("\n".join(lines), "2025-10-01", "costs.csv"), row=1, title="boat costs")
+    assert told(table)["total"].startswith(
+        "Boat costs come to 500 in 2024 (5 entries, the last on 4 September 2024) and 600 in 2025 "
+    )
+    mixed = replace(table, text=table.text.replace("£: 120", "£: 120; currency: EUR"))
+    part = replace(table, text="\n".join(lines[:7]))
+    assert "total" not in told(mixed) | told(part)
+
+
+PRICES = (
+    "item: sourdough; size: {}; price: {}",
+    "item: rolls; price: 0.45",
+    "item: bloomer; price: 2.10",
+    "item: stollen; price: 10.00",
+    "item: scone; price: 1.60",
+)
+
+
+def test_two_lists_of_prices_tell_what_is_new(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    lists = [
+        replace(
+            note("\n".join(PRICES).format("large", price), day, f"prices {year}.csv"),
+            row=1,
+            title=f"prices {year}",
+        )
+        for price, day, year in (("3.90", "2025-01-02", 2024), ("4.20", "2025-01-01", 2025))
+    ]
+    assert told(*lists)["change"].startswith(
+        "1 of 5 entries differ between prices 2024.csv and prices 2025.csv: sourdough 3.90 → 4.20. "
+    )
+
+
 def test_what_happens_on_three_days_is_told_with_what_is_the_same(
     told: Callable[..., dict[str, str]], note: Note
 ) -> None:
@@ -207,6 +284,17 @@ def test_a_value_that_is_said_again_has_not_changed(
     bill = fact(note, "The vet's bill is below the insurer's excess of 350.", "2024-05-06", "a.md")
     letter = "The insurer's renewal: premium £341, excess £350, vet's fees covered."
     assert "change" not in told(bill, fact(note, letter, "2025-05-06", "b.md"))
+
+
+def test_a_price_that_a_closely_related_sentence_replaces_has_changed(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    books = "Books of ten visitor vouchers cost £14, at most six books a year."
+    text = told(
+        fact(note, books, "2024-04-01", "terms.html"),
+        fact(note, "Visitor vouchers go to £16 a book.", "2025-01-16", "minutes.txt"),
+    )["change"]
+    assert "went from £14 to £16 (1 April 2024 → 16 January 2025). " in text
 
 
 def test_a_stay_from_one_day_to_another_is_no_change(
@@ -415,6 +503,46 @@ def test_readings_that_go_up_and_down_are_no_change(
         for day, degrees in days
     ]
     assert "change" not in told(*notes)
+
+
+def test_what_may_still_be_open_is_not_said_to_be(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    asked = "The last instalment for the Hafod residential has to be paid by 25 April."
+    told_all = "If the last instalment for the Hafod residential is still to come, see the office."
+    notes = fact(note, asked, "2025-01-16", "a.md"), fact(note, told_all, "2025-05-02", "b.md")
+    assert "overdue" not in told(*notes)
+
+
+def test_readings_in_a_table_are_no_change(told: Callable[..., dict[str, str]], note: Note) -> None:
+    temperatures = ((4, 3.1, 4.0, 5.1, "BO"), (5, 3.2, 4.1, 5.0, "BO"), (7, 3.3, 4.8, 5.2, "TW"))
+    lines = (
+        f"date: 2025-11-{day:02}; fridge am: {one}; fridge pm: {two}; retarder: {three}; by: {who}"
+        for day, one, two, three, who in temperatures
+    )
+    log = replace(note("\n".join(lines), "2025-11-08", "fridge.csv"), row=1, title="fridge log")
+    assert "change" not in told(log)
+
+
+def test_what_would_hold_on_a_condition_is_no_change(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    paid = "The bill comes to £318 with the anaesthetic, and the dog is well."
+    reckoned = "If you can now bill 200 days the bill comes to £248 with the overheads."
+    assert "change" not in told(
+        fact(note, paid, "2024-10-29", "vet.md"), fact(note, reckoned, "2025-01-10", "rate.md")
+    )
+
+
+def test_two_versions_of_a_plan_are_not_the_same_thing_again(
+    told: Callable[..., dict[str, str]], note: Note
+) -> None:
+    texts = (
+        ("Tuesday: dry run with the courier firm at the depot again, 10:00.", "2025-08-27"),
+        ("Tuesday: dry run with the courier firm at the depot again, 11:00.", "2025-09-04"),
+        ("The dry run with the courier firm at the depot went well again.", "2025-10-20"),
+    )
+    assert "recurring" not in told(*(fact(note, said, day, f"{day}.md") for said, day in texts))
 
 
 def test_a_day_that_passed_is_told_with_what_is_due_by_it(

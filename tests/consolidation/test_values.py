@@ -26,6 +26,13 @@ def found(sentence: str) -> list[tuple[str, str]]:
         ("5% of 12 kg", [("percent", "5%"), ("quantity", "12 kg")]),
         ("Two machines at 5 pm", [("quantity", "Two machines"), ("time", "5 pm")]),
         ("Version 2.3.1 and room 12B, call +49 30 123456", []),
+        ("Fifty-two thousand pounds", [("money", "Fifty-two thousand pounds")]),
+        (
+            "A hundred and ten euros, ten hours",
+            [("money", "A hundred and ten euros"), ("quantity", "ten hours")],
+        ),
+        ("It was three thousand one hundred", [("number", "three thousand one hundred")]),
+        ("One in a hundred, a million thanks, two hundred and six", []),
         ("May I come?", []),
     ],
 )
@@ -47,6 +54,9 @@ def test_values_are_found_by_their_form(sentence: str, expected: list[tuple[str,
         ("9:30", "9:30 pm"),
         ("17:00", "5 pm"),
         ("two machines", "2 machines"),
+        ("a hundred and fifty-two pounds", "£152"),
+        ("Two hundred thousand euros", "€200k"),
+        ("one million two hundred thousand and five dollars", "$1,200,005"),
     ],
 )
 def test_what_may_be_the_same_agrees(first: str, second: str) -> None:

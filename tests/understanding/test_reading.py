@@ -78,6 +78,33 @@ def test_a_sentence_that_begins_with_a_pronoun_is_kept_with_the_one_before_it() 
     assert any("Tobias Kern" in each and "61k" in each for each in texts)
 
 
+def test_sentences_that_make_one_memory_count_once_among_those_that_are_kept() -> None:
+    paragraph = (
+        "Kestrel Build got the kitchen for £38,400, fixed. Marek starts on 7 October with Kuba. "
+        "The second payment of £12,000 is due when the roof is on. Lowther Structural does the "
+        "calculations for £720."
+    )
+    others = (
+        "Tomos is allergic to cashews and pistachios.",
+        "Nadia starts as team lead on 1 May.",
+        "The Vivaro was bought for £11,450 on 15 March.",
+        "Rent of Unit 7 goes to £510 from January.",
+        "Josie leaves the workshop at the end of August.",
+    )
+    found = understood("\n\n".join((paragraph, *others)), title="House").distilled
+    assert [each.text.startswith("House: Kestrel Build got") for each in found].count(True) == 1
+    assert len(found) == 4  # 1.2 times the root of nine sentences
+
+
+@pytest.mark.parametrize(
+    "item", ["MOT due 30 Sept", "passport runs out 3 Nov 2026", "entry form by 12 July"]
+)
+def test_an_item_that_only_says_what_is_due_when_is_kept(item: str) -> None:
+    [memory] = understood(f"# Van\n\n- spare key: hook in the larder\n- {item}\n").distilled
+    assert memory.text.endswith(item)
+    assert memory.type == "plan"
+
+
 def test_a_memory_is_the_documents_own_text_in_place() -> None:
     text = "# Notes\n\nThe boiler was serviced on 3 May by Des Okoro.\n\nok bye\n"
     for memory in understood(text).distilled:
