@@ -8,6 +8,7 @@ import gc
 import json
 import os
 import re
+import shlex
 import sys
 import threading
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
 import typer
@@ -292,11 +294,15 @@ def run(arguments: Sequence[str], host: Host | None = None) -> int:
         return _report(error.message, error.hint, error.exit_code)
     except typer.TyperException as error:
         return _report_usage(error, arguments)
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, typer.Abort) as error:
+        if path := _removed_bytecode(error):
+            return _report(*_cut_short(path), 1, error, arguments)
         return _report("interrupted", "", _INTERRUPTED)
     except OSError as error:
         return _report(os_error_message(error), os_error_hint(error), 1, error, arguments)
     except Exception as error:  # noqa: BLE001 - here the process ends
+        if path := _removed_bytecode(error):
+            return _report(*_cut_short(path), 1, error, arguments)
         message = f"unexpected {type(error).__name__}: {error}"
         return _report(
             message, "run it again with MEMCTL_DEBUG=1 to see where", 1, error, arguments
@@ -304,6 +310,29 @@ def run(arguments: Sequence[str], host: Host | None = None) -> int:
     if result == _INTERRUPTED:
         return _report("interrupted", "", _INTERRUPTED)
     return result if isinstance(result, int) else 0
+
+
+def _removed_bytecode(error: BaseException) -> str:
+    """Remove the cached bytecode that Python could not load; return where it was, or "".
+
+    CPython 3.11 keeps what a full disk took of it, and fails with an EOFError at every import
+    since, which Typer takes for the end of what is typed.
+    """
+    cause = error.__cause__ if isinstance(error, typer.Abort) else error
+    for frame, _ in walk_tb(cause.__traceback__) if isinstance(cause, EOFError) else ():
+        if frame.f_code.co_name == "_compile_bytecode":
+            path = str(frame.f_locals["bytecode_path"])
+            with suppress(OSError):  # whoever may not remove it is told where it is
+                Path(path).unlink()
+            return path
+    return ""
+
+
+def _cut_short(path: str) -> tuple[str, str]:
+    message = f"{path} was cut short, as by a full disk"
+    if Path(path).exists():
+        return message, f"remove it, and run this again: rm {shlex.quote(path)}"
+    return f"{message}, and has been removed", "run it again: Python makes it anew"
 
 
 def _report(

@@ -18,6 +18,7 @@ from memctl.ingest.discovery.sources import Source, printable, walk
 from memctl.ingest.source_reading import Unreadable, identify
 from memctl.kb_settings import REASON_SUFFIX, Layout, reason_path
 from memctl.knowledge_base import KnowledgeBase
+from memctl.readers.media.subtitles import sidecars_among
 from memctl.records import FileOutcome
 from memctl.store.ledger.work_repositories import FileEntry
 from memctl.store.locks import is_watched
@@ -74,6 +75,9 @@ def _check_failed(examined: Examined) -> Iterator[Finding]:
         if path.is_file() and not path.name.endswith(REASON_SUFFIX)
     ]
     silent = [path for path in files if not reason_path(path).exists()]
+    for beside in {path.parent for path in silent}:  # what goes with a recording has no own reason
+        sidecars = sidecars_among([path for path in files if path.parent == beside])
+        silent = [path for path in silent if path not in sidecars]
     if silent:
         message = (
             f"{format_count(len(silent), 'file')} without a reason: {printable(silent[0].name)}"

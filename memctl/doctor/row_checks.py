@@ -74,14 +74,19 @@ class CrossReferences(Struct, dict=True):
             seen |= lost
             yield from sorted(lost)
 
-    def without_memories(self) -> list[str]:
-        """Return the ids of live documents that have text and not one memory."""
+    def without_memories(self, emptied: Set[str]) -> list[str]:
+        """Return the ids of live documents that have text and not one memory.
+
+        Args:
+            emptied: The documents of which memories were deleted by hand; they may have none left.
+        """
         owners = Ids(b["document_id"] for b in self.snapshot.batches("memories", None, _OWNER))
         live = col("status") == "indexed"
         bare: list[str] = []
         for batch in self.snapshot.batches("documents", live, ["id"]):
             bare += batch["id"].filter(_mask(owners.lacks(batch["id"]))).to_pylist()
-        texts = self.snapshot.get("documents", bare, ["id", "text"]).to_pylist()
+        lost = [id_ for id_ in bare if id_ not in emptied]
+        texts = self.snapshot.get("documents", lost, ["id", "text"]).to_pylist()
         return [row["id"] for row in texts if (row["text"] or "").strip()]
 
     def dangling(self, column: str, table: TableName = "memories") -> Iterator[str]:
@@ -147,7 +152,7 @@ def check_rows(examined: Examined) -> Iterator[Finding]:
         else:
             yield ok("rows", table, f"{format_count(len(ids), 'id')}, each once")
     if {"documents", "memories"}.issubset(readable):
-        yield from _check_documents(agreement)
+        yield from _check_documents(agreement, examined.ledger.deletions.documents())
         yield from _check_files(agreement, examined)
     if "memories" in readable:
         yield from _check_references(agreement)
@@ -155,12 +160,12 @@ def check_rows(examined: Examined) -> Iterator[Finding]:
         yield from _check_graph(agreement)
 
 
-def _check_documents(agreement: CrossReferences) -> Iterator[Finding]:
+def _check_documents(agreement: CrossReferences, emptied: Set[str]) -> Iterator[Finding]:
     orphaned = list(agreement.orphans())
     if orphaned:
         subject = f"memories of {format_count(len(orphaned), 'document')} that are not there"
         yield damaged("rows", "memories", f"{subject}: {some_of(orphaned)}")
-    bare = agreement.without_memories()
+    bare = agreement.without_memories(emptied)
     if bare:
         bare_documents = f"{format_count(len(bare), 'live document')} without any memory"
         yield damaged("rows", "documents", f"{bare_documents}: {some_of(bare)}")

@@ -55,6 +55,7 @@ from memctl.store.ledger.content_merge import (
     split_sessions,
 )
 from memctl.store.ledger.content_tables import export_content
+from memctl.store.ledger.decision_repositories import DELETABLE
 from memctl.store.ledger.feedback_repositories import EFFECTS, FeedbackEffect
 from memctl.store.ledger.session_repositories import TURNS, SessionKey
 from memctl.store.tables.filter_expressions import col
@@ -142,6 +143,7 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase, *, copies_media: bool = True)
         our_effects = ledger.feedback_effects.all()
         merging = _TableMerge(kb, transaction, theirs, transaction.snapshot(), talks, splits)
         merging.run(our_effects, _effects(content))
+        transaction.deletions.keep(_deleted_in(other, transaction.snapshot()))
         transaction.ledger(join_content)
         transaction.ledger(lambda _: _join_records(kb, other))
         transaction.ledger(lambda _: ledger.comparisons.add(merging.facts, kb.resources.clock()))
@@ -236,6 +238,15 @@ def _judged_importance(
     for each in effects:
         found.setdefault(each.memory_id, JudgedImportance()).effects[each.feedback_id] = each
     return found
+
+
+def _deleted_in(other: KnowledgeBase, merged: Snapshot) -> Mapping[str, str | None]:
+    """Return what was deleted by hand in the other one and is in neither, as it is kept."""
+    deleted = {each.id: each.document_id for each in other.store.ledger.deletions.all()}
+    there: set[str] = set()
+    for table in DELETABLE:
+        there.update(merged.get(table, list(deleted), ["id"])["id"].to_pylist())
+    return {id_: document for id_, document in deleted.items() if id_ not in there}
 
 
 def _join_records(kb: KnowledgeBase, other: KnowledgeBase) -> None:

@@ -127,6 +127,22 @@ def test_a_table_shows_what_is_not_in_order_and_with_verbose_every_check(
     assert "citations" in whole.out
 
 
+def test_subtitles_of_a_failed_recording_need_no_reason_of_their_own(
+    memctl: Run, tmp_path: Path
+) -> None:
+    memctl("kb", "create", "default")
+    folder = tmp_path / "home" / "kb" / "default"
+    (folder / "inbox" / "talk.mp3").write_bytes(b"ID3" + bytes(range(256)))
+    (folder / "inbox" / "talk.srt").write_text("no subtitles")
+    memctl("watch", "--once", "-k", "default")
+    assert {path.name for path in (folder / "failed").iterdir()} == {
+        "talk.mp3",
+        "talk.mp3.reason.json",
+        "talk.srt",
+    }
+    assert "without a reason" not in memctl("doctor").out
+
+
 def test_rebuilding_says_what_it_made(memctl: Run) -> None:
     memctl("ingest", "--text", "The lease starts on 1 June 2026.")
     done = memctl("doctor", "--rebuild", "-o", "json")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import py_compile
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,23 @@ def test_an_unexpected_failure_is_one_line_unless_the_traceback_is_asked_for(
     assert "Traceback" in memctl("kb", "list", "--verbose").err
     monkeypatch.setenv("MEMCTL_DEBUG", "1")
     assert "Traceback" in memctl("kb", "list").err
+
+
+def test_bytecode_that_a_full_disk_has_cut_short_is_removed(
+    memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cut_short.py").write_text("ENTRIES = ()\n")
+    bytecode = Path(py_compile.compile(str(tmp_path / "cut_short.py")) or "")
+    bytecode.write_bytes(bytecode.read_bytes()[:-20])
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(Home, "entries", lambda *_: import_module("cut_short").ENTRIES)
+    result = memctl("kb", "list")
+    assert result.code == 1
+    assert result.err.lstrip() == (
+        f"error: {bytecode} was cut short, as by a full disk, and has been removed\n"
+        "hint: run it again: Python makes it anew\n"
+    )
+    assert memctl("kb", "list").code == 0
 
 
 def test_a_failure_of_the_system_names_the_file(

@@ -106,6 +106,21 @@ def test_a_place_that_cannot_be_written_to_is_called_as_the_user_does(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder", "home"]
 
 
+def test_what_was_deleted_by_hand_stays_so_where_it_is_taken_over(memctl: Run) -> None:
+    memctl("ingest", "--text", "The alarm code is 4711-Quince.")
+    memctl("kb", "create", "merged")
+    for row in memctl("memory", "list").rows:
+        memctl("memory", "delete", row["id"], "--yes")
+    (document,) = memctl("document", "list").rows
+    memctl("export", "all", "--to", "all.memctl", "-k", document["kb"])
+    memctl("import", "all.memctl", "-k", "restored")
+    memctl("kb", "merge", "merged", document["kb"], "--yes")
+    for name in ("restored", "merged"):
+        assert memctl("document", "list", "-k", name).rows
+        assert memctl("doctor", "--repair", "-k", name).code == 0
+        assert memctl("memory", "list", "-k", name).rows == []
+
+
 def test_everything_comes_back_as_it_was(notes: Run) -> None:
     before = {t: notes("export", t).out for t in ("documents", "memories", "entities", "relations")}
     archive = notes("export", "all").raw

@@ -405,6 +405,18 @@ def test_what_was_deleted_by_hand_stays_so_when_its_document_is_read_again(
     assert statement(home, "night train")
 
 
+def test_a_document_all_of_whose_memories_were_deleted_by_hand_is_whole(
+    home: Home, doctor: Doctor
+) -> None:
+    with home.open("notes") as base:
+        rows = base.store.snapshot().scan("memories", col("source") == "lease.md", ["id"])
+        for row in rows.to_pylist():
+            base.memories.delete(row["id"])
+    left = texts(home)
+    assert damage(doctor) == told(doctor) == []
+    assert texts(home) == left
+
+
 def test_a_document_that_is_lost_with_its_file_is_named_once(home: Home, doctor: Doctor) -> None:
     lose(home, "memories", col("source") == "trips/oslo.md")
     lose(home, "documents", col("source") == "trips/oslo.md")

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from memctl.ingest.batches import PreparedDocument
 
 __all__ = ["bench", "embedder"]
+
+MOST_SECONDS = 20
+"""Of this process; what grows with the square of a file's size takes a hundred of them."""
 
 
 def steps(work: Callable[[], object]) -> int:
@@ -56,10 +60,31 @@ def grows_with(make: Callable[[int], Callable[[], object]]) -> float:
 
 
 def test_links_and_tags_beside_code_are_found_in_one_pass() -> None:
-    for find in (find_wikilinks, find_hashtags):
-        assert grows_with(lambda count, find=find: lambda: find("`a` [[b]] #c\n" * count)) < 6
     assert find_hashtags("`#a` #b `#c` #d", [(0, 6)]) == ("d",)
     assert find_wikilinks("`[[a]]` [[b]] ~~~\n[[c]]") == ("b", "c")
+    for find in (find_wikilinks, find_hashtags):  # with their patterns compiled by now
+        assert grows_with(lambda count, find=find: lambda: find("`a` [[b]] #c\n" * count)) < 6
+
+
+HEAVY = {
+    "a.md": ("# ", "[["),
+    "b.md": ("# ", "[]("),
+    "a.adoc": ("== ", "[["),
+    "b.adoc": ("", "_"),
+    "a.txt": ("See ", "[["),
+}
+"""What a line begins with, and what it goes on with for ever."""
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_a_mark_that_is_opened_again_and_again_keeps_nobody_busy(name: str, bench: Bench) -> None:
+    """With patterns that look for its end from each of them, this would take many minutes."""
+    start, mark = HEAVY[name]
+    path = bench.file(name, f"{start}{mark * 100_000} end\n\nThe boat is blue.\n")
+    began = time.process_time()
+    bench.paths(path)
+    assert time.process_time() - began < MOST_SECONDS
+    assert any("The boat is blue." in row["text"] for row in bench.rows("memories", "text"))
 
 
 def test_a_document_links_to_a_bounded_number_of_pages_and_says_so(bench: Bench) -> None:

@@ -44,7 +44,9 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _SETEXT = re.compile(r" {0,3}(=+|-{2,})[^\S\n]*$")
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 _MARKS = re.compile(r"(\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w))")
-_INLINE_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|\[\[(?:[^\]|]*\|)?([^\]]*)\]\]")
+_INLINE_LINK = re.compile(
+    r"!?\[([^\[\]]*+)\]\([^)]{0,2000}+\)|\[\[(?:[^\[\]|]*+\|)?([^\[\]]*+)\]\]"
+)
 
 _EMPHASISED = re.compile(r" {0,3}(?P<marks>\*\*|__)(?P<text>[^*_\n]+)(?P=marks)[^\S\n]*\n\s*")
 _DATED_ENTRY = re.compile(r"(?:[-*+>]\s+)?(?:\*\*|__)([^*_\n]{4,60}?)[.:]?(?:\*\*|__)")

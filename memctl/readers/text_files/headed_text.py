@@ -42,11 +42,11 @@ _TERM_LEVEL = 50
 """Of what a list of definitions defines."""
 _TERM = re.compile(r"[^\s:][^\n]{0,150}?:{2,4}[^\S\n]*\n")
 """What a list of AsciiDoc defines: ``--quiet::``; what it means stands below, further in."""
-_ANCHOR = re.compile(r"\[\[[^\]\n]*\]\]")
+_ANCHOR = re.compile(r"\[\[[^\[\]\n]*+\]\]")
 
 _ASCIIDOC_TITLE = re.compile(r"^(?P<marks>={1,6})[^\S\n]+(?P<title>\S[^\n]*)\n?", re.MULTILINE)
 _ASCIIDOC_MARKS = "=-~^+"
-_ASCIIDOC_BLOCK = re.compile(r"(-{4,}|={4,}|\*{4,}|\+{4,}|_{4,}|\.{4,}|/{4,}|```)\w*")
+_ASCIIDOC_BLOCK = re.compile(r"(-{4,}|={4,}|\*{4,}|\+{4,}|_{4,}+|\.{4,}|/{4,}|```)\w*")
 _ORG_BLOCK = re.compile(r"#\+begin_(\w+).*", re.IGNORECASE)
 _ORG_TITLE = re.compile(r"^(?P<marks>\*{1,30})[^\S\n]+(?P<title>\S[^\n]*)\n?", re.MULTILINE)
 _ORG_TAGS = re.compile(r"\s:[\w@#%:]+:\s*$")

@@ -37,7 +37,7 @@ from memctl.schema.declarations import DECLARATIONS, Table
 from memctl.schema.migrations import FIRST_VERSION, SCHEMA_VERSION, require_known
 from memctl.schema.table_names import TABLES, TableName
 from memctl.store.ledger.content_tables import export_content, import_content
-from memctl.store.ledger.decision_repositories import NameDecision
+from memctl.store.ledger.decision_repositories import DeletedRow, NameDecision
 from memctl.store.ledger.log_repositories import QueryEntry
 from memctl.store.ledger.repository import to_text
 from memctl.store.transfer.export_formats import format_of, is_streamed, widened, writer
@@ -62,7 +62,7 @@ __all__ = [
 
 R = TypeVar("R", bound=Struct)
 
-LEDGER_PARTS = ("names", "queries", "comparisons", "content")
+LEDGER_PARTS = ("names", "queries", "comparisons", "content", "deletions")
 
 
 class _Waiting(Struct):
@@ -82,6 +82,7 @@ def export_ledger(ledger: Ledger) -> Iterator[tuple[str, bytes]]:
     yield "queries", _lines({**asdict(each), "at": to_text(each.at)} for each in queries)
     yield "comparisons", _lines({"memory_id": id_} for id_ in ledger.comparisons.pending())
     yield "content", _lines(export_content(ledger))
+    yield "deletions", _lines(map(asdict, ledger.deletions.all()))
 
 
 def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
@@ -110,6 +111,9 @@ def ledger_restorer(ledger: Ledger, name: str, content: bytes, now: datetime) ->
             return lambda _: ledger.queries.write(entries)
         if name == "content":
             return import_content(asdict(_record(_ContentRow, row)) for row in rows)
+        if name == "deletions":
+            deleted = [_record(DeletedRow, row) for row in rows]
+            return lambda _: ledger.deletions.write(deleted)
         waiting = [_record(_Waiting, row).memory_id for row in rows]
         return lambda _: ledger.comparisons.add(waiting, now)
     except (ValueError, TypeError, RecursionError) as error:  # no JSON, no instant, other values
@@ -125,7 +129,7 @@ def _record(kind: type[R], row: Any) -> R:
 
 
 FORMAT = "memctl-export"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _BATCH_BYTES = 8 << 20
 _MANIFEST = "manifest.json"
 _LARGEST_MANIFEST = 1 << 20
