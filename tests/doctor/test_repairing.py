@@ -413,7 +413,7 @@ def test_a_document_all_of_whose_memories_were_deleted_by_hand_is_whole(
         for row in rows.to_pylist():
             base.memories.delete(row["id"])
     left = texts(home)
-    assert damage(doctor) == told(doctor) == []
+    assert damage(doctor) == messages(doctor) == []
     assert texts(home) == left
 
 
