@@ -121,6 +121,21 @@ def test_hits_come_in_the_order_of_their_answering_sentences(roastery: Searcher)
     assert [hit.memory_id for hit in hits][: len(best)] == best
 
 
+def test_the_first_five_hits_have_two_passages_of_a_document_and_what_is_cited(
+    roastery: Searcher,
+) -> None:
+    hit = roastery.search("Who supplies the green coffee?").hits[0]
+    long = [replace(hit, document_id="d_long", memory_id=f"m_long{n}") for n in range(5)]
+    chat = [replace(hit, document_id="d_chat", memory_id=f"m_chat{n}", type="turn") for n in "ab"]
+    other = replace(hit, document_id="d_other", memory_id="m_other")
+    shown = [item.memory_id for item in rank_hits([*long, *chat, other], [], cited=["m_long4"])]
+    assert shown == [
+        *("m_long4", "m_long0", "m_chata", "m_chatb", "m_other"),
+        *("m_long1", "m_long2", "m_long3"),
+    ]
+    assert [item.memory_id for item in rank_hits(long, [])] == [item.memory_id for item in long]
+
+
 BARRELS = "How many barrels stand in the cellar?"
 
 

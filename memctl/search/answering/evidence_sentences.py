@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -50,6 +51,8 @@ from memctl.search.retrieval.candidates import cosines, coverage
 
 _MAX_JUDGED = 30
 """Sentences that the model judges, at about 10 ms each."""
+_FIRST_HITS, _PASSAGES_OF_DOCUMENT = 5, 2
+"""Among so many hits are at most so many passages of one document."""
 _MAX_QUOTE_LENGTH = 260
 """Characters of a quote: a sentence with its neighbours."""
 _SELF_CONTAINED_COVERAGE = 0.8
@@ -240,15 +243,35 @@ def rank_hits(
 ) -> tuple[Hit, ...]:
     """Return hits ordered by the probability of their best sentence; the rest keep their order.
 
+    Among the first five are at most two passages of a document, unless more are cited, so that one
+    text does not hide what others say.
+
     Args:
         hits: Best first.
         sentences: Of the hits, best first.
         cited: Ids of the memories that an answer cites, which come first.
     """
+    cited = tuple(cited)
     best = dict.fromkeys((*cited, *(item.hit.memory_id for item in sentences)))
     places = {memory_id: place for place, memory_id in enumerate(best)}
     ordered = sorted(hits, key=lambda hit: places.get(hit.memory_id, len(places)))
+    ordered = _spread_over_documents(ordered, frozenset(cited))
     return tuple(replace(hit, rank=rank) for rank, hit in enumerate(ordered, start=1))
+
+
+def _spread_over_documents(hits: Sequence[Hit], cited: Container[str]) -> list[Hit]:
+    """Return hits with the third passage of a document, and further ones, after the first five."""
+    first: list[Hit] = []
+    later: list[Hit] = []
+    passages: Counter[tuple[str, str]] = Counter()
+    for hit in hits:
+        is_further = hit.type == "passage" and passages[hit.document] >= _PASSAGES_OF_DOCUMENT
+        if is_further and len(first) < _FIRST_HITS and hit.memory_id not in cited:
+            later.append(hit)
+        else:
+            first.append(hit)
+            passages[hit.document] += 1
+    return [*first[:_FIRST_HITS], *later, *first[_FIRST_HITS:]]
 
 
 def sentence_context(hit: Hit, before: str) -> str:
