@@ -468,7 +468,7 @@ def without_echo(ledger: Ledger, text: str, at: datetime, *, by_user: bool) -> s
     """
     lines = text.splitlines(keepends=True)
     found = {_digest(said) for line in lines for _, _, said in _sentences(line)}
-    known = ledger.injected.known(found, at - REMEMBERED) if found else frozenset()
+    known = ledger.injected.injected_since(found, at - REMEMBERED) if found else frozenset()
     if not known:
         return text
     return "".join(

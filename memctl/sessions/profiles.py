@@ -88,7 +88,7 @@ class Profiles(Struct, frozen=True):
         """Return the profile of a user; where no agent is named, else the latest of any agent."""
         if agent is not None:
             return self.get(user, agent)
-        return self.ledger.profiles.shown(self._namespace(user))
+        return self.ledger.profiles.profile_to_show(self._namespace(user))
 
     def versions(self, user: str | None = None, agent: str | None = None) -> Sequence[Profile]:
         """Return all versions of a profile, the latest first."""

@@ -198,7 +198,7 @@ class ConversationRecall(Struct, frozen=True):
     def _latest(self, session: Session) -> list[RecalledSession]:
         """Return the conversation before, for a message that says nothing but to go back to it."""
         sessions = self.conversations.ledger.sessions
-        for other in sessions.matching(namespaces=(session.namespace,), limit=2):
+        for other in sessions.search(namespaces=(session.namespace,), limit=2):
             if other.session_id != session.session_id and other.message_count:
                 return [self._summarized(other)]
         return []

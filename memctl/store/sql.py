@@ -45,7 +45,7 @@ from memctl.store.ledger.content_tables import (
 )
 from memctl.store.ledger.repository import from_text, to_text
 from memctl.store.tables.filter_expressions import Expr, as_arrow, col, namespace_filter
-from memctl.store.transfer.export_formats import widened
+from memctl.store.transfer.export_formats import widen_vectors
 
 if TYPE_CHECKING:
     import duckdb
@@ -163,7 +163,7 @@ class _Scan:
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the stream."""
         reader = self._scanner.to_reader()
-        schema = widened(reader.schema)
+        schema = widen_vectors(reader.schema)
         return reader if schema == reader.schema else reader.cast(schema)
 
 
@@ -181,7 +181,7 @@ class _Wide(pyarrow.dataset.Dataset):  # type: ignore[misc]
     @property
     def schema(self) -> pa.Schema:
         """The columns as DuckDB sees them."""
-        return widened(self._dataset.schema)
+        return widen_vectors(self._dataset.schema)
 
     def scanner(
         self, columns: list[str] | None = None, filter: Any = None, **options: Any
@@ -223,15 +223,15 @@ def _register(
             sources.setdefault(name, {})[kb] = rows
     for name, by_kb in sources.items():
         missing = {
-            kb: rows for kb, snapshot in snapshots.items() if (rows := _missing(snapshot, name))
+            kb: rows for kb, snapshot in snapshots.items() if (rows := _default_row(snapshot, name))
         }
         _create_view(connection, name, by_kb, missing, name_kb=len(snapshots) > 1)
 
 
-def _missing(snapshot: Snapshot, table: str) -> pa.Table | None:
+def _default_row(snapshot: Snapshot, table: str) -> pa.Table | None:
     """Return one row with the columns that a table has not got yet, at their defaults."""
     name = next((name for name in TABLES if name == table), None)
-    columns = [*snapshot.missing(name)] if name is not None else []
+    columns = [*snapshot.missing_columns(name)] if name is not None else []
     return with_all_columns(pa.table({"": [0]}), name, columns) if name and columns else None
 
 
@@ -428,8 +428,8 @@ class NamespaceScope:
         if within is None or table in OF_NAMESPACES:
             return within
         if table == "entities":
-            return ~col("id").is_in(sorted(_unnamed(snapshot, within)))
-        return ~col("id").is_in(sorted(_tied(snapshot, table, within)))
+            return ~col("id").is_in(sorted(_unnamed_entities(snapshot, within)))
+        return ~col("id").is_in(sorted(_dependent_rows(snapshot, table, within)))
 
     def of_ledger(
         self, snapshot: Snapshot, tables: Mapping[str, pa.Table]
@@ -513,7 +513,7 @@ def _of_pools(name: str, rows: pa.Table, pools: Collection[str]) -> pa.Table:
     return rows.filter(pa.array([pool is None or pool in pools for pool in of], pa.bool_()))
 
 
-def _unnamed(snapshot: Snapshot, within: Expr) -> Iterator[str]:
+def _unnamed_entities(snapshot: Snapshot, within: Expr) -> Iterator[str]:
     """The entities that no row names for which a condition holds."""
     named = _names(snapshot, within)
     for row in snapshot.each_row("entities", None, ("id", "name", "aliases")):
@@ -530,7 +530,7 @@ def _names(snapshot: Snapshot, within: Expr) -> set[str]:
     return names
 
 
-def _tied(snapshot: Snapshot, table: TableName, within: Expr) -> Iterator[str]:
+def _dependent_rows(snapshot: Snapshot, table: TableName, within: Expr) -> Iterator[str]:
     """The rows of a table that refer to a row for which a condition does not hold."""
     left_out = {
         row["id"] for other in OF_NAMESPACES for row in snapshot.each_row(other, ~within, ("id",))

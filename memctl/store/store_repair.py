@@ -125,8 +125,8 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> RepairReport:
             columns = schemas(int(ledger.meta(DIMENSION) or 0), version) if named else {}
             head = {}
             for table in _tables(datasets, named, version):
-                gone = ledger.deletions.ids() | ledger.forgotten.gone()
-                blocked = ledger.forgotten.blocked()
+                gone = ledger.deletions.ids() | ledger.forgotten.gone_ids()
+                blocked = ledger.forgotten.blocked_ids()
                 trust = Trust(_not_deleted(verifier, table, named), gone, blocked)
                 with translate_write_errors(datasets.uri(table)):
                     head[table] = _repair_table(
@@ -357,7 +357,7 @@ def _without_lost_names(ledger: Ledger, verifier: Verifier) -> Iterator[Step]:
 def _damaged_snapshots(ledger: Ledger, verifier: Verifier) -> Iterator[Step]:
     """Report snapshots that lack files: they cannot be restored, though some rows may be left."""
     for name, head in ledger.heads().items():
-        if name != HEAD and (files := verifier.damaged(head)):
+        if name != HEAD and (files := verifier.damaged_files(head)):
             message = f"the snapshot {name} cannot be restored: {len(files)} of its files are lost"
             hint = f"memctl snapshot delete {name} removes it"
             yield Step("ledger", f"{message}; {hint}", lost_rows=1)

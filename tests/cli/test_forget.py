@@ -577,7 +577,11 @@ def test_what_was_forgotten_since_does_not_come_back_with_a_snapshot(
     assert report["left"] == []
     assert rows_with(["Svalbard"]) == files_with(home, ["Svalbard"]) == []
     with Home(load_config({})).open("default") as base:
-        assert base.store.ledger.forgotten.gone() == base.store.ledger.forgotten.blocked() == set()
+        assert (
+            base.store.ledger.forgotten.gone_ids()
+            == base.store.ledger.forgotten.blocked_ids()
+            == set()
+        )
 
 
 def test_what_stays_of_a_document_has_vectors_of_the_embedder_that_it_goes_back_to(

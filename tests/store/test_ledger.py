@@ -240,8 +240,8 @@ def test_head_names_versions_and_remembers_former_ones(ledger: Ledger) -> None:
     ledger.set_head({"memories": 1, "documents": 1}, NOW)
     ledger.set_head({"memories": 2, "documents": 1}, LATER)
     assert ledger.head() == {"memories": 2, "documents": 1}
-    assert ledger.retired("memories") == {1: LATER}
-    assert ledger.retired("documents") == {}
+    assert ledger.retired_versions("memories") == {1: LATER}
+    assert ledger.retired_versions("documents") == {}
     ledger.name_head("before", {"memories": 1})
     assert ledger.heads() == {
         "HEAD": {"memories": 2, "documents": 1},
@@ -249,7 +249,7 @@ def test_head_names_versions_and_remembers_former_ones(ledger: Ledger) -> None:
     }
     ledger.forget_head("before")
     ledger.forget_retired("memories", [1])
-    assert (ledger.head("before"), ledger.retired("memories")) == ({}, {})
+    assert (ledger.head("before"), ledger.retired_versions("memories")) == ({}, {})
 
 
 @given(instant=st.datetimes(timezones=st.timezones()), other=st.datetimes(timezones=st.just(UTC)))

@@ -90,7 +90,9 @@ def memory(context: OperationContext, asked: Asked) -> Page:
     others = _related(base, view)
     row = view.memory
     named = (
-        base.store.ledger.sessions.named(row.session_id, row.namespace) if row.session_id else ()
+        base.store.ledger.sessions.find_by_name(row.session_id, row.namespace)
+        if row.session_id
+        else ()
     )
     shown = {
         "base": base.name,

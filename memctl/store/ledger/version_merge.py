@@ -226,7 +226,7 @@ def settle_skills(connection: sqlite3.Connection, ours: Content, theirs: Content
     if not both:
         return 0
     shares = {id_: _last_shares(id_, ours, theirs, here[id_], there[id_]) for id_ in both}
-    counted = [_uncounted(side) for side in (ours, theirs)]
+    counted = [_count_without_use(side) for side in (ours, theirs)]
     uses = _uses(_OUTCOMES.stored_rows(connection))
     values = [
         (
@@ -273,7 +273,7 @@ def _uses(rows: Iterable[Row]) -> Counter[tuple[str, int, bool]]:
     return Counter((row["skill_id"], row["version"], bool(row["success"])) for row in rows)
 
 
-def _uncounted(content: Content) -> Counter[tuple[str, int, bool]]:
+def _count_without_use(content: Content) -> Counter[tuple[str, int, bool]]:
     """Return how many outcomes of each version were counted whose use is not there any more."""
     left: Counter[tuple[str, int, bool]] = Counter()
     for row in content[_VERSIONS.name]:

@@ -97,7 +97,7 @@ def add_missing_checksums(datasets: Datasets, ledger: Ledger, most: int | None =
 def drop_checksums(datasets: Datasets, ledger: Ledger) -> None:
     """Drop the sums of files that have been pruned."""
     for table in TABLES:
-        ledger.checksums.keep(table, datasets.files(table).names())
+        ledger.checksums.keep_only(table, datasets.files(table).names())
 
 
 State = Literal["same", "changed", "unknown"]
@@ -167,7 +167,7 @@ class Verifier:
         """Return whether every row of a version can be read."""
         return all(self.can_be_read(dataset, fragment) for fragment in dataset.get_fragments())
 
-    def doubtful(self, versions: Mapping[TableName, int]) -> dict[TableName, list[LostRow]]:
+    def doubtful_rows(self, versions: Mapping[TableName, int]) -> dict[TableName, list[LostRow]]:
         """Return the rows that can be read, and stand in files that are not as they were."""
         found = {each[0]: self.doubtful_in(self.datasets.at(*each)) for each in versions.items()}
         return {table: rows for table, rows in found.items() if rows}
@@ -196,7 +196,7 @@ class Verifier:
                 unknown.add(index.name)
         return [*broken, *broken_indexes(files, dataset, unknown)]
 
-    def damaged(self, versions: Mapping[TableName, int]) -> list[str]:
+    def damaged_files(self, versions: Mapping[TableName, int]) -> list[str]:
         """Return the URIs of files of versions that are gone or not as they were written.
 
         Raises:
@@ -205,10 +205,10 @@ class Verifier:
         return [
             self.datasets.files(table).file_uri(part)
             for table, version in versions.items()
-            for part in self._damaged(table, version)
+            for part in self._damaged_files(table, version)
         ]
 
-    def _damaged(self, table: TableName, version: int) -> Iterator[str]:
+    def _damaged_files(self, table: TableName, version: int) -> Iterator[str]:
         dataset = self.datasets.at(table, version)
         files = self.datasets.files(table)
         seen = set(damaged_version_files(files, dataset))
