@@ -148,7 +148,7 @@ def _tied_names(
             yield first, others[0]
     for one, two in pairwise(own):
         between = text[one[1] : two[0]]
-        if len(between) <= _FAR and _joined(text, one[1], two[0]) and _TIE.search(between):
+        if len(between) <= _FAR and _are_joined(text, one[1], two[0]) and _TIE.search(between):
             yield one[2], two[2]
 
 
@@ -170,7 +170,7 @@ def _source_name(statement: Statement, parts: Collection[str]) -> str:
     return next((name for _, _, name in named), "")
 
 
-def _joined(text: str, start: int, end: int) -> bool:
+def _are_joined(text: str, start: int, end: int) -> bool:
     return not _APART.search(text, start, end)
 
 
@@ -207,7 +207,7 @@ def _bridge_finding(
         )
         for end, documents in zip(ends, elsewhere, strict=True)
     ]
-    where = insight_wording.listed(
+    where = insight_wording.join_items(
         list(dict.fromkeys(insight_wording.source(s.memory) for s in known))
     )
     is_news = not (elsewhere[0] & elsewhere[1])

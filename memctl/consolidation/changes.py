@@ -133,7 +133,7 @@ class Pair(Struct, frozen=True):
         return self.is_stated or self.earlier.precedes(self.later)
 
     @property
-    def shared(self) -> frozenset[str]:
+    def shared_stems(self) -> frozenset[str]:
         """The stems that both have."""
         if self.is_stated:
             return self.difference.head or self.later.stems
@@ -330,7 +330,7 @@ def _is_still_valid(
     return any(
         _agree(slot.value, earlier.value)
         and not any(_agree(other.value, later.value) for other in each.slots)
-        and weights.shared(each, first) >= weights.shared(each, second)
+        and weights.shared_weight(each, first) >= weights.shared_weight(each, second)
         for stem in earlier.near
         for each, slot in holders.get((earlier.value.kind, stem), ())
         if second.precedes(each)
@@ -378,7 +378,7 @@ def _candidates(
             continue
         if first.is_row != second.is_row or (first.is_row and not _is_listed(first, second)):
             continue
-        if weights.shared(first, second) < _MIN_SHARED_WEIGHT:
+        if weights.shared_weight(first, second) < _MIN_SHARED_WEIGHT:
             continue
         yield (second, first) if second.precedes(first) else (first, second)
 
@@ -399,7 +399,7 @@ def _is_of_readings(cells: Cells) -> bool:
 def _difference(first: Statement, second: Statement, weights: StemWeights) -> Difference | None:
     """Return the two values that most likely are of the same thing, unless they agree."""
     best: tuple[float, Difference] | None = None
-    shared = weights.shared(first, second)
+    shared = weights.shared_weight(first, second)
     has_cue = CHANGE_WORDS.search(second.text) is not None
     for mine in first.slots:
         if not has_cue and any(_restates_value(mine, each) for each in second.slots):
@@ -613,7 +613,7 @@ def _is_same_value(pair: Pair, other: Pair, weights: StemWeights) -> bool:
                 continue
             if one is two and (head or is_date):
                 return True
-            if (head or is_date) and weights.shared(one, two) >= _SAME_SUBJECT_WEIGHT:
+            if (head or is_date) and weights.shared_weight(one, two) >= _SAME_SUBJECT_WEIGHT:
                 return True
     return False
 
@@ -639,11 +639,13 @@ def _change_finding(
     """Return the finding of a series; None if no two of its statements share a subject."""
     best = series[0]
     is_ordered = all(pair.is_ordered for pair in series)
-    said = _related(_mentions_in_order([*_confirmed(series, found, weights), *series]), best)
+    said = _related_mentions(
+        _mentions_in_order([*_confirmed_pairs(series, found, weights), *series]), best
+    )
     sources = {(each.statement.document, each.statement.day) for each in said}
     if len(said) < 2 or _fluctuates(said):
         return None
-    shared = best.difference.head or best.shared
+    shared = best.difference.head or best.shared_stems
     about = phrase((best.later, best.earlier), shared, weights)
     texts = [each.slot.value.text for each in said]
     if is_ordered:
@@ -692,7 +694,7 @@ def _fluctuates(said: Sequence[_ValueMention]) -> bool:
     return sum(one != other for one, other in pairwise(ups)) > _MAX_REVERSALS
 
 
-def _related(said: Sequence[_ValueMention], best: Pair) -> list[_ValueMention]:
+def _related_mentions(said: Sequence[_ValueMention], best: Pair) -> list[_ValueMention]:
     """Return the mentions whose statements share a subject with the best pair.
 
     Returns nothing if the two statements of that pair are unrelated themselves.
@@ -708,7 +710,7 @@ def _related(said: Sequence[_ValueMention], best: Pair) -> list[_ValueMention]:
     ]
 
 
-def _confirmed(
+def _confirmed_pairs(
     series: Sequence[Pair], found: Sequence[Statement], weights: StemWeights
 ) -> Iterator[Pair]:
     """Yield pairs of a stated change and another statement, none later, of the former value."""
@@ -716,14 +718,14 @@ def _confirmed(
         if not pair.is_stated:
             continue
         former = pair.difference.earlier
-        own = weights.shared(pair.later, pair.later)
+        own = weights.shared_weight(pair.later, pair.later)
         least = min(_SAME_SUBJECT_WEIGHT, _SAME_SUBJECT_SHARE * own)
         for each in found:
             if each.document == pair.later.document or pair.later.precedes(each):
                 continue
             for slot in each.slots:
                 is_former = _agree(slot.value, former.value)
-                if is_former and weights.shared(each, pair.later) >= least:
+                if is_former and weights.shared_weight(each, pair.later) >= least:
                     yield Pair(each, pair.later, replace(pair.difference, earlier=slot), 0.0)
 
 

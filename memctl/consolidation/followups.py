@@ -85,7 +85,7 @@ def find_open(found: Sequence[Statement], weights: StemWeights) -> list[Finding]
         return []
     candidates = [each for each in found if not each.is_row and not each.topic]
     holders = _holders(candidates)
-    missing = _missing(candidates, holders, weights)
+    missing = _missing_promises(candidates, holders, weights)
     return [*missing, *_due(candidates, found, holders, weights, today)]
 
 
@@ -101,7 +101,7 @@ def _holders(found: Sequence[Statement]) -> Holders:
     return {stem: held for stem, held in holders.items() if len(held) <= _MOST_HOLDERS}
 
 
-def _missing(
+def _missing_promises(
     found: Sequence[Statement], holders: Holders, weights: StemWeights
 ) -> Iterator[Finding]:
     """Yield what was promised and is said to be missing later, if nothing later says otherwise."""
@@ -116,13 +116,13 @@ def _missing(
         later = [f for f in about if f.day > each.day]
         if not promises:
             continue
-        near = max(promises, key=lambda p: weights.shared(p, each))
+        near = max(promises, key=lambda p: weights.shared_weight(p, each))
         shared = each.stems & near.stems
         core = max(shared, key=lambda stem: (not weights.is_name(stem), weights.of(stem), stem))
         reminders = _first_and_latest([p for p in promises if core in p.stems])
         later = [f for f in later if core in f.stems]
-        alike = _MIN_RELATIVE_NEARNESS * weights.shared(each, near)
-        if any(_is_done(f) and weights.shared(each, f) >= alike for f in later):
+        alike = _MIN_RELATIVE_NEARNESS * weights.shared_weight(each, near)
+        if any(_is_done(f) and weights.shared_weight(each, f) >= alike for f in later):
             continue
         if not any(_is_promise(p) for p in reminders):
             continue
@@ -144,7 +144,10 @@ def _missing(
             evidence=tuple(evidence),
             about=" ".join(sorted(shared)),
             strength=0.25
-            * (weights.shared(near, each, besides_titles=True) - _OF_ONE_THING * weights.rare)
+            * (
+                weights.shared_weight(near, each, besides_titles=True)
+                - _OF_ONE_THING * weights.rare
+            )
             + 0.4 * (len(days) - 2)
             + 0.4 * (len({p.document for p in evidence}) - 2)
             + 0.3 * sum(p.is_kept for p in (each, near))
@@ -275,7 +278,7 @@ def _about(statement: Statement, holders: Holders, weights: StemWeights) -> list
             stem for stem in statement.stems & other.stems if not weights.is_name(stem)
         )
         if own >= _LEAST_OWN * weights.rare and (
-            weights.shared(statement, other) >= _OF_ONE_THING * weights.rare
+            weights.shared_weight(statement, other) >= _OF_ONE_THING * weights.rare
         ):
             about.append(other)
     return sorted(about, key=lambda each: each.day)

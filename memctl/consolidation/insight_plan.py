@@ -48,13 +48,13 @@ class InsightPlan(Struct):
     """By the id of the relation."""
 
     @property
-    def touched(self) -> list[str]:
+    def touched_ids(self) -> list[str]:
         """The memories that are marked, ended, or what an insight rests on."""
         sources = (source for insight in self.insights.values() for source in insight.source_ids)
         return sorted({*self.examined, *self.superseded, *sources})
 
     @property
-    def written(self) -> Mapping[TableName, Sequence[str]]:
+    def written_ids(self) -> Mapping[TableName, Sequence[str]]:
         """The rows that are changed or added."""
         memories = [*self.examined, *self.superseded, *self.insights]
         return {"memories": memories, "relations": list(self.connections)}
@@ -278,7 +278,7 @@ class InsightPlanner:
         self._add_duplicates(plan, seeds)
         if self._writer is not None:
             self._add_groups(plan, seeds, self._writer)
-        self._examined(plan, seeds)
+        self._mark_examined(plan, seeds)
 
     def add_drafts(
         self, plan: InsightPlan, drafts: Sequence[Draft], removed: Collection[str]
@@ -337,14 +337,14 @@ class InsightPlanner:
                 for draft in drafts:
                     self.groups += 1
                     self._add_insight(plan, draft)
-                self._examined(plan, rows)
+                self._mark_examined(plan, rows)
 
     def _read_memories(self, rows: set[int]) -> dict[int, Memory]:
         ids = [self._pool.ids[row] for row in sorted(rows)]
         memories = memory_rows(self._snapshot.get("memories", ids, _COLUMNS)) if ids else []
         return {self._pool.row_of[memory.id]: memory for memory in memories}
 
-    def _examined(self, plan: InsightPlan, rows: Iterable[int]) -> None:
+    def _mark_examined(self, plan: InsightPlan, rows: Iterable[int]) -> None:
         for row in sorted(self._waiting.intersection(rows)):
             self._waiting.discard(row)
             plan.examined.append(self._pool.ids[row])

@@ -75,7 +75,7 @@ class Links:
 
 
 def _links(pool: Pool, row: int, thresholds: Thresholds) -> list[Link]:
-    others, names, words = _sharing(pool, row)
+    others, names, words = _count_shared_keys(pool, row)
     apart = (
         (pool.documents[others] != pool.documents[row])
         & (pool.namespaces[others] == pool.namespaces[row])
@@ -99,11 +99,11 @@ def _links(pool: Pool, row: int, thresholds: Thresholds) -> list[Link]:
     ]  # fmt: skip
 
 
-def _sharing(
+def _count_shared_keys(
     pool: Pool, row: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    by_name, name_counts = pool.names.sharing(row)
-    by_word, word_counts = pool.words.sharing(row)
+    by_name, name_counts = pool.names.rows_sharing(row)
+    by_word, word_counts = pool.words.rows_sharing(row)
     others = np.union1d(by_name, by_word)
     names = np.zeros(len(others), np.int64)
     words = np.zeros(len(others), np.int64)

@@ -158,11 +158,11 @@ class Statement(Struct, frozen=True, dict=True):
         return self.memory.level == "memory"
 
     @property
-    def cited(self) -> str:
+    def citation(self) -> str:
         """The sentence with where it stands and its day."""
         where = insight_wording.source(self.memory)
         when = f", {insight_wording.day(self.day)}" if self.is_dated else ""
-        quote = insight_wording.quoted(insight_wording.quotable(self.quote or self.text))
+        quote = insight_wording.quote(insight_wording.quotable(self.quote or self.text))
         return f"{quote} ({where}{when})"
 
     def precedes(self, other: Statement) -> bool:
@@ -248,7 +248,7 @@ class _Document(Struct, frozen=True):
         said = "\n".join(each.text for each in passages[bool(head) : _MOST_READ_FOR_LANGUAGE])
         return cls(
             None if first.start else _day_of_head(first),
-            _defined(first),
+            _defined_title(first),
             head["sender"] if head else "",
             identify_language(said),
         )
@@ -294,7 +294,7 @@ def _quote_span(memory: Memory, spans: Sequence[tuple[int, int]], place: int) ->
     return spans[first][0], spans[last][1]
 
 
-def _defined(memory: Memory) -> str:
+def _defined_title(memory: Memory) -> str:
     name = re.split(r"[,(:]", memory.title)[0].strip().casefold()
     opening = memory.text[:_HEAD].casefold().removeprefix(memory.title.casefold()).lstrip()
     return memory.title if name and opening.startswith(name) and _IS.search(opening) else ""
@@ -541,7 +541,9 @@ class StemWeights:
         """That of several together, the same in whatever order they come."""
         return math.fsum(map(self.of, stems))
 
-    def shared(self, one: Statement, other: Statement, *, besides_titles: bool = False) -> float:
+    def shared_weight(
+        self, one: Statement, other: Statement, *, besides_titles: bool = False
+    ) -> float:
         """What two statements share, that around them by half."""
         around = self.around(one, other, besides_titles=besides_titles)
         return self.sum(one.stems & other.stems) + 0.5 * around
