@@ -127,7 +127,7 @@ def list_answer(outcome: SearchOutcome) -> Answer | None:
     shown = items[:_MOST_ITEMS]
     excerpts = joined_by_passage(shown or named.items[:1])
     numbers = {item.hit.memory_id: place for place, item in enumerate(excerpts, start=1)}
-    lines = [f"{_shown(item.text)} [{numbers[item.hit.memory_id]}]" for item in shown]
+    lines = [f"{_strip_item_marks(item.text)} [{numbers[item.hit.memory_id]}]" for item in shown]
     if not shown:
         lines = [f"Nothing is left on {named.name}. [1]"]
     if len(items) > len(shown):
@@ -145,7 +145,7 @@ def list_answer(outcome: SearchOutcome) -> Answer | None:
     )
 
 
-def _shown(line: str) -> str:
+def _strip_item_marks(line: str) -> str:
     """Return a line without what marks it as an item; one that is done keeps its tick."""
     mark = _MARKED.match(line)
     words = plain_quote(line[mark.end() :] if mark else line)

@@ -308,14 +308,14 @@ class _Parser:
         if piece.kind == "operator":
             if piece.text != "NOT":
                 raise _MalformedError(f"{piece.text} joins nothing")
-            return self._negated()
+            return self._parse_negation()
         if piece.kind == "sign":
-            return self._operand() if piece.text == "+" else self._negated()
+            return self._operand() if piece.text == "+" else self._parse_negation()
         if piece.kind == "open":
             return AllOf(tuple(self._clauses(inside=True)))
         return self._words_of(piece)
 
-    def _negated(self) -> Node:
+    def _parse_negation(self) -> Node:
         self._negations += 1
         part = self._operand()
         self._negations -= 1
