@@ -86,7 +86,7 @@ def _recall(context: OperationContext, given: Arguments) -> list[tuple[str, str]
     return [("user", f"{fenced([known])}\n\nAnswer from that, and cite by [n]: {question}")]
 
 
-def _standing(context: OperationContext, given: Arguments) -> list[tuple[str, str]]:
+def _standing_context(context: OperationContext, given: Arguments) -> list[tuple[str, str]]:
     budget = given.get("budget", "").strip()
     if budget and not (budget.isdecimal() and 16 <= int(budget) <= 20_000):
         raise ProtocolError(INVALID_PARAMS, "budget is a number of tokens from 16 to 20000")
@@ -126,7 +126,7 @@ PROMPTS = (
         "What to know without a question: profile, what is important, what changed.",
         {"budget": "At most this many tokens; 1000 by default."},
         frozenset(),
-        _standing,
+        _standing_context,
     ),
     McpPrompt(
         "session_prompt",

@@ -151,7 +151,7 @@ class Proxy:
             if name.lower().decode("latin-1") not in _HOP_BY_HOP | _NOT_PASSED
         ]
         response = StreamingResponse(
-            self._passed(reply, exchange),
+            self._pass_on(reply, exchange),
             reply.status_code,
             background=BackgroundTask(_remember, request, exchange, reply),
         )
@@ -176,7 +176,7 @@ class Proxy:
             kept.append(("authorization", f"Bearer {self._settings.key}"))
         return kept
 
-    async def _passed(self, reply: httpx.Response, exchange: _Exchange) -> AsyncIterator[bytes]:
+    async def _pass_on(self, reply: httpx.Response, exchange: _Exchange) -> AsyncIterator[bytes]:
         """Yield a reply as it comes, byte for byte, and keep what is to be remembered of it."""
         async with aclosing(reply):
             async for piece in reply.aiter_raw():

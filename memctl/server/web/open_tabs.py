@@ -50,16 +50,16 @@ class OpenTabs:
 def tab_routes() -> Sequence[BaseRoute]:
     """Return the routes by which a page says that it is there."""
     return (
-        Route("/tabs/{id}/shown", _shown, methods=["POST"]),
-        Route("/tabs/{id}/left", _left, methods=["POST"]),
+        Route("/tabs/{id}/shown", _show_tab, methods=["POST"]),
+        Route("/tabs/{id}/left", _leave_tab, methods=["POST"]),
     )
 
 
-async def _shown(request: Request) -> Response:
+async def _show_tab(request: Request) -> Response:
     request.app.state.tabs.show(request.path_params["id"][:_LONGEST_ID])
     return Response(status_code=204)
 
 
-async def _left(request: Request) -> Response:
+async def _leave_tab(request: Request) -> Response:
     request.app.state.tabs.leave(request.path_params["id"][:_LONGEST_ID])
     return Response(status_code=204)
