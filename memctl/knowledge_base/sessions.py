@@ -306,7 +306,7 @@ class Sessions(Part):
 
     def profile(self, user: str | None = None, agent: str | None = None) -> Profile | None:
         """Return what is known of a user in short; None where nothing is."""
-        return self._kb.profiles.shown(user, agent)
+        return self._kb.profiles.profile_to_show(user, agent)
 
     def profile_versions(
         self, user: str | None = None, agent: str | None = None
