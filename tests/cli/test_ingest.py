@@ -104,9 +104,9 @@ def test_an_empty_file_is_skipped_with_a_note(memctl: Run, tmp_path: Path) -> No
     alone = memctl("ingest", "notes/empty.txt", "-o", "table")
     assert (alone.code, alone.err) == (0, "note: empty.txt is empty; skipped\n")
     assert alone.out.startswith("default: 1 empty, in ")
-    told = memctl("why", "notes/empty.txt", "-o", "table").out
-    assert "skipped: there is nothing in it" in told
-    assert "empty.txt is empty" in told
+    output = memctl("why", "notes/empty.txt", "-o", "table").out
+    assert "skipped: there is nothing in it" in output
+    assert "empty.txt is empty" in output
 
 
 def test_a_file_that_is_empty_now_keeps_what_was_remembered_of_it(
@@ -152,8 +152,8 @@ def test_what_is_left_out_of_a_folder_is_named_when_asked_for(memctl: Run, tmp_p
     odd_folder(tmp_path / "mine")
     result = memctl("ingest", "mine", "--verbose", "-o", "json")
     assert result.json["ingested"] == 1
-    told = [line for line in result.err.splitlines() if line.startswith("skipped ")]
-    assert told == [
+    skipped = [line for line in result.err.splitlines() if line.startswith("skipped ")]
+    assert skipped == [
         f"skipped {tmp_path}/mine/{line}"
         for line in (
             ".env: hidden",

@@ -195,8 +195,8 @@ def test_what_changes_what_is_known_changes_the_only_one_and_makes_none(
     private = memctl(*command)
     assert (private.code, "-k diary" in private.err) == (10, True)
     memctl("kb", "create", "work")
-    told = "Zorba Petrov has the code of Ida Keller."
-    assert memctl("ingest", "--text", told, "-k", "work").code == 0
+    text = "Zorba Petrov has the code of Ida Keller."
+    assert memctl("ingest", "--text", text, "-k", "work").code == 0
     assert memctl(*command).code == 0
     memctl("kb", "create", "notes")
     either = memctl(*command)

@@ -35,12 +35,12 @@ def tell(**step):
 
 def telling(owner, name, describe):
     original = getattr(owner, name)
-    def told(*args, **kwargs):
+    def recorded(*args, **kwargs):
         step = describe(*args)
         result = original(*args, **kwargs)
         tell(**step)
         return result
-    setattr(owner, name, told)
+    setattr(owner, name, recorded)
 
 def opened(descriptor):
     return {"step": "sync", "path": os.readlink(f"/proc/self/fd/{descriptor}")}

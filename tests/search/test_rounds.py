@@ -31,8 +31,8 @@ QUESTION = "Where did the director of The Lantern grow up?"
 @pytest.fixture
 def films(shelf: Shelf, memory_of: MemoryOf) -> Shelf:
     filler = [memory_of(f"f{n:02}", f"Entry {n} of the ledger of a mill.") for n in range(40)]
-    told = [memory_of(id, text, entities=_names(text)) for id, text in FILM.items()]
-    shelf.put([*told, *filler])
+    memories = [memory_of(id, text, entities=_names(text)) for id, text in FILM.items()]
+    shelf.put([*memories, *filler])
     return shelf
 
 

@@ -73,11 +73,11 @@ def test_a_long_reply_is_shortened_in_its_exchange_alone(tmp_path: Path) -> None
 def test_an_exchange_ends_when_its_question_says_something_else(tmp_path: Path) -> None:
     def lines(question: str) -> io.BytesIO:
         said = (("q", "user", question), ("r", "assistant", REPLY))
-        told = (
+        lines = (
             json.dumps({"id": id_, "session_id": "s", "turn": turn, "speaker": by, "text": text})
             for turn, (id_, by, text) in enumerate(said)
         )
-        return io.BytesIO("\n".join(told).encode())
+        return io.BytesIO("\n".join(lines).encode())
 
     with memctl.open("talks", home=tmp_path, create=True) as kb:
         kb.ingest(jsonl=lines(QUESTION))

@@ -90,8 +90,8 @@ def test_a_circle_is_told_wherever_it_matters_and_ends(memctl: Run, write: Write
     assert done.json["cycles"] == [["alpha", "beta", "gamma", "alpha"]]
     assert done.json["missing"] == ["nowhere"]
     assert "nowhere is required and not there" in done.err
-    told = [each["explanation"] for each in memctl("skill", "conflicts", "--scan").rows]
-    assert sorted(told) == [
+    explanations = [each["explanation"] for each in memctl("skill", "conflicts", "--scan").rows]
+    assert sorted(explanations) == [
         "beta requires nowhere, which is not there",
         "they require each other in a circle: alpha -> beta -> gamma -> alpha",
         "they require each other in a circle: selfish -> selfish",
