@@ -251,7 +251,7 @@ def test_another_users_document_is_not_named_as_saying_the_same(
     assert same in str(kept(own, "bob")["documents"])
 
 
-def test_what_is_of_all_users_is_refused_to_one_of_several(
+def test_one_of_several_users_may_not_change_what_belongs_to_all(
     own: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done(own("snapshot", "create", "before"))

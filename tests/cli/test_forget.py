@@ -196,7 +196,9 @@ def test_the_reason_of_a_copy_with_a_long_name_goes_too(memctl: Run, home: Path)
     assert not reason_path(copy).exists()
 
 
-def test_what_rests_on_it_alone_goes_and_what_rests_on_more_stays(memctl: Run, home: Path) -> None:
+def test_memories_that_rest_only_on_what_is_forgotten_go_and_others_stay(
+    memctl: Run, home: Path
+) -> None:
     with Home(load_config({})).open("default") as base:
         mine = base.documents.get(document(memctl, "plan")).memories[0].id
         other = base.documents.get(document(memctl, "garden")).memories[0].id

@@ -296,7 +296,9 @@ def test_a_bad_line_says_by_its_class_what_went_wrong(memctl: Run) -> None:
     assert errors_of(result) == ["BadRecord"] * 3
 
 
-def test_what_may_not_be_read_says_so_by_its_class(memctl: Run, tmp_path: Path) -> None:
+def test_a_file_without_read_permission_is_reported_as_a_permission_error(
+    memctl: Run, tmp_path: Path
+) -> None:
     (tmp_path / "closed.txt").write_text("x")
     (tmp_path / "closed.txt").chmod(0)
     with permissions_that_hold():

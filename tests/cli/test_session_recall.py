@@ -11,7 +11,7 @@ from trigger_sentences import FACTS, MEMORIES, TRAPS
 from .conftest import Run
 
 
-def test_what_is_said_tells_what_is_kept_of_it(memctl: Run) -> None:
+def test_session_say_reports_what_is_kept_of_the_message(memctl: Run) -> None:
     memctl("session", "start", "--id", "one", "--user", "user123")
     said = "important: always use Python 3.10+ for this project #beto_coding"
     reply = memctl("session", "say", "one", said, "-o", "json").json

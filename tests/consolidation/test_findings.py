@@ -437,7 +437,7 @@ def test_my_sister_is_that_of_who_sent_the_mail(
     assert connection.startswith("Rhodri Pugh and Nerys, both known from elsewhere (")
 
 
-def test_what_is_sent_to_everybody_tells_nothing(
+def test_a_newsletter_yields_no_insight(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     head = "From: Stage News <news@example.org>\nTo: us@example.org\nSubject: offers\n"

@@ -130,7 +130,7 @@ STATES: dict[str, tuple[Break, tuple[str, str, str], str, str]] = {
 @pytest.mark.parametrize(
     ("broken", "finding", "message", "hint"), STATES.values(), ids=STATES.keys()
 )
-def test_what_is_wrong_is_told_with_what_to_do_and_nothing_else_is(
+def test_each_fault_is_the_only_finding_and_has_a_hint(
     home: Home,
     doctor: Doctor,
     broken: Break,

@@ -63,7 +63,7 @@ def test_odd_values_come_back_as_they_were(ops: Pools, value: object) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), {1, 2}, b"bytes"])
-def test_what_json_has_no_value_for_is_refused(ops: Pools, value: object) -> None:
+def test_a_value_that_json_cannot_express_is_refused(ops: Pools, value: object) -> None:
     with pytest.raises(UsageError, match="cannot be stored as JSON"):
         ops.write("ops", "a", value)
 

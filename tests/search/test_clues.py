@@ -467,7 +467,7 @@ def test_recency_halves_with_each_half_life_and_never_exceeds_one() -> None:
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "graph"])
-def test_what_only_a_name_leads_to_counts_by_what_it_is_worth_too(
+def test_priors_also_weigh_memories_that_only_a_name_leads_to(
     shelf: Shelf,
     memory_of: MemoryOf,
     embedder: Embedder,

@@ -120,7 +120,7 @@ def test_a_model_that_is_down_is_asked_once_and_reported(films: Shelf, embedder:
     assert found(outcome) == found(plain)
 
 
-def test_what_must_hold_holds_in_every_round(films: Shelf) -> None:
+def test_operators_and_filters_apply_in_every_round(films: Shelf) -> None:
     outcome = films.searcher().search("+lantern director -shop", mode="agentic")
     assert found(outcome) == ["film"]
     filtered = films.searcher().search(

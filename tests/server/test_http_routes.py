@@ -292,7 +292,9 @@ def test_arguments_in_the_address_of_a_write_are_refused(client: TestClient, pla
     assert client.get(f"{KB}/memories").json()["total"] == before
 
 
-def test_what_takes_several_knowledge_bases_says_what_they_are_called(client: TestClient) -> None:
+def test_kb_in_the_address_is_refused_with_a_hint_where_the_body_takes_kbs(
+    client: TestClient,
+) -> None:
     refused = client.post("/v1/sessions?kb=notes", json={})
     assert refused.status_code == 422
     assert refused.json()["error"]["hint"] == 'put {"kbs": ["NAME"]} into the body'

@@ -399,7 +399,7 @@ def test_an_answer_is_the_json_of_the_command_line(served: Serve, browser: TestC
     assert [hit["memory_id"] for hit in given["hits"]] == [hit.memory_id for hit in expected.hits]
 
 
-def test_what_is_not_known_is_said_to_be(browser: TestClient) -> None:
+def test_the_page_says_when_memory_has_no_answer(browser: TestClient) -> None:
     page = post(browser, "/ask", question="who won the chess championship in Reykjavik?")
     assert "Not sure" in page.text or "Not in memory" in page.text
 

@@ -174,7 +174,7 @@ def test_what_an_agent_says_of_itself_is_no_trait_of_the_user(tmp_path: Path) ->
         assert "recipes" in profile.important_context
 
 
-def test_what_we_do_is_no_trait_of_the_user(tmp_path: Path) -> None:
+def test_a_shared_decision_is_no_trait_of_the_user(tmp_path: Path) -> None:
     with memctl.open("talks", home=tmp_path, create=True) as kb:
         session = kb.sessions.start("one", user="ann", agent="helper")
         say(kb, session, f"user: {DECISION}", "user: remember this")

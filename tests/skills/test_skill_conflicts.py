@@ -178,7 +178,7 @@ def test_a_conflict_is_settled_by_a_person_and_checked_by_the_next_scan(
     assert memctl("skill", "resolve", "cf_none").code == 1
 
 
-def test_what_is_used_more_is_more_pressing(
+def test_conflicts_of_skills_in_use_have_a_higher_priority(
     memctl: Run, kb: KnowledgeBase, write: Write, clock: Clock
 ) -> None:
     root = write("busy", "A skill that is used a lot.", requires="lost").parent
