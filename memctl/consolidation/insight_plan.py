@@ -259,7 +259,7 @@ class InsightPlanner:
     ) -> None:
         self._snapshot = snapshot
         self._pool = pool
-        self._known = known
+        self._known_insights = known
         self._thresholds = thresholds
         self._now = now
         self._writer = writer
@@ -293,7 +293,7 @@ class InsightPlanner:
             documents = {memory.document_id or memory.id for memory in draft.sources}
             if _draft_id(draft) in removed and documents.isdisjoint(fresh):
                 continue
-            about = self._known.resting_on(draft.source_ids)
+            about = self._known_insights.resting_on(draft.source_ids)
             if not any(k.is_whole and k.source_ids >= set(draft.source_ids) for k in about):
                 self.groups += 1
                 self._add_insight(plan, draft)
@@ -353,7 +353,7 @@ class InsightPlanner:
         """Add what the insights rest on that are about this group already, newest first."""
         ids = {self._pool.ids[row] for row in rows}
         more: set[int] = set()
-        for known in self._known.resting_on(ids):
+        for known in self._known_insights.resting_on(ids):
             common = len(known.source_ids & ids)
             if known.is_whole and 2 * common >= min(len(ids), len(known.source_ids)):
                 row_of = self._pool.row_of
@@ -374,7 +374,7 @@ class InsightPlanner:
         if any(known.source_ids >= set(draft.source_ids) for known in before):
             return
         namespace = draft.sources[0].namespace
-        alike = self._known.about(namespace, draft.family, draft.about)
+        alike = self._known_insights.about(namespace, draft.family, draft.about)
         if any(known.text == draft.text for known in alike):
             return
         version = 1 + max((known.version for known in before), default=0)
@@ -384,17 +384,19 @@ class InsightPlanner:
         plan.insights[memory.id] = memory
         plan.connect(draft.connections)
         self.insights[memory.id] = insight_record(draft, memory)
-        self._known.add(known_insight(draft, memory))
+        self._known_insights.add(known_insight(draft, memory))
 
     def _replace(self, plan: InsightPlan, known: KnownInsight, by: Memory) -> None:
         plan.supersede(known.id, by.id)
-        self._known.remove(known.id)
+        self._known_insights.remove(known.id)
         self.insights.pop(known.id, None)
 
     def _restated_insights(self, draft: Draft) -> list[KnownInsight]:
         """Return the valid insights that this one says again or brings up to date."""
         sources = set(draft.source_ids)
-        return [known for known in self._known.resting_on(sources) if _same_thing(known, draft)]
+        return [
+            known for known in self._known_insights.resting_on(sources) if _same_thing(known, draft)
+        ]
 
 
 def _same_thing(known: KnownInsight, draft: Draft) -> bool:

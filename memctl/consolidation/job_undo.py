@@ -210,8 +210,8 @@ class Jobs:
             job=job.id,
             kind=job.kind,
             started_at=job.started_at,
-            removed=tuple(made.gone["memories"]),
-            disconnected=len(made.gone["relations"]),
+            removed=tuple(made.rows_to_delete["memories"]),
+            disconnected=len(made.rows_to_delete["relations"]),
             restored=tuple(made.restored),
             kept=tuple(made.kept),
             waiting=made.waiting,
@@ -234,7 +234,7 @@ def _refusal_reason(job: Job) -> str:
 class _UndoPlan(Struct):
     """What one transaction is going to write."""
 
-    gone: dict[TableName, list[str]]
+    rows_to_delete: dict[TableName, list[str]]
     """The rows that the job had added."""
     rows: dict[TableName, dict[str, TrackedRow]]
     """Rows as they are to be."""
@@ -262,12 +262,12 @@ class _UndoPlan(Struct):
                 schema = transaction.snapshot().schema(table)
                 amend_rows(transaction, table, rows_from_tracked(table, self.rows[table], schema))
         restore_memories(transaction, self.unarchived, now)
-        going = {table: list(ids) for table, ids in self.gone.items()}
-        for table, ids in self.gone.items():
+        going = {table: list(ids) for table, ids in self.rows_to_delete.items()}
+        for table, ids in self.rows_to_delete.items():
             erased = erase_rows(transaction, table, ids, reconsider=False)
             going["relations"] += erased.ids.get("relations", ())
             going.setdefault("entities", []).extend(row["id"] for row in erased.orphans)
-        transaction.deletions.keep(dict.fromkeys(self.gone["memories"]))
+        transaction.deletions.keep(dict.fromkeys(self.rows_to_delete["memories"]))
         return going
 
 
@@ -290,7 +290,9 @@ class _UndoPlanner:
             for table in TRACKED_COLUMNS
         }
         self._standing = [each for each in changes if each.id in self._current[each.table]]
-        self._there = self._existing_ids(each.new.get("superseded_by") for each in self._standing)
+        self._successors = self._existing_ids(
+            each.new.get("superseded_by") for each in self._standing
+        )
         """The memories in favour of which others ended, as far as they have not been deleted."""
 
     def plan(self, *, again: bool) -> _UndoPlan:
@@ -307,7 +309,7 @@ class _UndoPlanner:
         added = [each for each in intact if each.is_added]
         used = self._used_ids({each.id for each in added if each.table == "memories"})
         for each in added:
-            (plan.kept if each.id in used else plan.gone[each.table]).append(each.id)
+            (plan.kept if each.id in used else plan.rows_to_delete[each.table]).append(each.id)
         self._restore(plan, [each for each in intact if set(each.old) - {CONSOLIDATED_FLAG}])
         self._mark(plan, looked_at=0 if again else 1)
         return plan
@@ -319,7 +321,7 @@ class _UndoPlanner:
         """
         row = self._current[change.table][change.id]
         left = {name: value for name, value in change.new.items() if name != CONSOLIDATED_FLAG}
-        if "superseded_by" in left and left["superseded_by"] not in self._there:
+        if "superseded_by" in left and left["superseded_by"] not in self._successors:
             left["superseded_by"] = None
         return all(row[name] == value for name, value in left.items())
 
@@ -340,7 +342,7 @@ class _UndoPlanner:
         """Put rows back, but for those that would hold again on nothing that holds."""
         again = [each.id for each in changed if _becomes_valid(each)]
         grounded = self._grounded_ids(again)
-        going = set(plan.gone["memories"])
+        going = set(plan.rows_to_delete["memories"])
         staying = {each.id for each in self._standing if each.is_added} - going
         for each in changed:
             successor = each.new.get("superseded_by")

@@ -34,7 +34,7 @@ _PASSAGE = "passage"
 """The type of a line that is a document, though it names a conversation."""
 
 
-class _Known(Struct):
+class _SessionTurns(Struct):
     """What a conversation has already."""
 
     session: Session
@@ -76,7 +76,7 @@ class WritableLines(Struct):
     config: Config
     next: Source | None = None
     """The line that the last part ended before: its namespace has to be made private first."""
-    _known: dict[str, MemctlError | None] = field(default_factory=dict)
+    _failures: dict[str, MemctlError | None] = field(default_factory=dict)
     """Why lines of a namespace fail; None where they don't."""
 
     def all(self) -> Iterator[SourceOrFailure]:
@@ -107,18 +107,18 @@ class WritableLines(Struct):
 
     def refuse(self, namespace: str, error: MemctlError) -> None:
         """Let lines of a namespace fail."""
-        self._known[namespace] = error
+        self._failures[namespace] = error
 
     def _error(self, source: Source) -> MemctlError | None:
         if source.line is None:
             return None
-        if source.namespace not in self._known:
-            self._known[source.namespace] = None
+        if source.namespace not in self._failures:
+            self._failures[source.namespace] = None
             try:
                 require_seen(self.config, source.namespace)
             except AccessRefused as error:
-                self._known[source.namespace] = error
-        return self._known[source.namespace]
+                self._failures[source.namespace] = error
+        return self._failures[source.namespace]
 
 
 class TurnLines(Struct):
@@ -134,7 +134,7 @@ class TurnLines(Struct):
     added: int = 0
     changed: list[tuple[Turn, Turn]] = field(default_factory=list)
     """Turns of the ledger that say something else now, each with what: see ``Folding.change``."""
-    _known: dict[SessionKey, _Known] = field(default_factory=dict)
+    _sessions: dict[SessionKey, _SessionTurns] = field(default_factory=dict)
 
     def divert(self, sources: Iterable[SourceOrFailure]) -> Iterator[SourceOrFailure]:
         """Yield the sources that are no turns, and outcomes of turns that are there already."""
@@ -162,12 +162,12 @@ class TurnLines(Struct):
     @property
     def sessions(self) -> tuple[str, ...]:
         """The names of the conversations that the turns belong to."""
-        return tuple(dict.fromkeys(session for _, session in self._known))
+        return tuple(dict.fromkeys(session for _, session in self._sessions))
 
     @property
     def namespaces(self) -> tuple[str, ...]:
         """The namespaces of those conversations."""
-        return tuple(dict.fromkeys(namespace for namespace, _ in self._known))
+        return tuple(dict.fromkeys(namespace for namespace, _ in self._sessions))
 
     # --- inside ---
 
@@ -195,7 +195,7 @@ class TurnLines(Struct):
         for turn in new:
             by_session.setdefault((turn.namespace, turn.session_id), []).append(turn)
         for key, turns in by_session.items():
-            known = self._known[key]
+            known = self._sessions[key]
             known.session = with_turns(known.session, turns)
             title = known.session.title or next((t.title for t in turns if t.title), "")
             known.session = replace(known.session, title=title)
@@ -248,10 +248,10 @@ class TurnLines(Struct):
             agent_id=source.agent_id,
         )
 
-    def _of(self, turn: Turn) -> _Known:
+    def _of(self, turn: Turn) -> _SessionTurns:
         """Return what a conversation has; looks again where another process has added to it."""
         key = (turn.namespace, turn.session_id)
-        ledger, known = self.conversations.ledger, self._known.get(key)
+        ledger, known = self.conversations.ledger, self._sessions.get(key)
         current = None if self.dry_run and known else ledger.sessions.find(*key)
         if known is not None and (
             current is None or current.message_count == known.session.message_count
@@ -265,10 +265,10 @@ class TurnLines(Struct):
             last_at=turn.at,
             agent_id=turn.agent_id,
         )
-        fresh = _Known(session, 0)
+        fresh = _SessionTurns(session, 0)
         for there in ledger.turns.of(key) if current is not None else ():
             fresh.add(there, is_claimed=known is not None and there.turn in known.by_number)
-        self._known[key] = fresh
+        self._sessions[key] = fresh
         return fresh
 
 

@@ -326,25 +326,25 @@ class _Guard:
     ) -> None:
         self._connection = connection
         self._timeout = timeout
-        self._left = timeout
+        self._seconds_left = timeout
         self._tables = tables
 
     def __enter__(self) -> None:
-        self._timer = threading.Timer(max(self._left, 0.0), self._connection.interrupt)
+        self._timer = threading.Timer(max(self._seconds_left, 0.0), self._connection.interrupt)
         self._timer.daemon = True
         self._started = time.monotonic()
         self._timer.start()
 
     def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
         self._timer.cancel()
-        self._left -= time.monotonic() - self._started
+        self._seconds_left -= time.monotonic() - self._started
         if error is not None:
             self._raise(error)
 
     def _raise(self, error: BaseException) -> None:
         import duckdb
 
-        if "INTERRUPT" in str(error) and self._left <= 0:
+        if "INTERRUPT" in str(error) and self._seconds_left <= 0:
             raise MemctlError(
                 f"the query was stopped after {self._timeout:g} seconds",
                 "ask for less, or allow more time with MEMCTL_SQL_TIMEOUT_REAL",

@@ -84,7 +84,7 @@ class Match(Struct, frozen=True):
     runs: tuple[TermRun, ...] = ()
     pattern: Pattern | None = None
     """Set until ``resolve_patterns`` finds the runs for it."""
-    joined: tuple[TermRun, ...] = ()
+    joined_runs: tuple[TermRun, ...] = ()
     """The same words with some of them joined: "self-hosted runner"."""
 
 
@@ -333,7 +333,7 @@ class _Parser:
             return Match(self._runs(_word_runs, piece.text))
         runs = self._runs(_phrase_runs, piece.text)
         joined = (run for run in self._runs(_joined_runs, piece.text) if run not in runs)
-        return Match(runs, joined=tuple(joined))
+        return Match(runs, joined_runs=tuple(joined))
 
     def _runs(
         self, runs: Callable[[str, str], Iterator[TermRun]], text: str
@@ -404,7 +404,7 @@ def matches_node(node: Node, text: str) -> bool:
         text: The memory's terms, with a space before, between and after them.
     """
     if isinstance(node, Match):
-        return any(f" {' '.join(run)} " in text for run in chain(node.runs, node.joined))
+        return any(f" {' '.join(run)} " in text for run in chain(node.runs, node.joined_runs))
     if isinstance(node, Not):
         return not matches_node(node.part, text)
     judged = (matches_node(part, text) for part in node.parts)
@@ -425,7 +425,7 @@ def iter_patterns(node: Node) -> Iterator[Pattern]:
 def mandatory_terms(node: Node) -> tuple[str, ...]:
     """Return the terms that every matching memory has."""
     if isinstance(node, Match):
-        each = [*node.runs, *node.joined] or [()]
+        each = [*node.runs, *node.joined_runs] or [()]
         return tuple(term for term in each[0] if all(term in run for run in each))
     if isinstance(node, Not) or (isinstance(node, AnyOf) and len(node.parts) > 1):
         return ()

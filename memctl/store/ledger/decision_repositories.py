@@ -247,7 +247,7 @@ class Deletions:
         self._repository = repository
         self._forgotten = forgotten
         self._before = repository.ids()
-        self._gone = forgotten.gone_ids()
+        self._gone_ids = forgotten.gone_ids()
         self._new: dict[str, str | None] = {}
         self._again: set[str] = set()
         self._removed_documents: set[str] = set()
@@ -255,7 +255,7 @@ class Deletions:
     @property
     def returning_ids(self) -> set[str]:
         """The documents and memories that come back with an earlier state that has them."""
-        return self.ids - self._gone
+        return self.ids - self._gone_ids
 
     @property
     def ids(self) -> set[str]:
@@ -273,12 +273,12 @@ class Deletions:
 
     def record_written(self, table: TableName, rows: pa.Table) -> None:
         """Record rows that are written: they are neither deleted nor forgotten any more."""
-        if table not in DELETABLE or not (self._before or self._new or self._gone):
+        if table not in DELETABLE or not (self._before or self._new or self._gone_ids):
             return
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        known = pa.array(sorted(self.ids | self._gone), pa.string())
+        known = pa.array(sorted(self.ids | self._gone_ids), pa.string())
         self._again.update(rows["id"].filter(pc.is_in(rows["id"], known)).to_pylist())
 
     def note(self) -> None:

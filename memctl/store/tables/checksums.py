@@ -119,7 +119,7 @@ class Verifier:
         self._sums = {datasets.uri(table): ledger.checksums.of(table) for table in TABLES}
         self._reads_rows = reads_rows
         self._same: dict[str, bool] = {}
-        self._read: dict[tuple[str, ...], bool] = {}
+        self._is_readable: dict[tuple[str, ...], bool] = {}
 
     def inspect_table(self, table: TableName, version: int) -> TableState:
         """Open a table at a version and read each of its files and indexes once."""
@@ -158,10 +158,10 @@ class Verifier:
     def can_be_read(self, dataset: LanceDataset, fragment: LanceFragment) -> bool:
         """Return whether some rows can be read, which those of the same files as before can."""
         files = (dataset.uri, *fragment_files(fragment))
-        if files not in self._read:
+        if files not in self._is_readable:
             is_same = self.of_rows(dataset, fragment) == "same"
-            self._read[files] = is_same or can_be_read(dataset, fragment)
-        return self._read[files]
+            self._is_readable[files] = is_same or can_be_read(dataset, fragment)
+        return self._is_readable[files]
 
     def is_whole(self, dataset: LanceDataset) -> bool:
         """Return whether every row of a version can be read."""

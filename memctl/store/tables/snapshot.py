@@ -530,7 +530,7 @@ class CachedSnapshot(Snapshot):
     def __init__(self, of: Snapshot) -> None:
         super().__init__(of._datasets, of.versions, of.dimension, of._require_in_place, of.derived)
         self._paid: Counter[str] = Counter()
-        self._held: dict[str, pa.ChunkedArray] = {}
+        self._cached_columns: dict[str, pa.ChunkedArray] = {}
         self._metadata: Mapping[str, str] | None = None
 
     def rows(self, table: TableName, numbers: Sequence[int], columns: Sequence[str]) -> pa.Table:
@@ -538,13 +538,17 @@ class CachedSnapshot(Snapshot):
         if table != "memories" or not self._is_small:
             return super().rows(table, numbers, columns)
         self._hold([name for name in columns if self._pays(name)])
-        missing = [name for name in columns if name not in self._held]
+        missing = [name for name in columns if name not in self._cached_columns]
         found: dict[str, pa.ChunkedArray] = {}
         if missing:
             self._paid.update(dict.fromkeys(missing, A_LOOKUP + A_ROW * len(numbers)))
             found |= zip(missing, super().rows(table, numbers, missing).columns, strict=True)
         places = pa.array(numbers, pa.int64())
-        found |= {name: self._held[name].take(places) for name in columns if name in self._held}
+        found |= {
+            name: self._cached_columns[name].take(places)
+            for name in columns
+            if name in self._cached_columns
+        }
         return pa.table({name: found[name] for name in columns})
 
     def document_metadata(self, ids: Sequence[str]) -> Mapping[str, str]:
@@ -562,12 +566,12 @@ class CachedSnapshot(Snapshot):
         return self._metadata
 
     def _pays(self, column: str) -> bool:
-        return column not in self._held and self._paid[column] > _PATIENCE * self._count
+        return column not in self._cached_columns and self._paid[column] > _PATIENCE * self._count
 
     def _hold(self, columns: Sequence[str]) -> None:
         if columns:
             read = self.scan("memories", None, columns).combine_chunks()
-            self._held |= zip(columns, read.columns, strict=True)
+            self._cached_columns |= zip(columns, read.columns, strict=True)
 
     @cached_property
     def _count(self) -> int:
@@ -584,13 +588,15 @@ class CachedSnapshot(Snapshot):
 
         With vectors in memory, picking the nearest among the near takes half the time.
         """
-        if VECTOR not in self._held:
+        if VECTOR not in self._cached_columns:
             return super().nearest_rows(vector, where, limit)
         by, several = self._numbered_by, limit * refinement(self._count)
         fairly_near = self._numbers(self.nearest(vector, where, several, (by,), refined=False)[by])
         if len(fairly_near) <= limit:
             return fairly_near
-        found = self._held[VECTOR].take(pa.array(fairly_near, pa.int64())).combine_chunks()
+        found = (
+            self._cached_columns[VECTOR].take(pa.array(fairly_near, pa.int64())).combine_chunks()
+        )
         vectors = vector_rows(found).astype(np.float32)
         # Not by a BLAS, whose threads wait for each other on a machine that is busy.
         cosines = np.einsum("ij,j->i", vectors, vector) / np.linalg.norm(vectors, axis=1)

@@ -101,9 +101,9 @@ class Transaction:
         self._schemas = schemas(dimension)
         self._held: dict[TableName, _Held] = {}
         self._open: dict[TableName, LanceDataset] = {}
-        self._known: dict[TableName, set[str]] = {}
+        self._known_files: dict[TableName, set[str]] = {}
         self._statements: list[Statement] = []
-        self._written: dict[TableName, tuple[int, list[str]]] = {}
+        self._written_ids: dict[TableName, tuple[int, list[str]]] = {}
         self._head = self._recover_versions()
         self.deletions = Deletions(ledger.deletions, ledger.forgotten)
         """Rows deleted by hand, in this change and before it."""
@@ -213,7 +213,7 @@ class Transaction:
 
     def create_table(self, table: TableName) -> None:
         """Make a table that is new in the schema, over what an interrupted change may have left."""
-        self._known[table] = self._datasets.files(table).names()
+        self._known_files[table] = self._datasets.files(table).names()
         self._open[table] = create_empty_table(self._datasets, table, self._schemas[table])
 
     def add_missing_columns(self, table: TableName) -> None:
@@ -289,8 +289,8 @@ class Transaction:
             for table, found in sums.items():
                 self._ledger.checksums.add(table, found)
             copy_manifests(self._datasets, self._ledger)
-            self._ledger.audit.note_commit(self._clock(), self._written, self._head, versions)
-        self._known.clear()  # what is new belongs to HEAD from here on
+            self._ledger.audit.note_commit(self._clock(), self._written_ids, self._head, versions)
+        self._known_files.clear()  # what is new belongs to HEAD from here on
         self._head = dict(versions)
 
     def roll_back(self) -> None:
@@ -304,11 +304,11 @@ class Transaction:
         self._statements.clear()
         self._open.clear()
         if self._ledger.head() == self._head:  # not where it was cut off after it had happened
-            for table, known in self._known.items():
+            for table, known in self._known_files.items():
                 with translate_write_errors(self._datasets.uri(table)):
                     drop_rows(self._datasets.files(table), known)
-        self._known.clear()
-        self._written.clear()
+        self._known_files.clear()
+        self._written_ids.clear()
         self._head = self._recover_versions()
         self.deletions = Deletions(self._ledger.deletions, self._ledger.forgotten)
 
@@ -321,8 +321,8 @@ class Transaction:
             DiskRefused: The disk did not take all of it.
         """
         files = self._datasets.files(table)
-        new = sync_new(files, self._known[table])
-        if not self._known[table]:
+        new = sync_new(files, self._known_files[table])
+        if not self._known_files[table]:
             self._datasets.storage.sync()  # the table itself is new
         require_written(self._datasets, table, int(self._open[table].version), new)
         return checksums_of(files, new)
@@ -333,7 +333,7 @@ class Transaction:
         The engine may have read again what it had just written in part.
         """
         for table, dataset in self._open.items():
-            new = self._datasets.files(table).names() - self._known[table]
+            new = self._datasets.files(table).names() - self._known_files[table]
             try:
                 require_written(self._datasets, table, int(dataset.version), new)
             except DiskRefused as error:
@@ -380,17 +380,17 @@ class Transaction:
 
     def _dataset(self, table: TableName) -> LanceDataset:
         if table not in self._open:
-            self._known[table] = self._datasets.files(table).names()
-            drop_unfinished(self._datasets.files(table), self._known[table])
+            self._known_files[table] = self._datasets.files(table).names()
+            drop_unfinished(self._datasets.files(table), self._known_files[table])
             self._open[table] = self._datasets.fresh(table, self._head[table])
         return self._open[table]
 
     def _count(self, table: TableName, rows: pa.Table, count: int | None = None) -> None:
         """Record for the audit trail how many rows are written, and which the first of them are."""
-        before, ids = self._written.get(table, (0, []))
+        before, ids = self._written_ids.get(table, (0, []))
         more = rows["id"].slice(0, MOST_OBJECTS - len(ids)).to_pylist()
         count = rows.num_rows if count is None else count
-        self._written[table] = (before + count, [*ids, *more])
+        self._written_ids[table] = (before + count, [*ids, *more])
 
     def _flush_all(self) -> None:
         for table in list(self._held):
