@@ -65,12 +65,12 @@ _MIN_DOCUMENT_LIMIT = 4
 
 
 def find_bridges(
-    found: Sequence[Statement], weights: StemWeights, names: Iterable[str]
+    statements: Sequence[Statement], weights: StemWeights, names: Iterable[str]
 ) -> list[Finding]:
     """Return ties between people or organisations that both stand in other documents, too.
 
     Args:
-        found: The statements.
+        statements: All that are compared.
         weights: Of their stems.
         names: Those of people and organisations.
     """
@@ -81,18 +81,18 @@ def find_bridges(
         if part[:1].isupper() and part.casefold().rstrip(".") not in _FORMS_OF_ADDRESS
     )
     documents: dict[str, set[str]] = defaultdict(set)
-    for each in found:
+    for each in statements:
         for stem in each.context:
             documents[stem].add(each.document)
-    count = len({each.document for each in found})
+    count = len({each.document for each in statements})
     most = max(_MIN_DOCUMENT_LIMIT, _MOST_DOCUMENTS * count)
     findings = []
-    for place, each in enumerate(found):
+    for place, each in enumerate(statements):
         if each.topic or each.is_row or each.is_question:
             continue
         before = [
             other
-            for other in found[max(place - _SENTENCES_BEFORE, 0) : place]
+            for other in statements[max(place - _SENTENCES_BEFORE, 0) : place]
             if (other.document, other.day) == (each.document, each.day)
         ]
         said_before = " ".join(other.text for other in before)
@@ -106,7 +106,7 @@ def find_bridges(
                 continue
             full = [_full_name(name, each) for name in (first, second)]
             said = (*naming[-1:], each)
-            findings.append(_bridge_finding(said, full, ends, elsewhere, found, weights))
+            findings.append(_bridge_finding(said, full, ends, elsewhere, statements, weights))
     return findings
 
 
@@ -196,13 +196,13 @@ def _bridge_finding(
     names: Sequence[str],
     ends: Sequence[str],
     elsewhere: Sequence[set[str]],
-    found: Sequence[Statement],
+    statements: Sequence[Statement],
     weights: StemWeights,
 ) -> Finding:
     statement = said[-1]
     known = [
         max(
-            (s for s in found if end in s.context and s.document in documents),
+            (s for s in statements if end in s.context and s.document in documents),
             key=lambda s: (end in s.stems, s.is_kept, len(s.stems & statement.stems), s.day),
         )
         for end, documents in zip(ends, elsewhere, strict=True)

@@ -185,14 +185,14 @@ def _is_done(statement: Statement) -> bool:
 
 
 def _due(
-    found: Sequence[Statement],
+    statements: Sequence[Statement],
     everything: Sequence[Statement],
     holders: Holders,
     weights: StemWeights,
     today: date,
 ) -> Iterator[Finding]:
     """Yield deadlines that have passed without a word, and those that are near."""
-    for each in found:
+    for each in statements:
         if (
             not each.is_dated
             or each.is_question
@@ -213,7 +213,7 @@ def _due(
         if has_passed and not _is_limit(each.text[: span.start]):
             continue
         later = [f for f in _about(each, holders, weights) if f.day > each.day]
-        if later or _is_named_later(day, each, everything) or _is_put_off(day, each, found):
+        if later or _is_named_later(day, each, everything) or _is_put_off(day, each, statements):
             continue
         title = part_around(each.text, each.text[span.start : span.end])
         when = insight_wording.day(day)

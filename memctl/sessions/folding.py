@@ -357,15 +357,15 @@ def text_of(
     missing: dict[str, None] = {}
     length = 0
     for turn, statement in zip_longest(turns, kept):
-        said = storable_text(turn.content).strip()
+        text = storable_text(turn.content).strip()
         if turn.media and read is not None:
-            found, lacks = read(turn)
-            said = f"{said}\n{found}".strip()
+            media_text, lacks = read(turn)
+            text = f"{text}\n{media_text}".strip()
             missing |= dict.fromkeys(lacks)
         segments.append(
             Segment(
                 length,
-                length + len(said),
+                length + len(text),
                 "turn",
                 speaker=turn.sender or None,
                 said_at=turn.at,
@@ -375,7 +375,7 @@ def text_of(
                 kept=statement,
             )
         )
-        pieces.append(f"{said}\n\n")
+        pieces.append(f"{text}\n\n")
         length += len(pieces[-1])
     return SourceText(
         "".join(pieces),

@@ -175,20 +175,20 @@ class TurnLines(Struct):
         if not sources:
             return
         ledger = self.conversations.ledger
-        left: list[SourceOrFailure] = []
+        outcomes: list[SourceOrFailure] = []
         if self.dry_run:
             for source in sources:
-                left += self._judge(source, [])
-            yield from left
+                outcomes += self._judge(source, [])
+            yield from outcomes
             return
         with ledger.transaction():
             new: list[Turn] = []
             for source in sources:
-                left += self._judge(source, new)
+                outcomes += self._judge(source, new)
             ledger.turns.save(*new)
             self._continue(new)
         self.added += len(new)
-        yield from left
+        yield from outcomes
 
     def _continue(self, new: Sequence[Turn]) -> None:
         by_session: dict[SessionKey, list[Turn]] = {}
@@ -207,25 +207,25 @@ class TurnLines(Struct):
             turn = self._turn(source)
         except UsageError as error:
             return [_refusal(source, error)]
-        known = self._of(turn)
+        session_turns = self._of(turn)
         if turn.external_id is not None:
-            there = known.by_id.get(turn.external_id)
-            if there is not None and _digest(there) == _digest(turn):
+            stored = session_turns.by_id.get(turn.external_id)
+            if stored is not None and _digest(stored) == _digest(turn):
                 return [known_outcome(source, document_of(turn))]
-            if there is not None:
-                changed = replace(turn, turn=there.turn)
-                self.changed.append((there, changed))
-                known.add(changed, is_claimed=True)
+            if stored is not None:
+                changed = replace(turn, turn=stored.turn)
+                self.changed.append((stored, changed))
+                session_turns.add(changed, is_claimed=True)
                 return [source] if self.dry_run else []
         elif source.turn is not None:
-            if known.by_number.get(source.turn) == _digest(turn):
+            if session_turns.by_number.get(source.turn) == _digest(turn):
                 return [known_outcome(source, document_of(turn))]
-        elif known.claim(turn, source.created_at):
+        elif session_turns.claim(turn, source.created_at):
             return [known_outcome(source, document_of(turn))]
-        is_free = source.turn is not None and source.turn not in known.by_number
-        number = source.turn if is_free and source.turn is not None else known.number
+        is_free = source.turn is not None and source.turn not in session_turns.by_number
+        number = source.turn if is_free and source.turn is not None else session_turns.number
         turn = replace(turn, turn=number)
-        known.add(turn, is_claimed=True)
+        session_turns.add(turn, is_claimed=True)
         new.append(turn)
         return [source] if self.dry_run else []
 
@@ -251,12 +251,12 @@ class TurnLines(Struct):
     def _of(self, turn: Turn) -> _SessionTurns:
         """Return what a conversation has; looks again where another process has added to it."""
         key = (turn.namespace, turn.session_id)
-        ledger, known = self.conversations.ledger, self._sessions.get(key)
-        current = None if self.dry_run and known else ledger.sessions.find(*key)
-        if known is not None and (
-            current is None or current.message_count == known.session.message_count
+        ledger, cached = self.conversations.ledger, self._sessions.get(key)
+        current = None if self.dry_run and cached else ledger.sessions.find(*key)
+        if cached is not None and (
+            current is None or current.message_count == cached.session.message_count
         ):
-            return known
+            return cached
         session = current or Session(
             namespace=turn.namespace,
             session_id=turn.session_id,
@@ -266,8 +266,8 @@ class TurnLines(Struct):
             agent_id=turn.agent_id,
         )
         fresh = _SessionTurns(session, 0)
-        for there in ledger.turns.of(key) if current is not None else ():
-            fresh.add(there, is_claimed=known is not None and there.turn in known.by_number)
+        for stored in ledger.turns.of(key) if current is not None else ():
+            fresh.add(stored, is_claimed=cached is not None and stored.turn in cached.by_number)
         self._sessions[key] = fresh
         return fresh
 

@@ -276,23 +276,25 @@ def diversify(
     """
     if not items:
         return [], {}
-    left = np.array([item.score for item in items])
+    scores = np.array([item.score for item in items])
     share = min(diversity, _MAX_DIVERSITY)
-    weight = share / (1 - share) * (float(np.ptp(left)) or 1.0)
+    weight = share / (1 - share) * (float(np.ptp(scores)) or 1.0)
     cosines = np.zeros(len(items))  # with the nearest chosen so far
     nearest = np.zeros(len(items), dtype=np.intp)
     chosen: list[ScoredCandidate] = []
     better: dict[Key, NearestBetter] = {}
     for _ in range(min(limit, len(items))):
-        at = int(np.argmax(left - weight * cosines))
+        at = int(np.argmax(scores - weight * cosines))
         item, cosine = items[at], float(cosines[at])
         if cosine:
-            lost = weight * cosine
-            item = replace(item, score=item.score - lost, legs=item.legs | {_DIVERSITY: -lost})
+            penalty = weight * cosine
+            item = replace(
+                item, score=item.score - penalty, legs=item.legs | {_DIVERSITY: -penalty}
+            )
             other = items[nearest[at]].candidate.key
             better[item.candidate.key] = NearestBetter(other, round(cosine, 3))
         chosen.append(item)
-        left[at] = -np.inf
+        scores[at] = -np.inf
         for places, directions in vectors.values():
             for own in np.flatnonzero(places == at):
                 similar = dot_products(directions, directions[own])

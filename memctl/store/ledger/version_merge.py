@@ -221,11 +221,13 @@ def settle_skills(connection: sqlite3.Connection, ours: Content, theirs: Content
     Returns:
         How many versions have other values now.
     """
-    here, there = (_by_skill(side[_VERSIONS.name]) for side in (ours, theirs))
-    both = here.keys() & there.keys()
+    our_skills, their_skills = (_by_skill(side[_VERSIONS.name]) for side in (ours, theirs))
+    both = our_skills.keys() & their_skills.keys()
     if not both:
         return 0
-    shares = {id_: _last_shares(id_, ours, theirs, here[id_], there[id_]) for id_ in both}
+    shares = {
+        id_: _last_shares(id_, ours, theirs, our_skills[id_], their_skills[id_]) for id_ in both
+    }
     counted = [_count_without_use(side) for side in (ours, theirs)]
     uses = _uses(_OUTCOMES.stored_rows(connection))
     values = [
@@ -239,7 +241,7 @@ def settle_skills(connection: sqlite3.Connection, ours: Content, theirs: Content
             number,
         )
         for id_ in both
-        for number in here[id_].keys() | there[id_].keys()
+        for number in our_skills[id_].keys() | their_skills[id_].keys()
     ]
     made = connection.executemany(
         f"UPDATE {_VERSIONS.name} SET share = ?1, successes = ?2, failures = ?3"

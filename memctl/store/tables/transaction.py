@@ -343,19 +343,19 @@ class Transaction:
     def _recover_versions(self) -> dict[TableName, int]:
         """Return HEAD's versions after rolling back whatever lies beyond them."""
         self._ledger.settle()
-        named = self._ledger.head()
+        ledger_head = self._ledger.head()
         head: dict[TableName, int] = {}
         required = tables_at(self._ledger.schema_version())
         for table in TABLES:
-            if table not in named and table not in required:
+            if table not in ledger_head and table not in required:
                 continue
-            if table not in named:
+            if table not in ledger_head:
                 raise DamagedError(
                     f"the ledger names no version of the table {table}",
                     "run `memctl doctor --repair`",
                 )
-            head[table] = self._rolled_back(table, named[table])
-        if head != named:
+            head[table] = self._rolled_back(table, ledger_head[table])
+        if head != ledger_head:
             with self._ledger.transaction():
                 self._ledger.set_head(head, self._clock())
                 copy_manifests(self._datasets, self._ledger)
