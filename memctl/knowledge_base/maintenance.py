@@ -171,6 +171,8 @@ class Jobs(Part):
         kept: Sequence[str] = (),
         dry_run: bool,
     ) -> UndoReport:
+        from memctl.consolidation.job_undo import UndoReport
+
         return UndoReport(
             kb=self._kb.name,
             job=job.id,
