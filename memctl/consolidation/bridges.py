@@ -98,7 +98,7 @@ def find_bridges(
         said_before = " ".join(other.text for other in before)
         for first, second in _tied_names(each, said_before, parts):
             naming = [other for other in before if first in other.text and first not in each.text]
-            ends = [_rarest(name, documents) for name in (first, second)]
+            ends = [_rarest_stem(name, documents) for name in (first, second)]
             if "" in ends or ends[0] == ends[1]:
                 continue
             elsewhere = [documents[end] - {each.document} for end in ends]
@@ -156,10 +156,10 @@ def _names(text: str, parts: Collection[str]) -> Iterator[tuple[int, int, str]]:
     """Yield the names in a text that are known, without capitalised words around them."""
     for match in _NAME.finditer(text):
         words = list(re.finditer(r"[\w’'-]+", match.group()))
-        known = [word for word in words if _bare(word.group()).casefold() in parts]
+        known = [word for word in words if _strip_possessive(word.group()).casefold() in parts]
         if known:
             start, end = known[0].start(), known[-1].end()
-            name = _bare(match.group()[start:end])
+            name = _strip_possessive(match.group()[start:end])
             if name.casefold() not in GENERIC_NAMES:
                 yield match.start() + start, match.start() + end, name
 
@@ -174,11 +174,11 @@ def _are_joined(text: str, start: int, end: int) -> bool:
     return not _APART.search(text, start, end)
 
 
-def _bare(name: str) -> str:
+def _strip_possessive(name: str) -> str:
     return re.sub(r"['’]s$", "", name)
 
 
-def _rarest(name: str, documents: dict[str, set[str]]) -> str:
+def _rarest_stem(name: str, documents: dict[str, set[str]]) -> str:
     """Return the stem of a name that stands in the fewest documents but in another one."""
     stems = [stem for stem in terms(name) if not stem[0].isdigit()]
     others = [stem for stem in stems if len(documents[stem]) > 1]

@@ -109,7 +109,7 @@ def _missing_promises(
     for each in found:
         if not each.is_dated or not _is_said_to_be_open(each.text):
             continue
-        about = _about(each, holders, weights)
+        about = _statements_about(each, holders, weights)
         promises = [
             p for p in about if p.precedes(each) and (_PROMISED.search(p.quote) or _is_open(p))
         ]
@@ -212,7 +212,7 @@ def _due(
         has_passed = day < today
         if has_passed and not _is_limit(each.text[: span.start]):
             continue
-        later = [f for f in _about(each, holders, weights) if f.day > each.day]
+        later = [f for f in _statements_about(each, holders, weights) if f.day > each.day]
         if later or _is_named_later(day, each, everything) or _is_put_off(day, each, statements):
             continue
         title = part_around(each.text, each.text[span.start : span.end])
@@ -265,7 +265,9 @@ def _day_ahead(statement: Statement) -> DateSpan | None:
     return None
 
 
-def _about(statement: Statement, holders: Holders, weights: StemWeights) -> list[Statement]:
+def _statements_about(
+    statement: Statement, holders: Holders, weights: StemWeights
+) -> list[Statement]:
     """Return the other statements on the same thing, oldest first."""
     about = []
     near = {id(each): each for stem in sorted(statement.stems) for each in holders.get(stem, ())}

@@ -52,7 +52,7 @@ class Trust(Struct, frozen=True):
     blocked: Set[str] = frozenset()
     """Documents that earlier versions have with words that were forgotten since."""
 
-    def stays(self, batch: pa.RecordBatch) -> pa.Array:
+    def still_counts(self, batch: pa.RecordBatch) -> pa.Array:
         """Return for rows of an earlier version whether they, and their words, still count."""
         stays = pc.invert(pc.is_in(batch["id"], pa.array(sorted(self.deleted), pa.string())))
         own = "document_id" if "document_id" in batch.schema.names else "id"
@@ -64,7 +64,7 @@ class Trust(Struct, frozen=True):
 
     def belongs(self, batch: pa.RecordBatch) -> pa.Array:
         """Return for rows from anywhere whether they belong to what counts."""
-        return pc.and_(self.is_known(batch), self.stays(batch))
+        return pc.and_(self.is_known(batch), self.still_counts(batch))
 
 
 class Rescued(Struct, frozen=True):
@@ -113,7 +113,7 @@ def rescue(
     expected = int(dataset.count_rows()) if dataset is not None else 0
     named, left = _of_unreadable(datasets, table, dataset) if dataset is not None else ([], [])
     gathered = _Gathered(datasets, table, schema, dataset)
-    kept = gathered.add_all(_batch_pieces(dataset), None if names_all else trust.stays)
+    kept = gathered.add_all(_batch_pieces(dataset), None if names_all else trust.still_counts)
     earlier = 0
     for parts in (*_earlier_files(datasets, table, dataset), left):
         if kept + earlier >= expected:
@@ -272,10 +272,10 @@ def _undone_rows(dataset: LanceDataset, loose: Iterable[str], trust: Trust) -> I
     for uri in loose:
         for batch in _until_unreadable(read_file(uri)):
             if {"id"} <= set(batch.schema.names) <= set(dataset.schema.names):
-                yield from _others(dataset, batch.filter(trust.stays(batch)))
+                yield from _differing_rows(dataset, batch.filter(trust.still_counts(batch)))
 
 
-def _others(dataset: LanceDataset, batch: pa.RecordBatch) -> Iterator[LostRow]:
+def _differing_rows(dataset: LanceDataset, batch: pa.RecordBatch) -> Iterator[LostRow]:
     where = render(col("id").is_in(batch["id"].to_pylist()))
     rows = dataset.to_table(columns=batch.schema.names, filter=where).to_pylist()
     there = {row["id"]: row for row in rows}

@@ -544,7 +544,7 @@ def _dependent_rows(snapshot: Snapshot, table: TableName, within: Expr) -> Itera
 _Column = tuple[pa.DataType, Callable[[Any], Any]]
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
@@ -552,9 +552,9 @@ def _path(value: bytes) -> str:
     return value.decode("utf-8", "replace")
 
 
-_STRING: _Column = (pa.string(), _same)
-_NUMBER: _Column = (pa.int64(), _same)
-_REAL: _Column = (pa.float64(), _same)
+_STRING: _Column = (pa.string(), _identity)
+_NUMBER: _Column = (pa.int64(), _identity)
+_REAL: _Column = (pa.float64(), _identity)
 _FLAG: _Column = (pa.bool_(), bool)
 _PATH: _Column = (pa.string(), _path)
 _DAY: _Column = (pa.date32(), date.fromisoformat)

@@ -261,7 +261,7 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     )
     if column is None:
         return None
-    times = _times(outcome, rows) if period else None
+    times = _row_times(outcome, rows) if period else None
     if period is not None and times is None:
         return None  # it isn't known which rows are of that time
     in_time = [_lies_in(iso, period) for iso in times.of_rows] if times and period else None
@@ -330,7 +330,7 @@ class _Times(Struct, frozen=True):
     """In ISO 8601, a day, a month or a year; "" where the row has none."""
 
 
-def _times(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Times | None:
+def _row_times(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Times | None:
     """Return when each row was; None if it isn't known by which column, or not of each row.
 
     Of several columns of dates it is the one that the question names, or the one that is called

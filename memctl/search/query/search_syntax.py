@@ -296,11 +296,11 @@ class _Parser:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise _MalformedError(f"more than {_DEEPEST} parentheses are within one another")
-        node = self._one()
+        node = self._parse_one()
         self._depth -= 1
         return node
 
-    def _one(self) -> Node:
+    def _parse_one(self) -> Node:
         piece = self._next()
         if piece is None or piece.kind == "close":
             raise _MalformedError("an operator has nothing behind it")

@@ -537,7 +537,7 @@ class CachedSnapshot(Snapshot):
         """Return the rows of these numbers in their order, as far as possible from memory."""
         if table != "memories" or not self._is_small:
             return super().rows(table, numbers, columns)
-        self._hold([name for name in columns if self._pays(name)])
+        self._hold([name for name in columns if self._is_worth_caching(name)])
         missing = [name for name in columns if name not in self._cached_columns]
         found: dict[str, pa.ChunkedArray] = {}
         if missing:
@@ -557,7 +557,7 @@ class CachedSnapshot(Snapshot):
         As with ``rows``, all are read once single ones have cost more.
         """
         if self._metadata is None:
-            if not (self._is_small and self._pays(_DOCUMENTS)):
+            if not (self._is_small and self._is_worth_caching(_DOCUMENTS)):
                 self._paid[_DOCUMENTS] += A_LOOKUP + A_ROW * len(ids)
                 return _by_id(self.get("documents", ids, ["id", "metadata"]))
             self._metadata = _by_id(
@@ -565,7 +565,7 @@ class CachedSnapshot(Snapshot):
             )
         return self._metadata
 
-    def _pays(self, column: str) -> bool:
+    def _is_worth_caching(self, column: str) -> bool:
         return column not in self._cached_columns and self._paid[column] > _PATIENCE * self._count
 
     def _hold(self, columns: Sequence[str]) -> None:
